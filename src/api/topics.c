@@ -52,6 +52,14 @@ static void add_pull(struct json_writer *json, const struct app_topic *topic)
     json_end_object(json);
 }
 
+static void add_window(struct json_writer *json, const struct app_topic *topic)
+{
+    json_add_object(json, "window");
+    json_add_time(json, "beganAt", topic->window.began_ms);
+    json_add_number(json, "attempts", topic->window.attempts);
+    json_end_object(json);
+}
+
 static void put_topic(struct json_writer *json, const struct app_topic *topic)
 {
     json_put_object(json);
@@ -67,6 +75,8 @@ static void put_topic(struct json_writer *json, const struct app_topic *topic)
         json_add_time(json, "oldestOverdueAt", topic->due_ms);
     if (topic->is_pull)
         add_pull(json, topic);
+    if (topic->window.began_ms)
+        add_window(json, topic);
     add_hold(json, topic);
     if (topic->head.size)
         json_add_text(json, "head", topic->head);

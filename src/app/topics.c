@@ -1,12 +1,10 @@
 #include "app/topics.h"
 
 #include "app/cursor.h"
-#include "app/lease_board.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/topic_layers.h"
 #include "job/topic_patterns.h"
-#include "job/topic_settings.h"
 
 enum { AFTER_MAX = JOB_TOPIC_NAME_MAX + 2, TOPIC_CURSOR_MAX = JOB_TOPIC_NAME_MAX + 32 };
 
@@ -16,74 +14,6 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app
     bool is_one = cursor_parse_topic(text, store_shards(app->store), &found);
     *cursor = (struct app_topic_cursor){found.shard, found.name};
     return is_one;
-}
-
-/* The part of the settings about pull. has_room: workers may lease more jobs than they have. */
-struct pull_state {
-    bool is_pull, has_room;
-};
-
-static struct pull_state pull_state_of(const struct store_topic *topic)
-{
-    struct topic_settings settings;
-    struct pull_state state = {.is_pull = false};
-    if (!topic->settings.size ||
-        topic_settings_read_for(topic->name, topic->settings, &settings) != STATUS_OK)
-        return state;
-    state.is_pull = topic_settings_are_pull(&settings);
-    state.has_room = !settings.max_in_flight || topic->leased < settings.max_in_flight;
-    topic_settings_fini(&settings);
-    return state;
-}
-
-/* The store holds a pull topic until a worker comes. Then nothing else holds it. */
-static enum app_hold hold_of(const struct store_topic *topic, struct pull_state pull)
-{
-    if (topic->held_ms == STORE_TOPIC_FREE)
-        return APP_HOLD_NONE;
-    switch (topic_settings_service(topic->settings)) {
-    case TOPIC_PAUSED:
-        return APP_HOLD_PAUSED;
-    case TOPIC_UNREADABLE:
-        return APP_HOLD_SETTINGS;
-    default:
-        if (topic->head.size)
-            return APP_HOLD_LINE;
-        if (topic->held_ms != STORE_TOPIC_HELD)
-            return APP_HOLD_RATE;
-        return pull.is_pull && pull.has_room ? APP_HOLD_NONE : APP_HOLD_IN_FLIGHT;
-    }
-}
-
-static struct slice job_id_of(struct slice id)
-{
-    struct slice topic, job_id;
-    return slice_cut(id, '/', &topic, &job_id) ? job_id : SLICE("");
-}
-
-static struct app_topic app_topic_of(const struct app *app, const struct store_topic *topic)
-{
-    struct pull_state pull = pull_state_of(topic);
-    return (struct app_topic){
-        .name = topic->name,
-        .settings = topic->settings,
-        .own = topic->own,
-        .pattern = topic->pattern,
-        .delayed = topic->delayed,
-        .ready = topic->ready,
-        .held = topic->held,
-        .leased = topic->leased,
-        .dead = topic->dead,
-        .due_ms = topic->due_ms,
-        .now_ms = topic->now_ms,
-        .is_pull = pull.is_pull,
-        .waiting = app->lease_board ? lease_board_waiting(app->lease_board, topic->name) : 0,
-        .leased_ms = topic->leased_ms,
-        .hold = hold_of(topic, pull),
-        .head = job_id_of(topic->head),
-        .held_until_ms = topic->held_ms > 0 ? topic->held_ms : 0,
-        .hour = {topic->hour.delivered, topic->hour.retried, topic->hour.dead},
-    };
 }
 
 /* ---- a page ---- */
@@ -131,7 +61,7 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
     for (size_t i = 0; i < count; i++) {
         if (!(call->are_groups ? app_caller_reaches_group : app_caller_reaches)(call->caller, topics[i].name))
             continue;
-        struct app_topic topic = app_topic_of(call->app, &topics[i]);
+        struct app_topic topic = topic_view(call->app, &topics[i]);
         call->each(call->arg, &topic);
         call->count++;
     }
@@ -210,7 +140,7 @@ static void on_topic(void *arg, enum status status, const struct store_topic *fo
     struct topic_call *call = arg;
     (void)count, (void)next;
     if (status == STATUS_OK) {
-        struct app_topic topic = app_topic_of(call->app, found);
+        struct app_topic topic = topic_view(call->app, found);
         call->each(call->arg, &topic);
     }
     use_case_end(call->app, call->name, status, NULL, call->fn, call->arg);

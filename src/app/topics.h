@@ -2,36 +2,7 @@
 #ifndef DUEPOST_APP_TOPICS_H
 #define DUEPOST_APP_TOPICS_H
 
-#include "app/app.h"
-
-/* Why due jobs of a topic are not delivered. */
-enum app_hold {
-    APP_HOLD_NONE,
-    APP_HOLD_PAUSED,
-    APP_HOLD_SETTINGS,
-    APP_HOLD_IN_FLIGHT,
-    APP_HOLD_RATE,
-    APP_HOLD_LINE
-};
-
-struct app_topic {
-    struct slice name;
-    struct slice settings;                      /* with those of its patterns; empty: none */
-    struct slice own;                           /* its own settings; empty: none */
-    struct slice pattern;                       /* the longest pattern that matches; empty: none */
-    int64_t delayed, ready, held, leased, dead; /* jobs; held jobs are due and wait for their receiver */
-    int64_t due_ms;                             /* due time of the first waiting job; -1: no job waits */
-    int64_t now_ms;
-    bool is_pull;      /* workers lease its jobs; the next two are for such topics */
-    size_t waiting;    /* workers that wait for its jobs in this process */
-    int64_t leased_ms; /* when its first lease began; 0: unknown, or it has no leases */
-    enum app_hold hold;
-    struct slice head;     /* jobId of the job that holds the line of a fifo topic; empty: none */
-    int64_t held_until_ms; /* 0: until something other than time changes */
-    struct {
-        int64_t delivered, retried, dead;
-    } hour; /* attempts within the last hour, accurate to 5 minutes */
-};
+#include "app/topic_view.h"
 
 typedef void app_topic_fn(void *arg, const struct app_topic *);
 

@@ -360,7 +360,7 @@ static bool find_values(struct member_parse *parse, struct slice text, struct sl
     bool is_open = json_open(text, &cursor), has_unknown = false;
     while (is_open && json_next_member(&cursor, &key, &value)) {
         name = parse->carried ? inside(key) : json_name(key, room);
-        size_t row = find_row(parse->table, MEMBER_SENT, name);
+        size_t row = find_row(parse->table, parse->carried ? MEMBER_STORED : MEMBER_SENT, name);
         if (row == parse->table->count)
             has_unknown |= !parse->carried || !members_carry(parse, key, value);
         else if (parse->table->rows[row].kind == MEMBER_JSON || !member_is_null(value))

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/timestamp.h"
 #include "job/job_id.h"
 #include "job/job_parse.h"
 #include "job/member.h"
@@ -22,6 +23,9 @@ static const struct member rate_rows[] = {
      FIELD(rate_per_ms), HAS(rate_per_ms), .min = TOPIC_RATE_PER_MIN_MS, .max = TOPIC_RATE_PER_MAX_MS},
     {MEMBER_NAMED("rate.", "burst"), MEMBER_INTEGER, EVERYWHERE, FIELD(rate_burst), HAS(rate_burst), .min = 1,
      .max = TOPIC_RATE_JOBS_MAX, .fallback = 1},
+    {MEMBER_NAMED("rate.", "window"), MEMBER_BOOL, EVERYWHERE, FIELD(is_rate_window), HAS(has_rate_window)},
+    {MEMBER_NAMED("rate.", "since"), MEMBER_INTEGER, .flags = MEMBER_STORED, FIELD(rate_since_ms),
+     HAS(rate_since_ms), .max = TIMESTAMP_MAX_MS},
 };
 
 static const struct members rate_members = {MEMBER_ROWS(rate_rows), .noun = "setting", .prefix = "rate."};
@@ -89,6 +93,7 @@ static const struct member rows[] = {
     {NAMED("retention"), MEMBER_SECONDS, INHERITED, FIELD(retention_ms), HAS(retention_ms),
      .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
     {NAMED("secrets"), MEMBER_KEYS, INHERITED, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
+    {NAMED("note"), MEMBER_JSON, .flags = MEMBER_STORED, FIELD(note), HAS(note.size)},
 #ifdef DUEPOST_TEST_NEXT
     {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(next), HAS(next.size)},
 #endif
@@ -181,6 +186,8 @@ static void write_needs(const struct topic_settings *settings, struct json_write
         needs_add(&needs, "fifo");
     if (topic_settings_are_pull(settings))
         needs_add(&needs, "pull");
+    if (settings->rate_jobs && settings->is_rate_window)
+        needs_add(&needs, "rateWindow");
 #ifdef DUEPOST_TEST_NEXT
     if (slice_starts_with(settings->next, SLICE("needed")))
         needs_add(&needs, "next");
@@ -224,6 +231,7 @@ void topic_settings_show(const struct topic_settings *settings, struct buffer *o
 static void settings_carry(struct topic_settings *settings, const struct topic_settings *old)
 {
     settings->carried = old->carried;
+    settings->note = old->note;
     if (settings->rate_jobs)
         settings->rate_carried = old->rate_carried;
 }

@@ -24,7 +24,7 @@ enum {
     TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
 };
 #define TOPIC_RATE_PER_MIN_MS  INT64_C(1)
-#define TOPIC_RATE_PER_MAX_MS  (INT64_C(86400) * 1000)
+#define TOPIC_RATE_PER_MAX_MS  (INT64_C(7) * 86400 * 1000)
 #define TOPIC_RETENTION_MIN_MS INT64_C(1000)
 #define TOPIC_RETENTION_MAX_MS (INT64_C(90) * 86400 * 1000)
 
@@ -33,8 +33,10 @@ struct topic_settings {
     int64_t weight;                             /* share of attempts among topics; 0: not set, like 1 */
     int64_t max_in_flight;                      /* concurrent attempts, over all processes; 0: not set */
     int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
-    struct slice pause_reason;                  /* for people; empty unless is_paused */
-    struct slice order;                         /* "due", "fifo"; empty: not set */
+    bool has_rate_window, is_rate_window;       /* rate_jobs in each window, at any time of it; no burst */
+    int64_t rate_since_ms; /* windows that began before do not count; 0: not set. Clients do not write it. */
+    struct slice pause_reason; /* for people; empty unless is_paused */
+    struct slice order;        /* "due", "fifo"; empty: not set */
     struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
     struct slice delivery;     /* "push", "pull": workers lease the jobs; empty: not set */
     bool has_schedule, has_timeout;
@@ -51,6 +53,9 @@ struct topic_settings {
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
     bool has_breaker, is_breaker_on; /* whether breakers of receivers hold its jobs */
+    /* JSON that the writer of a sibling topic keeps with its settings; empty: none. Borrowed from the text.
+     * Clients neither write nor see it. */
+    struct slice note;
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* a setting of a later version, for tests */
 #endif

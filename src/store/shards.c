@@ -36,6 +36,11 @@ struct store {
 
 /* ---- finding shards ---- */
 
+size_t store_shard_number(const struct store *store, struct slice topic)
+{
+    return shard_number(store_shard_of(store, topic));
+}
+
 size_t store_shards(const struct store *store)
 {
     return store->options.shards;

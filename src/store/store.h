@@ -69,6 +69,9 @@ void store_free(struct store *);
 
 size_t store_shards(const struct store *);
 
+/* Returns the number of the shard that has this topic. */
+size_t store_shard_number(const struct store *, struct slice topic);
+
 /* ---- state of Redis ---- */
 
 struct store_facts {
@@ -294,6 +297,10 @@ struct store_topic {
     /* The id of the job that holds the line of a fifo topic: in flight, or the first waiting job; else empty.
      */
     struct slice head;
+    /* The window of its rate that is under way, and the attempts that began in it; 0: none. */
+    struct {
+        int64_t began_ms, attempts;
+    } window;
     /* When the first lease of a worker began; 0: unknown, or no lease. Only for a topic that was asked
      * for by name. */
     int64_t leased_ms;

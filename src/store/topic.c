@@ -8,7 +8,7 @@
 enum {
     TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
-    TOPIC_PARTS = 15,
+    TOPIC_PARTS = 17,
     GROUP_PARTS = 2, /* name, text */
 };
 
@@ -46,6 +46,8 @@ static struct store_topic read_topic(const struct redis_reply *reply, size_t at,
         .own = redis_reply_text(redis_reply_at(reply, at + 12)),
         .pattern = redis_reply_text(redis_reply_at(reply, at + 13)),
         .head = redis_reply_text(redis_reply_at(reply, at + 14)),
+        .window = {.began_ms = redis_reply_integer(redis_reply_at(reply, at + 15)),
+                   .attempts = redis_reply_integer(redis_reply_at(reply, at + 16))},
         .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
     };
 }

@@ -45,6 +45,18 @@ def test_more_retries_than_steps_repeat_the_last(server, receiver, topic):
         assert wait <= gap < wait + 0.5 * SLOW
 
 
+def test_a_job_computes_its_waits(server, receiver, topic):
+    receiver.script(topic, 500, 500, 200)
+    server.schedule(topic=topic, jobId="later", url=receiver.url(), delay=3600, retryWait="200 + 500 * retried")
+    assert server.get(f"/jobs/{topic}/later").expect(200)["retryWait"] == "200 + 500 * retried"
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=2, retryWait="200 + 500 * retried")
+    server.wait_for_state(topic, "a", None)
+    for gap, wait in zip(gaps(receiver, topic), (0.2, 0.7)):
+        assert wait <= gap < wait + 0.5 * SLOW
+    refused = server.post({"topic": topic, "url": receiver.url(), "retryWait": "200 +"})
+    assert refused.status == 400 and refused.fields() == ["retryWait"]
+
+
 def test_without_retry_there_are_as_many_as_steps(server, receiver, topic):
     receiver.script(topic, 500)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05, 0.05])

@@ -230,6 +230,20 @@ def test_a_rate_is_exact_over_all_processes(start, redis, receiver, topic):
     assert starts[-1] - starts[0] >= 1.9
 
 
+def test_a_rate_with_a_window_lets_its_jobs_begin_at_once(server, receiver, topic):
+    assert put(server, topic, rate={"jobs": 3, "per": 3600, "window": True}).expect(200)["settings"]["rate"]["window"] is True
+    for number in range(5):
+        server.schedule(topic=topic, jobId=str(number), url=receiver.url())
+    until(lambda: receiver.count(topic) == 3, 10, "the attempts of a window")
+    shown = until(lambda: (found := told(server, topic)).get("heldBy") == "rate" and found, 5, "held by its rate")
+    assert shown["window"]["attempts"] == 3
+    assert to_ms(shown["heldUntil"]) - to_ms(shown["window"]["beganAt"]) in range(3_600_000, 3_600_003)
+    assert receiver.count(topic) == 3
+    patch(server, topic, {"rate": {"jobs": 4}}).expect(200)  # the window goes on
+    until(lambda: receiver.count(topic) == 4, 10, "one more")
+    assert told(server, topic)["window"]["attempts"] == 4
+
+
 def test_a_rate_that_is_lifted_lets_the_rest_go_at_once(server, receiver, topic):
     put(server, topic, rate={"jobs": 1, "per": 3600}).expect(200)
     for i in range(5):

@@ -144,6 +144,63 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
 }
 END_TEST
 
+/* ---- windows ---- */
+
+#define WINDOW_RATE(more)                                                                                    \
+    "{\"maxInFlight\":9,\"rate\":{\"jobs\":2,\"per\":60,\"burst\":1,\"window\":true" more "}}"
+#define WINDOW              WINDOW_RATE("")
+#define COUNTED(us, number) "begun:t: number=" number " window=" us "\n"
+#define THREE_DUE           "bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={1} t/c={1}\n"
+#define TWO_BEGUN                                                                                            \
+    "holders:t: t/a=n5,now-9 t/b=n5,now-8\njobs: t/a={1} t/b={1} t/c={1}\n"                                  \
+    "leases: t/a@now+5000 t/b@now+5000\n"
+#define TWO_CLAIMED(more) "0 0 2 t/a now-9 {1} t/b now-8 {1} t " WINDOW_RATE(more)
+
+/* A window of 60 s begins with its first attempt, and lets two attempts begin at any time of it. */
+START_TEST(a_window_has_its_jobs_at_any_time_of_it)
+{
+    CHECK_EXAMPLES( //
+        {THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM, TWO_CLAIMED("") " wake now+60001",
+         COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
+                                          "topics: t=" WINDOW "\n"},
+        /* The window before is over. */
+        {COUNTED("1699999940123456", "2") THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM,
+         TWO_CLAIMED("") " wake now+60001",
+         COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
+                                          "topics: t=" WINDOW "\n"},
+        /* It is not. */
+        {COUNTED("1699999940123457", "2") THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM,
+         "0 0 0 wake now+1",
+         COUNTED("1699999940123457", "2") THREE_DUE "due: t@now+1\ntopics: t=" WINDOW "\n"},
+        /* It was reset. */
+        {COUNTED("1699999990000000", "2") THREE_DUE
+         "topics: t=" WINDOW_RATE(",\"since\":1699999990001") "\nturns: t@1\n",
+         CLAIM,
+         TWO_CLAIMED(",\"since\":now-10122") " wake now+60001"
+                                             "",
+         COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
+                                          "topics: t=" WINDOW_RATE(",\"since\":now-10122") "\n"},
+        /* The clock stepped back. */
+        {COUNTED("1800000000000000", "2") THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM,
+         TWO_CLAIMED("") " wake now+60001",
+         COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
+                                          "topics: t=" WINDOW "\n"},
+        {COUNTED("1699999990000000", "2") "topics: t=" WINDOW "\n", "topics t '' 1",
+         "0 t " WINDOW " 0 0 0 0 -1 -1 0 0 0 0 " WINDOW " '' '' now-10123 2", NULL}, );
+}
+END_TEST
+
+START_TEST(a_job_that_was_not_sent_goes_back_to_its_window)
+{
+    CHECK_EXAMPLES( //
+        {COUNTED("1700000000123400", "2") "holders:t: t/a=n1,now-9\njobs: t/a={1}\nleases: t/a@now+9\n"
+                                          "topics: t=" WINDOW "\n",
+         "release t/a n1 500 now -", "1 wake now+501",
+         COUNTED("1700000000123400", "1") "bucket:t: t/a@now+501\ndue: t@now+501\nheld: t@now-9\n"
+                                          "held:t: t/a@now-9\njobs: t/a={1}\ntopics: t=" WINDOW "\n"}, );
+}
+END_TEST
+
 /* ---- over time, with wake-ups that are late ---- */
 
 enum { BACKLOG = 150, SECOND_US = 1000000 };
@@ -239,6 +296,8 @@ Suite *suite(void)
     tcase_add_test(tests, an_expired_job_costs_no_token);
     tcase_add_test(tests, what_only_looks_expired_costs_a_token);
     tcase_add_test(tests, release_gives_a_rate_back_the_turns_of_what_it_holds_back);
+    tcase_add_test(tests, a_window_has_its_jobs_at_any_time_of_it);
+    tcase_add_test(tests, a_job_that_was_not_sent_goes_back_to_its_window);
     tcase_add_loop_test(tests, a_rate_makes_up_for_wake_ups_that_are_late, 0, sizeof rates / sizeof *rates);
     suite_add_tcase(suite, tests);
     return suite;

@@ -62,7 +62,26 @@ START_TEST(a_sibling_is_read_with_its_owners_settings_and_shown_without)
 {
     CHECK_EXAMPLES( //
         {DUE TURN KEEPS, "read t~c/a", "(ready now-9 {r} 0 {\"retention\":10})", NULL},
-        {DUE TURN KEEPS, "topics t~c '' 1", "0 t~c '' 0 1 0 0 now-9 -1 0 0 0 0 '' '' ''", NULL}, );
+        {DUE TURN KEEPS, "topics t~c '' 1", "0 t~c '' 0 1 0 0 now-9 -1 0 0 0 0 '' '' '' 0 0", NULL}, );
+}
+END_TEST
+
+START_TEST(a_sibling_has_settings_of_its_own)
+{
+#define FIFO      "{\"order\":\"fifo\",\"note\":{\"a\":1},\"needs\":[\"fifo\"]}"
+#define OWN(text) "topics: t~c=" text "\n"
+#define TWO       "bucket:t~c: t~c/a@now-9 t~c/b@now-8\njobs: t~c/a={r} t~c/b={r}\n"
+#define ONE_OF_TWO                                                                                           \
+    "bucket:t~c: t~c/b@now-8\ndue: t~c@inf\nholders:t~c: t~c/a=n5,now-9\n"                                   \
+    "jobs: t~c/a={r} t~c/b={r}\nleases: t~c/a@now+5000\n"
+    CHECK_EXAMPLES( //
+        {DUE TURN, "settings t~c '' {\"paused\":true}", "1", DUE "due: t~c@inf\n" OWN("{\"paused\":true}")},
+        {DUE "due: t~c@inf\n" OWN("{\"paused\":true}"), "settings t~c {\"paused\":true} ''", "1",
+         DUE TURN "ready: t~c\n"},
+        {TWO TURN OWN(FIFO), CLAIM, CLAIMED, ONE_OF_TWO OWN(FIFO)},
+        {TWO TURN OWN("{\"maxInFlight\":1}"), CLAIM, CLAIMED, ONE_OF_TWO OWN("{\"maxInFlight\":1}")},
+        {DUE TURN OWN("{\"needs\":[\"later\"]}"), CLAIM, "0 0 0", DUE TURN OWN("{\"needs\":[\"later\"]}")},
+        {ABSENT, "settings t~c '' " FIFO, "1", OWN(FIFO)}, );
 }
 END_TEST
 
@@ -75,6 +94,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_sibling_keeps_what_its_owner_keeps);
     tcase_add_test(tests, another_retention_of_the_owner_dates_its_siblings_dead);
     tcase_add_test(tests, a_sibling_is_read_with_its_owners_settings_and_shown_without);
+    tcase_add_test(tests, a_sibling_has_settings_of_its_own);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -1200,7 +1200,8 @@ class World:
         if self.is_away:
             return
         rate = {"jobs": self.chance.choice((1, 3)), "per": self.chance.choice((1, 2)), "burst": self.chance.choice((1, 2))}
-        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"weight": 2}, {"weight": 100}, {"order": "fifo"}, {"order": "fifo", "maxInFlight": 2},
+        window = {**rate, "window": True}
+        kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"rate": window}, {"rate": window}, {"weight": 2}, {"weight": 100}, {"order": "fifo"}, {"order": "fifo", "maxInFlight": 2},
                  {"order": "fifo", "rate": rate}, {"order": "fifo", "onHeadDead": "pause"}, {"paused": False, "onHeadDead": "pause", "order": "fifo"}, {"onHeadDead": "pause"}, {"retention": 60}, {"retention": 1.5},
                  {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
                  {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
@@ -1208,11 +1209,11 @@ class World:
         if self.chance.random() < 0.4:
             self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice(kinds))
         else:
-            self.set(self.chance.choice(OWNERS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
+            self.set(self.chance.choice(TOPICS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
 
     def check_rate(self, topic, nonce, number):
-        """In no second more attempts begin than the rate and the burst."""
-        if not self.pool.rate_of(topic) or not number:
+        """In no second more attempts begin than the rate and the burst. A window that has too many differs from the pool's."""
+        if not self.pool.rate_of(topic) or self.pool.window_rate(topic) or not number:
             return
         begun = self.begun.setdefault(topic, {})
         begun[nonce] = (self.pool.now_us, number)
@@ -1349,6 +1350,9 @@ CONTROLS = {
     "limit ignored": [("claim", "limit - in_flight[topic]", "most"), ("lib/serve", "limit - in_flight[topic]", "most")],
     "pause ignored": [("lib/offer", "own.paused or ", "")],
     "rate ignored": [("lib/serve", ", (tokens_of(topic)))", ")")],
+    "a window never ends": [("lib/rate", " or now_us >= began + rate.per * 1000000", "")],
+    "a window forgets its attempts": [("lib/rate", "(before or 0) + number", "number")],
+    "a window gets nothing back": [("lib/rate", "math.max(0, before - number)", "before")],
     "rate forgets what was spent": [("lib/rate", "math.max(spent, now_us - CREDIT_US, ", "math.max(now_us - CREDIT_US, ")],
     "rate makes up for idle time": [("lib/rate", "math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us)", "0")],
     "an expired job spends its topic's rate": [("claim", "rate and not is_expired(record)", "rate")],

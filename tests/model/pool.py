@@ -83,6 +83,7 @@ class Pool:
         self.settings = {}  # topic -> what an operator has set
         self.patterns, self.patterns_version = {}, 0  # the same of patterns
         self.redates = False
+        self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
         self.bell = []
@@ -220,8 +221,25 @@ class Pool:
             return {}, first
         return {slot: number for slot, number in slots.items() if slot >= first}, max(first, known_first)
 
+    def window_rate(self, topic):
+        rate = self.settings_of(topic).get("rate")
+        return rate if rate and rate.get("window") else None
+
+    def window(self, topic, rate):
+        """The window that is under way, or None."""
+        began, number = self.windows.get(topic, (INF, 0))
+        is_over = began > self.now_us or self.now_us >= began + rate["per"] * 1_000_000
+        return None if is_over else (began, number)
+
+    def tokens_of_window(self, topic, rate):
+        began, number = self.window(topic, rate) or (0, 0)
+        left = rate["jobs"] - number
+        return left, self.soonest if left > 0 else max(self.soonest, math.ceil((began + rate["per"] * 1_000_000) / 1000))
+
     def tokens(self, topic):
         """How many may begin; and when the next one may, ms."""
+        if self.window_rate(topic):
+            return self.tokens_of_window(topic, self.window_rate(topic))
         rate = self.rate_of(topic)
         if not rate:
             return INF, 0
@@ -239,6 +257,10 @@ class Pool:
 
     def spend(self, topic, number, first_due):
         if not number:
+            return
+        if self.window_rate(topic):
+            began, before = self.window(topic, self.window_rate(topic)) or (self.now_us, 0)
+            self.windows[topic] = (began, before + number)
             return
         step, _, spent = self.rate_of(topic)
         self.spent[topic] = math.ceil(self.spent_since(topic, spent, first_due) + number * step)
@@ -823,6 +845,7 @@ class Pool:
             self.settings[topic] = settings
         if "rate" not in self.settings_of(topic):
             self.spent.pop(topic, None)
+            self.windows.pop(topic, None)
             self.begun.pop(topic, None)
         self.touched[topic] = True
         self.leave_line(topic)
@@ -1239,6 +1262,12 @@ class Pool:
 
     def give_back(self, topic, number, claimed):
         """Turns of a claim whose attempts have not begun."""
+        window = self.window_rate(topic)
+        if window:
+            began, before = self.window(topic, window) or (INF, 0)
+            if began < (claimed + 1) * 1000:
+                self.windows[topic] = (began, max(0, before - number))
+            return
         rate = self.rate_of(topic)
         if not rate:
             return

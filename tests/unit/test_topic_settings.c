@@ -32,6 +32,9 @@ START_TEST(writes_what_is_set)
     check_writes("{\"retention\":1.0005,\"onDead\":\"http://h/\"}",
                  "{\"onDead\":\"http://h/\",\"retention\":1.001}");
     ck_assert_int_eq(settings.retention_ms, 1001);
+    check_writes(
+        "{\"rate\":{\"jobs\":3,\"per\":604800,\"window\":true}}",
+        "{\"rate\":{\"jobs\":3,\"per\":604800,\"burst\":1,\"window\":true},\"needs\":[\"rateWindow\"]}");
     check_writes("{\"onAttempt\":\"http://a/\",\"onDelivered\":\"http://d/\"}",
                  "{\"onDelivered\":\"http://d/\",\"onAttempt\":\"http://a/\",\"needs\":[\"callbacks\"]}");
     check_writes("{\"onDead\": {\"url\": \"http://h/\"}}",
@@ -160,7 +163,7 @@ START_TEST(names_what_is_wrong)
         {"[]", ""},
         {"{\"maxInFlight\":1000001}", "maxInFlight"},
         {"{\"maxInFlight\":1.5}", "maxInFlight"},
-        {"{\"rate\":{\"jobs\":1,\"per\":86401}}", "rate.per"},
+        {"{\"rate\":{\"jobs\":1,\"per\":604801}}", "rate.per"},
         {"{\"rate\":{\"per\":1}}", "rate.jobs"},
         {"{\"rate\":1}", "rate"},
         {"{\"jitter\":\"1\"}", "jitter"},
@@ -330,6 +333,25 @@ START_TEST(jitter_only_adds)
 }
 END_TEST
 
+START_TEST(keeps_what_only_the_server_writes)
+{
+#define SERVERS_OWN                                                                                          \
+    "{\"paused\":true,\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1,\"since\":5},\"note\":{\"a\":[1]}}"
+    struct buffer text;
+    buffer_init(&text, 1000);
+    ck_assert_int_eq(topic_settings_parse(SLICE(SERVERS_OWN), &settings, &errors), STATUS_INVALID);
+    ck_assert_int_eq(topic_settings_read(SLICE(SERVERS_OWN), &settings), STATUS_OK);
+    ck_assert(slice_equal(settings.note, SLICE("{\"a\":[1]}")) && settings.rate_since_ms == 5);
+    topic_settings_write(&settings, &text);
+    ck_assert_str_eq(buffer_text(&text), SERVERS_OWN);
+    buffer_clear(&text);
+    topic_settings_show(&settings, &text);
+    ck_assert_str_eq(buffer_text(&text), "{\"paused\":true,\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}");
+    topic_settings_fini(&settings);
+    buffer_fini(&text);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *all = suite_create("topic_settings");
@@ -345,6 +367,7 @@ Suite *suite(void)
     tcase_add_test(tests, carries_settings_that_it_does_not_know);
     tcase_add_test(tests, takes_no_unknown_settings_from_a_client);
     tcase_add_test(tests, a_change_carries_them_on);
+    tcase_add_test(tests, keeps_what_only_the_server_writes);
     tcase_add_test(tests, jitter_only_adds);
     suite_add_tcase(all, tests);
     return all;

@@ -8,7 +8,8 @@
 -- leased, dead, due time of the first waiting job or -1, time until which the first ready job is held, ms, or
 -- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
 -- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
--- ''; id of the job that holds the line of a fifo topic or ''}. If [2] is a pull topic with leases, then also when
+-- ''; id of the job that holds the line of a fifo topic or ''; for a rate with a window, when the window under way began, ms, and the
+-- number of its attempts, else 0 and 0}. If [2] is a pull topic with leases, then also when
 -- the first of them began, ms; of very many, only some are examined. If a topic has many ready jobs, only some are
 -- examined for held jobs whose next attempt is due. A page ends early if it has some MiB of settings.
 -- uses: held hour names offer record
@@ -37,6 +38,13 @@ local function first_lease(topic)
     if at and (not first or at < first) then first = at end
   end
   return first
+end
+
+local function window_parts(topic)
+  local rate = settings_of(topic).rate
+  if not rate or not rate.window then return 0, 0 end
+  local began, number = window_of(topic, rate)
+  return began and math.floor(began / 1000) or 0, number or 0
 end
 
 local LOOK = 100
@@ -98,12 +106,12 @@ for i = 1, math.min(#names, most) do
   local ready = due > -1 and due <= now and call('ZCOUNT', bucket_of(topic), '-inf', DUE_NOW) or 0
   local waiting = first and call('ZCARD', bucket_of(topic)) or 0
   local held_number, held_ready = number_held(topic, ready)
-  local hour = hours[topic]
+  local hour, window_began, window_number = hours[topic], window_parts(topic)
   for _, part in ipairs({
     topic, settings_text, waiting - ready - held_number + held_ready, ready - held_ready, call('HLEN', holders_of(topic)),
     call('ZCARD', index_of('dead', topic)), first_due(topic, due), held(topic, due), held_number, hour.d, hour.r, hour.x,
     own_text, pattern_of_topic[topic] or '',
-    head_of(topic),
+    head_of(topic), window_began, window_number,
   }) do
     replies[#replies + 1] = part
   end

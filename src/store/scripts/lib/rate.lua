@@ -4,6 +4,7 @@
 -- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, each
 --   late wake-up would lower the rate.
 -- - In any second, at most the rate and the burst begin. Slots count the attempts of the last second.
+-- A rate with a window is counted in windows of its time instead.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
@@ -63,9 +64,47 @@ local function next_leaving(topic, first)
   return now_us
 end
 
+-- A rate with a window: its jobs begin at any time of the window. begun has the beginning of the window, us, and the number of
+-- its attempts. It begins with an attempt, and ends with its time, or with a reset (rate.since, ms). Returns nothing if no window
+-- is under way, as after a clock that stepped back.
+-- rare: rate
+local function window_of(topic, rate)
+  local known = call('HMGET', begun_of(topic), 'window', 'number')
+  local began = tonumber(known[1])
+  if not began or began > now_us or began < (rate.since or 0) * 1000 or now_us >= began + rate.per * 1000000 then return end
+  return began, tonumber(known[2]) or 0
+end
+
+-- rare: rate
+local function tokens_of_window(topic, rate)
+  local began, number = window_of(topic, rate)
+  local left = rate.jobs - (number or 0)
+  return left, left > 0 and soonest or math.max(soonest, math.ceil((began + rate.per * 1000000) / 1000))
+end
+
+-- Adds attempts to a window, or begins one.
+-- rare: rate
+local function spend_window(topic, rate, number)
+  local began, before = window_of(topic, rate)
+  local key = begun_of(topic)
+  began = began or now_us
+  call('HSET', key, 'window', integer(began), 'number', integer((before or 0) + number))
+  call('PEXPIRE', key, integer(math.ceil((began - now_us) / 1000 + rate.per * 1000) + 1000))
+end
+
+-- rare: rate
+local function return_to_window(topic, rate, number, since)
+  local began, before = window_of(topic, rate)
+  if began and began < (since + 1) * 1000 then
+    call('HSET', begun_of(topic), 'number', integer(math.max(0, before - number)))
+  end
+end
+
 -- How many attempts may begin now by the rate, and when the next one may, ms.
 -- rare: rate
 local function tokens_of(topic, first_due)
+  local own = settings_of(topic).rate
+  if own and own.window then return tokens_of_window(topic, own) end
   local step, ahead, spent = rate_of(topic)
   if not step then return math.huge end
   spent = spent_since(topic, spent, first_due)
@@ -80,6 +119,8 @@ end
 -- first_due: as it was for tokens_of.
 -- rare: rate
 local function spend_tokens(topic, number, first_due)
+  local own = settings_of(topic).rate
+  if own and own.window and number > 0 then return spend_window(topic, own, number) end
   local step, _, spent = rate_of(topic)
   if not step or number == 0 then return end
   call('HSET', RATES, topic, integer(math.ceil(spent_since(topic, spent, first_due) + number * step)))
@@ -94,6 +135,8 @@ end
 -- Gives back the attempts of one claim, made at since, ms, that have not begun.
 -- rare: rate
 local function return_tokens(topic, number, since)
+  local own = settings_of(topic).rate
+  if own and own.window then return return_to_window(topic, own, number, since) end
   local step, _, spent = rate_of(topic)
   if not step then return end
   local late = math.max(0, now_us - since * 1000 - CREDIT_US)

@@ -5,9 +5,13 @@
 local passed, is_passed = {}, {}
 local PASSED_MAX = 4
 -- rare: settings
+local function can_serve(topic) return settings_of(topic) ~= UNREADABLE and knows_needs(topic) end
+
+-- A sibling topic has settings of its own, and some of its owner's.
+-- rare: settings
 local function may_serve(topic)
   local owner = owner_of(topic)
-  if settings_of(owner) ~= UNREADABLE and knows_needs(owner) then return true end
+  if can_serve(owner) and (owner == topic or can_serve(topic)) then return true end
   if not is_passed[topic] and #passed < PASSED_MAX then passed[#passed + 1] = topic end
   is_passed[topic] = true
   return false

@@ -20,7 +20,8 @@ local function are_sound(s)
   if s.retention and not is_number(s.retention, 0.001, 1e9) then return false end
   if not rate then return rate == nil end
   return type(rate) == 'table' and is_number(rate.jobs, 1, 1e9) and is_number(rate.per, 0.001, 1e9)
-    and is_number(rate.burst, 1, 1e9)
+    and is_number(rate.burst, 1, 1e9) and (rate.window == nil or type(rate.window) == 'boolean')
+    and (not rate.since or is_number(rate.since, 0, 1e15))
 end
 
 -- Returns a topic's settings, which are JSON that topic_settings.c wrote. UNREADABLE: duepost did not write them, and no

@@ -1,0 +1,211 @@
+#include "app/siblings.h"
+
+#include <assert.h>
+
+#include "app/audit.h"
+#include "app/use_case.h"
+#include "base/memory.h"
+
+/* ---- a change ---- */
+
+enum { TRIES_MAX = 5 };
+
+struct sibling_change {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice topic;
+    app_sibling_fn *change;
+    app_verdict_fn *fn;
+    void *arg;
+    struct buffer old_settings, new_settings;
+    int tries;
+};
+
+static void sibling_read(struct sibling_change *);
+
+/* A read changes nothing. */
+static enum status status_of_read(enum status status)
+{
+    return status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status;
+}
+
+static void sibling_change_free(struct sibling_change *change)
+{
+    buffer_fini(&change->old_settings);
+    buffer_fini(&change->new_settings);
+    free(change);
+}
+
+static void sibling_end(struct sibling_change *change, enum status status)
+{
+    use_case_end(change->app, change->topic, status, NULL, change->fn, change->arg);
+    sibling_change_free(change);
+}
+
+static void sibling_refuse(struct sibling_change *change, enum app_end end)
+{
+    use_case_refuse(end, change->fn, change->arg);
+    sibling_change_free(change);
+}
+
+static void sibling_done(struct sibling_change *change, struct slice settings)
+{
+    change->fn(change->arg, &(struct app_verdict){.end = APP_DONE, .settings = settings});
+    sibling_change_free(change);
+}
+
+static void on_sibling_set(void *arg, enum status status)
+{
+    struct sibling_change *change = arg;
+    if (status == STATUS_STALE && ++change->tries < TRIES_MAX) {
+        sibling_read(change);
+        return;
+    }
+    audit(change->caller, change->new_settings.size ? "settings_changed" : "settings_reset", "topic",
+          change->topic, status);
+    if (status == STATUS_STALE)
+        sibling_refuse(change, APP_CONTENDED);
+    else if (status == STATUS_OK)
+        sibling_done(change, buffer_slice(&change->new_settings));
+    else
+        sibling_end(change, status);
+}
+
+static void sibling_write(struct sibling_change *change)
+{
+    struct slice old = buffer_slice(&change->old_settings), new = buffer_slice(&change->new_settings);
+    if (slice_equal(old, new))
+        sibling_done(change, new);
+    else
+        store_set_topic(change->app->store, change->topic, old, new, on_sibling_set, change);
+}
+
+/* Makes the new settings from those that were read. */
+static void sibling_make(struct sibling_change *change, int64_t now_ms)
+{
+    struct topic_settings settings;
+    struct slice old = buffer_slice(&change->old_settings);
+    enum status status = topic_settings_read(old, &settings);
+    if (status != STATUS_OK || settings.lacks.size) {
+        if (status == STATUS_OK)
+            topic_settings_fini(&settings);
+        sibling_refuse(change, status == STATUS_NO_MEMORY ? APP_NO_MEMORY : APP_UNREADABLE);
+        return;
+    }
+    enum app_sibling_change what = change->change(change->arg, &settings, old.size > 0, now_ms);
+    buffer_clear(&change->new_settings);
+    if (what == APP_SIBLING_WRITE)
+        topic_settings_write(&settings, &change->new_settings);
+    topic_settings_fini(&settings);
+    if (what == APP_SIBLING_MISSING)
+        sibling_refuse(change, APP_NOT_FOUND);
+    else if (what == APP_SIBLING_KEEP)
+        sibling_done(change, old);
+    else
+        sibling_write(change);
+}
+
+static void on_sibling_read(void *arg, enum status status, const struct store_topic *topic, size_t count,
+                            struct store_topic_cursor next)
+{
+    struct sibling_change *change = arg;
+    (void)count, (void)next;
+    if (status != STATUS_OK) {
+        sibling_end(change, status_of_read(status));
+        return;
+    }
+    buffer_clear(&change->old_settings);
+    buffer_append(&change->old_settings, topic->own);
+    sibling_make(change, topic->now_ms);
+}
+
+static void sibling_read(struct sibling_change *change)
+{
+    store_topics(change->app->store, &(struct store_topics){.topic = change->topic, .max = 1},
+                 on_sibling_read, change);
+}
+
+void app_sibling_change(struct app *app, const struct app_caller *caller, struct slice topic,
+                        app_sibling_fn *make, app_verdict_fn *fn, void *arg)
+{
+    assert(topic_is_sibling(topic));
+    if (use_case_is_unready(app, topic, fn, arg))
+        return;
+    struct sibling_change *change = NEW(struct sibling_change);
+    *change = (struct sibling_change){
+        .app = app, .caller = caller, .topic = topic, .change = make, .fn = fn, .arg = arg};
+    buffer_init(&change->old_settings, TOPIC_SETTINGS_BYTES_MAX);
+    buffer_init(&change->new_settings, TOPIC_SETTINGS_BYTES_MAX);
+    sibling_read(change);
+}
+
+/* ---- a list ---- */
+
+struct siblings_list {
+    struct app *app;
+    struct slice prefix;
+    size_t max, count;
+    app_topic_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+    struct buffer after; /* the name after which the list continues */
+};
+
+static void siblings_read(struct siblings_list *);
+
+static void siblings_end(struct siblings_list *list, enum status status)
+{
+    use_case_end(list->app, list->prefix, status, NULL, list->fn, list->arg);
+    buffer_fini(&list->after);
+    free(list);
+}
+
+/* Returns false after the last topic of the list. */
+static bool give_sibling(struct siblings_list *list, const struct store_topic *found)
+{
+    if (!slice_starts_with(found->name, list->prefix) || list->count == list->max)
+        return false;
+    if (found->own.size == 0)
+        return true;
+    struct app_topic topic = topic_view(list->app, found);
+    list->each(list->arg, &topic);
+    list->count++;
+    return true;
+}
+
+static void on_siblings(void *arg, enum status status, const struct store_topic *topics, size_t count,
+                        struct store_topic_cursor next)
+{
+    struct siblings_list *list = arg;
+    bool has_more = next.name.size && next.shard == store_shard_number(list->app->store, list->prefix);
+    bool is_inside = status == STATUS_OK;
+    for (size_t i = 0; i < count && is_inside; i++)
+        is_inside = give_sibling(list, &topics[i]);
+    if (!is_inside || !has_more) {
+        siblings_end(list, status_of_read(status));
+        return;
+    }
+    buffer_clear(&list->after);
+    buffer_append(&list->after, next.name);
+    siblings_read(list);
+}
+
+static void siblings_read(struct siblings_list *list)
+{
+    struct store *store = list->app->store;
+    struct store_topics topics = {.max = APP_PAGE_MAX};
+    topics.from =
+        (struct store_topic_cursor){store_shard_number(store, list->prefix), buffer_slice(&list->after)};
+    store_topics(store, &topics, on_siblings, list);
+}
+
+void app_siblings(struct app *app, struct slice prefix, size_t max, app_topic_fn *each, app_verdict_fn *fn,
+                  void *arg)
+{
+    struct siblings_list *list = NEW(struct siblings_list);
+    *list =
+        (struct siblings_list){.app = app, .prefix = prefix, .max = max, .each = each, .fn = fn, .arg = arg};
+    buffer_init(&list->after, JOB_TOPIC_NAME_MAX);
+    buffer_append(&list->after, prefix);
+    siblings_read(list);
+}
