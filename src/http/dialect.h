@@ -88,6 +88,7 @@ struct dialect {
     /* Writes the whole body of an error's answer. */
     void (*write_error)(struct buffer *body, const struct exchange_error *);
     exchange_fn *refuse_job; /* gives the answer for a job that does not exist; NULL without REACH_JOB */
+    struct slice root;       /* beginning of its paths: it answers for all paths there; empty: none */
     struct slice topic; /* the topic that all routes concern which name none in their path; empty: none */
     const char *token_parameter; /* query parameter that may have the token, too; NULL: none */
 };

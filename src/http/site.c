@@ -79,6 +79,19 @@ static const struct route *find_route(struct exchange *exchange)
     return route;
 }
 
+/* Returns the dialect that answers for a path that no dialect has. */
+static const struct dialect *dialect_of(const struct exchange *exchange)
+{
+    const struct site *site = exchange->site;
+    struct slice target = http_request_target(exchange->request);
+    for (size_t i = 0; i < site->dialect_count; i++) {
+        const struct dialect *dialect = site->dialects[i].dialect;
+        if (dialect->root.size && slice_starts_with(target, dialect->root))
+            return dialect;
+    }
+    return site->dialects[0].dialect;
+}
+
 static void refuse_method(struct exchange *exchange, const struct route *route)
 {
     struct buffer allow;
@@ -94,7 +107,7 @@ static void take_head(struct exchange *exchange, bool for_probes)
     struct http_request *request = exchange->request;
     const struct route *route = find_route(exchange);
     if (!route || (for_probes && !route->is_probe)) {
-        exchange->dialect = exchange->site->dialects[0].dialect;
+        exchange->dialect = dialect_of(exchange);
         exchange_refuse(exchange, 404, "There is nothing at this path.");
         return;
     }

@@ -12,7 +12,8 @@
 struct site *site_new(const struct site_options *);
 
 /* Adds a dialect, whose handlers find self in their exchanges. Paths are searched in the order in which
- * dialects were added. The first dialect also answers requests that belong to no dialect. Borrows the dialect
+ * dialects were added. Requests that belong to no dialect are answered
+ * by the dialect whose root their path is below, else by the first one. Borrows the dialect
  * and self. */
 void site_add(struct site *, const struct dialect *, void *self);
 

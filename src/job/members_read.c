@@ -19,7 +19,7 @@ struct reading {
     struct carried *carried;
     struct slice *lacks;
     size_t next;      /* the row after the last one read */
-    uint32_t is_read; /* bits */
+    uint64_t is_read; /* bits */
     bool has_needs;
 };
 
@@ -233,8 +233,8 @@ static bool read_member(struct reading *reading, struct slice key, struct slice 
         return slice_equal(key, SLICE("\"needs\"")) ? read_needs(reading, key, value)
                                                     : carried_add(reading->carried, key, value);
     const struct member *member = &reading->table->rows[at];
-    bool is_first = !(reading->is_read & UINT32_C(1) << at);
-    reading->is_read |= UINT32_C(1) << at;
+    bool is_first = !(reading->is_read & UINT64_C(1) << at);
+    reading->is_read |= UINT64_C(1) << at;
     reading->next = at + 1;
     if (member->has_bytes == sizeof(bool))
         *(bool *)((char *)reading->of + member->has) = true;

@@ -8,6 +8,7 @@
 #include "job/fingerprint.h"
 #include "job/json.h"
 #include "qstash/answer.h"
+#include "qstash/place.h"
 #include "qstash/qstash.h"
 
 enum {
@@ -20,6 +21,7 @@ static const struct retry_schedule waits = {5, {12000, 148000, 1808000, 22026000
 
 struct message {
     struct app_submission submission;
+    const struct message_request *request;
     char id[MESSAGE_ID_MAX + 1];
     char once[ONCE_SIZE];
     message_sent_fn *fn;
@@ -113,9 +115,11 @@ static void set_times(struct job *job, const struct settings *settings)
     job->due_at_ms = settings->not_before_ms;
     job->has_delay = settings->has_delay && !job->has_due_at;
     job->delay_ms = job->has_delay ? settings->delay_ms : 0;
-    job->has_retry = job->has_schedule = true;
+    job->has_retry = true;
+    job->has_schedule = settings->retry_delay.size == 0;
     job->retry = settings->retries;
     job->schedule = waits;
+    job->retry_wait = settings->retry_delay;
     job->has_timeout = settings->has_timeout;
     job->timeout_ms = settings->has_timeout ? settings->timeout_ms : JOB_TIMEOUT_MS;
 }
@@ -160,10 +164,11 @@ static struct slice put_url(struct buffer *text, struct slice url)
     return slice_from(text->data + start, text->size - start);
 }
 
-static void make_job(const struct message_request *request, struct texts *texts, struct job *job)
+static void make_job(const struct message_request *request, struct slice topic, struct texts *texts,
+                     struct job *job)
 {
     const struct settings *settings = request->settings;
-    *job = (struct job){.topic = request->topic,
+    *job = (struct job){.topic = topic,
                         .url = request->url,
                         .method = settings->method,
                         .labels = settings->labels,
@@ -201,19 +206,20 @@ static void message_refuse(struct message *message, unsigned status, const char 
 
 static void send_job(struct message *message, const struct message_request *request, struct job *job)
 {
-    job->job_id = message_id_make(request->topic, clock_wall_ms(), message->id);
+    job->job_id = message_id_make(job->topic, clock_wall_ms(), message->id);
     if (app_submission_admit(&message->submission, request->caller, job, record_bytes(job)))
         app_submission_send(&message->submission, job);
 }
 
-void message_send(struct message *message, const struct message_request *request)
+static void send_to(struct message *message, struct slice topic)
 {
+    const struct message_request *request = message->request;
     struct texts texts;
     struct job job;
     buffer_init_fallible(&texts.base64, JOB_RECORD_MAX);
     buffer_init(&texts.data, JOB_FORM_DATA_MAX);
     buffer_init(&texts.callbacks, 4 * JOB_URL_MAX);
-    make_job(request, &texts, &job);
+    make_job(request, topic, &texts, &job);
     if (texts.data.failed)
         message_refuse(message, 400, "the settings of the callbacks are over 16 KiB");
     else if (texts.base64.failed || !write_once(message, request))
@@ -223,4 +229,20 @@ void message_send(struct message *message, const struct message_request *request
     buffer_fini(&texts.base64);
     buffer_fini(&texts.data);
     buffer_fini(&texts.callbacks);
+}
+
+static void message_on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
+{
+    struct message *message = arg;
+    if (verdict->end == APP_DONE)
+        send_to(message, topic);
+    else
+        message_on_submitted(message, verdict);
+}
+
+void message_send(struct message *message, const struct message_request *request)
+{
+    message->request = request;
+    place_find(message->submission.app, request->caller, request->data.queue, &request->settings->flow,
+               message_on_placed, message);
 }

@@ -8,9 +8,8 @@
 #include "qstash/form_data.h"
 #include "qstash/message_id.h"
 
-/* The parts of a message. All is borrowed during the call of message_send. */
+/* The parts of a message. All is borrowed until the callback. */
 struct message_request {
-    struct slice topic; /* of the dialect */
     struct slice url, body;
     const struct settings *settings;
     struct form_data data; /* group, endpoint, queue, scheduleId, callerIp */
@@ -29,10 +28,12 @@ typedef void message_sent_fn(void *arg, const struct message_sent *);
 
 struct message;
 
+/* A message is freed after its callback, or if it was never sent. */
 struct message *message_new(struct app *, message_sent_fn *, void *arg);
 void message_free(struct message *);
 
-/* Sends the message. Calls back once, perhaps before the call returns. */
+/* Sends the message to the topic of its queue and its flow control (see place.h). Calls back once, perhaps
+ * before the call returns. */
 void message_send(struct message *, const struct message_request *);
 
 #endif

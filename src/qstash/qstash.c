@@ -7,12 +7,32 @@
 #include "qstash/answer.h"
 #include "qstash/message_id.h"
 
-exchange_fn publish_handle;
+exchange_fn publish_handle, batch_handle;
+exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
+
+/* The name in the path is used as it is. */
+static bool names_one(struct buffer *text, struct route_names *names)
+{
+    names->key = buffer_slice(text);
+    return true;
+}
 
 static const struct route routes[] = {
     {.path = "/v2/publish/*",
      .methods = {{"POST", "POST /v2/publish", publish_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,
                   .takes_query = true}}},
+    {.path = "/v2/batch",
+     .methods = {{"POST", "POST /v2/batch", batch_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,
+                  .takes_query = true}}},
+    {.path = "/v2/messages",
+     .methods = {{"DELETE", "DELETE /v2/messages", messages_cancel_handle, REACH_TOPIC, SCOPE_CANCEL,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/messages/:",
+     .names = names_one,
+     .methods = {{"GET", "GET /v2/messages/{id}", message_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+                  .takes_query = true},
+                 {"DELETE", "DELETE /v2/messages/{id}", message_cancel_handle, REACH_TOPIC, SCOPE_CANCEL,
+                  .body = BODY_ANY, .takes_query = true}}},
 };
 
 static void write_error(struct buffer *body, const struct exchange_error *error)
@@ -34,6 +54,7 @@ const struct dialect qstash_dialect = {
     .route_count = sizeof routes / sizeof *routes,
     .error_type = SLICE_INIT("application/json"),
     .write_error = write_error,
+    .root = SLICE_INIT("/v2/"),
     .topic = SLICE_INIT(QSTASH_TOPIC),
     .token_parameter = "qstash_token",
 };

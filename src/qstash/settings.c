@@ -5,6 +5,7 @@
 
 #include "base/duration.h"
 #include "base/percent.h"
+#include "job/retry_expression.h"
 
 #define PREFIX "Upstash-"
 
@@ -112,7 +113,10 @@ static void take_retries(struct settings *settings, struct slice value)
 
 static void take_retry_delay(struct settings *settings, struct slice value)
 {
+    struct problem problem;
     settings->retry_delay = value;
+    if (retry_expression_check(value, &problem) != STATUS_OK)
+        settings_refuse(settings, 400, "invalid " PREFIX "Retry-Delay: %s", problem.text);
 }
 
 static void take_timeout(struct settings *settings, struct slice value)

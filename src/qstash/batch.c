@@ -1,0 +1,205 @@
+/* batch.c - POST /v2/batch: many publications in one request.
+ *
+ * The answer has one element for each item, in their order. A bad item has its error there, and the others
+ * are sent. If all fail, the status is that of the first. */
+#include "base/memory.h"
+#include "job/json.h"
+#include "qstash/answer.h"
+#include "qstash/publication.h"
+
+enum { ITEMS_MAX = 1000, TEXT_MAX = 64 * 1024 * 1024, MEMBERS_IN_ITEM_MAX = 1000 };
+
+struct batch_item {
+    struct batch *batch;
+    struct publication publication;
+    unsigned status;
+    struct buffer answer; /* its element */
+};
+
+struct batch {
+    struct exchange *exchange;
+    struct batch_item **items;
+    size_t count, pending;
+    struct buffer text; /* decoded strings of all items */
+};
+
+static void batch_free(void *arg)
+{
+    struct batch *batch = arg;
+    for (size_t i = 0; i < batch->count; i++) {
+        publication_fini(&batch->items[i]->publication);
+        buffer_fini(&batch->items[i]->answer);
+        free(batch->items[i]);
+    }
+    free(batch->items);
+    buffer_fini(&batch->text);
+    free(batch);
+}
+
+/* ---- the answer ---- */
+
+static unsigned status_of(const struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        if (batch->items[i]->status < 400)
+            return 200;
+    return batch->count ? batch->items[0]->status : 200;
+}
+
+static void answer_batch(struct batch *batch)
+{
+    struct exchange *exchange = batch->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    unsigned status = status_of(batch);
+    if (status >= 400) {
+        json_put_raw(&json, buffer_slice(&batch->items[0]->answer));
+    } else {
+        json_put_array(&json);
+        for (size_t i = 0; i < batch->count; i++)
+            json_put_raw(&json, buffer_slice(&batch->items[i]->answer));
+        json_end_array(&json);
+    }
+    exchange_answer(exchange, status, &exchange_retry_after, status == 503, buffer_slice(body));
+}
+
+static void end_one(struct batch *batch)
+{
+    if (--batch->pending == 0)
+        answer_batch(batch);
+}
+
+static void on_published(void *arg, const struct publication *publication, unsigned status,
+                         struct slice answer)
+{
+    struct batch_item *item = arg;
+    (void)publication;
+    item->status = status;
+    buffer_append(&item->answer, answer);
+    end_one(item->batch);
+}
+
+/* ---- items ---- */
+
+struct item_parts {
+    struct slice destination, queue, body;
+};
+
+/* Takes a header whose value is a string, or an array of strings. */
+static void take_header(struct batch_item *item, struct slice name, struct slice value)
+{
+    struct settings *settings = &item->publication.settings;
+    struct buffer *text = &item->batch->text;
+    struct json_cursor cursor;
+    struct slice one;
+    if (json_is_text(value)) {
+        settings_take(settings, name, json_text(value, text));
+        return;
+    }
+    if (!json_open(value, &cursor) || cursor.close != ']') {
+        settings_refuse(settings, 400, "header %.*s: the value must be a string", SLICE_ARG(name));
+        return;
+    }
+    while (json_next_item(&cursor, &one))
+        if (json_is_text(one))
+            settings_take(settings, name, json_text(one, text));
+}
+
+static void take_headers(struct batch_item *item, struct slice headers)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_object = json_open(headers, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value))
+        take_header(item, json_text(key, &item->batch->text), value);
+}
+
+static struct slice text_of(struct batch_item *item, struct slice value)
+{
+    return json_is_text(value) ? json_text(value, &item->batch->text) : SLICE("");
+}
+
+static void read_item(struct batch_item *item, struct slice object, struct item_parts *parts)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_object = json_open(object, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value)) {
+        if (slice_equal(key, SLICE("\"destination\"")))
+            parts->destination = text_of(item, value);
+        else if (slice_equal(key, SLICE("\"queue\"")))
+            parts->queue = text_of(item, value);
+        else if (slice_equal(key, SLICE("\"body\"")))
+            parts->body = text_of(item, value);
+        else if (slice_equal(key, SLICE("\"headers\"")))
+            take_headers(item, value);
+    }
+}
+
+static struct batch_item *add_item(struct batch *batch)
+{
+    struct batch_item *item = NEW(struct batch_item);
+    item->batch = batch;
+    buffer_init_fallible(&item->answer, TEXT_MAX);
+    publication_init(&item->publication, batch->exchange, on_published, item);
+    batch->items[batch->count++] = item;
+    return item;
+}
+
+/* ---- */
+
+/* Returns the error of a text that is not an array of items; NULL: it is one. */
+static const char *check_items(struct slice body, size_t *count)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX, MEMBERS_IN_ITEM_MAX};
+    struct json_fault fault;
+    struct json_cursor cursor;
+    struct slice item;
+    if (json_check(body, &limits, &fault) != STATUS_OK)
+        return "the body must be JSON without duplicate names";
+    if (!json_open(body, &cursor) || cursor.close != ']')
+        return "the body must be an array of messages";
+    for (*count = 0; json_next_item(&cursor, &item); ++*count)
+        if (item.data[0] != '{')
+            return "each item must be an object";
+    return *count <= ITEMS_MAX ? NULL : "a batch has at most 1000 messages";
+}
+
+static void send_items(struct batch *batch, struct slice body)
+{
+    struct json_cursor cursor;
+    struct slice object;
+    if (!json_open(body, &cursor))
+        return;
+    while (json_next_item(&cursor, &object)) {
+        struct batch_item *item = add_item(batch);
+        struct item_parts parts = {.destination = {NULL, 0}};
+        read_item(item, object, &parts);
+        batch->pending++;
+        publication_send(&item->publication, parts.destination, parts.queue, parts.body);
+    }
+}
+
+HANDLER(batch_handle)
+{
+    struct slice body = http_request_body(exchange->request);
+    size_t count;
+    const char *fault = check_items(body, &count);
+    if (fault) {
+        exchange_refuse(exchange, 400, "%s", fault);
+        return;
+    }
+    struct batch *batch = NEW(struct batch);
+    batch->exchange = exchange;
+    batch->items = NEW_ARRAY(struct batch_item *, count + 1);
+    batch->pending = 1; /* until all are begun */
+    buffer_init_fallible(&batch->text, body.size + 1);
+    buffer_reserve(&batch->text, body.size); /* so that decoded strings never move */
+    exchange_keep(exchange, batch, batch_free);
+    if (batch->text.failed) {
+        exchange_refuse(exchange, 503, "there is no memory for the batch; nothing changed");
+        return;
+    }
+    send_items(batch, body);
+    end_one(batch);
+}

@@ -1,0 +1,74 @@
+/* filters.h - the query of a list or a bulk action: which messages it concerns.
+ *
+ * A parameter may be repeated, and its value may have several words with commas: any of them may match. All
+ * different parameters must match. An unknown parameter is an error, because a typo must not concern
+ * everything. A JSON object in the body has the same names. */
+#ifndef DUEPOST_QSTASH_FILTERS_H
+#define DUEPOST_QSTASH_FILTERS_H
+
+#include "http/exchange.h"
+#include "qstash/message_view.h"
+
+enum filter {
+    /* These are matched by filters_match. */
+    FILTER_LABEL,
+    FILTER_URL,
+    FILTER_HOST,
+    FILTER_PATH,
+    FILTER_GROUP,
+    FILTER_QUEUE,
+    FILTER_FLOW_KEY,
+    FILTER_SCHEDULE_ID,
+    FILTER_CALLER_IP,
+    FILTER_MESSAGE_ID, /* messageId and messageIds */
+    FILTER_MATCHED,    /* number of these */
+    /* The handler uses these itself. */
+    FILTER_DLQ_ID = FILTER_MATCHED,
+    FILTER_RESPONSE_STATUS,
+    FILTER_STATE,
+    FILTER_SOURCE,
+    FILTER_COUNT,
+    FILTER_CURSOR,
+    FILTER_FROM,
+    FILTER_TO,
+    FILTER_ORDER,
+    FILTERS,
+};
+
+enum { FILTER_WORDS_MAX = 1000, FILTER_TEXT_MAX = 256 * 1024 };
+
+struct filter_word {
+    enum filter filter;
+    struct slice text;
+};
+
+struct filters {
+    struct filter_word *words; /* owned */
+    size_t word_count;
+    unsigned given;         /* 1 << each filter that has words */
+    int64_t from_ms, to_ms; /* since 1970; to_ms is INT64_MAX without toDate */
+    int64_t count;          /* 0: not given */
+    struct slice cursor;    /* empty: none */
+    struct buffer text;     /* owned: decoded words */
+    char fault[160];        /* the first error; empty: none */
+};
+
+/* Reads the query and the body of the request. accepted has the filters that this path takes, as 1 << each.
+ * Returns false after answering 400. Call filters_fini in any case. */
+bool filters_read(struct exchange *, unsigned accepted, struct filters *);
+void filters_fini(struct filters *);
+
+/* Returns whether the request has nothing that restricts it. */
+static inline bool filters_are_empty(const struct filters *filters)
+{
+    return filters->given == 0;
+}
+
+/* Returns whether a message matches, whose time for fromDate and toDate is at_ms. */
+bool filters_match(const struct filters *, const struct message_view *, int64_t at_ms);
+
+/* Returns the first word of a filter that the handler uses itself; empty: none. *at is 0 for the first call,
+ * and moves on. */
+struct slice filters_next(const struct filters *, enum filter, size_t *at);
+
+#endif

@@ -1,0 +1,235 @@
+#include "qstash/message_view.h"
+
+#include "base/base64.h"
+#include "base/utf8.h"
+#include "job/fingerprint.h"
+#include "job/json.h"
+#include "qstash/message_id.h"
+#include "qstash/qstash.h"
+
+enum { NAME_BYTES_MAX = 256, REDACTED_SIZE = sizeof "REDACTED:" + DIGEST_TEXT_SIZE };
+
+bool message_view_read(struct slice id, struct slice record, struct message_view *view)
+{
+    *view = (struct message_view){.body = {NULL, 0}};
+    if (job_read(id, record, &view->job) != STATUS_OK)
+        return false;
+    if (view->job.lacks.size || !slice_equal(view->job.form, SLICE(QSTASH_FORM))) {
+        job_fini(&view->job);
+        return false;
+    }
+    buffer_init(&view->text, JOB_FORM_DATA_MAX);
+    buffer_init_fallible(&view->payload, JOB_RECORD_MAX);
+    form_data_read(view->job.form_data, &view->data, &view->text);
+    view->body = job_payload(&view->job, &view->payload);
+    return true;
+}
+
+void message_view_fini(struct message_view *view)
+{
+    buffer_fini(&view->text);
+    buffer_fini(&view->payload);
+    job_fini(&view->job);
+}
+
+/* ---- values ---- */
+
+static bool is_utf8(struct slice text)
+{
+    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
+    while (at < end) {
+        size_t size = *at < 0x80 ? 1 : utf8_size(*at);
+        if (size == 0 || size > (size_t)(end - at) || (size > 1 && !utf8_is_sound(at, size)))
+            return false;
+        at += size;
+    }
+    return true;
+}
+
+void message_view_add_bytes(struct json_writer *json, const char *name, const char *base64_name,
+                            struct slice bytes)
+{
+    if (is_utf8(bytes)) {
+        json_add_text(json, name, bytes);
+        return;
+    }
+    json_put_name(json, base64_name);
+    struct buffer *out = json_put(json);
+    buffer_append_byte(out, '"');
+    base64_append(out, bytes);
+    buffer_append_byte(out, '"');
+}
+
+void message_view_put_name(struct json_writer *json, struct slice name)
+{
+    char room[NAME_BYTES_MAX];
+    bool is_start = true;
+    if (name.size > sizeof room)
+        name.size = sizeof room;
+    for (size_t i = 0; i < name.size; i++) {
+        char byte = name.data[i];
+        bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+        room[i] = is_letter ? (char)(is_start ? byte & ~0x20 : byte | 0x20) : byte;
+        is_start = byte == '-';
+    }
+    json_put_name_text(json, slice_from(room, name.size));
+}
+
+static struct slice redacted(struct slice bytes, char room[REDACTED_SIZE])
+{
+    char digest[DIGEST_TEXT_SIZE];
+    struct buffer text = {.data = room, .capacity = REDACTED_SIZE, .max = REDACTED_SIZE - 1};
+    digest_make(bytes, digest);
+    buffer_append(&text, SLICE("REDACTED:"));
+    buffer_append(&text, slice_of(digest));
+    return buffer_slice(&text);
+}
+
+static bool is_redacted(const struct settings_redact *redact, struct slice header)
+{
+    for (size_t i = 0; i < redact->count; i++)
+        if (slice_equal_nocase(redact->names[i], header))
+            return true;
+    return redact->headers;
+}
+
+/* ---- headers ---- */
+
+/* Puts the values of all headers with the name of this one, which is the first with it. */
+static void put_values(struct json_writer *json, const struct message_view *view, size_t first)
+{
+    const struct job_header *headers = view->job.headers;
+    char room[REDACTED_SIZE];
+    json_put_array(json);
+    for (size_t i = first; i < view->job.header_count; i++) {
+        if (!slice_equal_nocase(headers[i].name, headers[first].name))
+            continue;
+        bool is_hidden = is_redacted(&view->data.redact, headers[i].name);
+        json_put_text(json, is_hidden ? redacted(headers[i].value, room) : headers[i].value);
+    }
+    json_end_array(json);
+}
+
+void message_view_add_headers(struct json_writer *json, const char *name, const struct message_view *view)
+{
+    const struct job_header *headers = view->job.headers;
+    if (view->job.header_count == 0)
+        return;
+    json_add_object(json, name);
+    for (size_t i = 0; i < view->job.header_count; i++) {
+        if (headers_find(headers, i, headers[i].name))
+            continue;
+        message_view_put_name(json, headers[i].name);
+        put_values(json, view, i);
+    }
+    json_end_object(json);
+}
+
+/* Adds the headers that a callback forwards. */
+static void add_callback_headers(struct json_writer *json, const char *name, struct slice settings)
+{
+    char room[NAME_BYTES_MAX + 1];
+    struct buffer scratch = {.data = room, .capacity = sizeof room, .max = NAME_BYTES_MAX};
+    struct json_cursor cursor;
+    struct slice key, value;
+    static const struct slice forward = SLICE_INIT("Forward-");
+    if (settings.size == 0 || !json_open(settings, &cursor))
+        return;
+    json_add_object(json, name);
+    while (json_next_member(&cursor, &key, &value)) {
+        struct slice header = json_name(key, &scratch);
+        if (header.size <= forward.size ||
+            !slice_equal_nocase(slice_from(header.data, forward.size), forward))
+            continue;
+        message_view_put_name(json, slice_skip(header, forward.size));
+        json_put_array(json);
+        json_put_raw(json, value);
+        json_end_array(json);
+    }
+    json_end_object(json);
+}
+
+/* ---- all members ---- */
+
+static void add_text(struct json_writer *json, const char *name, struct slice text)
+{
+    if (text.size)
+        json_add_text(json, name, text);
+}
+
+static void add_number(struct json_writer *json, const char *name, int64_t number)
+{
+    if (number)
+        json_add_number(json, name, number);
+}
+
+static void add_body(struct json_writer *json, const struct message_view *view)
+{
+    char room[REDACTED_SIZE];
+    if (view->body.size == 0)
+        return;
+    if (view->data.redact.body)
+        json_add_text(json, "body", redacted(view->body, room));
+    else
+        message_view_add_bytes(json, "body", "bodyBase64", view->body);
+}
+
+struct slice message_view_callback(struct slice member, struct buffer *text)
+{
+    return json_is_text(member) ? json_text(member, text) : SLICE("");
+}
+
+static void add_callbacks(struct json_writer *json, const struct message_view *view)
+{
+    struct buffer text;
+    buffer_init(&text, 8 * JOB_URL_MAX);
+    add_text(json, "callback", message_view_callback(view->job.on_attempt, &text));
+    add_callback_headers(json, "callbackHeader", view->data.callback);
+    buffer_clear(&text);
+    add_text(json, "failureCallback", message_view_callback(view->job.on_dead, &text));
+    add_callback_headers(json, "failureCallbackHeader", view->data.failure_callback);
+    buffer_fini(&text);
+}
+
+static void add_labels(struct json_writer *json, const struct job_labels *labels)
+{
+    if (labels->count == 0)
+        return;
+    json_add_text(json, "label", labels->items[0]);
+    json_add_array(json, "labels");
+    for (size_t i = 0; i < labels->count; i++)
+        json_put_text(json, labels->items[i]);
+    json_end_array(json);
+}
+
+static void add_flow(struct json_writer *json, const struct settings_flow *flow)
+{
+    if (flow->key.size == 0)
+        return;
+    json_add_text(json, "flowControlKey", flow->key);
+    add_number(json, "parallelism", flow->parallelism);
+    add_number(json, "rate", flow->rate);
+    json_add_number(json, "period", flow->period_s ? flow->period_s : 1);
+}
+
+void message_view_add(struct json_writer *json, const struct message_view *view)
+{
+    const struct job *job = &view->job;
+    json_add_text(json, "messageId", job->job_id);
+    add_text(json, "topicName", view->data.group);
+    add_text(json, "endpointName", view->data.endpoint);
+    json_add_text(json, "url", job->url);
+    json_add_text(json, "method", slice_of(job_method_word(job->method)));
+    message_view_add_headers(json, "header", view);
+    add_body(json, view);
+    json_add_number(json, "maxRetries", job->retry);
+    json_add_number(json, "notBefore", job_due_ms(job, job->created_ms));
+    json_add_number(json, "createdAt", job->created_ms);
+    add_callbacks(json, view);
+    add_text(json, "queueName", view->data.queue);
+    add_text(json, "scheduleId", view->data.schedule_id);
+    add_text(json, "callerIP", view->data.caller_ip);
+    add_labels(json, &job->labels);
+    add_flow(json, &view->data.flow);
+    add_text(json, "retryDelayExpression", job->retry_wait);
+}

@@ -1,0 +1,38 @@
+/* message_view.h - a message as its owner sees it: the members that all answers with messages share. */
+#ifndef DUEPOST_QSTASH_MESSAGE_VIEW_H
+#define DUEPOST_QSTASH_MESSAGE_VIEW_H
+
+#include "qstash/form_data.h"
+
+/* A message that was read. */
+struct message_view {
+    struct job job;
+    struct form_data data;
+    struct buffer text;    /* owned: decoded strings of data */
+    struct buffer payload; /* owned: decoded body */
+    struct slice body;     /* as it is delivered */
+};
+
+/* Reads the record of a job with this id, topic/messageId. Returns false if it is not a message, or cannot be
+ * read. A view that was read needs message_view_fini. Borrows id and record. */
+bool message_view_read(struct slice id, struct slice record, struct message_view *);
+void message_view_fini(struct message_view *);
+
+/* Adds the members, from messageId on, to an object. Redacted parts are replaced by their digests. */
+void message_view_add(struct json_writer *, const struct message_view *);
+
+/* Adds the headers that are forwarded, as arrays by their names in canonical form. Adds nothing if there are
+ * none. */
+void message_view_add_headers(struct json_writer *, const char *name, const struct message_view *);
+
+/* Adds bytes as a text, or as base64 under the second name if they are not UTF-8. */
+void message_view_add_bytes(struct json_writer *, const char *name, const char *base64_name,
+                            struct slice bytes);
+
+/* Writes a name of a header as in Bypass-Tunnel-Reminder. */
+void message_view_put_name(struct json_writer *, struct slice name);
+
+/* Writes the url of a callback member: text, or its field url. Empty: none. */
+struct slice message_view_callback(struct slice member, struct buffer *text);
+
+#endif

@@ -1,0 +1,76 @@
+/* messages.c - /v2/messages/{id}: GET and DELETE. bulk_cancel.c has DELETE /v2/messages. */
+#include "app/jobs.h"
+#include "base/memory.h"
+#include "qstash/answer.h"
+#include "qstash/message_cancel.h"
+#include "qstash/message_view.h"
+
+static void refuse_unknown(struct exchange *exchange)
+{
+    exchange_refuse(exchange, 404, "message %.*s not found", SLICE_ARG(exchange->key));
+}
+
+/* ---- GET ---- */
+
+struct reading {
+    struct exchange *exchange;
+    char key[MESSAGE_KEY_SIZE];
+};
+
+static void answer_message(struct exchange *exchange, const struct message_view *view)
+{
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_object(&json);
+    message_view_add(&json, view);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+static void on_read(void *arg, const struct app_verdict *verdict)
+{
+    const struct reading *reading = arg;
+    struct exchange *exchange = reading->exchange;
+    struct message_view view;
+    bool is_known = verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||
+                    verdict->end == APP_HISTORY_UNAVAILABLE; /* the pool has no such message */
+    if (!is_known) {
+        answer_refuse_verdict(exchange, verdict);
+    } else if (!message_is_alive(verdict) ||
+               !message_view_read(verdict->job.id, verdict->job.record, &view)) {
+        refuse_unknown(exchange);
+    } else {
+        answer_message(exchange, &view);
+        message_view_fini(&view);
+    }
+}
+
+HANDLER(message_handle)
+{
+    struct reading *reading = NEW(struct reading);
+    struct slice key = message_id_key(exchange->key, reading->key);
+    reading->exchange = exchange;
+    exchange_keep(exchange, reading, free);
+    if (key.size)
+        app_read(app_of(exchange), key, on_read, reading);
+    else
+        refuse_unknown(exchange);
+}
+
+/* ---- DELETE ---- */
+
+static void on_cancelled(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_NOT_FOUND)
+        refuse_unknown(exchange);
+    else if (verdict->end != APP_DONE)
+        answer_refuse_verdict(exchange, verdict);
+    else
+        exchange_answer(exchange, 200, NULL, 0, SLICE("{\"cancelled\":1}"));
+}
+
+HANDLER(message_cancel_handle)
+{
+    message_cancel(app_of(exchange), &exchange->caller, exchange->key, on_cancelled, exchange);
+}

@@ -1,0 +1,110 @@
+#include "qstash/publication.h"
+
+#include "qstash/answer.h"
+
+enum { ANSWER_MAX = 256 * 1024 };
+
+void publication_init(struct publication *publication, struct exchange *exchange, publication_fn *fn,
+                      void *arg)
+{
+    *publication = (struct publication){.exchange = exchange, .fn = fn, .arg = arg};
+    settings_init(&publication->settings);
+    buffer_init(&publication->answer, ANSWER_MAX);
+}
+
+void publication_fini(struct publication *publication)
+{
+    if (publication->message)
+        message_free(publication->message);
+    destination_fini(&publication->destination);
+    settings_fini(&publication->settings);
+    buffer_fini(&publication->answer);
+}
+
+/* ---- the end ---- */
+
+static void publication_end(struct publication *publication, unsigned status)
+{
+    publication->fn(publication->arg, publication, status, buffer_slice(&publication->answer));
+}
+
+static void publication_refuse(struct publication *publication, unsigned status, struct slice error)
+{
+    answer_write_error(&publication->answer, error);
+    publication_end(publication, status);
+}
+
+/* Writes {"messageId":...}. */
+static void put_sent(struct json_writer *json, const struct message_sent *sent)
+{
+    json_put_object(json);
+    json_add_text(json, "messageId", sent->id);
+    if (sent->status == 202)
+        json_add_bool(json, "deduplicated", true);
+    json_end_object(json);
+}
+
+static void publication_on_sent(void *arg, const struct message_sent *sent)
+{
+    struct publication *publication = arg;
+    struct json_writer json = json_writer_to(&publication->answer);
+    if (sent->error.size) {
+        publication_refuse(publication, sent->status, sent->error);
+        return;
+    }
+    put_sent(&json, sent);
+    publication_end(publication, sent->status);
+}
+
+/* ---- sending ---- */
+
+static void fill_request(struct publication *publication, struct slice queue, struct slice body)
+{
+    struct exchange *exchange = publication->exchange;
+    struct job traced = {.topic = {NULL, 0}};
+    http_request_from(exchange->request, publication->from);
+    trace_context_take(exchange->request, &publication->trace, &traced);
+    publication->request = (struct message_request){
+        .url = publication->destination.url,
+        .body = body,
+        .settings = &publication->settings,
+        .data = {.queue = queue, .caller_ip = slice_of(publication->from)},
+        .caller = &exchange->caller,
+        .trace_parent = traced.trace_parent,
+        .trace_state = traced.trace_state,
+    };
+}
+
+static void refuse_group(struct publication *publication)
+{
+    char text[64 + JOB_TOPIC_MAX];
+    struct buffer error = {.data = text, .capacity = sizeof text, .max = sizeof text - 1};
+    buffer_printf(&error, "topic %.*s not found", SLICE_ARG(publication->destination.group));
+    publication_refuse(publication, 404, buffer_slice(&error));
+}
+
+static void forward_header(void *settings, struct slice name, struct slice value)
+{
+    settings_forward(settings, name, value);
+}
+
+void publication_send(struct publication *publication, struct slice destination, struct slice queue,
+                      struct slice body)
+{
+    struct settings *settings = &publication->settings;
+    const char *fault;
+    bool is_read = destination_read(destination, &publication->destination, settings, &fault);
+    if (settings->forwards_all)
+        http_request_each_header(publication->exchange->request, forward_header, settings);
+    if (!is_read) {
+        publication_refuse(publication, 400, slice_of(fault));
+    } else if (settings->fault[0]) {
+        publication_refuse(publication, settings->fault_status, slice_of(settings->fault));
+    } else if (publication->destination.group.size) {
+        refuse_group(publication);
+    } else {
+        fill_request(publication, queue, body);
+        publication->message = message_new(app_of(publication->exchange), publication_on_sent, publication);
+        message_send(publication->message, &publication->request);
+    }
+}
