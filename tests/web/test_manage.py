@@ -28,7 +28,56 @@ def await_arrivals(receiver, number):
     return receiver.arrivals
 
 
+def scroll_until(browser, text):
+    """Scrolls down until the last row is there."""
+    def shown():
+        browser.script("window.scrollTo(0, document.documentElement.scrollHeight)")
+        return browser.script("return document.querySelector('main').textContent.includes(arguments[0])", text)
+    until(shown, 30, lambda: f"{text} is shown\n{browser.shown()}", 0.05)
+
+
+# ---- long lists ----
+
+MANY = 1050  # more than the API has on a page
+
+
+def test_a_long_list_of_topics_and_schedules_goes_on_as_one_scrolls(browser, server):
+    for number in range(MANY):
+        recurring(server, f"topic-{number:04}", "daily", every="1d", job={"url": "http://127.0.0.1:9/"})
+        settings(server, f"topic-{number:04}", maxInFlight=3)
+    for page in "schedules", "topics":
+        browser.open(server, f"#/{page}")
+        browser.await_text("topic-0000")
+        assert "topic-0999" not in browser.script("return document.querySelector('main').textContent")
+        scroll_until(browser, f"topic-{MANY - 1:04}")
+        assert len(browser.requested(rf"/{page}\?limit=1000&cursor=")) >= 1
+    browser.open(server, "#/topics")
+    browser.await_text("topic-0000")
+    browser.fill("Filter", str(MANY - 1))  # on a page that was not loaded yet
+    browser.await_one("link", f"topic-{MANY - 1:04}")
+
+
+def test_a_long_list_of_groups_goes_on_as_one_scrolls(browser, server):
+    for number in range(MANY):
+        group(server, f"group-{number:04}", only={"url": "http://127.0.0.1:9/"})
+    browser.open(server, "#/groups")
+    browser.await_text("group-0000")
+    scroll_until(browser, f"group-{MANY - 1:04}")
+    browser.click("button", f"Change group-{MANY - 1:04}")
+    browser.await_one("dialog", f"group-{MANY - 1:04}")
+
+
 # ---- topics ----
+
+def test_limits_say_how_much_of_them_is_used(browser, world):
+    settings(world.server, "slow", maxInFlight=4)
+    browser.open(world.server, "#/topics")
+    browser.await_text("3 of 4 at once")
+    browser.await_text("0 of 500 a second")
+    browser.open(world.server, "#/topics/slow")
+    browser.await_text("3 of 4 at once")
+    world.server.request("DELETE", "/topics/slow")
+
 
 def test_topics_are_filtered_as_one_types(browser, server):
     for name in "orders", "mail", "mail-eu":

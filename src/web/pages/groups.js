@@ -3,6 +3,7 @@
 import { m } from "../lib.js";
 import { del, get, path, whyNot } from "../api.js";
 import { plural } from "../format.js";
+import { Paged } from "../paged.js";
 import { repeat } from "../repeat.js";
 import { href } from "../router.js";
 import { Empty } from "../parts/empty.js";
@@ -15,38 +16,27 @@ import { GroupDialog } from "../groups/edit.js";
 const READ_MS = 5000;
 
 export default function Groups() {
-  const page = { rows: null, hasMore: false, error: null, edited: null };
+  const page = { list: new Paged(({ body }) => body.groups, (row) => row.group, (query) => get("/groups", query)), edited: null };
   let stop;
   return {
     oninit: () => {
-      const reading = repeat(() => load(page), READ_MS);
-      page.reload = reading.again;
+      const reading = repeat(() => page.list.load(), READ_MS);
+      page.reload = () => page.list.load(true).then(m.redraw);
       stop = reading.stop;
     },
     onremove: () => stop(),
     view: () =>
       m(Page, { title: "Groups", sub: "A job that is sent to a group becomes one job for each endpoint", actions: m(Button, { kind: "primary", whyNot: whyNot("admin"), onclick: () => (page.edited = { group: null }) }, "New group") },
-        m(Problem, { error: page.error, retry: page.reload }),
+        m(Problem, { error: page.error ?? page.list.error, retry: page.reload }),
         m(Table, {
-          label: "Groups", rows: page.rows, rowKey: (row) => row.group, columns: columns(page),
+          label: "Groups", rows: page.list.rows, rowKey: (row) => row.group, columns: columns(page),
           empty: m(Empty, { title: "No groups yet", text: "A group is how one job reaches several servers.", command: "duepost group shops north=https://north.example/hook south=https://south.example/hook" }),
-          more: page.hasMore ? m("p.sub", "There are more; these are the first 1,000.") : null,
+          hasMore: page.list.hasMore, onmore: () => page.list.more(),
         }),
         page.edited ? m(GroupDialog, { ...page.edited, onclose: (hasChanged) => { page.edited = null; if (hasChanged) page.reload(); } }) : null),
   };
 }
 Groups.title = "Groups";
-
-async function load(page) {
-  try {
-    const { body } = await get("/groups", { limit: 1000 });
-    page.rows = body.groups;
-    page.hasMore = Boolean(body.cursor);
-    page.error = null;
-  } catch (error) {
-    page.error = error;
-  }
-}
 
 const columns = (page) => [
   { name: "group", title: "Group", sort: (row) => row.group, view: (row) => row.group },
@@ -61,6 +51,7 @@ async function edit(page, row) {
   try {
     const { body, etag } = await get(path`/groups/${row.group}`);
     page.edited = { group: body, etag };
+    page.error = null;
   } catch (error) {
     page.error = error;
   }

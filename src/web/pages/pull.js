@@ -28,6 +28,7 @@ export default function Pull() {
         m(Problem, { error: list.error }),
         m(Table, {
           label: "Pull topics", rows, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]), columns: COLUMNS,
+          hasMore: list.hasMore, onmore: () => list.more(),
           empty: m(Empty, { title: "No pull topics", text: "Jobs of a pull topic are not POSTed: workers lease them, also from behind a firewall.", command: "duepost set thumbnails delivery=pull" }),
         }),
         rows?.length ? m(Card, { title: "A worker in one line", sub: "runs a command for each job, which is on its standard input" }, m(Command, { text: `duepost work ${rows[0].topic} -- ./handle-job` })) : null);

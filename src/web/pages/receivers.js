@@ -4,6 +4,7 @@ import { m } from "../lib.js";
 import { get, path, post, whyNot } from "../api.js";
 import { useClock } from "../clock.js";
 import { number } from "../format.js";
+import { Paged } from "../paged.js";
 import { repeat } from "../repeat.js";
 import { href } from "../router.js";
 import { Empty } from "../parts/empty.js";
@@ -17,37 +18,31 @@ import { toast } from "../parts/toast.js";
 const READ_MS = 2000;
 
 export default function Receivers() {
-  const page = { rows: null, hasMore: false, error: null };
+  const page = { list: receiverList() };
   const stops = [];
   return {
     oninit: () => {
-      const reading = repeat(() => load(page), READ_MS);
-      page.reload = reading.again;
+      const reading = repeat(() => page.list.load(), READ_MS);
+      page.reload = () => page.list.load(true).then(m.redraw);
       stops.push(reading.stop, useClock());
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
       m(Page, { title: "Receivers", sub: "Servers that failed, or asked for fewer requests, within the last hour" },
-        m(Problem, { error: page.error, retry: page.reload }),
+        m(Problem, { error: page.list.error, retry: page.reload }),
         m(Table, {
-          label: "Receivers", rows: page.rows, rowKey: (row) => row.receiver + (row.path ?? ""), columns: columns(page),
+          label: "Receivers", rows: page.list.rows?.slice().reverse(), rowKey: keyOf, columns: columns(page),
           empty: m(Empty, { title: "All receivers are well", text: "A receiver appears here when requests to it fail. After 20 failures in a row its jobs are held, and a probe is sent now and then until it is back." }),
-          more: page.hasMore ? m("p.sub", "There are more; these are the first 1,000.") : null,
+          hasMore: page.list.hasMore, onmore: () => page.list.more(),
         })),
   };
 }
 Receivers.title = "Receivers";
 
-async function load(page) {
-  try {
-    const { body } = await get("/receivers", { limit: 1000 });
-    page.rows = body.receivers.reverse(); // the latest report first
-    page.hasMore = Boolean(body.cursor);
-    page.error = null;
-  } catch (error) {
-    page.error = error;
-  }
-}
+// The API lists up to 10,000 of a shard, the latest report last. All of these are read, as the latest stands first here.
+const PAGES = 10;
+const keyOf = (row) => row.receiver + (row.path ?? "");
+const receiverList = () => new Paged(({ body }) => body.receivers, keyOf, (query) => get("/receivers", query), PAGES);
 
 const STATES = { open: ["open", "held"], probing: ["half_open", "probing"], closed: ["closed", "let through"] };
 

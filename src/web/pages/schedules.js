@@ -14,47 +14,38 @@ import { Table } from "../parts/table.js";
 import { Time } from "../parts/time.js";
 import { pause, runNow } from "../schedules/act.js";
 import { ScheduleDialog } from "../schedules/form.js";
-import { readSchedules } from "../schedules/list.js";
+import { scheduleList } from "../schedules/list.js";
 import { outcome, timesText } from "../schedules/outcome.js";
 
 const READ_MS = 5000;
 
 export default function Schedules() {
-  const page = { rows: null, hasMore: false, error: null, isNew: false, filter: "" };
+  const page = { list: scheduleList(), isNew: false, filter: "" };
   const stops = [];
   return {
     oninit: () => {
-      const reading = repeat(() => load(page), READ_MS);
-      page.reload = reading.again;
+      const reading = repeat(() => page.list.load(), READ_MS);
+      page.reload = () => page.list.load(true).then(m.redraw);
       stops.push(reading.stop, useClock());
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
       m(Page, { title: "Schedules", sub: "They make a job at each of their times", actions: m(Button, { kind: "primary", whyNot: whyNot("schedule"), onclick: () => (page.isNew = true) }, "New schedule") },
-        m(Problem, { error: page.error, retry: page.reload }),
-        page.rows?.length ? m(Field, { label: "Filter", value: page.filter, oninput: (text) => (page.filter = text) }) : null,
+        m(Problem, { error: page.list.error, retry: page.reload }),
+        page.list.rows?.length ? m(Field, { class: "narrow", label: "Filter", placeholder: "part of a topic or a name", value: page.filter, oninput: (text) => (page.filter = text) }) : null,
         m(Table, {
-          label: "Schedules", rows: page.rows && shown(page), rowKey: (row) => `${row.topic}/${row.scheduleId}`, href: (row) => href(["schedules", row.topic, row.scheduleId]), columns: columns(page),
+          label: "Schedules", rows: page.list.rows && shown(page), rowKey: (row) => `${row.topic}/${row.scheduleId}`, href: (row) => href(["schedules", row.topic, row.scheduleId]), columns: columns(page),
           empty: page.filter ? m(Empty, { text: "No schedule matches." }) : m(Empty, { title: "No schedules yet", text: "A schedule makes a job each night, each minute, or every two hours.", command: "duepost schedules set reports/daily --cron '0 4 * * *' --url https://example.com/report" }),
-          more: page.hasMore ? m("p.sub", "There are more; only the first are shown.") : null,
+          hasMore: page.list.hasMore, onmore: () => page.list.more(),
         }),
         page.isNew ? m(ScheduleDialog, { schedule: null, onclose: (saved) => { page.isNew = false; if (saved) go(["schedules", saved.topic, saved.scheduleId]); } }) : null),
   };
 }
 Schedules.title = "Schedules";
 
-async function load(page) {
-  try {
-    Object.assign(page, await readSchedules());
-    page.error = null;
-  } catch (error) {
-    page.error = error;
-  }
-}
-
 function shown(page) {
   const text = page.filter.toLowerCase();
-  return page.rows.filter((row) => `${row.topic}/${row.scheduleId}`.toLowerCase().includes(text));
+  return page.list.rows.filter((row) => `${row.topic}/${row.scheduleId}`.toLowerCase().includes(text));
 }
 
 const columns = (page) => [

@@ -4,6 +4,7 @@ import { m } from "../lib.js";
 import { del, get, path, whyNot } from "../api.js";
 import { useClock } from "../clock.js";
 import { number } from "../format.js";
+import { follow } from "../live.js";
 import { repeat } from "../repeat.js";
 import { href } from "../router.js";
 import { Button, Card, Page } from "../parts/page.js";
@@ -11,7 +12,9 @@ import { Problem } from "../parts/problem.js";
 import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { later, toast } from "../parts/toast.js";
+import { rememberBusy } from "../topics/busy_lines.js";
 import { Hour } from "../topics/hour.js";
+import { Limits } from "../topics/limits.js";
 import { setPaused } from "../topics/pause.js";
 import { SettingDialog } from "../topics/setting_dialog.js";
 import { SettingTable } from "../topics/setting_table.js";
@@ -26,7 +29,7 @@ export default function Topic({ attrs: { params } }) {
     oninit: () => {
       const reading = repeat(() => load(page), READ_MS);
       page.reload = reading.again;
-      stops.push(reading.stop, useClock());
+      stops.push(reading.stop, useClock(), follow(rememberBusy));
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
@@ -89,8 +92,7 @@ function waiting(state) {
       m("dt", "Overdue"), m("dd", overdue ? [`${number(overdue)}, the oldest due `, m(Time, { at: oldestOverdueAt, style: "ago" })] : "none"),
       m("dt", "Next due"), m("dd", oldestDueAt ? m(Time, { at: oldestDueAt, style: "relative" }) : "no job waits"),
       heldBy ? [m("dt", "Held"), m("dd", HELD_BY[heldBy] ?? heldBy, heldUntil ? [" Until ", m(Time, { at: heldUntil }), "."] : null)] : null,
-      settings.maxInFlight ? [m("dt", "At once"), m("dd", m("meter", { min: 0, max: settings.maxInFlight, value: Math.min(jobs.leased, settings.maxInFlight), "aria-label": "How much of the limit is used" }), ` ${number(jobs.leased)} of ${number(settings.maxInFlight)}`)] : null,
-      settings.rate ? [m("dt", "Rate"), m("dd", `${number(settings.rate.jobs)} in ${settings.rate.per} s`)] : null,
+      settings.maxInFlight || settings.rate ? [m("dt", "Limits"), m("dd", m(Limits, { topic, settings, leased: jobs.leased }))] : null,
       pauseReason ? [m("dt", "Reason"), m("dd", pauseReason)] : null,
       head ? [m("dt", "Head"), m("dd", m("a", { href: href(["jobs", topic, head]) }, head))] : null));
 }

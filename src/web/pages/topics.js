@@ -16,6 +16,7 @@ import { State } from "../parts/state.js";
 import { Table } from "../parts/table.js";
 import { Time } from "../parts/time.js";
 import { busyLine, rememberBusy } from "../topics/busy_lines.js";
+import { Limits } from "../topics/limits.js";
 import { TopicList } from "../topics/list.js";
 import { setPaused } from "../topics/pause.js";
 import { SETTINGS, textOf } from "../topics/settings.js";
@@ -35,14 +36,14 @@ export default function Topics() {
     onremove: () => stops.forEach((stop) => stop()),
     view: ({ attrs: { query } }) =>
       m(Page, { title: "Topics", sub: list.rows ? countText(list) : null, actions: m(NewTopic) },
-        m(Problem, { error: list.error, retry: again }),
-        m(Field, { label: "Filter", value: query.filter ?? "", placeholder: "part of a name", oninput: (text) => setQuery({ ...query, filter: text || undefined }) }),
+        m(Problem, { error: list.error, retry: () => again() }),
+        m(Field, { class: "narrow", label: "Filter", value: query.filter ?? "", placeholder: "part of a name", oninput: (text) => setQuery({ ...query, filter: text || undefined }) }),
         m(Table, {
           label: "Topics", rows: list.rows && shown(list.rows, query.filter), rowKey: (row) => row.topic,
-          href: (row) => href(["topics", row.topic]), columns: columns(() => again()), sort: { by: "overdue", isDown: true },
+          href: (row) => href(["topics", row.topic]), columns: columns(() => list.load(true).then(m.redraw)), sort: { by: "overdue", isDown: true },
           empty: query.filter ? m(Empty, { text: `No topic has “${query.filter}” in its name.` })
             : m(Empty, { title: "No topics yet", text: "A topic begins with its first job.", command: firstJob() }),
-          more: list.hasMore ? m(Button, { onclick: () => list.showMore().then(m.redraw) }, "Show more topics") : null,
+          hasMore: list.hasMore, onmore: () => list.more(),
         }),
         list.patterns?.length ? patterns(list.patterns) : null),
   };
@@ -68,8 +69,8 @@ const columns = (reload) => [
   { name: "line", title: "Last minute", view: (row) => { const values = busyLine(row.topic); return values ? m(Sparkline, { values, kind: "delivered", label: `Deliveries of ${row.topic} in the last minute` }) : null; } },
   count("ready", "Ready"), count("delayed", "Delayed"), count("held", "Held"), count("leased", "Leased"), count("dead", "Dead"),
   { name: "overdue", title: "Oldest overdue", sort: (row) => (row.oldestOverdueAt ? Date.now() - Date.parse(row.oldestOverdueAt) : 0), isNumber: true, view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
-  { name: "hour", title: "Delivered last hour", isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) },
-  { name: "limits", title: "Limits", view: limits },
+  { name: "hour", title: "Last hour", help: "Delivered in the last hour", isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) },
+  { name: "limits", title: "Limits", view: (row) => m(Limits, { topic: row.topic, settings: row.settings, leased: row.jobs.leased }) },
   { name: "pause", title: "", view: (row) => pauseButton(row, reload) },
 ];
 
@@ -81,13 +82,6 @@ function signs(row) {
     order === "fifo" ? m("span.sub", " fifo") : null,
     row.heldBy && row.heldBy !== "paused" ? m("span.sub", { title: "Why due jobs wait" }, ` held by ${row.heldBy}`) : null,
   ];
-}
-
-function limits({ settings, jobs }) {
-  const parts = [];
-  if (settings.maxInFlight) parts.push(`${number(jobs.leased)} of ${number(settings.maxInFlight)} at once`);
-  if (settings.rate) parts.push(`${number(settings.rate.jobs)} in ${settings.rate.per} s`);
-  return parts.length ? parts.join(", ") : m("span.faint", "–");
 }
 
 function pauseButton(row, reload) {

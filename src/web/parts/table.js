@@ -1,4 +1,4 @@
-// Table: m(Table, {label, columns, rows, rowKey, href, empty, sort, onsort}).
+// Table: m(Table, {label, columns, rows, rowKey, href, empty, sort, onsort, hasMore, onmore}).
 //
 //   columns  [{name: "ready", title: "Ready", view: (row) => …, sort: (row) => number or text, isNumber, isWide, help}]
 //            A column without a title is one of buttons. The first column's view is the row's link if href is given. `sort` makes the heading a button.
@@ -7,7 +7,9 @@
 //   href     (row) => address of the row's page; Enter opens it
 //   sort     {by: "ready", isDown: true}: the order at first; onsort(sort) is called when it changes
 //   empty    what is shown without rows
-//   more     vnode below the rows, e.g. a button
+//   hasMore  whether there are more rows to load; then onmore() is called when the end comes near. It returns a promise.
+//
+// Of a long table only the first rows are in the document; the others come as one scrolls. The order is that of the loaded rows.
 //
 // On a small screen each row becomes a card with the headings beside the values; the roles keep it a table for
 // screen readers.
@@ -15,23 +17,77 @@
 // Keyboard: arrows, Home and End move between rows; Enter opens; headings are buttons.
 
 import { m } from "../lib.js";
+import { number } from "../format.js";
 import { moveAmongRows } from "./rows.js";
+
+const ROWS_AT_ONCE = 100;
+const LOADS_UNSEEN = 20; // pages that are read without a row to show, as with a filter, before the person is asked
 
 export function Table({ attrs }) {
   let sort = attrs.sort ?? null;
+  const end = { shown: ROWS_AT_ONCE, isLoading: false, error: null, unseen: 0 };
   const sortBy = (column, onsort) => {
     sort = { by: column.name, isDown: sort?.by === column.name ? !sort.isDown : Boolean(column.isNumber) };
     onsort?.(sort);
   };
   return {
-    view: ({ attrs: { label, columns, rows, rowKey, key, href, empty, onsort, more } }) => {
+    view: ({ attrs: { label, columns, rows, rowKey, key, href, empty, onsort, hasMore, onmore } }) => {
       if (rows === null || rows === undefined) return m(".loading", { role: "status" }, "Loading…");
-      if (rows.length === 0 && empty) return empty;
+      if (rows.length === 0 && empty && !hasMore) return empty;
+      const isCut = rows.length > end.shown || hasMore;
       return m(".table-box",
-        m("table", { role: "table", "aria-label": label },
+        m("table", { role: "table", "aria-label": label, "aria-rowcount": isCut ? String(hasMore ? -1 : rows.length + 1) : undefined },
           m("thead", { role: "rowgroup" }, m("tr", { role: "row" }, columns.map((column) => heading(column, sort, () => sortBy(column, onsort))))),
-          m("tbody", { role: "rowgroup", onkeydown: moveAmongRows }, sorted(rows, columns, sort).map((row, i) => line(row, i, columns, rowKey ?? key, href)))),
-        more);
+          m("tbody", { role: "rowgroup", onkeydown: moveAmongRows }, sorted(rows, columns, sort).slice(0, end.shown).map((row, i) => line(row, i, columns, rowKey ?? key, href)))),
+        isCut ? m(TableEnd, { end, rows, hasMore, onmore }) : null);
+    },
+  };
+}
+
+// What follows the last row in the document. It brings the next ones before one gets there.
+function TableEnd({ attrs: first }) {
+  let current = first;
+  let watcher;
+  const load = ({ end, rows, onmore }) => {
+    end.isLoading = true;
+    end.error = null;
+    end.unseen = end.count === rows.length ? end.unseen + 1 : 0;
+    end.count = rows.length;
+    onmore().catch((error) => (end.error = error)).finally(() => {
+      end.isLoading = false;
+      m.redraw();
+    });
+  };
+  const grow = () => {
+    const { end, rows, hasMore } = current;
+    if (rows.length > end.shown) {
+      end.shown += ROWS_AT_ONCE;
+      m.redraw();
+    } else if (hasMore && !end.isLoading && !end.error && end.unseen < LOADS_UNSEEN) load(current);
+  };
+  // The observer calls at first, and when the end comes or goes: watched anew, it calls again while the end stays in sight.
+  const watch = (dom) => {
+    watcher.unobserve(dom);
+    watcher.observe(dom);
+  };
+  return {
+    oncreate: ({ dom }) => {
+      watcher = new IntersectionObserver(([entry]) => entry.isIntersecting && grow(), { rootMargin: "600px" });
+      watch(dom);
+    },
+    onupdate: ({ dom }) => watch(dom),
+    onremove: () => watcher.disconnect(),
+    view: ({ attrs }) => {
+      current = attrs;
+      const { end, rows, hasMore } = attrs;
+      const goOn = () => {
+        end.count = undefined;
+        load(current);
+      };
+      return m(".table-end.sub", { role: "status" },
+        end.error ? [end.error.detail || end.error.message, " ", m("button.quiet", { type: "button", onclick: goOn }, "Try again")]
+          : end.unseen >= LOADS_UNSEEN ? m("button", { type: "button", onclick: goOn }, "Search on")
+            : end.isLoading ? "Loading…" : hasMore ? `${number(rows.length)} loaded; scroll for more` : "");
     },
   };
 }

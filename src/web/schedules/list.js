@@ -1,27 +1,37 @@
-// The schedules that the token may read: {rows, hasMore}.
+// The schedules that the token may read, page by page.
 //
-// A token that is limited to topics reads the schedules of each topic by itself. It does so of the topics that it names,
-// and of those that match its patterns and have jobs or settings.
+// A token that is limited to topics reads the schedules of each topic by itself: of the topics that it names, and of those
+// that match its patterns and have jobs or settings. A page are then those of a few topics.
 
 import { get, path, session } from "../api.js";
+import { Paged } from "../paged.js";
 
-const PAGE = 1000;
-const TOPICS_MAX = 50;
+const TOPICS_AT_ONCE = 20;
 
-export async function readSchedules() {
-  const own = session.access?.topics;
-  if (!own) return read("/schedules");
-  const topics = await namesOf(own);
-  const parts = await Promise.all(topics.slice(0, TOPICS_MAX).map((topic) => read(path`/schedules/${topic}`)));
-  return { rows: parts.flatMap((part) => part.rows), hasMore: topics.length > TOPICS_MAX || parts.some((part) => part.hasMore) };
+export const scheduleList = () => new Paged(({ body }) => body.schedules, (row) => `${row.topic}/${row.scheduleId}`, readPage);
+
+const readPage = (query) => (session.access?.topics ? readOwn(query) : get("/schedules", query));
+
+// The cursor of this list is the topics that are left.
+async function readOwn({ cursor, limit }) {
+  const topics = cursor ?? (await namesOf(session.access.topics, limit));
+  const lists = await Promise.all(topics.slice(0, TOPICS_AT_ONCE).map((topic) => readTopic(topic, limit)));
+  const left = topics.slice(TOPICS_AT_ONCE);
+  return { body: { schedules: lists.flat(), cursor: left.length ? left : undefined } };
 }
 
-async function read(where) {
-  const { body } = await get(where, { limit: PAGE });
-  return { rows: body.schedules, hasMore: Boolean(body.cursor) };
+async function readTopic(topic, limit) {
+  let rows = [];
+  let cursor;
+  do {
+    const { body } = await get(path`/schedules/${topic}`, { limit, cursor });
+    rows = rows.concat(body.schedules);
+    cursor = body.cursor;
+  } while (cursor);
+  return rows;
 }
 
-async function namesOf(own) {
-  const { body } = await get("/topics", { limit: PAGE });
+async function namesOf(own, limit) {
+  const { body } = await get("/topics", { limit });
   return [...new Set([...own.filter((name) => !name.endsWith("*")), ...body.topics.map((row) => row.topic)])].filter((name) => !name.includes("~"));
 }
