@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from patience import until
 from tokens import TokenFile
@@ -68,6 +69,43 @@ def test_a_long_list_of_groups_goes_on_as_one_scrolls(browser, server):
 
 
 # ---- topics ----
+
+def test_a_rate_keeps_its_window(browser, server):
+    settings(server, "orders", rate={"jobs": 10, "per": 60, "window": True})
+    browser.open(server, "#/topics/orders")
+    browser.click("button", "Change Rate")
+    assert browser.await_one("field", "Rate").get_attribute("value") == "10/60 window"
+    browser.fill("Rate", "20/60 window", root=browser.await_one("dialog"))
+    browser.click("button", "Save")
+    until(lambda: own_settings(server, "orders")["rate"]["jobs"] == 20, 10, "it is changed")
+    assert own_settings(server, "orders")["rate"]["window"] is True
+
+
+def test_topics_and_jobs_of_the_server_itself(browser, server, receiver):
+    """Their names have ~, and only the server writes their settings."""
+    receiver.script("orders~callbacks", *[500] * 50)
+    server.schedule(topic="orders", jobId="paid", url=receiver.url(), onDelivered=receiver.url("/callback"))
+    until(lambda: receiver.count("orders~callbacks") == 1, 20, "the callback was sent")
+    browser.open(server, "#/topics")
+    assert "Only the server" in browser.await_one("button", "Pause orders~callbacks").get_attribute("title")
+    browser.click("link", "orders~callbacks", exact=True)
+    browser.await_one("heading", "orders~callbacks", exact=True)
+    for name in "Pause", "Change Rate":
+        assert "Only the server" in browser.await_one("button", name).get_attribute("title")
+    browser.click("link", "1", exact=True)
+    browser.await_text("paid~delivered")
+    browser.click("link", "paid~delivered")
+    browser.await_one("heading", "paid~delivered")
+    assert "Only the server" in browser.await_one("button", "Edit").get_attribute("title")
+    job = browser.route()
+    browser.open(server, job)  # as from a bookmark
+    browser.click("button", "Run now")
+    until(lambda: receiver.count("orders~callbacks") == 2, 20, "it is run")
+    browser.open(server, "#/jobs")
+    browser.fill("Topic", "orders~callbacks")
+    browser.press(Keys.ENTER)
+    browser.await_one("link", "paid~delivered")
+
 
 def test_limits_say_how_much_of_them_is_used(browser, world):
     settings(world.server, "slow", maxInFlight=4)

@@ -1,7 +1,7 @@
 // One topic, or a pattern of topics: its numbers, why due jobs wait, and its settings.
 
 import { m } from "../lib.js";
-import { del, get, path, whyNot } from "../api.js";
+import { del, get, path } from "../api.js";
 import { useClock } from "../clock.js";
 import { number } from "../format.js";
 import { follow } from "../live.js";
@@ -15,7 +15,7 @@ import { later, toast } from "../parts/toast.js";
 import { rememberBusy } from "../topics/busy_lines.js";
 import { Hour } from "../topics/hour.js";
 import { Limits } from "../topics/limits.js";
-import { setPaused } from "../topics/pause.js";
+import { setPaused, whyNotSet } from "../topics/pause.js";
 import { SettingDialog } from "../topics/setting_dialog.js";
 import { SettingTable } from "../topics/setting_table.js";
 
@@ -54,7 +54,7 @@ async function load(page) {
 
 function actions(page) {
   const isPaused = Boolean(page.state.settings.paused);
-  const why = whyNot("admin", page.topic);
+  const why = whyNotSet(page.topic);
   return [
     m(Button, { whyNot: why, icon: isPaused ? "play" : "pause", onclick: () => setPaused(page.topic, !isPaused).then(page.reload) }, isPaused ? "Resume" : "Pause"),
     m(Button, { kind: "danger", whyNot: why, onclick: () => reset(page) }, "Remove settings"),
@@ -99,7 +99,7 @@ function waiting(state) {
 
 const settings = (page) =>
   m(Card, { title: "Settings", sub: page.state.from ? "where a topic has none, those of the longest matching pattern hold" : "they apply to all topics whose names match" },
-    m(SettingTable, { settings: page.state.settings, from: page.state.from ?? null, whyNot: whyNot("admin", page.topic), onchange: (setting) => (page.setting = setting) }));
+    m(SettingTable, { settings: page.state.settings, from: page.state.from ?? null, whyNot: whyNotSet(page.topic), onchange: (setting) => (page.setting = setting) }));
 
 const dialog = (page) =>
   m(SettingDialog, {

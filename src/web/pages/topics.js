@@ -1,7 +1,6 @@
 // Topics: counts, what waits, limits; filtered as one types.
 
 import { m } from "../lib.js";
-import { whyNot } from "../api.js";
 import { useClock } from "../clock.js";
 import { number } from "../format.js";
 import { follow } from "../live.js";
@@ -18,7 +17,7 @@ import { Time } from "../parts/time.js";
 import { busyLine, rememberBusy } from "../topics/busy_lines.js";
 import { Limits } from "../topics/limits.js";
 import { TopicList } from "../topics/list.js";
-import { setPaused } from "../topics/pause.js";
+import { setPaused, whyNotSet } from "../topics/pause.js";
 import { SETTINGS, textOf } from "../topics/settings.js";
 
 const READ_MS = 5000;
@@ -87,7 +86,7 @@ function signs(row) {
 function pauseButton(row, reload) {
   const isPaused = Boolean(row.settings.paused);
   return m(Button, {
-    kind: "quiet", whyNot: whyNot("admin", row.topic), label: `${isPaused ? "Resume" : "Pause"} ${row.topic}`,
+    kind: "quiet", whyNot: whyNotSet(row.topic), label: `${isPaused ? "Resume" : "Pause"} ${row.topic}`,
     onclick: (event) => { event.stopPropagation(); setPaused(row.topic, !isPaused).then(reload); },
   }, isPaused ? "Resume" : "Pause");
 }

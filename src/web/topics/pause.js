@@ -1,7 +1,10 @@
-// Pauses a topic, or lets it go on. Returns a promise.
+// setPaused: pauses a topic, or lets it go on. Returns a promise.
+// whyNotSet: the reason why the settings of a topic cannot be changed, or undefined.
 
-import { patch, path } from "../api.js";
+import { patch, path, whyNot } from "../api.js";
 import { toast } from "../parts/toast.js";
+
+export const whyNotSet = (topic) => (topic.includes("~") ? "Only the server writes to topics with ~ in their names" : whyNot("admin", topic));
 
 export async function setPaused(topic, isPaused) {
   try {

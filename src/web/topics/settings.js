@@ -12,7 +12,7 @@ export const SETTINGS = [
   { name: "pauseReason", title: "Reason of the pause", kind: "text", help: "For people; it goes when the topic goes on." },
   { name: "delivery", title: "Delivery", kind: "choice", options: ["push", "pull"], help: "pull: workers lease the jobs over HTTP." },
   { name: "maxInFlight", title: "Most attempts at once", kind: "integer", help: "Exact over all processes. From 1." },
-  { name: "rate", title: "Rate", kind: "rate", help: "Attempts in a number of seconds, such as 10/1 or 600/60 burst 5." },
+  { name: "rate", title: "Rate", kind: "rate", help: "Attempts in a number of seconds, such as 10/1, 600/60 burst 5, or 600/60 window: all at once in each window of 60 s." },
   { name: "weight", title: "Weight", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },
   { name: "order", title: "Order", kind: "choice", options: ["due", "fifo"], help: "fifo: strictly in order, one at a time." },
   { name: "onHeadDead", title: "When the head is dead", kind: "choice", options: ["go", "pause"], help: "Only with order fifo." },
@@ -36,7 +36,7 @@ export function textOf(setting, value) {
   switch (setting.kind) {
     case "duration": return seconds(value);
     case "waits": return value.map(seconds).join(" ");
-    case "rate": return `${value.jobs}/${value.per}${value.burst > 1 ? ` burst ${value.burst}` : ""}`;
+    case "rate": return `${value.jobs}/${value.per}${value.burst > 1 ? ` burst ${value.burst}` : ""}${value.window ? " window" : ""}`;
     case "json": return JSON.stringify(value, null, 2);
     default: return String(value);
   }
@@ -57,9 +57,10 @@ export function valueOf(setting, text) {
 }
 
 function rateOf(text) {
-  const found = /^(\d+)\s*\/\s*([\d.]+)(?:\s+burst\s+(\d+))?$/.exec(text);
-  if (!found) return { error: "Expected attempts/seconds, such as 10/1 or 600/60 burst 5." };
-  return { value: { jobs: Number(found[1]), per: Number(found[2]), ...(found[3] ? { burst: Number(found[3]) } : {}) } };
+  const found = /^(\d+)\s*\/\s*([\d.]+)(?:\s+burst\s+(\d+))?(\s+window)?$/.exec(text);
+  if (!found) return { error: "Expected attempts/seconds, such as 10/1, 600/60 burst 5 or 600/60 window." };
+  const [, jobs, per, burst, window] = found;
+  return { value: { jobs: Number(jobs), per: Number(per), ...(burst ? { burst: Number(burst) } : {}), ...(window ? { window: true } : {}) } };
 }
 
 // A url may be typed without quotes.
