@@ -352,6 +352,16 @@ def test_a_job_is_rescheduled(browser, server, topic):
     assert server.job(topic, "job")["dueAt"] > later(5 * 3600)
 
 
+def test_the_next_attempts_of_a_wait_by_expression(browser, server, topic):
+    server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/hook", delay=LATER, retry=3, retryWait="pow(10, retried) * 1000")
+    browser.open(server, f"#/jobs/{topic}/a")
+    browser.await_text("pow(10, retried) * 1000", "1 s after attempt 1 failed", "10 s after attempt 2 failed", "1 min 40 s after attempt 3 failed")
+    browser.click("button", "Edit")
+    browser.fill("Wait by expression", "retried * 500")
+    browser.click("button", "Save")
+    until(lambda: server.get(f"/jobs/{topic}/a").expect(200)["retryWait"] == "retried * 500", 10, "it is changed")
+
+
 def test_a_job_is_sent_as_a_new_one(browser, server, receiver, topic):
     """Only the server has hidden values, so they are typed again."""
     server.schedule(topic=topic, jobId="job", url=receiver.url("/hook?key=s3cret"), delay=LATER, headers={"X-Key": "s3cret"}, body="text\nof two lines")

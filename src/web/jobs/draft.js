@@ -18,6 +18,7 @@ export function draftOf(job, text) {
     labels: (job.labels ?? []).join(", "),
     retry: String(job.retry),
     retrySchedule: job.retrySchedule.map(waitText).join(" "),
+    retryWait: job.retryWait ?? "",
     timeout: String(job.timeout),
     headers: Object.entries(job.headers).map(([name, value]) => ({
       name,
@@ -107,6 +108,7 @@ export function patchText(draft, original) {
   take("labels", readLabels(draft.labels));
   take("retry", Number(draft.retry));
   take("retrySchedule", readWaits(draft.retrySchedule));
+  take("retryWait", draft.retryWait.trim() || null);
   take("timeout", readWaits(draft.timeout)[0] ?? null);
   if (draft.body !== original.body || draft.bodyKind !== original.bodyKind) {
     Object.assign(members, { body: "null", ...bodyMembers(draft) });
@@ -145,6 +147,7 @@ export function jobText(draft, { topic, jobId, delay }) {
   Object.assign(members, bodyMembers(draft));
   members.retry = draft.retry.trim();
   members.retrySchedule = JSON.stringify(readWaits(draft.retrySchedule));
+  if (draft.retryWait.trim()) members.retryWait = JSON.stringify(draft.retryWait.trim());
   members.timeout = JSON.stringify(readWaits(draft.timeout)[0]);
   return objectText(members);
 }
@@ -152,7 +155,7 @@ export function jobText(draft, { topic, jobId, delay }) {
 // The draft over another version of the job: fields that the person left alone are as they are there.
 export function moveDraft(draft, original, now) {
   const moved = { ...now, isUrlChanged: draft.isUrlChanged };
-  for (const name of ["url", "method", "labels", "retry", "retrySchedule", "timeout"]) if (draft[name] !== original[name]) moved[name] = draft[name];
+  for (const name of ["url", "method", "labels", "retry", "retrySchedule", "retryWait", "timeout"]) if (draft[name] !== original[name]) moved[name] = draft[name];
   if (draft.body !== original.body || draft.bodyKind !== original.bodyKind) Object.assign(moved, { body: draft.body, bodyKind: draft.bodyKind });
   const removed = original.headers.filter(({ name }) => !draft.headers.some((header) => header.name === name)).map(({ name }) => name);
   const typed = draft.headers.filter((header) => header.isTyped);

@@ -10,7 +10,7 @@ import { toast } from "../parts/toast.js";
 import { draftOf, faultsOf, moveDraft, patchText } from "./draft.js";
 import { JobFields } from "./job_form.js";
 
-const SHOWN = ["state", "dueAt", "attempts", "url", "method", "labels", "retry", "retrySchedule", "timeout", "headers", "expiresAt", "body", "bodyBase64"];
+const SHOWN = ["state", "dueAt", "attempts", "url", "method", "labels", "retry", "retrySchedule", "retryWait", "timeout", "headers", "expiresAt", "body", "bodyBase64"];
 const valueText = (value) => (value === undefined ? "none" : typeof value === "string" ? (/^\d{4}-.*Z$/.test(value) ? time(value) : value) : JSON.stringify(value));
 const short = (text) => (text.length > 120 ? `${text.slice(0, 120)}…` : text);
 

@@ -32,6 +32,7 @@ export const JobFields = {
       m(Field, { label: "Retries", type: "number", min: "0", max: "100", value: draft.retry, oninput: change(draft, "retry"), error: faultOf(error, "retry") }),
       m(Field, { label: "Waits between attempts", value: draft.retrySchedule, placeholder: "15s 3m 1h", oninput: change(draft, "retrySchedule"), error: faultOf(error, "retrySchedule") }),
       m(Field, { label: "Timeout, seconds", value: draft.timeout, oninput: change(draft, "timeout"), error: faultOf(error, "timeout") })),
+    original.retryWait ? m(Field, { label: "Wait by expression, ms", value: draft.retryWait, isCode: true, help: "Instead of the waits above; retried is the number of retries so far.", oninput: change(draft, "retryWait"), error: faultOf(error, "retryWait") }) : null,
     m(Field, { label: "Labels, with commas", value: draft.labels, oninput: change(draft, "labels"), error: faultOf(error, "labels") }),
   ],
 };

@@ -3,6 +3,7 @@
 // Spans are drawn to scale. A wait that would leave no room for the others is shortened, and says so with a break.
 
 import { duration } from "../format.js";
+import { waitBefore } from "./retry_wait.js";
 
 const ms = (text) => (text ? Date.parse(text) : null);
 
@@ -33,8 +34,7 @@ const HELD = {
 
 // When the attempt that is under way was due, as far as the job says so: the API does not give the time of its lease.
 function leasedFrom(job, at) {
-  const waits = job.retrySchedule ?? [];
-  if (job.attempts > 0) return at + 1000 * (waits[Math.min(job.attempts, waits.length) - 1] ?? 0);
+  if (job.attempts > 0) return at + 1000 * waitBefore(job, job.attempts - 1);
   return job.delay === undefined ? at : at + 1000 * job.delay;
 }
 
@@ -115,13 +115,12 @@ function fit(spans, width, most) {
 
 // The attempts that would follow if each one failed: [{attempt, at, wait, isExact, expires}]. at counts failures that take no time.
 export function comingAttempts(job, now) {
-  const waits = job.retrySchedule || [],
-    last = job.retry + 1,
+  const last = job.retry + 1,
     expires = ms(job.expiresAt),
     coming = [];
   let at = job.state === "leased" ? now : Math.max(ms(job.dueAt) ?? now, now);
   for (let attempt = (job.attempts || 0) + 1; attempt <= last && coming.length < 101; attempt++) {
-    const wait = coming.length ? (waits[Math.min(attempt - 2, waits.length - 1)] ?? 0) : null;
+    const wait = coming.length ? waitBefore(job, attempt - 2) : null;
     if (wait !== null) at += wait * 1000;
     coming.push({
       attempt,

@@ -107,7 +107,7 @@ function facts(job) {
     job.reason ? ["Reason", m("a", { href: href(["jobs"], { state: "dead", reason: job.reason }) }, job.reason.replaceAll("_", " "))] : null,
     at("Expires", job.expiresAt), at("Kept until", job.keptUntil),
     ["Timeout", waitText(job.timeout)],
-    ["Retries", [number(job.retry), job.retrySchedule.length ? m("span.sub", ` after ${job.retrySchedule.slice(0, 12).map(waitText).join(" ")}${job.retrySchedule.length > 12 ? " …" : ""}`) : null]],
+    ["Retries", [number(job.retry), job.retryWait ? [m("span.sub", " after "), m("code", job.retryWait), m("span.sub", " ms")] : job.retrySchedule.length ? m("span.sub", ` after ${job.retrySchedule.slice(0, 12).map(waitText).join(" ")}${job.retrySchedule.length > 12 ? " …" : ""}`) : null]],
     callback("onDelivered"), callback("onDead"), callback("onAttempt"),
   ];
   return m("dl.pairs", pairs.filter(Boolean).map(([title, value]) => [m("dt", title), m("dd", value)]));
