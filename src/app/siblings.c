@@ -1,7 +1,5 @@
 #include "app/siblings.h"
 
-#include <assert.h>
-
 #include "app/audit.h"
 #include "app/use_case.h"
 #include "base/memory.h"
@@ -128,7 +126,6 @@ static void sibling_read(struct sibling_change *change)
 void app_sibling_change(struct app *app, const struct app_caller *caller, struct slice topic,
                         app_sibling_fn *make, app_verdict_fn *fn, void *arg)
 {
-    assert(topic_is_sibling(topic));
     if (use_case_is_unready(app, topic, fn, arg))
         return;
     struct sibling_change *change = NEW(struct sibling_change);

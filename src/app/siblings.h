@@ -24,8 +24,9 @@ enum app_sibling_change {
 typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings *settings, bool has_settings,
                                                int64_t now_ms);
 
-/* Reads the settings of a sibling topic, has change make the new ones, and writes them, in one step if they
- * have not changed since. With DONE, the verdict has the settings. */
+/* Reads the settings of a sibling topic, or of an owner whose members for the server change, has change make
+ * the new ones, and writes them, in one step if they have not changed since. With DONE, the verdict has the
+ * settings. */
 void app_sibling_change(struct app *, const struct app_caller *, struct slice topic, app_sibling_fn *change,
                         app_verdict_fn *, void *arg);
 

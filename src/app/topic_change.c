@@ -76,8 +76,12 @@ static enum status read_change(const struct change *change, const struct topic_s
                                struct buffer *text, struct topic_settings *settings,
                                struct job_errors *errors)
 {
-    if (change->kind == APP_CHANGE_REPLACE)
-        return topic_settings_parse(change->text, settings, errors);
+    if (change->kind == APP_CHANGE_REPLACE) {
+        enum status status = topic_settings_parse(change->text, settings, errors);
+        if (status == STATUS_OK)
+            settings->form_keys = old->form_keys;
+        return status;
+    }
     return topic_settings_patch(old, change->text, text, settings, errors);
 }
 

@@ -94,6 +94,8 @@ static const struct member rows[] = {
      .min = TOPIC_RETENTION_MIN_MS, .max = TOPIC_RETENTION_MAX_MS},
     {NAMED("secrets"), MEMBER_KEYS, INHERITED, FIELD(secrets), HAS(secrets.count), .max = SIGNING_KEYS_MAX},
     {NAMED("note"), MEMBER_JSON, .flags = MEMBER_STORED, FIELD(note), HAS(note.size)},
+    {NAMED("formKeys"), MEMBER_JSON, .flags = MEMBER_STORED | MEMBER_INHERITED, FIELD(form_keys),
+     HAS(form_keys.size)},
 #ifdef DUEPOST_TEST_NEXT
     {NAMED("next"), MEMBER_TEXT, .flags = MEMBER_EVERYWHERE | MEMBER_PLAIN, FIELD(next), HAS(next.size)},
 #endif
@@ -232,6 +234,7 @@ static void settings_carry(struct topic_settings *settings, const struct topic_s
 {
     settings->carried = old->carried;
     settings->note = old->note;
+    settings->form_keys = old->form_keys;
     if (settings->rate_jobs)
         settings->rate_carried = old->rate_carried;
 }

@@ -56,6 +56,8 @@ struct topic_settings {
     /* JSON that the writer of a sibling topic keeps with its settings; empty: none. Borrowed from the text.
      * Clients neither write nor see it. */
     struct slice note;
+    /* JSON of keys that forms of delivery sign with; empty: none. Borrowed, and hidden from clients, too. */
+    struct slice form_keys;
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* a setting of a later version, for tests */
 #endif

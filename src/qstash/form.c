@@ -1,9 +1,13 @@
 /* form.c - the form of delivery of messages: their headers, and what an answer means. */
 #include "job/form.h"
 
+#include "job/jwt.h"
 #include "qstash/form_data.h"
+#include "qstash/keys.h"
 #include "qstash/qstash.h"
 #include "qstash/retry_time.h"
+
+enum { LIFETIME_S = 300, CLAIMS_MAX = 8 * 1024 };
 
 /* ---- the request ---- */
 
@@ -11,6 +15,44 @@ static void add_text(struct header_lines *lines, struct slice name, struct slice
 {
     if (value.size && header_value_is_valid(value))
         header_lines_add(lines, name, value);
+}
+
+/* Writes the claims of the token. Its id is that of the message and the number of the attempt. */
+static void write_claims(const struct form_attempt *attempt, struct buffer *claims)
+{
+    struct json_writer json = json_writer_to(claims);
+    int64_t now_s = attempt->now_ms / 1000;
+    json_put_object(&json);
+    json_add_text(&json, "iss", SLICE("Upstash"));
+    json_add_text(&json, "sub", attempt->url);
+    json_add_number(&json, "exp", now_s + LIFETIME_S);
+    json_add_number(&json, "nbf", now_s);
+    json_add_number(&json, "iat", now_s);
+    json_put_name(&json, "jti");
+    buffer_printf(json_put(&json), "\"jwt_%.*s_%d\"", SLICE_ARG(attempt->job->job_id),
+                  attempt->job->attempts);
+    json_put_name(&json, "body");
+    buffer_append_byte(json_put(&json), '"');
+    jwt_append_digest(claims, attempt->payload);
+    buffer_append_byte(claims, '"');
+    json_end_object(&json);
+}
+
+/* Adds the signature, with the current key. A message that is delivered before there are keys has none. */
+static void form_sign(const struct form_attempt *attempt, struct header_lines *lines)
+{
+    struct buffer claims, token;
+    struct keys keys;
+    if (!attempt->settings || !keys_read(attempt->settings->form_keys, &keys))
+        return;
+    buffer_init(&claims, CLAIMS_MAX);
+    buffer_init(&token, 2 * CLAIMS_MAX);
+    write_claims(attempt, &claims);
+    jwt_append(&token, keys.current, buffer_slice(&claims));
+    header_lines_add(lines, SLICE("Upstash-Signature"), buffer_slice(&token));
+    lines->text->failed |= claims.failed || token.failed;
+    buffer_fini(&claims);
+    buffer_fini(&token);
 }
 
 static void form_write_headers(const struct form_attempt *attempt, struct header_lines *lines)
@@ -23,6 +65,7 @@ static void form_write_headers(const struct form_attempt *attempt, struct header
         header_lines_add(lines, SLICE("User-Agent"), SLICE("Upstash-QStash"));
     header_lines_add(lines, SLICE("Upstash-Message-Id"), attempt->job->job_id);
     header_lines_add_number(lines, SLICE("Upstash-Retried"), attempt->job->attempts);
+    form_sign(attempt, lines);
     add_text(lines, SLICE("Upstash-Topic-Name"), data.group);
     add_text(lines, SLICE("Upstash-Schedule-Id"), data.schedule_id);
     add_text(lines, SLICE("Upstash-Caller-Ip"), data.caller_ip);

@@ -8,11 +8,17 @@
 /* The dialect's data in one reactor. */
 struct qstash {
     struct app *app;
+    bool has_keys; /* the keys exist, see keys.h */
 };
 
 static inline struct app *app_of(const struct exchange *exchange)
 {
     return ((struct qstash *)exchange->self)->app;
+}
+
+static inline struct qstash *qstash_of(const struct exchange *exchange)
+{
+    return exchange->self;
 }
 
 /* Defines a handler. qstash.c declares all of them. */

@@ -1,6 +1,7 @@
 #include "qstash/publication.h"
 
 #include "qstash/answer.h"
+#include "qstash/keys.h"
 
 enum { ANSWER_MAX = 256 * 1024 };
 
@@ -83,6 +84,19 @@ static void refuse_group(struct publication *publication)
     publication_refuse(publication, 404, buffer_slice(&error));
 }
 
+/* Sends the message when the keys exist that sign it. */
+static void publication_on_keys(void *arg, const struct app_verdict *verdict)
+{
+    struct publication *publication = arg;
+    char text[ANSWER_TEXT_SIZE];
+    if (verdict->end == APP_DONE) {
+        message_send(publication->message, &publication->request);
+        return;
+    }
+    unsigned status = answer_of_verdict(verdict, text);
+    publication_refuse(publication, status, slice_of(text));
+}
+
 static void forward_header(void *settings, struct slice name, struct slice value)
 {
     settings_forward(settings, name, value);
@@ -105,6 +119,6 @@ void publication_send(struct publication *publication, struct slice destination,
     } else {
         fill_request(publication, queue, body);
         publication->message = message_new(app_of(publication->exchange), publication_on_sent, publication);
-        message_send(publication->message, &publication->request);
+        keys_ensure(publication->exchange, publication_on_keys, publication);
     }
 }

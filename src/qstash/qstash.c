@@ -8,6 +8,7 @@
 #include "qstash/message_id.h"
 
 exchange_fn publish_handle, batch_handle;
+exchange_fn keys_handle, keys_rotate_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
 
 /* The name in the path is used as it is. */
@@ -24,6 +25,15 @@ static const struct route routes[] = {
     {.path = "/v2/batch",
      .methods = {{"POST", "POST /v2/batch", batch_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,
                   .takes_query = true}}},
+    {.path = "/v2/keys",
+     .methods = {{"GET", "GET /v2/keys", keys_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+                  .takes_query = true}}},
+    {.path = "/v2/keys/rotate",
+     .methods = {{"POST", "POST /v2/keys/rotate", keys_rotate_handle, REACH_TOPIC, SCOPE_ADMIN,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/rotate", /* the path of the client for Go */
+     .methods = {{"POST", "POST /v2/keys/rotate", keys_rotate_handle, REACH_TOPIC, SCOPE_ADMIN,
+                  .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/messages",
      .methods = {{"DELETE", "DELETE /v2/messages", messages_cancel_handle, REACH_TOPIC, SCOPE_CANCEL,
                   .body = BODY_ANY, .takes_query = true}}},

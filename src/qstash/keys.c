@@ -1,0 +1,171 @@
+#include "qstash/keys.h"
+
+#include <stdio.h>
+
+#include "app/siblings.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "job/json.h"
+#include "qstash/answer.h"
+#include "qstash/message_id.h"
+
+enum { KEY_BYTES = 28, KEY_SIZE = sizeof "sig_" + KEY_BYTES, MEMBER_SIZE = 2 * KEY_SIZE + 16 };
+
+struct keys_change {
+    struct exchange *exchange;
+    bool is_rotation;
+    char current[KEY_SIZE], next[KEY_SIZE], fresh[2][KEY_SIZE];
+    char member[MEMBER_SIZE];
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static bool take_key(struct json_cursor *cursor, struct slice *key)
+{
+    struct slice value;
+    if (!json_next_item(cursor, &value) || !json_is_text(value) || json_has_escapes(value) ||
+        value.size > KEY_SIZE + 1)
+        return false;
+    *key = slice_from(value.data + 1, value.size - 2);
+    return true;
+}
+
+bool keys_read(struct slice member, struct keys *keys)
+{
+    struct json_cursor cursor;
+    return member.size && json_open(member, &cursor) && cursor.close == ']' &&
+           take_key(&cursor, &keys->current) && take_key(&cursor, &keys->next);
+}
+
+/* Makes a key of letters and digits. */
+static void make_key(char key[KEY_SIZE])
+{
+    static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    size_t size = strlen("sig_"), letters = sizeof alphabet - 1;
+    memcpy(key, "sig_", size);
+    while (size < KEY_SIZE - 1) {
+        uint8_t byte;
+        random_fill(&byte, 1);
+        if (byte < 256 / letters * letters) /* else some letters would be more frequent */
+            key[size++] = alphabet[byte % letters];
+    }
+    key[size] = '\0';
+}
+
+static void copy_key(char to[KEY_SIZE], struct slice key)
+{
+    snprintf(to, KEY_SIZE, "%.*s", SLICE_ARG(key));
+}
+
+/* ---- the change ---- */
+
+static enum app_sibling_change keys_make(void *arg, struct topic_settings *settings, bool has_settings,
+                                         int64_t now_ms)
+{
+    struct keys_change *change = arg;
+    struct keys keys;
+    bool has_keys = keys_read(settings->form_keys, &keys);
+    (void)has_settings, (void)now_ms;
+    copy_key(change->current, has_keys ? keys.current : slice_of(change->fresh[0]));
+    copy_key(change->next, has_keys ? keys.next : slice_of(change->fresh[1]));
+    if (has_keys && !change->is_rotation)
+        return APP_SIBLING_KEEP;
+    if (has_keys) {
+        copy_key(change->current, keys.next);
+        copy_key(change->next, slice_of(change->fresh[0]));
+    }
+    snprintf(change->member, sizeof change->member, "[\"%s\",\"%s\"]", change->current, change->next);
+    settings->form_keys = slice_of(change->member);
+    return APP_SIBLING_WRITE;
+}
+
+static void keys_on_changed(void *arg, const struct app_verdict *verdict)
+{
+    struct keys_change *change = arg;
+    if (verdict->end == APP_DONE)
+        qstash_of(change->exchange)->has_keys = true;
+    change->fn(change->arg, verdict);
+}
+
+static struct keys_change *keys_change_new(struct exchange *exchange, bool is_rotation)
+{
+    struct keys_change *change = NEW(struct keys_change);
+    change->exchange = exchange;
+    change->is_rotation = is_rotation;
+    make_key(change->fresh[0]);
+    make_key(change->fresh[1]);
+    return change;
+}
+
+static void keys_change(struct keys_change *change, app_verdict_fn *fn, void *arg)
+{
+    struct exchange *exchange = change->exchange;
+    change->fn = fn;
+    change->arg = arg;
+    app_sibling_change(app_of(exchange), &exchange->caller, SLICE(QSTASH_TOPIC), keys_make, keys_on_changed,
+                       change);
+}
+
+/* ---- for publications ---- */
+
+struct ensuring {
+    struct keys_change *change;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void on_ensured(void *arg, const struct app_verdict *verdict)
+{
+    struct ensuring *ensuring = arg;
+    struct ensuring copy = *ensuring;
+    free(ensuring);
+    copy.fn(copy.arg, verdict);
+    free(copy.change);
+}
+
+void keys_ensure(struct exchange *exchange, app_verdict_fn *fn, void *arg)
+{
+    if (qstash_of(exchange)->has_keys) {
+        fn(arg, &(struct app_verdict){.end = APP_DONE});
+        return;
+    }
+    struct ensuring *ensuring = NEW(struct ensuring);
+    *ensuring = (struct ensuring){keys_change_new(exchange, false), fn, arg};
+    keys_change(ensuring->change, on_ensured, ensuring);
+}
+
+/* ---- /v2/keys ---- */
+
+static void answer_keys(void *arg, const struct app_verdict *verdict)
+{
+    const struct keys_change *change = arg;
+    struct exchange *exchange = change->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    if (verdict->end != APP_DONE) {
+        answer_refuse_verdict(exchange, verdict);
+        return;
+    }
+    json_put_object(&json);
+    json_add_text(&json, "current", slice_of(change->current));
+    json_add_text(&json, "next", slice_of(change->next));
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+static void keys_begin(struct exchange *exchange, bool is_rotation)
+{
+    struct keys_change *change = keys_change_new(exchange, is_rotation);
+    exchange_keep(exchange, change, free);
+    keys_change(change, answer_keys, change);
+}
+
+HANDLER(keys_handle)
+{
+    keys_begin(exchange, false);
+}
+
+HANDLER(keys_rotate_handle)
+{
+    keys_begin(exchange, true);
+}
