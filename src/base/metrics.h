@@ -11,7 +11,7 @@
 #include "base/histogram.h"
 #include "base/slice.h"
 
-enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 64, METRICS_STATUSES_MAX = 16 };
+enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 128, METRICS_STATUSES_MAX = 16 };
 
 /* The label of requests that match no route, or that are refused before their route is known. */
 #define METRICS_ROUTE_OTHER "other"
