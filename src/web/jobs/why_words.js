@@ -10,7 +10,7 @@ const WORDS = [
   [/\bPATCH \/topics\/\S+ with \{"paused":null\} lets it go on\./, `"Resume" on the page of the topic lets it go on.`],
   [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
   [/\bGET \.\.\.\/.+?\/why says what/, "Its own page says what"],
-  [/\bPOST \/receivers\/\S+\/close lets/, `"Close" on the page Receivers lets`],
+  [/\bPOST \/receivers\/\S+\/close lets/, `"Let through" on the page Receivers lets`],
   [/: POST \/topics\/\S+\/lease\./, ". The page Pull topics shows the workers."],
 ];
 
