@@ -16,6 +16,17 @@ enum {
     WANTED_US = 15 * 1000 * 1000,      /* how long a walk goes on after the last request for what is coming */
     WALK_US = 10 * 1000 * 1000,        /* from the start of one walk to the start of the next walk */
     COMING_OLD_US = 120 * 1000 * 1000, /* an older result of a walk is not shown */
+    PART_OLD_US = 5 * 1000 * 1000,     /* after such a pause all parts are counted at once */
+};
+
+/* Parts of a count; each is a call to Redis. While pages show the overview, a count has one part. */
+enum {
+    PART_JOBS = 1,
+    PART_TOPICS = 2,
+    PART_IMPAIRED = 4,
+    PART_COMING = 8,
+    PARTS_SCRAPED = PART_JOBS | PART_TOPICS, /* for the metrics */
+    PARTS_ALL = PART_JOBS | PART_TOPICS | PART_IMPAIRED | PART_COMING,
 };
 
 struct tally_board {
@@ -26,6 +37,9 @@ struct tally_board {
     enum status status;
     struct tally_count count;
     int64_t wanted_us; /* counts have more until then, see tally_want_more */
+    int64_t more_us;   /* start of the last count that had more */
+    unsigned turn;     /* while counts have one part each, see board_take_turn */
+    bool was_topics;
     /* The walk that finds what is coming; used without the lock, by the reactor that counts. */
     struct coming_walk *walk;
     bool is_walking, has_coming;
@@ -50,8 +64,8 @@ struct tally {
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
-    bool wants_more;
-    size_t shard; /* the shard whose topics are being read */
+    unsigned parts; /* of the current count */
+    size_t shard;   /* the shard whose topics are being read */
 };
 
 struct tally_board *tally_board_new(void)
@@ -75,10 +89,38 @@ void tally_board_free(struct tally_board *board)
 
 enum look { LOOK_FRESH, LOOK_WAIT, LOOK_COUNT };
 
-/* Looks for a fresh count. With FRESH, status and count are set. With COUNT, the caller must count and then
- * call board_note. */
+static bool coming_is_due(const struct tally_board *board, int64_t now_us)
+{
+    return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
+}
+
+/* Every second turn counts the jobs. The others are for topics and receivers alternately, and every fourth
+ * one is for what is coming while a walk has steps to make. */
+static unsigned board_take_turn(struct tally_board *board, int64_t now_us)
+{
+    unsigned turn = board->turn++;
+    if (turn % 2 == 0)
+        return PART_JOBS;
+    if (turn % 4 == 3 && coming_is_due(board, now_us))
+        return PART_COMING;
+    board->was_topics = !board->was_topics;
+    return board->was_topics ? PART_TOPICS : PART_IMPAIRED;
+}
+
+/* Returns the parts of a count that begins now. */
+static unsigned board_parts(struct tally_board *board, int64_t now_us)
+{
+    if (now_us >= board->wanted_us)
+        return PARTS_SCRAPED;
+    bool has_all = board->more_us && now_us - board->more_us < PART_OLD_US && board->status == STATUS_OK;
+    board->more_us = now_us;
+    return has_all ? board_take_turn(board, now_us) : PARTS_ALL;
+}
+
+/* Looks for a fresh count. With FRESH, status and count are set. With COUNT, the caller must count these
+ * parts, put them into count, and then call board_note. */
 static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count,
-                            bool *wants_more)
+                            unsigned *parts)
 {
     enum look look = LOOK_WAIT;
     int64_t now_us = clock_boot_us();
@@ -90,7 +132,9 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
     } else if (!board->is_counting) {
         board->is_counting = true;
         board->began_us = now_us;
-        *wants_more = now_us < board->wanted_us;
+        *parts = board_parts(board, now_us);
+        *count = board->count;
+        count->has_impaired = count->has_impaired && *parts != PARTS_SCRAPED; /* they would grow old */
         look = LOOK_COUNT;
     }
     pthread_mutex_unlock(&board->lock);
@@ -155,7 +199,7 @@ static void step_coming(struct tally *tally)
 {
     struct tally_board *board = tally->board;
     int64_t now_us = clock_boot_us();
-    if (!tally->wants_more || (!board->is_walking && board->walk_us && now_us - board->walk_us < WALK_US)) {
+    if (!(tally->parts & PART_COMING) || !coming_is_due(board, now_us)) {
         end_with_coming(tally);
         return;
     }
@@ -176,8 +220,7 @@ static void on_impaired(void *arg, enum status status, const struct impaired *im
 
 static void add_impaired(struct tally *tally)
 {
-    tally->count.has_impaired = false;
-    if (tally->wants_more)
+    if (tally->parts & PART_IMPAIRED)
         impaired_read(tally->store, on_impaired, tally);
     else
         step_coming(tally);
@@ -228,7 +271,10 @@ static void on_topics(void *arg, enum status status, const struct store_topic *t
         return;
     }
     memcpy(tally->count.topics, tally->candidates, tally->count.topic_count * sizeof *tally->candidates);
-    add_impaired(tally);
+    if (status == STATUS_OK || (tally->parts & PART_JOBS))
+        add_impaired(tally);
+    else
+        end_count(tally, status);
 }
 
 static void ask_topics(struct tally *tally)
@@ -238,16 +284,34 @@ static void ask_topics(struct tally *tally)
     store_topics(tally->store, &topics, on_topics, tally);
 }
 
+static void add_topics(struct tally *tally)
+{
+    if (!(tally->parts & PART_TOPICS)) {
+        add_impaired(tally);
+        return;
+    }
+    tally->count.topic_count = 0;
+    tally->shard = 0;
+    ask_topics(tally);
+}
+
 static void on_counted(void *arg, enum status status, const struct store_counts *counts)
 {
     struct tally *tally = arg;
     tally->count.all = *counts;
-    tally->count.topic_count = 0;
-    tally->shard = 0;
     if (status == STATUS_OK)
-        ask_topics(tally);
+        add_topics(tally);
     else
         end_count(tally, status);
+}
+
+static void begin_count(struct tally *tally)
+{
+    tally->is_counting = true;
+    if (tally->parts & PART_JOBS)
+        store_audit(tally->store, on_counted, tally);
+    else
+        add_topics(tally);
 }
 
 /* Called only by the timer, so that no callback is called within tally_ask. */
@@ -257,7 +321,7 @@ static void on_look(void *arg)
     enum status status = STATUS_UNAVAILABLE;
     if (list_is_empty(&tally->waiters) || tally->is_counting)
         return;
-    switch (board_look(tally->board, &status, &tally->count, &tally->wants_more)) {
+    switch (board_look(tally->board, &status, &tally->count, &tally->parts)) {
     case LOOK_FRESH:
         answer_all(tally, status);
         break;
@@ -265,8 +329,7 @@ static void on_look(void *arg)
         timer_start(tally->timer, LOOK_US);
         break;
     case LOOK_COUNT:
-        tally->is_counting = true;
-        store_audit(tally->store, on_counted, tally);
+        begin_count(tally);
         break;
     }
 }

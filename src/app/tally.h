@@ -50,9 +50,10 @@ typedef void tally_fn(void *arg, enum status, const struct tally_count *);
  * not OK if Redis did not answer the count. */
 void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
 
-/* Says that impaired receivers and what is coming are wanted, too: the counts of the next seconds have them,
- * as soon as they are known. A count makes one step of the walk that finds what is coming, and a walk begins
- * at most every ten seconds. */
+/* Says that impaired receivers and what is coming are wanted, too, for the next seconds. The first count then
+ * has everything. After that, each count makes one call to a shard of Redis, for one part in turn: jobs are
+ * up to two seconds old, topics and receivers up to eight. A walk finds what is coming: it makes a step
+ * every four seconds, which begins at most every ten seconds. */
 void tally_want_more(struct tally *);
 
 #endif
