@@ -33,6 +33,7 @@ struct app {
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* for jobs and topics without a schedule */
     bool is_breaker_on;                    /* for topics without this setting */
+    int64_t max_in_flight;                 /* attempts of this process, for messages */
     int64_t max_jobs;                      /* for messages; the store enforces it */
     struct time_zones *zones;              /* of schedules */
     struct history *history;               /* jobs that have ended; NULL: there is no history */

@@ -55,6 +55,14 @@ void answer_refuse_verdict(struct exchange *exchange, const struct app_verdict *
     exchange_refuse(exchange, status, "%s", text);
 }
 
+void answer_done(struct exchange *exchange, const struct app_verdict *verdict)
+{
+    if (verdict->end == APP_DONE)
+        exchange_answer(exchange, 200, NULL, 0, SLICE(""));
+    else
+        answer_refuse_verdict(exchange, verdict);
+}
+
 void answer_write_error(struct buffer *body, struct slice error)
 {
     struct json_writer json = json_writer_to(body);

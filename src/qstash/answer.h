@@ -13,6 +13,9 @@ unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZ
 /* Answers with that. */
 void answer_refuse_verdict(struct exchange *, const struct app_verdict *);
 
+/* Answers 200 without a body if the use case ended with DONE, else with that. */
+void answer_done(struct exchange *, const struct app_verdict *);
+
 /* Writes {"error":"..."}. */
 void answer_write_error(struct buffer *, struct slice error);
 

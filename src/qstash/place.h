@@ -1,16 +1,34 @@
-/* place.h - the topic of a message: that of its queue, of its flow control, of both, or that of plain
- * messages. */
+/* place.h - the topic of a message: that of its queue, else that of its flow-control key, else that of plain
+ * messages.
+ *
+ *     queue orders            qstash~queue.orders
+ *     key mail                qstash~flow.mail
+ *     key "any text"          qstash~flow.~<the key as base64url>
+ *
+ * A message of a queue keeps the order of the queue. The rate of its key holds for its whole queue then. */
 #ifndef DUEPOST_QSTASH_PLACE_H
 #define DUEPOST_QSTASH_PLACE_H
 
 #include "app/app.h"
 #include "qstash/settings.h"
 
+#define PLACE_QUEUES "qstash~queue." /* what the topics of queues begin with */
+#define PLACE_FLOWS  "qstash~flow."  /* the same of keys */
+
+enum { PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1, PLACE_KEY_MAX = 90 /* bytes of a key */ };
+
+/* Write the topic into room. Return it, or an empty slice if the name cannot be that of a queue or a key. */
+struct slice place_of_queue(struct slice name, char room[PLACE_SIZE]);
+struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
+
+/* Returns the key of a topic that begins with PLACE_FLOWS. Borrows from topic, or from room. */
+struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE]);
+
 /* The topic is set if the end of the verdict is DONE. It is borrowed until the callback returns. */
 typedef void place_fn(void *arg, const struct app_verdict *, struct slice topic);
 
-/* Finds the topic, and makes its settings if it has none yet. queue and the key of the flow may be empty. The
- * arguments are borrowed until the callback, which may come before the call returns. */
+/* Finds the topic, and makes or changes its settings as the message asks. queue and the key of the flow may
+ * be empty. The arguments are borrowed until the callback, which may come before the call returns. */
 void place_find(struct app *, const struct app_caller *, struct slice queue, const struct settings_flow *,
                 place_fn *, void *arg);
 

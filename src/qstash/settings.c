@@ -205,7 +205,7 @@ static void take_flow_key(struct settings *settings, struct slice value)
         settings->flow.period_s = 1;
 }
 
-static bool take_flow_limit(struct settings_flow *flow, struct slice name, struct slice value)
+bool settings_flow_take(struct settings_flow *flow, struct slice name, struct slice value)
 {
     uint64_t number = 0;
     int64_t ms = 0;
@@ -233,7 +233,7 @@ static void take_flow_value(struct settings *settings, struct slice value)
         struct slice item, name, number;
         has_more = slice_cut(rest, ',', &item, &rest);
         slice_cut(slice_trim(item), '=', &name, &number);
-        if (!take_flow_limit(&settings->flow, slice_trim(name), slice_trim(number))) {
+        if (!settings_flow_take(&settings->flow, slice_trim(name), slice_trim(number))) {
             refuse_value(settings, "Flow-Control-Value", value,
                          "such as parallelism=2, rate=3, period=1m; the period is at most a week");
             return;

@@ -75,6 +75,9 @@ void settings_take_encoded(struct settings *, struct slice name, struct slice va
 /* Forwards a header as it is, unless it belongs to the request itself. For Upstash-Header-Forward. */
 void settings_forward(struct settings *, struct slice name, struct slice value);
 
+/* Takes one limit: parallelism, rate or period. Returns false for another name or a wrong value. */
+bool settings_flow_take(struct settings_flow *, struct slice name, struct slice value);
+
 /* Adds an error, unless there is one. */
 void settings_refuse(struct settings *, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

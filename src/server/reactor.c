@@ -149,6 +149,7 @@ static void set_app(struct reactor *reactor)
         .targets = options->targets,
         .schedule = &options->retry_schedule,
         .is_breaker_on = options->is_breaker_on,
+        .max_in_flight = options->max_in_flight,
         .max_jobs = options->max_jobs,
         .zones = reactor->zones,
         .history = reactor->history,
