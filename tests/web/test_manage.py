@@ -1,7 +1,5 @@
 """The pages of topics, schedules, groups, receivers, pull topics and tokens."""
 
-import json
-
 import pytest
 from selenium.webdriver.common.keys import Keys
 
@@ -302,12 +300,23 @@ def test_a_limited_token_sees_the_schedules_of_its_topics(browser, start):
 def test_a_group_is_made_changed_and_deleted(browser, server):
     browser.open(server, "#/groups")
     browser.click("button", "New group")
-    browser.fill("Name", "shops")
+    browser.fill("Group", "shops")
+    browser.click("button", "Add an endpoint")
+    for number, name in enumerate(("north", "south"), 1):
+        part = browser.await_one("[role=group]", f"endpoint {number}")
+        browser.fill("URL", f"https://{name}.example/hook", root=part)
+        browser.fill("Headers", "X-From: duepost\nX-Place: here", root=part)
+        browser.fill("Name", name, root=part)
     browser.click("button", "Save")
     browser.await_one("row", "shops")
-    assert set(server.get("/groups/shops").expect(200)["endpoints"]) == {"north", "south"}
+    saved = server.get("/groups/shops").expect(200)["endpoints"]
+    assert set(saved) == {"north", "south"} and set(saved["south"]["headers"]) == {"X-From", "X-Place"}
     browser.click("button", "Change shops")
-    browser.fill("Endpoints", '{"west": {"url": "https://west.example/"}}')
+    browser.click("button", "Remove north")
+    browser.fill("Name", "west", root=browser.await_one("[role=group]", "south"))
+    browser.click("button", "Save")
+    browser.await_text("type its hidden headers again")
+    browser.fill("Headers", "X-From: duepost", root=browser.await_one("[role=group]", "west"))
     browser.click("button", "Save")
     until(lambda: set(server.get("/groups/shops").expect(200)["endpoints"]) == {"west"}, 10, "it is changed")
     browser.await_none("dialog")
@@ -320,14 +329,16 @@ def test_an_edit_of_a_group_keeps_hidden_values(browser, server, receiver):
     group(server, "shops", north={"url": receiver.url("/north?key=s3cret"), "headers": {"Authorization": "Bearer s3cret"}}, south={"url": receiver.url("/south")})
     browser.open(server, "#/groups")
     browser.click("button", "Change shops")
-    shown = browser.await_one("field", "Endpoints").get_attribute("value")
-    assert "s3cret" not in shown
-    browser.fill("Endpoints", json.dumps({**json.loads(shown), "south": {"url": receiver.url("/south"), "method": "PUT"}}))
+    north = browser.await_one("[role=group]", "north")
+    assert "***" in browser.await_one("field", "URL", root=north).get_attribute("value")
+    assert "s3cret" not in browser.script("return [...document.querySelectorAll('input, textarea')].map(one => one.value).join()")
+    browser.fill("Headers", "Authorization: ***\nX-More: 1", root=north)
+    browser.fill("Method", "PUT", root=browser.await_one("[role=group]", "south"))
     browser.click("button", "Save")
     until(lambda: server.get("/groups/shops").expect(200)["endpoints"]["south"].get("method") == "PUT", 10, "it is changed")
     server.schedule(topic="orders", group="shops", body={})
     south, north = sorted(await_arrivals(receiver, 2), key=lambda arrival: arrival.target, reverse=True)
-    assert north.target == "/north?key=s3cret" and north.headers["authorization"] == "Bearer s3cret"
+    assert north.target == "/north?key=s3cret" and north.headers["authorization"] == "Bearer s3cret" and north.headers["x-more"] == "1"
     assert south.target == "/south" and south.method == "PUT"
 
 

@@ -1,45 +1,55 @@
-// A dialog that makes or changes a group: its endpoints as JSON.
+// A dialog that makes or changes a group: an endpoint is a row of fields.
 
 import { m } from "../lib.js";
 import { ApiError, patch, path, put } from "../api.js";
-import { changesOf } from "../changes.js";
+import { METHODS } from "../jobs/draft.js";
 import { Dialog } from "../parts/dialog.js";
-import { Field, Form, faultOf } from "../parts/form.js";
-import { Raw, parseRaw } from "../parts/raw.js";
+import { Field, Form } from "../parts/form.js";
+import { Icon } from "../parts/icon.js";
 import { toast } from "../parts/toast.js";
-
-const EXAMPLE = { north: { url: "https://north.example/hook" }, south: { url: "https://south.example/hook", method: "PUT" } };
+import { draftOf, endpointsOf, faultsOf, hasHidden, newEndpoint, patchOf } from "./draft.js";
 
 // attrs: group (a GroupState, or null for a new one), etag, onclose(hasChanged)
 export function GroupDialog({ attrs: { group, etag, onclose } }) {
-  let name = group?.group ?? "";
-  let text = JSON.stringify(group?.endpoints ?? EXAMPLE, null, 2);
-  let error = null;
-  let fault = null;
-  let isBusy = false;
+  const state = { name: group?.group ?? "", endpoints: group ? draftOf(group) : [newEndpoint()], error: null, isBusy: false };
+  const send = () => {
+    const where = path`/groups/${state.name.trim()}`;
+    if (group) return patch(where, { endpoints: patchOf(state.endpoints, group) }, { ifMatch: etag });
+    return put(where, { endpoints: endpointsOf(state.endpoints) }, { headers: { "If-None-Match": "*" } });
+  };
   const onsubmit = async () => {
-    const read = parseRaw(text);
-    fault = read.error;
-    if (fault) return;
-    isBusy = true;
-    error = null;
+    const errors = faultsOf(state.endpoints);
+    state.error = errors.length ? { title: "Not sent", detail: "Some fields are not right.", errors } : null;
+    if (state.error) return;
+    state.isBusy = true;
     try {
-      const where = path`/groups/${name.trim()}`;
-      if (group) await patch(where, { endpoints: changesOf(group.endpoints, read.value ?? {}) }, { ifMatch: etag });
-      else await put(where, { endpoints: read.value ?? {} }, { headers: { "If-None-Match": "*" } });
-      toast(`${name.trim()} is saved.`);
+      await send();
+      toast(`${state.name.trim()} is saved.`);
       onclose(true);
     } catch (problem) {
-      error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: group ? "The group has changed meanwhile. Close this and open it again." : "There is a group of this name already." }) : problem;
+      state.error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: group ? "The group has changed meanwhile. Close this and open it again." : "There is a group of this name already." }) : problem;
     }
-    isBusy = false;
+    state.isBusy = false;
     m.redraw();
   };
   return {
     view: () =>
       m(Dialog, { title: group ? `Group ${group.group}` : "New group", onclose: () => onclose(false), isWide: true },
-        m(Form, { onsubmit, error, isBusy, oncancel: () => onclose(false) },
-          group ? null : m(Field, { label: "Name", value: name, isRequired: true, oninput: (typed) => (name = typed), help: "As a topic: letters, digits, . _ -" }),
-          m(Raw, { label: "Endpoints", rows: 12, text, error: fault ?? faultOf(error, "endpoints"), oninput: (typed) => (text = typed), help: group ? "By name. *** stands for hidden values: what you leave so stays." : "By name: url, and if needed method and headers." }))),
+        m(Form, { onsubmit, error: state.error, isBusy: state.isBusy, oncancel: () => onclose(false) },
+          group ? null : m(Field, { label: "Group", value: state.name, isRequired: true, oninput: (text) => (state.name = text), help: "As a topic: letters, digits, . _ -" }),
+          m(".endpoints", state.endpoints.map((one, i) => endpoint(state.endpoints, one, i))),
+          m("div", m("button", { type: "button", onclick: () => state.endpoints.push(newEndpoint()) }, "Add an endpoint")),
+          state.endpoints.some(hasHidden) ? m("p.sub", "*** stands for hidden values: what is left so stays.") : null)),
   };
+}
+
+function endpoint(endpoints, one, i) {
+  const change = (name) => (text) => (one[name] = text);
+  const name = one.name || `endpoint ${i + 1}`;
+  return m(".endpoint", { role: "group", "aria-label": name },
+    m(Field, { label: "Name", value: one.name, isRequired: true, placeholder: "north", oninput: change("name") }),
+    m(Field, { label: "Method", type: "select", options: METHODS, value: one.method, oninput: change("method") }),
+    m(Field, { label: "URL", value: one.url, isRequired: true, isCode: true, placeholder: "https://north.example/hook", oninput: change("url") }),
+    m("button.quiet", { type: "button", "aria-label": `Remove ${name}`, title: endpoints.length < 2 ? "A group has at least one endpoint" : undefined, disabled: endpoints.length < 2, onclick: () => endpoints.splice(i, 1) }, m(Icon, { name: "close" })),
+    m(".endpoint-headers", m(Field, { label: "Headers, one a line", type: "textarea", rows: Math.max(1, one.headers.split("\n").length), isCode: true, value: one.headers, placeholder: "Authorization: Bearer …", oninput: change("headers") })));
 }
