@@ -153,6 +153,13 @@ def test_a_setting_is_saved_and_says_where_it_comes_from(browser, server):
     until(lambda: "orders-*" in browser.await_one("row", "Timeout").text, 10, browser.shown)
 
 
+def test_settings_without_a_value_show_what_holds(browser, server):
+    browser.open(server, "#/topics/orders")
+    for setting, text in ("Most attempts at once", "--max-in-flight-topic"), ("Order", "due"), ("Retry schedule", "--retry-schedule"):
+        row = browser.await_one("row", setting)
+        assert text in row.text and "default" in row.text
+
+
 def test_a_wrong_setting_is_explained_where_it_was_typed(browser, server):
     browser.open(server, "#/topics/orders")
     browser.click("button", "Change Rate")
@@ -217,6 +224,7 @@ def test_a_cron_expression_is_explained_as_one_types(browser, server):
     browser.await_text("at 05:00, every day")
     browser.click("button", "Save")
     browser.await_one("heading", "nightly", exact=True)
+    browser.await_text("at 05:00, every day")
     schedule = server.get("/schedules/reports/nightly").expect(200)
     assert schedule["cron"] == "0 5 * * *" and schedule["timezone"] == "Europe/Berlin"
     browser.expect(" 400 ")

@@ -67,7 +67,7 @@ export function BulkDialog({ attrs: first }) {
     view: ({ attrs }) => {
       const { action, parts, text, onclose } = attrs;
       return m(Dialog, { title: `${ACTIONS[action].name}: ${text}`, onclose },
-        m("form", { onsubmit: (event) => { event.preventDefault(); if (canSend(state)) send(attrs); } },
+        m("form.form", { onsubmit: (event) => { event.preventDefault(); if (canSend(state)) send(attrs); } },
           m("p.bulk-count", { role: "status" }, countText(state)),
           m("p", parts[0]?.query?.source === "history" ? OF_HISTORY : WARNINGS[action]),
           action === "redrive" ? m(Field, { label: "Jobs a second", type: "number", min: "0.001", max: "1000000", step: "any", value: state.perSecond, placeholder: "all at once", help: "They become due one after the other. Stop then leaves the rest dead.", oninput: (value) => (state.perSecond = value) }) : null,

@@ -9,13 +9,13 @@ const SHOWN = 8;
 function timeOf(one) {
   if (one.isRunning) return "under way";
   if (one.isDue) return "now";
-  return one.isExact ? m(Time, { at: one.at }) : ["about ", m(Time, { at: one.at })];
+  return one.isExact ? m(Time, { at: one.at }) : m("span.about", { title: "If the attempts before fail at once" }, "about ", m(Time, { at: one.at }));
 }
 
 function whenOf(one) {
   if (one.expires) return "never: the job expires first";
   if (one.isRunning || one.isDue) return "";
-  return one.isExact ? until(one.at) : `${duration(one.wait * 1000)} after attempt ${one.attempt - 1} failed`;
+  return one.isExact ? until(one.at) : `${duration(one.wait * 1000)} after attempt ${one.attempt - 1}`;
 }
 
 const row = (one) => m("tr", m("td.number", one.attempt), m("td", timeOf(one)), m("td", whenOf(one)));

@@ -14,6 +14,7 @@ import { pause, remove, runNow } from "../schedules/act.js";
 import { ScheduleDialog } from "../schedules/form.js";
 import { Occurrences } from "../schedules/occurrences.js";
 import { outcome, timesText } from "../schedules/outcome.js";
+import { CronWords } from "../schedules/words.js";
 
 const READ_MS = 3000;
 
@@ -64,10 +65,11 @@ const content = (schedule) => [
   m(".cards",
     m(Card, { title: "Times", class: "half" },
       m("dl.pairs",
-        m("dt", "Times"), m("dd", timesText(schedule), schedule.paused ? [" ", m(State, { state: "paused" })] : null),
+        m("dt", "Times"), m("dd", m(CronWords, { cron: schedule.cron, timezone: schedule.timezone }), timesText(schedule), schedule.paused ? [" ", m(State, { state: "paused" })] : null),
         m("dt", "Last time"), m("dd", outcome(schedule)),
         m("dt", "Missed times"), m("dd", { one: "one job for all", skip: "no job", all: "a job for each" }[schedule.misfire]),
         m("dt", "Overlap"), m("dd", schedule.overlap === "skip" ? "no job while the last one waits" : "allowed"),
+        schedule.grace ? [m("dt", "Grace"), m("dd", `${schedule.grace} s`)] : null,
         schedule.jitter ? [m("dt", "Jitter"), m("dd", `${schedule.jitter} s`)] : null,
         schedule.startAt ? [m("dt", "Start"), m("dd", m(Time, { at: schedule.startAt }))] : null,
         schedule.endAt ? [m("dt", "End"), m("dd", m(Time, { at: schedule.endAt }))] : null)),

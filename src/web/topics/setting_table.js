@@ -23,7 +23,7 @@ export const SettingTable = {
 };
 
 function valueText(setting, value) {
-  if (value === undefined) return m("span.faint", "–");
+  if (value === undefined) return m("span.faint", setting.preset ?? "–");
   if (setting.kind === "bool") return value ? "yes" : "no";
   return m("code", setting.kind === "json" ? JSON.stringify(value) : textOf(setting, value));
 }
