@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "job/callback.h"
+#include "job/form.h"
 #include "job/job_id.h"
 #include "job/json.h"
 
@@ -37,6 +38,7 @@ void callback_jobs_fini(struct callback_jobs *jobs)
 void callback_jobs_clear(struct callback_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->count; i++) {
+        jobs->items[i].delay_ms = 0;
         buffer_clear(&jobs->items[i].id);
         buffer_clear(&jobs->items[i].record);
     }
@@ -62,7 +64,7 @@ bool callback_jobs_are_wanted(const struct job *job, const struct topic_settings
 {
     bool has_any = callback_of(ON_DELIVERED, job, settings).size ||
                    callback_of(ON_DEAD, job, settings).size || callback_of(ON_ATTEMPT, job, settings).size;
-    return has_any && !topic_is_sibling(job->topic);
+    return has_any && (job->form.size || !topic_is_sibling(job->topic));
 }
 
 /* ---- the document ---- */
@@ -246,6 +248,32 @@ static void write_record(struct buffer *record, const struct callback *to, struc
     job_write(&job, record);
 }
 
+/* Writes the callback that the form of the job has. */
+static bool write_of_form(struct callback_job *job, enum callback_event event, const struct callback *to,
+                          const struct callback_report *report)
+{
+    return report->form->write_callback(report, event == ON_DEAD, to->url, job);
+}
+
+static bool has_own_callbacks(const struct callback_report *report)
+{
+    return report->form && report->form->write_callback;
+}
+
+/* Writes the callback with a document of ours. */
+static bool write_standard(struct callback_job *job, enum callback_event event, const struct callback *to,
+                           const struct callback_report *report)
+{
+    struct buffer document;
+    buffer_init_fallible(&document, JOB_RECORD_MAX);
+    write_document(&document, event, to->has_body, report);
+    write_id(&job->id, event, report);
+    write_record(&job->record, to, buffer_slice(&document), report);
+    bool is_whole = !document.failed && !job->record.failed;
+    buffer_fini(&document);
+    return is_whole;
+}
+
 /* Adds the callback of an event, if the job or its topic has one. A value that another program wrote is
  * ignored. */
 static bool add_job(struct callback_jobs *jobs, enum callback_event event,
@@ -253,16 +281,11 @@ static bool add_job(struct callback_jobs *jobs, enum callback_event event,
 {
     struct slice value = callback_of(event, report->job, settings);
     struct callback to;
-    struct buffer document;
     if (value.size == 0 || !callback_read(value, &to))
         return true;
     struct callback_job *added = &jobs->items[jobs->count++];
-    buffer_init_fallible(&document, JOB_RECORD_MAX);
-    write_document(&document, event, to.has_body, report);
-    write_id(&added->id, event, report);
-    write_record(&added->record, &to, buffer_slice(&document), report);
-    bool is_whole = !document.failed && !added->record.failed;
-    buffer_fini(&document);
+    bool is_whole = has_own_callbacks(report) ? write_of_form(added, event, &to, report)
+                                              : write_standard(added, event, &to, report);
     callback_fini(&to);
     return is_whole;
 }
@@ -272,7 +295,8 @@ bool callback_jobs_write(struct callback_jobs *jobs, const struct topic_settings
 {
     struct slice topic, job_id;
     callback_jobs_clear(jobs);
-    if (!job_key_parse(report->id, &topic, &job_id) || topic_is_sibling(topic))
+    if (!job_key_parse(report->id, &topic, &job_id) ||
+        (topic_is_sibling(topic) && !has_own_callbacks(report)))
         return true;
     if (report->attempt && !add_job(jobs, ON_ATTEMPT, settings, report))
         return false;

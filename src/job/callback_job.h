@@ -8,7 +8,8 @@
  *     onDead        the job died, for whatever reason
  *     onAttempt     an attempt was made, whatever came of it
  *
- * The body is a document that docs/topics.md shows. A callback has no callbacks, and neither has a job that
+ * The body is a document that docs/topics.md shows, or what the form of delivery of the job writes; only such
+ * forms report on jobs of sibling topics. A callback has no callbacks, and neither has a job that
  * was cancelled. */
 #ifndef DUEPOST_JOB_CALLBACK_JOB_H
 #define DUEPOST_JOB_CALLBACK_JOB_H
@@ -21,6 +22,8 @@ enum {
 };
 
 #define CALLBACK_SIBLING "~callbacks"
+
+struct delivery_form;
 
 enum callback_outcome {
     CALLBACK_DELIVERED,
@@ -41,14 +44,17 @@ struct callback_report {
     const struct attempt_result *attempt, *previous; /* NULL: none */
     int64_t due_ms;                                  /* 0: unknown */
     int64_t claimed_ms, ended_ms;
-    int64_t wait_ms;     /* FAILED, AGAIN: until the next attempt */
-    struct slice answer; /* of the attempt */
+    int64_t wait_ms;                  /* FAILED, AGAIN: until the next attempt */
+    struct slice answer;              /* of the attempt */
+    struct slice headers;             /* of the answer, as lines, if its form wants them; see form.h */
+    const struct delivery_form *form; /* of the job; NULL: unknown, or the standard form */
     bool is_answer_cut;
 };
 
 struct callback_job {
     struct buffer id;
     struct buffer record; /* see job_write */
+    int64_t delay_ms;     /* until it is due */
 };
 
 struct callback_jobs {

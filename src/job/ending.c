@@ -198,6 +198,8 @@ static struct callback_report report_of(const struct ending *ending, const struc
         .ended_ms = facts->now_ms + (attempt ? attempt->duration_ms : 0),
         .wait_ms = ending->wait_ms,
         .answer = facts->answer,
+        .headers = facts->headers,
+        .form = facts->form,
         .is_answer_cut = facts->is_answer_cut,
     };
 }

@@ -51,8 +51,10 @@ struct ending_facts {
     int64_t hold_ms;                       /* HELD, UNSERVED */
     /* RESULT */
     const struct attempt_result *result;
-    struct form_judgement judgement; /* of the answer, by the job's form */
-    struct slice answer;             /* the beginning of its body */
+    struct form_judgement judgement;  /* of the answer, by the job's form */
+    const struct delivery_form *form; /* of the job; NULL: unknown */
+    struct slice headers;             /* of the answer, see form.h */
+    struct slice answer;              /* the beginning of its body */
     bool is_answer_cut;
     /* RESULT of a worker that has leased the job. */
     bool is_rejected; /* the worker gives the job up */

@@ -44,6 +44,9 @@ struct form_judgement {
     char room[AGAIN_DETAIL_SIZE]; /* again_fault points into it */
 };
 
+struct callback_report;
+struct callback_job;
+
 struct delivery_form {
     struct slice name;  /* empty: the standard form */
     bool wants_headers; /* judge needs the headers of the answer */
@@ -51,6 +54,10 @@ struct delivery_form {
     void (*write_headers)(const struct form_attempt *, struct header_lines *);
     /* Judges an answer. The judgement is all zeros, with at_least_ms -1. */
     void (*judge)(const struct form_answer *, struct form_judgement *);
+    /* Writes the callback to a url: of an attempt, or of the death if is_dead. Returns false if there is no
+     * memory. NULL: callbacks have the documents of duepost. */
+    bool (*write_callback)(const struct callback_report *, bool is_dead, struct slice url,
+                           struct callback_job *);
 };
 
 /* The forms that a process can deliver. */

@@ -2,6 +2,7 @@
 #include "job/form.h"
 
 #include "job/jwt.h"
+#include "qstash/callback.h"
 #include "qstash/form_data.h"
 #include "qstash/keys.h"
 #include "qstash/qstash.h"
@@ -107,4 +108,5 @@ const struct delivery_form qstash_form = {
     .wants_headers = true,
     .write_headers = form_write_headers,
     .judge = form_judge,
+    .write_callback = callback_write,
 };

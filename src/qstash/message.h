@@ -5,17 +5,8 @@
 #define DUEPOST_QSTASH_MESSAGE_H
 
 #include "app/submission.h"
-#include "qstash/form_data.h"
 #include "qstash/message_id.h"
-
-/* The parts of a message. All is borrowed until the callback. */
-struct message_request {
-    struct slice url, body;
-    const struct settings *settings;
-    struct form_data data; /* group, endpoint, queue, scheduleId, callerIp */
-    const struct app_caller *caller;
-    struct slice trace_parent, trace_state; /* empty: none */
-};
+#include "qstash/message_job.h"
 
 /* How sending ended. */
 struct message_sent {

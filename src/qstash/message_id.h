@@ -13,6 +13,9 @@
 #define QSTASH_TOPIC          "qstash"
 #define QSTASH_TOPIC_MESSAGES QSTASH_TOPIC "~messages"
 
+#define MESSAGE_ID_PREFIX "msg_"
+#define DLQ_ID_PREFIX     "dlq_" /* the id of a dead message has this prefix instead */
+
 enum {
     MESSAGE_ID_MAX = 4 + JOB_SIBLING_MAX + 1 + JOB_ID_NEW_SIZE,
     MESSAGE_KEY_SIZE = JOB_TOPIC_NAME_MAX + 1 + MESSAGE_ID_MAX + 1

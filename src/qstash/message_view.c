@@ -9,6 +9,15 @@
 
 enum { NAME_BYTES_MAX = 256, REDACTED_SIZE = sizeof "REDACTED:" + DIGEST_TEXT_SIZE };
 
+/* Reads what the job itself does not have: the data of its form, and its body. */
+static void view_read_rest(struct message_view *view)
+{
+    buffer_init(&view->text, JOB_FORM_DATA_MAX);
+    buffer_init_fallible(&view->payload, JOB_RECORD_MAX);
+    form_data_read(view->job.form_data, &view->data, &view->text);
+    view->body = job_payload(&view->job, &view->payload);
+}
+
 bool message_view_read(struct slice id, struct slice record, struct message_view *view)
 {
     *view = (struct message_view){.body = {NULL, 0}};
@@ -18,17 +27,25 @@ bool message_view_read(struct slice id, struct slice record, struct message_view
         job_fini(&view->job);
         return false;
     }
-    buffer_init(&view->text, JOB_FORM_DATA_MAX);
-    buffer_init_fallible(&view->payload, JOB_RECORD_MAX);
-    form_data_read(view->job.form_data, &view->data, &view->text);
-    view->body = job_payload(&view->job, &view->payload);
+    view_read_rest(view);
     return true;
+}
+
+void message_view_of(const struct job *job, struct message_view *view)
+{
+    *view = (struct message_view){.job = *job};
+    view_read_rest(view);
+}
+
+void message_view_release(struct message_view *view)
+{
+    buffer_fini(&view->text);
+    buffer_fini(&view->payload);
 }
 
 void message_view_fini(struct message_view *view)
 {
-    buffer_fini(&view->text);
-    buffer_fini(&view->payload);
+    message_view_release(view);
     job_fini(&view->job);
 }
 

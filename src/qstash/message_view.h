@@ -18,6 +18,11 @@ struct message_view {
 bool message_view_read(struct slice id, struct slice record, struct message_view *);
 void message_view_fini(struct message_view *);
 
+/* Make a view of a message whose job was read already, and borrows this job; and free what is the view's own.
+ */
+void message_view_of(const struct job *, struct message_view *);
+void message_view_release(struct message_view *);
+
 /* Adds the members, from messageId on, to an object. Redacted parts are replaced by their digests. */
 void message_view_add(struct json_writer *, const struct message_view *);
 

@@ -370,14 +370,8 @@ static void add_pair(struct settings *settings, struct settings_callback *callba
         callback->pairs[callback->count++] = (struct settings_pair){name, value};
 }
 
-void settings_take(struct settings *settings, struct slice name, struct slice value)
+void settings_take_short(struct settings *settings, struct slice name, struct slice value)
 {
-    if (slice_equal_nocase(name, SLICE("Content-Type")) && !has_header(settings, name)) {
-        add_header(settings, SLICE("Content-Type"), value);
-        return;
-    }
-    if (!cut_prefix(&name, SLICE(PREFIX)))
-        return;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (slice_equal_nocase(name, rows[i].name)) {
             rows[i].take(settings, slice_trim(value));
@@ -390,6 +384,14 @@ void settings_take(struct settings *settings, struct slice name, struct slice va
         add_pair(settings, &settings->callback, name, value);
     else if (cut_prefix(&name, SLICE("Failure-Callback-")))
         add_pair(settings, &settings->failure_callback, name, value);
+}
+
+void settings_take(struct settings *settings, struct slice name, struct slice value)
+{
+    if (slice_equal_nocase(name, SLICE("Content-Type")) && !has_header(settings, name))
+        add_header(settings, SLICE("Content-Type"), value);
+    else if (cut_prefix(&name, SLICE(PREFIX)))
+        settings_take_short(settings, name, value);
 }
 
 void settings_take_encoded(struct settings *settings, struct slice name, struct slice value)

@@ -69,6 +69,9 @@ void settings_fini(struct settings *);
 /* Takes one header, with its name as sent: a setting, or Content-Type. */
 void settings_take(struct settings *, struct slice name, struct slice value);
 
+/* Takes a header of a callback, whose name has neither this prefix nor that of all settings. */
+void settings_take_short(struct settings *, struct slice name, struct slice value);
+
 /* Takes a parameter of a query, whose value is percent-encoded. */
 void settings_take_encoded(struct settings *, struct slice name, struct slice value);
 

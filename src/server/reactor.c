@@ -69,6 +69,8 @@ struct reactor {
     bool is_drained;
 };
 
+static const struct delivery_forms forms = {{&delivery_form_standard, &qstash_form}};
+
 static void *reactor_run(void *arg)
 {
     struct reactor *reactor = arg;
@@ -194,8 +196,6 @@ static void start_api(struct reactor *reactor)
         start_health_server(reactor);
 }
 
-static const struct delivery_forms forms = {{&delivery_form_standard, &qstash_form}};
-
 static struct attempt_policy attempt_policy(const struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
@@ -250,6 +250,7 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     upkeep->archiver = archiver_new(reactor->loop, &archiver);
     struct carry_worker_options carry_worker = {
         .shard = shard,
+        .forms = &forms,
         .metrics = reactor->metrics,
         .janitor = upkeep->janitor,
         .pattern_keeper = upkeep->pattern_keeper,

@@ -100,8 +100,10 @@ void attempt_record(struct attempt *attempt)
     struct shard_hold hold = {.receiver = slice_of(attempt->held_by ? attempt->held_by : ""),
                               .claimed_ms = attempt->claimed_ms};
     for (size_t i = 0; i < callbacks->count; i++)
-        attempt->follow_ups[i] = (struct shard_follow_up){
-            .id = buffer_slice(&callbacks->items[i].id), .record = buffer_slice(&callbacks->items[i].record)};
+        attempt->follow_ups[i] =
+            (struct shard_follow_up){.id = buffer_slice(&callbacks->items[i].id),
+                                     .delay_ms = callbacks->items[i].delay_ms,
+                                     .record = buffer_slice(&callbacks->items[i].record)};
     attempt_move(attempt, ATTEMPT_RECORDING);
     switch (ending->verdict) {
     case ENDING_COMPLETE:
@@ -155,6 +157,7 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
     facts.now_ms = attempt->claimed_ms;
     facts.due_ms = attempt->claimed_ms - attempt->late_ms;
     facts.settings = attempt->settings;
+    facts.form = attempt->form;
     facts.schedule = attempt->context->policy->schedule;
     facts.has_history = attempt->context->policy->has_history;
     if (facts.cause == ENDING_CAUSE_RESULT)
@@ -212,6 +215,7 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
                                                .result = &result,
                                                .judgement = judgement,
                                                .answer = http->answer,
+                                               .headers = http->headers,
                                                .is_answer_cut = http->is_answer_cut});
 }
 

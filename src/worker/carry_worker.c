@@ -332,7 +332,8 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->due_ms = -1;
     worker->is_first_time = true;
     worker->disturbed_us = clock_boot_us() - STORE_LEASE_MS * INT64_C(1000);
-    worker->recovery = recovery_new(loop, options->shard, options->metrics, may_recover, worker);
+    worker->recovery =
+        recovery_new(loop, options->shard, options->forms, options->metrics, may_recover, worker);
     worker->lapse = lapse_new(loop, options->shard, options->schedule, may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
     worker->firing = firing_new(loop, options->shard, options->metrics);

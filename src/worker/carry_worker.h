@@ -18,6 +18,7 @@
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
+#include "job/form.h"
 #include "store/shard.h"
 
 struct archiver;
@@ -30,6 +31,7 @@ enum { CARRY_PATIENCE_MS = 250 };
 
 struct carry_worker_options {
     struct shard *shard;
+    const struct delivery_forms *forms; /* of jobs that are buried */
     struct metrics *metrics;
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;

@@ -9,6 +9,7 @@
 
 struct recovery {
     struct shard *shard;
+    const struct delivery_forms *forms;
     struct metrics *metrics;
     recovery_may_fn *may_recover;
     void *arg;
@@ -94,11 +95,13 @@ static bool report_death(struct burial *burial, const struct topic_settings *set
         .attempts = job ? job->attempts : 0,
         .previous = job && job->last_attempt.at_ms ? &job->last_attempt : NULL,
         .ended_ms = now_ms,
+        .form = job ? delivery_form_find(burial->recovery->forms, job->form) : NULL,
     };
     bool is_whole = callback_jobs_write(&burial->callbacks, settings, &report);
     for (size_t i = 0; i < burial->callbacks.count; i++)
         burial->follow_ups[i] =
             (struct shard_follow_up){.id = buffer_slice(&burial->callbacks.items[i].id),
+                                     .delay_ms = burial->callbacks.items[i].delay_ms,
                                      .record = buffer_slice(&burial->callbacks.items[i].record)};
     return is_whole;
 }
@@ -114,7 +117,8 @@ static bool write_callbacks(struct burial *burial, struct slice settings_text, i
         return false;
     bool has_settings = status == STATUS_OK;
     bool has_job = job_read(burial->lease.id, buffer_slice(&burial->record), &job) == STATUS_OK;
-    bool is_known = !(has_settings && settings.lacks.size) && !(has_job && job.lacks.size);
+    bool is_known = !(has_settings && settings.lacks.size) &&
+                    !(has_job && (job.lacks.size || !delivery_form_find(burial->recovery->forms, job.form)));
     bool is_written =
         is_known && report_death(burial, has_settings ? &settings : NULL, has_job ? &job : NULL, now_ms);
     if (has_job)
@@ -176,11 +180,12 @@ static void recovery_step(void *arg)
         recovery_end(recovery);
 }
 
-struct recovery *recovery_new(struct loop *loop, struct shard *shard, struct metrics *metrics,
-                              recovery_may_fn *may_recover, void *arg)
+struct recovery *recovery_new(struct loop *loop, struct shard *shard, const struct delivery_forms *forms,
+                              struct metrics *metrics, recovery_may_fn *may_recover, void *arg)
 {
     struct recovery *recovery = NEW(struct recovery);
     recovery->shard = shard;
+    recovery->forms = forms;
     recovery->metrics = metrics;
     recovery->may_recover = may_recover;
     recovery->arg = arg;

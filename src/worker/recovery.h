@@ -3,6 +3,7 @@
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 
+#include "job/form.h"
 #include "store/shard.h"
 
 struct recovery;
@@ -13,7 +14,8 @@ struct recovery;
 typedef bool recovery_may_fn(void *arg, int64_t *now_ms);
 
 /* Borrows all arguments. */
-struct recovery *recovery_new(struct loop *, struct shard *, struct metrics *, recovery_may_fn *, void *arg);
+struct recovery *recovery_new(struct loop *, struct shard *, const struct delivery_forms *, struct metrics *,
+                              recovery_may_fn *, void *arg);
 
 /* Starts a recovery. Call it when there are lost leases. Does nothing while a recovery is under way. */
 void recovery_run(struct recovery *);

@@ -30,8 +30,9 @@ static void begin(bool is_alone)
     world_begin();
     dues = 0;
     janitor = janitor_new(NULL, world_shard(0), NULL);
+    static const struct delivery_forms forms = {{&delivery_form_standard}};
     struct carry_worker_options options = {
-        .shard = world_shard(0), .janitor = janitor, .is_alone = is_alone, .on_due = on_due};
+        .forms = &forms, .shard = world_shard(0), .janitor = janitor, .is_alone = is_alone, .on_due = on_due};
     worker = carry_worker_new(NULL, &options);
     world_pass(0);
 }

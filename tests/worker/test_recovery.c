@@ -6,6 +6,7 @@
 #include "worker/pace.h"
 #include "worker/world.h"
 
+static const struct delivery_forms forms = {{&delivery_form_standard}};
 static struct recovery *recovery;
 static bool may;
 
@@ -20,7 +21,7 @@ static void setup(void)
 {
     world_begin();
     may = true;
-    recovery = recovery_new(NULL, world_shard(0), NULL, may_recover, NULL);
+    recovery = recovery_new(NULL, world_shard(0), &forms, NULL, may_recover, NULL);
 }
 
 static void teardown(void)

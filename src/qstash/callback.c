@@ -1,0 +1,186 @@
+#include "qstash/callback.h"
+
+#include <assert.h>
+
+#include "base/base64.h"
+#include "job/fingerprint.h"
+#include "job/json.h"
+#include "qstash/message_id.h"
+#include "qstash/message_job.h"
+#include "qstash/message_view.h"
+
+#define TOPIC QSTASH_TOPIC CALLBACK_SIBLING
+
+enum { SOURCE_MAX = JOB_KEY_MAX + 64 };
+
+/* ---- the document ---- */
+
+static void add_base64(struct json_writer *json, const char *name, struct slice bytes)
+{
+    json_put_name(json, name);
+    struct buffer *out = json_put(json);
+    buffer_append_byte(out, '"');
+    base64_append(out, bytes);
+    buffer_append_byte(out, '"');
+}
+
+static bool take_line(struct slice *lines, struct slice *name, struct slice *value)
+{
+    struct slice line;
+    if (lines->size == 0)
+        return false;
+    slice_cut(*lines, '\n', &line, lines);
+    slice_cut(line, ':', name, value);
+    *value = slice_trim(*value);
+    return true;
+}
+
+/* Returns whether lines, up to the line before rest, have a header with this name. */
+static bool has_before(struct slice lines, struct slice rest, struct slice wanted)
+{
+    struct slice name, value;
+    size_t lines_behind = 0;
+    for (struct slice at = rest; take_line(&at, &name, &value);)
+        lines_behind++;
+    size_t all = 0;
+    for (struct slice at = lines; take_line(&at, &name, &value);)
+        all++;
+    for (size_t i = 0; i + lines_behind + 1 < all && take_line(&lines, &name, &value); i++)
+        if (slice_equal_nocase(name, wanted))
+            return true;
+    return false;
+}
+
+static void put_values(struct json_writer *json, struct slice lines, struct slice wanted)
+{
+    struct slice name, value;
+    json_put_array(json);
+    while (take_line(&lines, &name, &value))
+        if (slice_equal_nocase(name, wanted))
+            json_put_text(json, value);
+    json_end_array(json);
+}
+
+/* Adds the headers of the answer. */
+static void add_answer_headers(struct json_writer *json, struct slice lines)
+{
+    struct slice name, value, rest = lines;
+    json_add_object(json, "header");
+    while (take_line(&rest, &name, &value)) {
+        if (has_before(lines, rest, name))
+            continue;
+        message_view_put_name(json, name);
+        put_values(json, lines, name);
+    }
+    json_end_object(json);
+}
+
+static void add_source(struct json_writer *json, struct message_view *view)
+{
+    const struct job *job = &view->job;
+    view->data.redact = (struct settings_redact){.body = false}; /* a callback is a delivery, too */
+    json_add_text(json, "sourceMessageId", job->job_id);
+    json_add_text(json, "topicName", view->data.group);
+    json_add_text(json, "endpointName", view->data.endpoint);
+    json_add_text(json, "url", job->url);
+    json_add_text(json, "method", slice_of(job_method_word(job->method)));
+    if (job->header_count)
+        message_view_add_headers(json, "sourceHeader", view);
+    else
+        json_add_raw(json, "sourceHeader", SLICE("{}"));
+    add_base64(json, "sourceBody", view->body);
+    json_add_number(json, "notBefore", job_due_ms(job, job->created_ms));
+    json_add_number(json, "createdAt", job->created_ms);
+    json_add_text(json, "scheduleId", view->data.schedule_id);
+    json_add_text(json, "callerIP", view->data.caller_ip);
+}
+
+static void write_document(struct buffer *out, const struct callback_report *report, bool is_failure,
+                           struct message_view *view)
+{
+    const struct attempt_result *attempt = report->attempt;
+    struct json_writer json = json_writer_to(out);
+    json_put_object(&json);
+    json_add_number(&json, "status", attempt && attempt->error == FAILURE_NONE ? attempt->status : 0);
+    add_answer_headers(&json, report->headers);
+    add_base64(&json, "body", report->answer);
+    json_add_number(&json, "retried", report->attempts > 0 ? report->attempts - 1 : 0);
+    json_add_number(&json, "maxRetries", view->job.retry);
+    if (is_failure) {
+        json_put_name(&json, "dlqId");
+        buffer_printf(json_put(&json), "\"" DLQ_ID_PREFIX "%.*s\"",
+                      SLICE_ARG(slice_skip(view->job.job_id, strlen(MESSAGE_ID_PREFIX))));
+    }
+    add_source(&json, view);
+    json_end_object(&json);
+}
+
+/* ---- the message ---- */
+
+/* Takes the settings of the callback. Faults are ignored: the message itself has succeeded or failed already.
+ */
+static void take_settings(struct slice object, struct settings *settings)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_object = object.size && json_open(object, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value))
+        if (json_is_text(value))
+            settings_take_short(settings, json_text(key, &settings->decoded),
+                                json_text(value, &settings->decoded));
+    settings->callback.url = settings->failure_callback.url = (struct slice){NULL, 0};
+    settings->has_not_before = false;
+    if (!headers_find(settings->headers, settings->header_count, SLICE("Content-Type")))
+        settings_take(settings, SLICE("Content-Type"), SLICE("application/json"));
+}
+
+static void write_id(const struct callback_report *report, bool is_failure, struct buffer *key)
+{
+    char room[SOURCE_MAX], hash[FINGERPRINT_SIZE];
+    struct buffer source = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    buffer_printf(&source, "%.*s %.*s %d", SLICE_ARG(report->id), SLICE_ARG(report->nonce), is_failure);
+    fingerprint_make(buffer_slice(&source), hash);
+    buffer_append(key, SLICE(TOPIC "/" MESSAGE_ID_PREFIX "callbacks."));
+    buffer_append(key, slice_of(hash));
+}
+
+static bool write_message(const struct message_request *request, struct callback_job *callback)
+{
+    struct message_texts texts;
+    struct job job;
+    message_texts_init(&texts);
+    const char *fault = message_job_make(request, SLICE(TOPIC), 0, &texts, &job);
+    assert(!fault); /* it has neither callbacks nor a time */
+    callback->delay_ms = job.delay_ms;
+    job_write(&job, &callback->record);
+    bool is_whole = !texts.base64.failed && !callback->record.failed;
+    message_texts_fini(&texts);
+    return is_whole;
+}
+
+bool callback_write(const struct callback_report *report, bool is_failure, struct slice url,
+                    struct callback_job *callback)
+{
+    struct message_view view;
+    struct settings settings;
+    struct buffer document;
+    message_view_of(report->job, &view);
+    settings_init(&settings);
+    buffer_reserve(&settings.decoded, settings.decoded.max);
+    buffer_init_fallible(&document, JOB_RECORD_MAX);
+    settings.retries = view.job.retry;
+    take_settings(is_failure ? view.data.failure_callback : view.data.callback, &settings);
+    write_document(&document, report, is_failure, &view);
+    write_id(report, is_failure, &callback->id);
+    struct message_request request = {.url = url,
+                                      .body = buffer_slice(&document),
+                                      .settings = &settings,
+                                      .data = {.caller_ip = view.data.caller_ip},
+                                      .trace_parent = view.job.trace_parent,
+                                      .trace_state = view.job.trace_state};
+    bool is_whole = !document.failed && !view.payload.failed && write_message(&request, callback);
+    buffer_fini(&document);
+    settings_fini(&settings);
+    message_view_release(&view);
+    return is_whole;
+}

@@ -1,0 +1,84 @@
+#include "qstash/settings.h"
+
+#include "fuzz.h"
+#include "job/retry_expression.h"
+#include "job/url.h"
+#include "qstash/destination.h"
+#include "qstash/form_data.h"
+
+static void check_url(struct slice text)
+{
+    struct url url;
+    const char *detail;
+    assert(text.size == 0 || url_parse(text, &url, &detail) == STATUS_OK);
+}
+
+static void check_settings(const struct settings *settings)
+{
+    struct problem problem;
+    for (size_t i = 0; i < settings->header_count; i++)
+        assert(header_name_is_valid(settings->headers[i].name) &&
+               header_value_is_valid(settings->headers[i].value) &&
+               !header_is_refused(settings->headers[i].name));
+    assert(!settings->has_delay || (settings->delay_ms >= 0 && settings->delay_ms <= JOB_DELAY_MAX_MS));
+    assert(!settings->has_timeout ||
+           (settings->timeout_ms > 0 && settings->timeout_ms <= JOB_TIMEOUT_MAX_MS));
+    assert(settings->retries >= 0 && settings->retries <= JOB_RETRY_MAX);
+    assert(settings->retry_delay.size == 0 ||
+           retry_expression_check(settings->retry_delay, &problem) == STATUS_OK);
+    assert(settings->flow.period_s >= 0 && settings->flow.period_s <= 7 * 86400);
+    check_url(settings->callback.url);
+    check_url(settings->failure_callback.url);
+}
+
+/* The data that a message keeps are the same when they are read again. */
+static void check_data(const struct settings *settings)
+{
+    static char room[JOB_FORM_DATA_MAX];
+    struct buffer written, text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct form_data data = {.queue = SLICE("q")}, read;
+    buffer_init(&written, JOB_FORM_DATA_MAX);
+    form_data_write(&written, &data, settings);
+    if (!written.failed) {
+        form_data_read(buffer_slice(&written), &read, &text);
+        assert(slice_equal(read.queue, SLICE("q")));
+        assert(read.redact.body == settings->redact.body && read.redact.count == settings->redact.count);
+        assert((read.callback.size > 0) == (settings->callback.url.size > 0));
+    }
+    buffer_fini(&written);
+}
+
+static void check_destination(const struct destination *destination)
+{
+    assert((destination->url.size > 0) != (destination->group.size > 0));
+    check_url(destination->url);
+    assert(!memmem(destination->url.data ? destination->url.data : "", destination->url.size,
+                   "?qstash_token=", 14));
+}
+
+/* A destination in the first line, then a header in each line. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct settings settings;
+    struct destination destination;
+    struct slice raw, line, name, value, rest = input_of(data, size);
+    const char *fault;
+    settings_init(&settings);
+    slice_cut(rest, '\n', &raw, &rest);
+    while (rest.size) {
+        slice_cut(rest, '\n', &line, &rest);
+        slice_cut(line, ':', &name, &value);
+        settings_take(&settings, name, slice_trim(value));
+    }
+    if (destination_read(raw, &destination, &settings, &fault))
+        check_destination(&destination);
+    else
+        assert(fault);
+    if (!settings.fault[0]) {
+        check_settings(&settings);
+        check_data(&settings);
+    }
+    destination_fini(&destination);
+    settings_fini(&settings);
+    return 0;
+}
