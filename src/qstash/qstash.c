@@ -8,6 +8,8 @@
 #include "qstash/message_id.h"
 
 exchange_fn publish_handle, batch_handle;
+exchange_fn dead_letter_handle, dead_letter_delete_handle, dead_letter_retry_handle;
+exchange_fn dead_letters_handle, dead_letters_delete_handle, dead_letters_retry_handle;
 exchange_fn keys_handle, keys_rotate_handle;
 exchange_fn enqueue_handle, queue_handle, queues_handle, queue_put_handle, queue_delete_handle,
     queue_pause_handle, queue_resume_handle;
@@ -99,6 +101,24 @@ static const struct route routes[] = {
      .methods = {{"GET", "GET /v2/messages/{id}", message_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
                   .takes_query = true},
                  {"DELETE", "DELETE /v2/messages/{id}", message_cancel_handle, REACH_TOPIC, SCOPE_CANCEL,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/dlq",
+     .methods = {{"GET", "GET /v2/dlq", dead_letters_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+                  .takes_query = true},
+                 {"DELETE", "DELETE /v2/dlq", dead_letters_delete_handle, REACH_TOPIC, SCOPE_CANCEL,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/dlq/retry",
+     .methods = {{"POST", "POST /v2/dlq/retry", dead_letters_retry_handle, REACH_TOPIC, SCOPE_SCHEDULE,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/dlq/retry/:",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/dlq/retry/{id}", dead_letter_retry_handle, REACH_TOPIC, SCOPE_SCHEDULE,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/dlq/:",
+     .names = names_one,
+     .methods = {{"GET", "GET /v2/dlq/{id}", dead_letter_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+                  .takes_query = true},
+                 {"DELETE", "DELETE /v2/dlq/{id}", dead_letter_delete_handle, REACH_TOPIC, SCOPE_CANCEL,
                   .body = BODY_ANY, .takes_query = true}}},
 };
 

@@ -1,6 +1,8 @@
 """The unmodified client in JavaScript: each method of its parts."""
 
 from arrivals import arrivals
+from patience import until
+from receiver import Answer
 
 # Verifies a delivery as an application does.
 VERIFY = """
@@ -88,3 +90,28 @@ def test_batch(javascript, receiver, topic):
     for number in range(3):
         arrival, = arrivals(receiver, f"/{topic}-{number}", 1)
         assert arrival.body == b'{"number":%d}' % number and arrival.headers["n"] == str(number)
+
+
+# ---- dead letters ----
+
+def test_dead_letters(javascript, receiver, topic):
+    for number in range(4):
+        receiver.script(f"/{topic}-{number}", Answer(500, body=b"no"), Answer(200))
+    javascript("for (const n of [0, 1, 2, 3]) await client.publish({ url: `${url}-${n}`, body: String(n), retries: 0, label: topic });",
+               url=receiver.url(f"/{topic}"), topic=topic)
+    found = []
+
+    def are_dead():
+        found[:] = javascript("return (await client.dlq.listMessages({ filter: { label: topic } })).messages;", topic=topic)
+        return len(found) == 4
+    until(are_dead, 20, "four dead letters")
+    assert {letter["responseStatus"] for letter in found} == {500}
+    letters = {letter["body"]: letter["dlqId"] for letter in found}
+    answers = javascript("""
+        return [await client.dlq.delete(ids[0]), await client.dlq.retry(ids[1]), await client.dlq.retry([ids[2]]),
+                await client.dlq.retry({ filter: { label: topic } }), (await client.dlq.listMessages({ filter: { label: topic } })).messages,
+                await client.dlq.delete({ filter: { label: topic } })];""", ids=[letters[str(number)] for number in range(4)], topic=topic)
+    assert answers[0] == {"deleted": 1} and [len(answer["responses"]) for answer in answers[1:4]] == [1, 1, 1]
+    assert answers[4] == [] and answers[5]["deleted"] == 0
+    for number in (1, 2, 3):
+        assert arrivals(receiver, f"/{topic}-{number}", 2)[1].body == str(number).encode()

@@ -7,6 +7,8 @@ import qstash
 from qstash.errors import QStashError, SignatureError
 
 from arrivals import arrivals
+from patience import until
+from receiver import Answer
 
 
 @pytest.fixture
@@ -108,6 +110,36 @@ def test_batch_json(client, receiver, topic):
     client.message.batch_json([{"url": receiver.url(f"/{topic}"), "body": {"key": "value"}}])
     arrival, = arrivals(receiver, f"/{topic}", 1)
     assert arrival.body == b'{"key": "value"}' and arrival.headers["content-type"] == "application/json"
+
+
+# ---- dead letters ----
+
+def dead(client, receiver, topic):
+    """Publishes a message that dies. Returns its dead letter."""
+    receiver.script(f"/{topic}", Answer(500, body=b"no"), Answer(200))
+    sent = client.message.publish(url=receiver.url(f"/{topic}"), body="x", retries=0, label=topic)
+    found = []
+
+    def is_dead():
+        found[:] = [letter for letter in client.dlq.list(count=500).messages if letter.message_id == sent.message_id]
+        return found
+    until(is_dead, 15, "the dead letter")
+    return found[0]
+
+
+def test_dead_letters(client, receiver, topic):
+    letter = dead(client, receiver, topic)
+    assert letter.response_status == 500 and letter.response_body == "no" and letter.body == "x"
+    assert client.dlq.get(letter.dlq_id).message_id == letter.message_id
+    assert [each.dlq_id for each in client.dlq.list(filter={"label": topic}).messages] == [letter.dlq_id]
+    client.dlq.delete(letter.dlq_id)
+    with pytest.raises(QStashError):
+        client.dlq.get(letter.dlq_id)
+
+
+def test_many_dead_letters_are_deleted(client, receiver, topic):
+    letters = [dead(client, receiver, f"{topic}-{number}") for number in range(2)]
+    assert client.dlq.delete_many([letter.dlq_id for letter in letters]) == 2
 
 
 # ---- keys ----

@@ -1,0 +1,186 @@
+#include "qstash/bulk.h"
+
+#include "base/memory.h"
+#include "qstash/answer.h"
+#include "qstash/dead_letter_id.h"
+#include "qstash/message_id.h"
+
+enum { PAGE = 500 /* messages that are read at once */, RESULTS_MAX = 64 * 1024 * 1024 };
+
+static void read_page(struct bulk *);
+
+static void bulk_free(void *arg)
+{
+    struct bulk *bulk = arg;
+    filters_fini(&bulk->filters);
+    buffer_fini(&bulk->ids);
+    buffer_fini(&bulk->results);
+    free(bulk);
+}
+
+/* ---- 3 ---- */
+
+void bulk_add_cursor(struct json_writer *json, const struct bulk *bulk)
+{
+    if (bulk->cursor_bytes)
+        json_add_text(json, "cursor", slice_from(bulk->cursor, bulk->cursor_bytes));
+}
+
+void bulk_answer_count(struct bulk *bulk, const char *name)
+{
+    struct exchange *exchange = bulk->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    if (bulk->is_unknown) {
+        exchange_refuse(exchange, 503, "%s: %lld messages; repeat the request for the others", name,
+                        (long long)bulk->done);
+        return;
+    }
+    json_put_object(&json);
+    json_add_number(&json, name, bulk->done);
+    bulk_add_cursor(&json, bulk);
+    json_end_object(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+static void end_page(struct bulk *bulk)
+{
+    if (--bulk->pending > 0)
+        return;
+    if (bulk->cursor_bytes && bulk->left > 0 && !bulk->is_unknown)
+        read_page(bulk);
+    else
+        bulk->kind->answer(bulk);
+}
+
+/* ---- 2 ---- */
+
+void bulk_end_one(struct bulk *bulk, enum app_end end)
+{
+    bulk->done += end == APP_DONE;
+    bulk->is_unknown |= end != APP_DONE && end != APP_NOT_FOUND;
+    end_page(bulk);
+}
+
+static void act_on_page(struct bulk *bulk)
+{
+    struct slice id, rest = buffer_slice(&bulk->ids);
+    bulk->pending = 1;
+    while (slice_cut(rest, '\n', &id, &rest)) {
+        bulk->pending++;
+        bulk->kind->act(bulk, id);
+    }
+    end_page(bulk);
+}
+
+static void note_id(struct bulk *bulk, struct slice message_id)
+{
+    buffer_append(&bulk->ids, message_id);
+    buffer_append_byte(&bulk->ids, '\n');
+}
+
+static void act_on_ids(struct bulk *bulk)
+{
+    struct slice id;
+    char room[MESSAGE_ID_MAX + 1];
+    for (size_t at = 0; (id = filters_next(&bulk->filters, bulk->kind->ids, &at)).size;)
+        note_id(bulk, bulk->kind->ids == FILTER_DLQ_ID ? dead_letter_message(id, room) : id);
+    act_on_page(bulk);
+}
+
+/* ---- 1 ---- */
+
+/* Returns whether the last answer had one of the statuses that the request asks for. */
+static bool has_status(const struct bulk *bulk, const struct message_view *view)
+{
+    struct slice word;
+    uint64_t status;
+    bool is_asked = false;
+    for (size_t at = 0; (word = filters_next(&bulk->filters, FILTER_RESPONSE_STATUS, &at)).size;) {
+        is_asked = true;
+        if (slice_to_number(word, 999, &status) && (int)status == view->job.last_attempt.status)
+            return true;
+    }
+    return !is_asked;
+}
+
+static void on_job(void *arg, const struct app_job *job)
+{
+    struct bulk *bulk = arg;
+    struct message_view view;
+    if (bulk->left == 0 || !slice_equal(topic_owner(job->id), SLICE(QSTASH_TOPIC)) ||
+        !message_view_read(job->id, job->record, &view))
+        return;
+    int64_t at_ms = job->state == JOB_STATE_DEAD ? job->at_ms : view.job.created_ms;
+    if (filters_match(&bulk->filters, &view, at_ms) && has_status(bulk, &view)) {
+        if (bulk->kind->show)
+            bulk->kind->show(bulk, job, &view);
+        else
+            note_id(bulk, view.job.job_id);
+        bulk->left--;
+    }
+    message_view_fini(&view);
+}
+
+static void on_page(void *arg, const struct app_verdict *verdict)
+{
+    struct bulk *bulk = arg;
+    struct slice next = verdict->page.cursor;
+    if (verdict->end != APP_DONE) {
+        answer_refuse_verdict(bulk->exchange, verdict);
+        return;
+    }
+    bulk->cursor_bytes = next.size <= BULK_CURSOR_MAX ? next.size : 0;
+    if (bulk->cursor_bytes)
+        memcpy(bulk->cursor, next.data, next.size);
+    act_on_page(bulk);
+}
+
+static void read_page(struct bulk *bulk)
+{
+    struct app *app = app_of(bulk->exchange);
+    struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
+    buffer_clear(&bulk->ids);
+    bulk->list.from = (struct app_cursor){.is_set = false};
+    /* A page has no more messages than may be acted on, so that the cursor is behind the last of them. */
+    bulk->list.max = bulk->left < PAGE ? (size_t)bulk->left : PAGE;
+    if (cursor.size && (!app_cursor_parse(app, cursor, &bulk->list.from) || bulk->list.from.is_of_history))
+        exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");
+    else
+        app_list(app, &bulk->list, on_job, on_page, bulk);
+}
+
+/* ---- */
+
+static void bulk_start(struct bulk *bulk)
+{
+    const struct filters *filters = &bulk->filters;
+    bool has_no_limit = filters_are_empty(filters) && !bulk->kind->needs_limit;
+    bulk->left = has_no_limit ? INT64_MAX : filters->count ? filters->count : BULK_COUNT;
+    bulk->list = (struct app_list){.states = bulk->kind->states,
+                                   .id_prefix = SLICE("msg_"),
+                                   .is_newest_first = bulk->kind->show != NULL};
+    bulk->cursor_bytes = filters->cursor.size <= BULK_CURSOR_MAX ? filters->cursor.size : 0;
+    if (bulk->cursor_bytes)
+        memcpy(bulk->cursor, filters->cursor.data, bulk->cursor_bytes);
+    if (filters->given & 1U << FILTER_SOURCE) { /* "workflow": these messages are none */
+        bulk->kind->answer(bulk);
+    } else if (filters->given & 1U << bulk->kind->ids) {
+        bulk->cursor_bytes = 0;
+        act_on_ids(bulk);
+    } else {
+        read_page(bulk);
+    }
+}
+
+void bulk_begin(struct exchange *exchange, const struct bulk_kind *kind)
+{
+    struct bulk *bulk = NEW(struct bulk);
+    bulk->exchange = exchange;
+    bulk->kind = kind;
+    buffer_init_fallible(&bulk->ids, (size_t)FILTER_WORDS_MAX * (MESSAGE_ID_MAX + 1));
+    buffer_init_fallible(&bulk->results, RESULTS_MAX);
+    exchange_keep(exchange, bulk, bulk_free);
+    if (filters_read(exchange, kind->accepted, &bulk->filters))
+        bulk_start(bulk);
+}

@@ -1,0 +1,201 @@
+/* message_again.c
+ *
+ *   1. read    the dead message
+ *   2. send    the new one, with a deduplication id of its own
+ *   3. remove  the dead one, if it is still the same */
+#include "qstash/message_again.h"
+
+#include <stdio.h>
+
+#include "app/jobs.h"
+#include "base/memory.h"
+#include "job/json.h"
+#include "qstash/answer.h"
+#include "qstash/message_view.h"
+
+enum { ONCE_ID_SIZE = MESSAGE_ID_MAX + 32, PAIRS_TEXT_MAX = 2 * JOB_FORM_DATA_MAX };
+
+struct again {
+    struct exchange *exchange;
+    char room[MESSAGE_KEY_SIZE], tag[JOB_TAG_SIZE], once_id[ONCE_ID_SIZE];
+    struct slice key;
+    struct buffer id, record; /* of the dead message */
+    struct message_view view;
+    bool has_view;
+    struct settings settings;
+    struct buffer text; /* decoded settings of callbacks, and their urls */
+    struct message *message;
+    struct message_sent sent;
+    char sent_id[MESSAGE_ID_MAX + 1];
+    message_again_fn *fn;
+    void *arg;
+};
+
+static void again_end(struct again *again, const struct message_sent *sent)
+{
+    again->fn(again->arg, sent);
+    if (again->message)
+        message_free(again->message);
+    if (again->has_view)
+        message_view_fini(&again->view);
+    settings_fini(&again->settings);
+    buffer_fini(&again->id);
+    buffer_fini(&again->record);
+    buffer_fini(&again->text);
+    free(again);
+}
+
+static void again_refuse(struct again *again, unsigned status, const char *error)
+{
+    again_end(again, &(struct message_sent){.status = status, .error = slice_of(error)});
+}
+
+/* ---- 3 ---- */
+
+/* The new message is sent, so a removal that fails is an error that does not undo it. */
+static void on_removed(void *arg, const struct app_verdict *verdict)
+{
+    struct again *again = arg;
+    bool is_gone = verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND;
+    if (is_gone)
+        again_end(again, &again->sent);
+    else
+        again_refuse(again, 503,
+                     "the message was sent again, but its dead letter may still be there: repeat "
+                     "the request, which sends no second message for ten minutes");
+}
+
+static void again_on_sent(void *arg, const struct message_sent *sent)
+{
+    struct again *again = arg;
+    struct app *app = app_of(again->exchange);
+    if (sent->error.size) {
+        again_end(again, sent);
+        return;
+    }
+    memcpy(again->sent_id, sent->id.data, sent->id.size);
+    again->sent = (struct message_sent){.status = 201, .id = slice_from(again->sent_id, sent->id.size)};
+    app_cancel(app, &again->exchange->caller, again->key, slice_of(again->tag), on_removed, again);
+}
+
+/* ---- 2 ---- */
+
+/* Takes the settings of a callback, an object of texts. */
+static void take_callback(struct settings_callback *callback, struct slice member, struct slice pairs,
+                          struct buffer *text)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    callback->url = message_view_callback(member, text);
+    if (pairs.size == 0 || !json_open(pairs, &cursor))
+        return;
+    while (callback->count < SETTINGS_PAIRS_MAX && json_next_member(&cursor, &key, &value))
+        callback->pairs[callback->count++] =
+            (struct settings_pair){json_text(key, text), json_text(value, text)};
+}
+
+static void take_own_settings(struct again *again)
+{
+    const struct message_view *view = &again->view;
+    const struct job *job = &view->job;
+    struct settings *settings = &again->settings;
+    settings->method = job->method;
+    settings->header_count = job->header_count;
+    memcpy(settings->headers, job->headers, job->header_count * sizeof *job->headers);
+    settings->has_retries = true;
+    settings->retries = job->retry;
+    settings->retry_delay = job->retry_wait;
+    settings->has_timeout = job->has_timeout;
+    settings->timeout_ms = job->timeout_ms;
+    settings->flow = view->data.flow;
+    settings->labels = job->labels;
+    settings->redact = view->data.redact;
+    buffer_reserve(&again->text, again->text.max); /* so that decoded texts never move */
+    take_callback(&settings->callback, job->on_attempt, view->data.callback, &again->text);
+    take_callback(&settings->failure_callback, job->on_dead, view->data.failure_callback, &again->text);
+}
+
+/* A setting of the request replaces the message's own one. */
+static void take_header(void *arg, struct slice name, struct slice value)
+{
+    struct settings *settings = arg;
+    static const struct slice label = SLICE_INIT("Upstash-Label");
+    static const struct slice type = SLICE_INIT("Content-Type");
+    if (slice_equal_nocase(name, type))
+        return; /* of the request's own body */
+    if (slice_equal_nocase(name, label))
+        settings->labels.count = 0;
+    settings_take(settings, name, value);
+}
+
+static void send_again(struct again *again)
+{
+    const struct message_view *view = &again->view;
+    struct settings *settings = &again->settings;
+    take_own_settings(again);
+    http_request_each_header(again->exchange->request, take_header, settings);
+    if (settings->fault[0]) {
+        again_refuse(again, settings->fault_status, settings->fault);
+        return;
+    }
+    snprintf(again->once_id, sizeof again->once_id, "dead-letter/%.*s", SLICE_ARG(view->job.job_id));
+    settings->deduplication_id = slice_of(again->once_id);
+    struct message_request request = {
+        .url = view->job.url,
+        .body = view->body,
+        .settings = settings,
+        .data = {.group = view->data.group,
+                 .endpoint = view->data.endpoint,
+                 .queue = view->data.queue,
+                 .schedule_id = view->data.schedule_id,
+                 .caller_ip = view->data.caller_ip},
+        .caller = &again->exchange->caller,
+    };
+    again->message = message_new(app_of(again->exchange), again_on_sent, again);
+    message_send(again->message, &request);
+}
+
+/* ---- 1 ---- */
+
+static void again_on_read(void *arg, const struct app_verdict *verdict)
+{
+    struct again *again = arg;
+    char text[ANSWER_TEXT_SIZE];
+    bool is_dead =
+        verdict->end == APP_DONE && verdict->job.state == JOB_STATE_DEAD && !verdict->job.is_of_history;
+    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND &&
+        verdict->end != APP_HISTORY_UNAVAILABLE) {
+        unsigned status = answer_of_verdict(verdict, text);
+        again_refuse(again, status, text);
+        return;
+    }
+    if (is_dead) {
+        app_job_tag(&verdict->job, again->tag);
+        buffer_append(&again->id, verdict->job.id);
+        buffer_append(&again->record, verdict->job.record);
+        again->has_view =
+            !again->record.failed &&
+            message_view_read(buffer_slice(&again->id), buffer_slice(&again->record), &again->view);
+    }
+    if (again->has_view)
+        send_again(again);
+    else
+        again_refuse(again, 404, "there is no such dead letter");
+}
+
+void message_again(struct exchange *exchange, struct slice message_id, message_again_fn *fn, void *arg)
+{
+    struct again *again = NEW(struct again);
+    again->exchange = exchange;
+    again->fn = fn;
+    again->arg = arg;
+    again->key = message_id_key(message_id, again->room);
+    settings_init(&again->settings);
+    buffer_init(&again->id, MESSAGE_KEY_SIZE);
+    buffer_init_fallible(&again->record, JOB_RECORD_MAX);
+    buffer_init(&again->text, PAIRS_TEXT_MAX);
+    if (again->key.size)
+        app_read(app_of(exchange), again->key, again_on_read, again);
+    else
+        again_refuse(again, 404, "there is no such dead letter");
+}

@@ -1,0 +1,16 @@
+/* message_again.h - sends a dead message again, as a new message, and removes the dead one. */
+#ifndef DUEPOST_QSTASH_MESSAGE_AGAIN_H
+#define DUEPOST_QSTASH_MESSAGE_AGAIN_H
+
+#include "qstash/handler.h"
+#include "qstash/message.h"
+
+/* Called with the new message, or with the error; 404: there is no such dead letter. */
+typedef void message_again_fn(void *arg, const struct message_sent *);
+
+/* Sends it with its own settings, and with those of the request's headers in their place. If the process dies
+ * between the new message and the removal, both exist; a repeat within ten minutes then removes the dead one
+ * and has the same new message. Copies message_id. Calls back once, perhaps before the call returns. */
+void message_again(struct exchange *, struct slice message_id, message_again_fn *, void *arg);
+
+#endif

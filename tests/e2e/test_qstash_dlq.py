@@ -1,0 +1,152 @@
+"""/v2/dlq: messages that could not be delivered."""
+
+import pytest
+
+from patience import until
+from qstash import QStash, arrivals
+from receiver import Answer
+
+
+@pytest.fixture(scope="module")
+def qstash():
+    server = QStash()
+    yield server
+    server.stop()
+
+
+def letters(qstash, query=""):
+    return qstash.call("GET", f"dlq?count=500&{query}").expect(200)["messages"]
+
+
+def dead(qstash, receiver, path, body=b"the body", answer=None, **headers):
+    """Publishes a message that dies. Returns its dead letter."""
+    receiver.script(path, answer or Answer(500, body=b"no, thanks"), Answer(200))
+    message_id = qstash.publish(receiver.url(path), body, **{"Upstash_Retries": "0", **headers})
+    found = []
+
+    def is_dead():
+        found[:] = letters(qstash, f"messageId={message_id}")
+        return found
+    until(is_dead, 15, f"the death of {message_id}")
+    letter, = found
+    assert letter["messageId"] == message_id and letter["dlqId"].startswith("dlq_")
+    return letter
+
+
+def test_a_dead_letter_shows_message_and_answer(qstash, receiver, topic):
+    letter = dead(qstash, receiver, f"/{topic}", b'{"a":1}', Upstash_Label=topic, Upstash_Forward_X="1")
+    assert letter["responseStatus"] == 500 and letter["responseBody"] == "no, thanks"
+    assert letter["body"] == '{"a":1}' and letter["url"] == receiver.url(f"/{topic}") and letter["label"] == topic
+    assert letter["header"]["X"] == ["1"] and letter["maxRetries"] == 0
+    assert qstash.call("GET", f"dlq/{letter['dlqId']}").expect(200) == letter
+    assert qstash.call("GET", f"messages/{letter['messageId']}").status == 404
+
+
+def test_without_an_answer_the_status_is_0(qstash, topic):
+    message_id = qstash.publish("http://127.0.0.1:9/closed", Upstash_Retries="0")
+    until(lambda: letters(qstash, f"messageId={message_id}"), 15, "the dead letter")
+    letter, = letters(qstash, f"messageId={message_id}")
+    assert letter["responseStatus"] == 0 and "responseBody" not in letter
+
+
+@pytest.mark.parametrize("method, path", [("GET", "dlq/{}"), ("DELETE", "dlq/{}"), ("POST", "dlq/retry/{}")])
+@pytest.mark.parametrize("letter", ["dlq_01M83VYQKEJGW90HW2GX32QZ56", "dlq_", "msg_01M83VYQKEJGW90HW2GX32QZ56", "x"])
+def test_an_unknown_letter_is_404(qstash, method, path, letter):
+    assert qstash.call(method, path.format(letter)).status == 404
+
+
+def test_filters(qstash, receiver, topic):
+    one = dead(qstash, receiver, f"/{topic}-1", Upstash_Label=topic)
+    two = dead(qstash, receiver, f"/{topic}-2", answer=Answer(418), Upstash_Label=topic)
+    ids = lambda query: {letter["dlqId"] for letter in letters(qstash, query)}  # noqa: E731
+    assert ids(f"label={topic}") == {one["dlqId"], two["dlqId"]}
+    assert ids(f"label={topic}&responseStatus=418") == {two["dlqId"]}
+    assert ids(f"dlqIds={one['dlqId']},{two['dlqId']}") == {one["dlqId"], two["dlqId"]}
+    assert ids(f"label={topic}&toDate=1000") == set()
+
+
+@pytest.mark.parametrize("method, path", [("GET", "dlq"), ("DELETE", "dlq"), ("POST", "dlq/retry")])
+@pytest.mark.parametrize("query", ["host=example.com", "path=/x", "labels=x", "count=x", "cursor=x"])
+def test_an_unknown_parameter_does_nothing(qstash, receiver, topic, method, path, query):
+    letter = dead(qstash, receiver, f"/{topic}")
+    assert qstash.call(method, f"{path}?{query}").status == 400
+    assert qstash.call("GET", f"dlq/{letter['dlqId']}").status == 200
+
+
+@pytest.mark.parametrize("method, path, member", [("GET", "dlq", "messages"), ("DELETE", "dlq", "deleted"), ("POST", "dlq/retry", "responses")])
+def test_there_are_no_workflows(qstash, receiver, topic, method, path, member):
+    letter = dead(qstash, receiver, f"/{topic}")
+    assert not qstash.call(method, f"{path}?source=workflow").json[member]
+    assert qstash.call("GET", f"dlq/{letter['dlqId']}").status == 200
+
+
+def test_pages(qstash, receiver, topic):
+    wanted = {dead(qstash, receiver, f"/{topic}-{number}", Upstash_Label=topic)["dlqId"] for number in range(5)}
+    found, cursor, pages = [], "", 0
+    while cursor is not None:
+        page = qstash.call("GET", f"dlq?label={topic}&count=2" + (f"&cursor={cursor}" if cursor else "")).expect(200)
+        found += [letter["dlqId"] for letter in page["messages"]]
+        assert len(page["messages"]) <= 2
+        cursor, pages = page.get("cursor"), pages + 1
+    assert len(found) == 5 and set(found) == wanted and pages >= 3
+
+
+def test_one_is_deleted(qstash, receiver, topic):
+    letter = dead(qstash, receiver, f"/{topic}")
+    qstash.call("DELETE", f"dlq/{letter['dlqId']}").expect(200)
+    assert qstash.call("GET", f"dlq/{letter['dlqId']}").status == 404
+    assert qstash.call("DELETE", f"dlq/{letter['dlqId']}").status == 404
+
+
+def test_a_living_message_is_no_dead_letter(qstash, topic):
+    message_id = qstash.publish(f"https://example.com/{topic}", Upstash_Delay="1h")
+    letter = message_id.replace("msg_", "dlq_")
+    for method, path in ("GET", "dlq/"), ("DELETE", "dlq/"), ("POST", "dlq/retry/"):
+        assert qstash.call(method, path + letter).status == 404
+    assert qstash.call("DELETE", f"dlq?dlqIds={letter}").expect(200) == {"deleted": 0}
+    assert qstash.call("GET", f"messages/{message_id}").status == 200
+
+
+def test_many_are_deleted(qstash, receiver, topic):
+    one, two = (dead(qstash, receiver, f"/{topic}-{number}", Upstash_Label=topic) for number in range(2))
+    unknown = "dlq_01M83VYQKEJGW90HW2GX32QZ56"
+    assert qstash.call("DELETE", "dlq", {"dlqIds": [one["dlqId"], unknown]}).expect(200) == {"deleted": 1}
+    assert qstash.call("DELETE", f"dlq?label={topic}").expect(200)["deleted"] == 1
+    assert letters(qstash, f"label={topic}") == [] and two
+
+
+def test_a_retry_is_a_new_message(qstash, receiver, topic):
+    letter = dead(qstash, receiver, f"/{topic}", b'{"a":1}', Upstash_Forward_X="1", Content_Type="application/json",
+                  Upstash_Callback=receiver.url(f"/{topic}-callback"), Upstash_Callback_Forward_K="v", Upstash_Label="a,b",
+                  Upstash_Redact_Fields="body")
+    again = qstash.call("POST", f"dlq/retry/{letter['dlqId']}").expect(201)
+    assert list(again) == ["messageId"] and again["messageId"] != letter["messageId"]
+    arrival = arrivals(receiver, f"/{topic}", 2)[1]
+    assert arrival.body == b'{"a":1}' and arrival.headers["x"] == "1" and arrival.headers["content-type"] == "application/json"
+    assert arrival.headers["upstash-message-id"] == again["messageId"] and arrival.headers["upstash-retried"] == "0"
+    assert qstash.call("GET", f"dlq/{letter['dlqId']}").status == 404
+
+
+def test_settings_of_the_request_replace_those_of_the_message(qstash, receiver, topic):
+    letter = dead(qstash, receiver, f"/{topic}", Upstash_Label="old")
+    again = qstash.call("POST", f"dlq/retry/{letter['dlqId']}", Upstash_Delay="1h", Upstash_Retries="7", Upstash_Label="new").expect(201)
+    shown = qstash.call("GET", f"messages/{again['messageId']}").expect(200)
+    assert shown["maxRetries"] == 7 and shown["labels"] == ["new"] and shown["body"] == "the body"
+
+
+def test_many_are_retried(qstash, receiver, topic):
+    several = [dead(qstash, receiver, f"/{topic}-{number}", Upstash_Label=topic) for number in range(3)]
+    answer = qstash.call("POST", f"dlq/retry?dlqIds={several[0]['dlqId']}&dlqIds={several[1]['dlqId']}").expect(201)
+    assert len(answer["responses"]) == 2
+    rest = qstash.call("POST", f"dlq/retry?label={topic}&count=500").expect(201)
+    assert len(rest["responses"]) == 1
+    for number in range(3):
+        arrivals(receiver, f"/{topic}-{number}", 2)
+    assert qstash.call("POST", f"dlq/retry?label={topic}").expect(201)["responses"] == []
+
+
+def test_a_retry_that_is_repeated_sends_no_second_message(qstash, receiver, topic):
+    letter = dead(qstash, receiver, f"/{topic}")
+    qstash.call("POST", f"dlq/retry/{letter['dlqId']}").expect(201)
+    assert qstash.call("POST", f"dlq/retry/{letter['dlqId']}").status == 404
+    arrivals(receiver, f"/{topic}", 2)
