@@ -52,8 +52,8 @@ void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
 
 /* Says that impaired receivers and what is coming are wanted, too, for the next seconds. The first count then
  * has everything. After that, each count makes one call to a shard of Redis, for one part in turn: jobs are
- * up to two seconds old, topics and receivers up to eight. A walk finds what is coming: it makes a step
- * every four seconds, which begins at most every ten seconds. */
+ * up to two seconds old, topics and receivers up to eight. A walk finds what is coming: it begins
+ * at most every ten seconds, and makes a step every four. */
 void tally_want_more(struct tally *);
 
 #endif
