@@ -197,6 +197,8 @@ static void add_overdue(struct json_writer *json, const struct app_overview *ove
         json_add_number(json, "held", topic->held);
         if (topic->is_paused)
             json_add_bool(json, "isPaused", true);
+        if (topic->is_pull)
+            json_add_bool(json, "isPull", true);
         json_end_object(json);
     }
     json_end_array(json);

@@ -41,8 +41,13 @@ static size_t overview_overdue(const struct tally_count *count, const struct app
     for (size_t i = 0; i < count->topic_count && found < APP_OVERVIEW_TOPICS; i++) {
         const struct tally_topic *topic = &count->topics[i];
         if (topic->late_ms > 0 && app_caller_reaches(caller, slice_of(topic->name)))
-            overdue[found++] = (struct app_overdue){slice_of(topic->name), topic->due_ms, topic->late_ms,
-                                                    topic->ready,          topic->held,   topic->is_paused};
+            overdue[found++] = (struct app_overdue){.topic = slice_of(topic->name),
+                                                    .due_ms = topic->due_ms,
+                                                    .late_ms = topic->late_ms,
+                                                    .ready = topic->ready,
+                                                    .held = topic->held,
+                                                    .is_paused = topic->is_paused,
+                                                    .is_pull = topic->is_pull};
     }
     return found;
 }

@@ -19,7 +19,7 @@ struct app_overdue {
     struct slice topic;
     int64_t due_ms, late_ms;
     int64_t ready, held; /* jobs */
-    bool is_paused;
+    bool is_paused, is_pull;
 };
 
 /* Waiting jobs by due time, from at_ms on; the shorter spans are part of the longer ones. */

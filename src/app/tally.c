@@ -238,10 +238,15 @@ static void add_candidate(struct tally *tally, const struct store_topic *topic)
         .leased = topic->leased,
         .dead = topic->dead,
         .due_ms = topic->due_ms < 0 ? INT64_MAX : topic->due_ms,
-        .is_paused = topic_settings_service(topic->settings) == TOPIC_PAUSED,
         .late_ms = topic->due_ms >= 0 && topic->due_ms < topic->now_ms ? topic->now_ms - topic->due_ms : 0,
     };
     snprintf(candidate->name, sizeof candidate->name, "%.*s", SLICE_ARG(topic->name));
+    struct topic_settings settings;
+    if (topic_settings_read(topic->settings, &settings) != STATUS_OK)
+        return;
+    candidate->is_paused = settings.is_paused && settings.lacks.size == 0;
+    candidate->is_pull = topic_settings_are_pull(&settings);
+    topic_settings_fini(&settings);
 }
 
 static int compare_urgency(const void *a, const void *b)

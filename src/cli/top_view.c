@@ -13,6 +13,7 @@ enum {
     NUMBER_SIZE = 24,
     COMING_MAX = 32,
     SECTIONS = 3,
+    BEHIND_SECONDS = 30, /* ended jobs are in the history a second or two after their end */
 };
 
 /* ---- numbers ---- */
@@ -133,9 +134,12 @@ static void add_redis(struct top_lines *lines, const struct top_view *view)
         top_add(lines, TOP_PLAIN, "  %s", bytes_of(number_of(redis, "usedBytes"), used));
     if (number_of(redis, "maxBytes") > 0)
         top_add(lines, TOP_PLAIN, " of %s", bytes_of(number_of(redis, "maxBytes"), max));
-    if (number_of(history, "backlogJobs") > 0)
-        top_add(lines, TOP_PLAIN, "  history %s jobs behind",
+    if (number_of(history, "behindSeconds") > BEHIND_SECONDS)
+        top_add(lines, TOP_WARN, "  history %s behind, %s jobs",
+                span_of(number_of(history, "behindSeconds"), used),
                 short_number(number_of(history, "backlogJobs"), max));
+    else if (history)
+        top_add(lines, TOP_PLAIN, "  history ok");
     top_end_line(lines);
 }
 
@@ -183,18 +187,22 @@ static void add_rates(struct top_lines *lines, const struct top_view *view)
 
 /* ---- jobs ---- */
 
-static void add_count(struct top_lines *lines, const json_t *object, const char *name, enum top_style style)
+static void add_number(struct top_lines *lines, double count, const char *name, enum top_style style)
 {
     char number[NUMBER_SIZE];
-    double count = number_of(object, name);
-    if (!json_object_get(object, name))
-        return;
     short_number(count, number);
     top_wrap(lines, strlen(number) + strlen(name) + 3, LABEL);
     top_add(lines, count > 0 ? style : TOP_PLAIN, "%s %s", number, name);
     top_add(lines, TOP_PLAIN, "   ");
 }
 
+static void add_count(struct top_lines *lines, const json_t *object, const char *name, enum top_style style)
+{
+    if (json_object_get(object, name))
+        add_number(lines, number_of(object, name), name, style);
+}
+
+/* The server counts pulled jobs among the leased ones. */
 static void add_jobs(struct top_lines *lines, const struct top_view *view)
 {
     const json_t *jobs = json_object_get(view->overview, "jobs");
@@ -205,7 +213,7 @@ static void add_jobs(struct top_lines *lines, const struct top_view *view)
         add_count(lines, jobs, "delayed", TOP_PLAIN);
         add_count(lines, jobs, "ready", TOP_PLAIN);
         add_count(lines, jobs, "held", TOP_WARN);
-        add_count(lines, jobs, "leased", TOP_PLAIN);
+        add_number(lines, number_of(jobs, "leased") - number_of(jobs, "pulled"), "in flight", TOP_PLAIN);
         add_count(lines, jobs, "pulled", TOP_PLAIN);
         add_count(lines, jobs, "dead", TOP_BAD);
         top_end_line(lines);
@@ -279,6 +287,8 @@ static void add_overdue(struct top_lines *lines, const json_t *topic, const stru
         top_add(lines, TOP_PLAIN, "  %s held", short_number(number_of(topic, "held"), held));
     if (json_is_true(json_object_get(topic, "isPaused")))
         top_add(lines, TOP_WARN, "  paused");
+    else if (json_is_true(json_object_get(topic, "isPull")))
+        top_add(lines, TOP_WARN, "  no worker");
 }
 
 static void add_receiver(struct top_lines *lines, const json_t *receiver, const struct top_view *view)
@@ -306,7 +316,8 @@ static void add_process(struct top_lines *lines, const json_t *process, const st
             number_of(process, "inFlight"));
     if (number_of(process, "receiverSlots") > 0)
         top_add(lines, TOP_PLAIN, " of %s", short_number(number_of(process, "receiverSlots"), slots));
-    top_add(lines, TOP_PLAIN, "  %.0f reactors", number_of(process, "reactors"));
+    double reactors = number_of(process, "reactors");
+    top_add(lines, TOP_PLAIN, "  %.0f reactor%s", reactors, reactors == 1 ? "" : "s");
 }
 
 struct section {

@@ -51,7 +51,7 @@ const COLUMNS = [
 
 export const Busy = {
   view: () =>
-    m(Card, { title: "Busiest topics", sub: "jobs a second", class: "half", actions: m("a", { href: href(["topics"]) }, "All topics") },
+    m(Card, { title: "Busiest topics", sub: "jobs a second", class: "seven tall", actions: m("a", { href: href(["topics"]) }, "All topics") },
       m(Table, {
         label: "Busiest topics, jobs a second", columns: COLUMNS, rows: busiest(), rowKey: (row) => row.topic, href: (row) => (row.topic === OTHERS ? undefined : href(["topics", row.topic])),
         empty: m("p.faint", "No topic was busy in the last minute."),

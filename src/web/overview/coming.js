@@ -27,11 +27,13 @@ export const Coming = {
   },
 };
 
+const OLD_MS = 30_000; // it is counted anew every 12 seconds, or longer with many topics
+
 function note(coming) {
   const parts = [];
   if (coming.overdue) parts.push(`${number(coming.overdue)} overdue`);
   if (coming.later) parts.push(`${number(coming.later)} later than a week`);
   if (coming.isSampled) parts.push("estimated from a sample");
-  if (coming.at && Date.now() - toMs(coming.at) > 15_000) parts.push(`as of ${ago(coming.at)}`);
+  if (coming.at && Date.now() - toMs(coming.at) > OLD_MS) parts.push(`as of ${ago(coming.at)}`);
   return parts.join(" · ");
 }

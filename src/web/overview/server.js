@@ -14,7 +14,7 @@ const DURABILITY = {
 
 export const Server = {
   view: ({ attrs: { overview: { redis, history, workers } } }) =>
-    m(Card, { title: "Redis and history", class: "half" },
+    m(Card, { title: "Redis and history", class: "five" },
       m("dl.pairs",
         redis ? [
           pair("Redis", [m(State, { state: redis.isUp ? "ok" : "bad", text: redis.isUp ? "up" : "away" }), ` ${redis.version ?? ""}${redis.isPrivate ? ", private" : ""}`]),
@@ -56,6 +56,6 @@ const COLUMNS = [
 
 export const Processes = {
   view: ({ attrs: { processes } }) =>
-    m(Card, { title: plural(processes.length, "process", "processes"), class: "span-all" },
+    m(Card, { title: plural(processes.length, "process", "processes"), class: "five-if-room" },
       m(Table, { label: "Processes", columns: COLUMNS, rows: processes, rowKey: (row) => row.id, empty: m("p.faint", "No process has reported yet.") })),
 };

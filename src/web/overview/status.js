@@ -19,7 +19,7 @@ export function statusOf(overview) {
 
 function lateText(late, impaired) {
   const first = late[0];
-  const why = first.held > 0 && !first.ready ? ", held by an impaired receiver" : "";
+  const why = first.held > 0 && !first.ready ? ", held by an impaired receiver" : first.isPull ? ": no worker leases its jobs" : "";
   const others = late.length > 1 ? ` ${plural(late.length - 1, "other topic is", "other topics are")} behind, too.` : "";
   return `${first.topic} is ${duration(first.lateSeconds * 1000)} behind${why}.${others}${impaired && !why ? ` ${plural(impaired, "receiver is", "receivers are")} impaired.` : ""}`;
 }

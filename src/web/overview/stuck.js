@@ -13,14 +13,22 @@ const OVERDUE = [
   { name: "late", title: "Behind", isNumber: true, view: (row) => m("span", { title: row.dueAt }, duration(row.lateSeconds * 1000)) },
   { name: "ready", title: "Ready", isNumber: true, view: (row) => number(row.ready ?? 0) },
   { name: "held", title: "Held", isNumber: true, view: (row) => number(row.held ?? 0) },
-  { name: "why", title: "Held by", view: (row) => (row.isPaused ? m(State, { state: "paused", text: "pause" }) : row.held ? m(State, { state: "held", text: "receiver" }) : null) },
+  { name: "why", title: "Held by", view: holder },
 ];
+
+function holder(row) {
+  if (row.isPaused) return m(State, { state: "paused", text: "pause" });
+  if (row.held) return m(State, { state: "held", text: "receiver" });
+  return row.isPull ? m(State, { state: "held", text: "no worker" }) : null;
+}
+
+const LEAST_SECONDS = 1; // jobs that are later by less are being delivered
 
 export const Overdue = {
   view: ({ attrs: { overdue } }) =>
-    m(Card, { title: "Overdue topics", sub: "the one furthest behind first", class: "half" },
+    m(Card, { title: "Overdue topics", sub: "the one furthest behind first", class: "seven" },
       m(Table, {
-        label: "Topics with overdue jobs", columns: OVERDUE, rows: overdue, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
+        label: "Topics with overdue jobs", columns: OVERDUE, rows: overdue.filter((row) => row.lateSeconds >= LEAST_SECONDS), rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
         empty: m("p.none", m(State, { state: "ok", text: "none" }), "Each job that is due is being delivered."),
       })),
 };
@@ -36,7 +44,7 @@ const IMPAIRED = [
 
 export const Impaired = {
   view: ({ attrs: { receivers } }) =>
-    m(Card, { title: "Impaired receivers", sub: receivers.impaired ? number(receivers.impaired) : "", class: "half", actions: m("a", { href: href(["receivers"]) }, "All receivers") },
+    m(Card, { title: "Impaired receivers", sub: receivers.impaired ? number(receivers.impaired) : "", class: "five", actions: m("a", { href: href(["receivers"]) }, "All receivers") },
       m(Table, {
         label: "Impaired receivers", columns: IMPAIRED, rows: receivers.first ?? [], rowKey: (row) => row.receiver, href: () => href(["receivers"]),
         empty: m("p.none", m(State, { state: "ok", text: "none" }), "Every receiver answers."),
