@@ -95,7 +95,9 @@ static void sibling_make(struct sibling_change *change, int64_t now_ms)
     if (what == APP_SIBLING_WRITE)
         topic_settings_write(&settings, &change->new_settings);
     topic_settings_fini(&settings);
-    if (what == APP_SIBLING_MISSING)
+    if (change->new_settings.failed)
+        sibling_refuse(change, APP_TOO_LARGE);
+    else if (what == APP_SIBLING_MISSING)
         sibling_refuse(change, APP_NOT_FOUND);
     else if (what == APP_SIBLING_KEEP)
         sibling_done(change, old);

@@ -87,7 +87,9 @@ static bool write_once(struct message *message, const struct message_request *re
     buffer_init_fallible(&text, request->body.size + JOB_URL_MAX + 2 * JOB_HEADER_BYTES_MAX);
     if (has_id)
         buffer_append(&text, settings->deduplication_id);
-    else
+    if (has_id && request->data.group.size) /* each endpoint gets its message */
+        buffer_printf(&text, "\n%.*s", SLICE_ARG(request->url));
+    if (!has_id)
         append_content(&text, request);
     fingerprint_make(buffer_slice(&text), hash);
     is_whole = !text.failed;

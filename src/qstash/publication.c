@@ -17,6 +17,7 @@ void publication_fini(struct publication *publication)
 {
     if (publication->message)
         message_free(publication->message);
+    group_publication_free(publication->to_group);
     destination_fini(&publication->destination);
     settings_fini(&publication->settings);
     buffer_fini(&publication->answer);
@@ -76,21 +77,41 @@ static void fill_request(struct publication *publication, struct slice queue, st
     };
 }
 
-static void refuse_group(struct publication *publication)
+static void publication_on_group(void *arg, unsigned status, struct slice answer, struct slice error)
 {
-    char text[64 + JOB_TOPIC_MAX];
-    struct buffer error = {.data = text, .capacity = sizeof text, .max = sizeof text - 1};
-    buffer_printf(&error, "topic %.*s not found", SLICE_ARG(publication->destination.group));
-    publication_refuse(publication, 404, buffer_slice(&error));
+    struct publication *publication = arg;
+    if (error.size) {
+        publication_refuse(publication, status, error);
+        return;
+    }
+    buffer_append(&publication->answer, answer);
+    publication_end(publication, status);
 }
 
-/* Sends the message when the keys exist that sign it. */
+static void send_message(struct publication *publication)
+{
+    publication->message = message_new(app_of(publication->exchange), publication_on_sent, publication);
+    message_send(publication->message, &publication->request);
+}
+
+static void send_to_group(struct publication *publication)
+{
+    publication->to_group = group_publication_new(app_of(publication->exchange),
+                                                  publication->destination.group, &publication->request,
+                                                  &publication->settings, publication_on_group, publication);
+    group_publication_start(publication->to_group);
+}
+
+/* Sends the messages when the keys exist that sign them. */
 static void publication_on_keys(void *arg, const struct app_verdict *verdict)
 {
     struct publication *publication = arg;
     char text[ANSWER_TEXT_SIZE];
     if (verdict->end == APP_DONE) {
-        message_send(publication->message, &publication->request);
+        if (publication->destination.group.size)
+            send_to_group(publication);
+        else
+            send_message(publication);
         return;
     }
     unsigned status = answer_of_verdict(verdict, text);
@@ -114,11 +135,8 @@ void publication_send(struct publication *publication, struct slice destination,
         publication_refuse(publication, 400, slice_of(fault));
     } else if (settings->fault[0]) {
         publication_refuse(publication, settings->fault_status, slice_of(settings->fault));
-    } else if (publication->destination.group.size) {
-        refuse_group(publication);
     } else {
         fill_request(publication, queue, body);
-        publication->message = message_new(app_of(publication->exchange), publication_on_sent, publication);
         keys_ensure(publication->exchange, publication_on_keys, publication);
     }
 }

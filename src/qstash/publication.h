@@ -8,6 +8,7 @@
 #include "http/trace_context.h"
 #include "qstash/destination.h"
 #include "qstash/handler.h"
+#include "qstash/group_publication.h"
 #include "qstash/message.h"
 
 struct publication;
@@ -21,7 +22,8 @@ struct publication {
     struct settings settings; /* the caller fills them before publication_send */
     struct destination destination;
     struct message_request request;
-    struct message *message;
+    struct message *message;            /* to a url */
+    struct group_publication *to_group; /* to a group */
     char from[HTTP_FROM_SIZE];
     struct trace_context trace;
     struct buffer answer;

@@ -15,6 +15,8 @@ exchange_fn enqueue_handle, queue_handle, queues_handle, queue_put_handle, queue
     queue_pause_handle, queue_resume_handle;
 exchange_fn flow_handle, flows_handle, flow_pause_handle, flow_resume_handle, flow_pin_handle,
     flow_unpin_handle, flow_reset_rate_handle, global_parallelism_handle;
+exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_group_delete_handle,
+    endpoints_put_handle, endpoints_delete_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
 
 /* The name in the path is used as it is. */
@@ -93,6 +95,23 @@ static const struct route routes[] = {
     {.path = "/v2/globalParallelism",
      .methods = {{"GET", "GET /v2/globalParallelism", global_parallelism_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true}}},
+    {.path = "/v2/topics",
+     .methods = {{"GET", "GET /v2/topics", url_groups_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+                  .takes_query = true}}},
+    {.path = "/v2/topics/:",
+     .names = names_one,
+     .methods = {{"GET", "GET /v2/topics/{name}", url_group_handle, REACH_TOPIC, SCOPE_READ,
+                  .body = BODY_NONE, .takes_query = true},
+                 {"PATCH", "PATCH /v2/topics/{name}", url_group_patch_handle, REACH_TOPIC, SCOPE_ADMIN,
+                  .body = BODY_ANY, .takes_query = true},
+                 {"DELETE", "DELETE /v2/topics/{name}", url_group_delete_handle, REACH_TOPIC, SCOPE_ADMIN,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/topics/:/endpoints",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/topics/{name}/endpoints", endpoints_put_handle, REACH_TOPIC, SCOPE_ADMIN,
+                  .body = BODY_ANY, .takes_query = true},
+                 {"DELETE", "DELETE /v2/topics/{name}/endpoints", endpoints_delete_handle, REACH_TOPIC,
+                  SCOPE_ADMIN, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/messages",
      .methods = {{"DELETE", "DELETE /v2/messages", messages_cancel_handle, REACH_TOPIC, SCOPE_CANCEL,
                   .body = BODY_ANY, .takes_query = true}}},

@@ -374,6 +374,7 @@ void settings_take_short(struct settings *settings, struct slice name, struct sl
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (slice_equal_nocase(name, rows[i].name)) {
+            settings->given |= 1U << i;
             rows[i].take(settings, slice_trim(value));
             return;
         }
@@ -392,6 +393,34 @@ void settings_take(struct settings *settings, struct slice name, struct slice va
         add_header(settings, SLICE("Content-Type"), value);
     else if (cut_prefix(&name, SLICE(PREFIX)))
         settings_take_short(settings, name, value);
+}
+
+static bool has_pair(const struct settings_callback *callback, struct slice name)
+{
+    for (size_t i = 0; i < callback->count; i++)
+        if (slice_equal_nocase(callback->pairs[i].name, name))
+            return true;
+    return false;
+}
+
+static bool is_given(const struct settings *settings, struct slice name)
+{
+    if (!cut_prefix(&name, SLICE(PREFIX)))
+        return has_header(settings, name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (slice_equal_nocase(name, rows[i].name))
+            return settings->given & 1U << i;
+    if (cut_prefix(&name, SLICE("Forward-")))
+        return has_header(settings, name);
+    if (cut_prefix(&name, SLICE("Callback-")))
+        return has_pair(&settings->callback, name);
+    return cut_prefix(&name, SLICE("Failure-Callback-")) && has_pair(&settings->failure_callback, name);
+}
+
+void settings_take_default(struct settings *settings, struct slice name, struct slice value)
+{
+    if (!is_given(settings, name))
+        settings_take(settings, name, value);
 }
 
 void settings_take_encoded(struct settings *settings, struct slice name, struct slice value)

@@ -58,6 +58,7 @@ struct settings {
     struct job_labels labels;
     struct settings_redact redact;
     struct slice queue, schedule_id, cron; /* of schedules */
+    unsigned given;                        /* rows of the table that were taken, as bits */
     unsigned fault_status;                 /* status of fault */
     char fault[SETTINGS_FAULT_SIZE];       /* the first error; empty: none */
     struct buffer decoded;                 /* owned */
@@ -71,6 +72,9 @@ void settings_take(struct settings *, struct slice name, struct slice value);
 
 /* Takes a header of a callback, whose name has neither this prefix nor that of all settings. */
 void settings_take_short(struct settings *, struct slice name, struct slice value);
+
+/* Takes a header that holds if no other one with its name was taken. */
+void settings_take_default(struct settings *, struct slice name, struct slice value);
 
 /* Takes a parameter of a query, whose value is percent-encoded. */
 void settings_take_encoded(struct settings *, struct slice name, struct slice value);

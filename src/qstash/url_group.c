@@ -1,0 +1,196 @@
+#include "qstash/url_group.h"
+
+#include "job/json.h"
+#include "job/url.h"
+
+struct slice url_group_topic(struct slice name, char room[PLACE_SIZE])
+{
+    struct buffer text = {.data = room, .capacity = PLACE_SIZE, .max = PLACE_SIZE - 1};
+    if (!group_name_is_valid(name))
+        return SLICE("");
+    buffer_append(&text, SLICE(URL_GROUPS));
+    buffer_append(&text, name);
+    return !text.failed && topic_is_valid(buffer_slice(&text)) ? buffer_slice(&text) : SLICE("");
+}
+
+/* ---- reading ---- */
+
+static struct slice group_text(struct url_group *group, struct slice value)
+{
+    return json_is_text(value) ? json_text(value, &group->text) : SLICE("");
+}
+
+static struct url_group_endpoint read_endpoint(struct url_group *group, struct slice object)
+{
+    struct url_group_endpoint endpoint = {.name = {NULL, 0}};
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_object = json_open(object, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value)) {
+        if (slice_equal(key, SLICE("\"name\"")))
+            endpoint.name = group_text(group, value);
+        else if (slice_equal(key, SLICE("\"url\"")))
+            endpoint.url = group_text(group, value);
+    }
+    return endpoint;
+}
+
+static void group_init(struct url_group *group, size_t bytes)
+{
+    *group = (struct url_group){.created_ms = 0};
+    buffer_init_fallible(&group->text, bytes + 1);
+    buffer_reserve(&group->text, bytes + 1); /* so that decoded strings never move */
+}
+
+static void read_endpoints(struct url_group *group, struct slice array)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    bool is_array = json_open(array, &cursor) && cursor.close == ']';
+    while (is_array && group->count < URL_GROUP_ENDPOINTS_MAX && json_next_item(&cursor, &item))
+        group->endpoints[group->count++] = read_endpoint(group, item);
+}
+
+void url_group_read(struct url_group *group, struct slice note)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    uint64_t number;
+    group_init(group, note.size);
+    bool is_object = note.size && json_open(note, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value)) {
+        if (slice_equal(key, SLICE("\"createdAt\"")) && slice_to_number(value, INT64_MAX, &number))
+            group->created_ms = (int64_t)number;
+        else if (slice_equal(key, SLICE("\"updatedAt\"")) && slice_to_number(value, INT64_MAX, &number))
+            group->updated_ms = (int64_t)number;
+        else if (slice_equal(key, SLICE("\"endpoints\"")))
+            read_endpoints(group, value);
+        else if (slice_equal(key, SLICE("\"headers\"")))
+            group->headers = value;
+    }
+}
+
+void url_group_fini(struct url_group *group)
+{
+    buffer_fini(&group->text);
+}
+
+static bool is_name(struct slice name)
+{
+    return name.size == 0 || group_name_is_valid(name);
+}
+
+static const char *check_endpoint(const struct url_group_endpoint *endpoint, bool with_urls)
+{
+    struct url url;
+    const char *detail = NULL;
+    if (!is_name(endpoint->name))
+        return "the name of an endpoint must be at most 128 of A-Z a-z 0-9 . _ -";
+    if (!with_urls)
+        return endpoint->name.size || endpoint->url.size ? NULL : "an endpoint must have a name or a url";
+    if (endpoint->url.size > JOB_URL_MAX)
+        return "the url of an endpoint must have at most 2048 bytes";
+    return url_parse(endpoint->url, &url, &detail) == STATUS_OK
+               ? NULL
+               : "the url of an endpoint must begin with http:// or https://, and be valid";
+}
+
+const char *url_group_read_endpoints(struct url_group *group, struct slice text, bool with_urls)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault ignored;
+    const char *fault = NULL;
+    group_init(group, text.size);
+    if (json_check(text, &limits, &ignored) != STATUS_OK)
+        return "the body must be JSON";
+    struct json_cursor cursor;
+    struct slice key, value, endpoints = {NULL, 0};
+    bool is_object = json_open(text, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value))
+        if (slice_equal(key, SLICE("\"endpoints\"")))
+            endpoints = value;
+    if (endpoints.size)
+        read_endpoints(group, endpoints);
+    if (group->count == 0)
+        return "endpoints must be an array of objects";
+    for (size_t i = 0; i < group->count && !fault; i++)
+        fault = check_endpoint(&group->endpoints[i], with_urls);
+    return fault;
+}
+
+/* ---- changes ---- */
+
+static struct url_group_endpoint *find_endpoint(struct url_group *group,
+                                                const struct url_group_endpoint *wanted)
+{
+    for (size_t i = 0; i < group->count && wanted->name.size; i++)
+        if (slice_equal(group->endpoints[i].name, wanted->name))
+            return &group->endpoints[i];
+    for (size_t i = 0; i < group->count && wanted->url.size; i++)
+        if (slice_equal(group->endpoints[i].url, wanted->url))
+            return &group->endpoints[i];
+    return NULL;
+}
+
+bool url_group_put(struct url_group *group, const struct url_group_endpoint *endpoint)
+{
+    struct url_group_endpoint *found = find_endpoint(group, endpoint);
+    if (!found && group->count == URL_GROUP_ENDPOINTS_MAX)
+        return false;
+    if (!found)
+        found = &group->endpoints[group->count++];
+    found->url = endpoint->url;
+    if (endpoint->name.size)
+        found->name = endpoint->name;
+    return true;
+}
+
+void url_group_remove(struct url_group *group, const struct url_group_endpoint *endpoint)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < group->count; i++) {
+        const struct url_group_endpoint *each = &group->endpoints[i];
+        bool is_it = endpoint->name.size ? slice_equal(each->name, endpoint->name)
+                                         : slice_equal(each->url, endpoint->url);
+        if (!is_it)
+            group->endpoints[kept++] = *each;
+    }
+    group->count = kept;
+}
+
+/* ---- writing ---- */
+
+static void add_members(const struct url_group *group, struct json_writer *json)
+{
+    json_add_number(json, "createdAt", group->created_ms);
+    json_add_number(json, "updatedAt", group->updated_ms);
+    json_add_array(json, "endpoints");
+    for (size_t i = 0; i < group->count; i++) {
+        json_put_object(json);
+        if (group->endpoints[i].name.size)
+            json_add_text(json, "name", group->endpoints[i].name);
+        json_add_text(json, "url", group->endpoints[i].url);
+        json_end_object(json);
+    }
+    json_end_array(json);
+}
+
+void url_group_write(const struct url_group *group, struct buffer *note)
+{
+    struct json_writer json = json_writer_to(note);
+    json_put_object(&json);
+    add_members(group, &json);
+    if (group->headers.size) {
+        json_put_name(&json, "headers");
+        buffer_append(note, group->headers);
+    }
+    json_end_object(&json);
+}
+
+void url_group_show(const struct url_group *group, struct slice name, struct json_writer *json)
+{
+    json_put_object(json);
+    json_add_text(json, "name", name);
+    add_members(group, json);
+    json_end_object(json);
+}

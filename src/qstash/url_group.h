@@ -1,0 +1,56 @@
+/* url_group.h - a URL group: endpoints with urls, and settings for messages that are sent to it.
+ *
+ * A group is the note of the topic qstash~group.<name> (app/siblings.h):
+ *
+ *     {"createdAt":1,"updatedAt":2,"endpoints":[{"name":"e1","url":"https://h/"}],"headers":{"Upstash-Retries":"3"}}
+ */
+#ifndef DUEPOST_QSTASH_URL_GROUP_H
+#define DUEPOST_QSTASH_URL_GROUP_H
+
+#include "base/json_writer.h"
+#include "qstash/place.h"
+
+#define URL_GROUPS "qstash~group." /* the names of topics of groups begin with this */
+
+enum {
+    URL_GROUP_ENDPOINTS_MAX = 100,
+    URL_GROUP_BYTES_MAX = 48 * 1024, /* of the note */
+};
+
+struct url_group_endpoint {
+    struct slice name; /* may be empty */
+    struct slice url;
+};
+
+struct url_group {
+    int64_t created_ms, updated_ms;
+    struct url_group_endpoint endpoints[URL_GROUP_ENDPOINTS_MAX];
+    size_t count;
+    struct slice headers; /* an object as the client sent it; empty: none */
+    struct buffer text;   /* owned: decoded strings */
+};
+
+/* Writes the topic into room. Returns it, or an empty slice if the name cannot be that of a group. */
+struct slice url_group_topic(struct slice name, char room[PLACE_SIZE]);
+
+/* Reads a group from the note, which it borrows. Text that duepost did not write gives a group without
+ * endpoints. */
+void url_group_read(struct url_group *, struct slice note);
+void url_group_fini(struct url_group *);
+
+/* Reads the endpoints of a request into an empty group. Borrows text. Returns the error, or NULL. with_urls:
+ * each must have a url. */
+const char *url_group_read_endpoints(struct url_group *, struct slice text, bool with_urls);
+
+/* Adds an endpoint, or changes the one with its name, else the one with its url. Returns false if the group
+ * is full. */
+bool url_group_put(struct url_group *, const struct url_group_endpoint *);
+
+/* Removes the endpoints with this name; without a name, those with this url. */
+void url_group_remove(struct url_group *, const struct url_group_endpoint *);
+
+/* Write the note, and the group for its owner. */
+void url_group_write(const struct url_group *, struct buffer *note);
+void url_group_show(const struct url_group *, struct slice name, struct json_writer *);
+
+#endif
