@@ -121,6 +121,26 @@ def test_one_field_searches_everything(browser, world, typed, ids):
                        json.dumps(ids, separators=(",", ":")))
 
 
+def test_the_search_knows_hosts_outcomes_and_times(browser, world):
+    sixth = world.server.get("/jobs/orders/order-005").expect(200)["dueAt"]
+    host = world.receiver.url().split("/")[2]
+    for typed, ids in (
+        (f"topic:orders before:{sixth}", [f"order-00{number}" for number in range(5)]),
+        (f"topic:orders after:{sixth} order-00", [f"order-00{number}" for number in range(5, 10)]),
+        (f"state:delayed host:{host} topic:orders-eu", ["far"]),
+        ("state:delayed host:elsewhere.example topic:orders", []),
+    ):
+        browser.open(world.server, "#/jobs")
+        browser.await_one("row", "leased")
+        browser.fill("Search jobs by id", typed)
+        browser.press(Keys.ENTER)
+        browser.await_true("JSON.stringify([...document.querySelectorAll('.vrow .row-link')].map(one => one.textContent)) === arguments[0]",
+                           json.dumps(ids, separators=(",", ":")))
+    browser.open(world.server, "#/jobs?state=delivered&topic=orders&idPrefix=done-1")
+    browser.await_true("JSON.stringify([...document.querySelectorAll('.vrow .row-link')].map(one => one.textContent).sort()) === arguments[0]",
+                       json.dumps(["done-1", "done-10", "done-11"], separators=(",", ":")))
+
+
 def test_an_id_with_its_topic_opens_the_job(browser, world):
     browser.open(world.server, "#/jobs")
     for typed in ("orders/order-007", "topic:orders order-007", "order-007"):

@@ -68,6 +68,14 @@ def test_a_long_list_of_groups_goes_on_as_one_scrolls(browser, server):
 
 # ---- topics ----
 
+@pytest.mark.parametrize("width", (1440, 1024))
+def test_all_columns_of_the_topics_fit(browser, world, width):
+    browser.size(width, 800)
+    browser.open(world.server, "#/topics")
+    browser.await_text("0 of 500 a second")
+    browser.await_true("(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.table-box'))")
+
+
 def test_a_rate_keeps_its_window(browser, server):
     settings(server, "orders", rate={"jobs": 10, "per": 60, "window": True})
     browser.open(server, "#/topics/orders")

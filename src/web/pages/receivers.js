@@ -31,7 +31,7 @@ export default function Receivers() {
       m(Page, { title: "Receivers", sub: "Servers that failed, or asked for fewer requests, within the last hour" },
         m(Problem, { error: page.list.error, retry: page.reload }),
         m(Table, {
-          label: "Receivers", rows: page.list.rows?.slice().reverse(), rowKey: keyOf, columns: columns(page),
+          label: "Receivers", rows: page.list.rows?.slice().reverse(), rowKey: keyOf, sort: { by: "state", isDown: false }, columns: columns(page),
           empty: m(Empty, { title: "All receivers are well", text: "A receiver appears here when requests to it fail. After 20 failures in a row its jobs are held, and a probe is sent now and then until it is back." }),
           hasMore: page.list.hasMore, onmore: () => page.list.more(),
         })),
@@ -49,7 +49,7 @@ const STATES = { open: ["open", "held"], probing: ["half_open", "probing"], clos
 function columns(page) {
   return [
     { name: "receiver", title: "Receiver", sort: (row) => row.receiver, view: (row) => [row.receiver, row.path ? m("span.sub", ` ${row.path}`) : null] },
-    { name: "state", title: "Jobs are", sort: (row) => row.state, view: (row) => m(State, { state: STATES[row.state][0], text: STATES[row.state][1] }) },
+    { name: "state", title: "Jobs are", sort: (row) => Object.keys(STATES).indexOf(row.state), view: (row) => m(State, { state: STATES[row.state][0], text: STATES[row.state][1] }) },
     { name: "failures", title: "Failures in a row", isNumber: true, sort: (row) => row.failures, view: (row) => number(row.failures) },
     { name: "cause", title: "Last failure", view: (row) => (row.lastFailure ? [m("code", row.lastFailure.status ?? row.lastFailure.error), " ", m(Time, { at: row.lastFailure.at, style: "ago" })] : m("span.faint", "–")) },
     { name: "probe", title: "Next probe", view: (row) => (row.state === "open" ? m(Time, { at: row.probeAt, style: "relative" }) : m("span.faint", "–")) },

@@ -42,7 +42,7 @@ export default function Topics() {
           href: (row) => href(["topics", row.topic]), columns: columns(() => list.load(true).then(m.redraw)), sort: { by: "overdue", isDown: true },
           empty: query.filter ? m(Empty, { text: `No topic has “${query.filter}” in its name.` })
             : m(Empty, { title: "No topics yet", text: "A topic begins with its first job.", command: firstJob() }),
-          hasMore: list.hasMore, onmore: () => list.more(),
+          isDense: true, hasMore: list.hasMore, onmore: () => list.more(),
         }),
         list.patterns?.length ? patterns(list.patterns) : null),
   };
@@ -68,7 +68,7 @@ const columns = (reload) => [
   { name: "line", title: "Last minute", view: (row) => { const values = busyLine(row.topic); return values ? m(Sparkline, { values, kind: "delivered", label: `Deliveries of ${row.topic} in the last minute` }) : null; } },
   count("ready", "Ready"), count("delayed", "Delayed"), count("held", "Held"), count("leased", "Leased"), count("dead", "Dead"),
   { name: "overdue", title: "Oldest overdue", sort: (row) => (row.oldestOverdueAt ? Date.now() - Date.parse(row.oldestOverdueAt) : 0), isNumber: true, view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
-  { name: "hour", title: "Last hour", help: "Delivered in the last hour", isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) },
+  { name: "hour", title: "Last hour", help: "Delivered in the last hour", isExtra: true, isNumber: true, sort: (row) => row.lastHour.delivered, view: (row) => number(row.lastHour.delivered) },
   { name: "limits", title: "Limits", view: (row) => m(Limits, { topic: row.topic, settings: row.settings, leased: row.jobs.leased }) },
   { name: "pause", title: "", view: (row) => pauseButton(row, reload) },
 ];

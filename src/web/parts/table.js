@@ -1,12 +1,14 @@
 // Table: m(Table, {label, columns, rows, rowKey, href, empty, sort, onsort, hasMore, onmore}).
 //
-//   columns  [{name: "ready", title: "Ready", view: (row) => …, sort: (row) => number or text, isNumber, isWide, help}]
-//            A column without a title is one of buttons. The first column's view is the row's link if href is given. `sort` makes the heading a button.
+//   columns  [{name: "ready", title: "Ready", view: (row) => …, sort: (row) => number or text, isNumber, isWide, isExtra, help}]
+//            A column without a title is one of buttons. The first column's view is the row's link if href is given.
+//            `sort` makes the heading a button. isExtra: not on screens of a middle size.
 //   rows     an array, or null while it is being loaded
 //   rowKey   (row) => text that names the row (`key` is Mithril's own: it would name the whole table)
 //   href     (row) => address of the row's page; Enter opens it
 //   sort     {by: "ready", isDown: true}: the order at first; onsort(sort) is called when it changes
 //   empty    what is shown without rows
+//   isDense  for many columns: narrow gaps between them
 //   hasMore  whether there are more rows to load; then onmore() is called when the end comes near. It returns a promise.
 //
 // Of a long table only the first rows are in the document; the others come as one scrolls. The order is that of the loaded rows.
@@ -31,12 +33,12 @@ export function Table({ attrs }) {
     onsort?.(sort);
   };
   return {
-    view: ({ attrs: { label, columns, rows, rowKey, key, href, empty, onsort, hasMore, onmore } }) => {
+    view: ({ attrs: { label, columns, rows, rowKey, key, href, empty, onsort, hasMore, onmore, isDense } }) => {
       if (rows === null || rows === undefined) return m(".loading", { role: "status" }, "Loading…");
       if (rows.length === 0 && empty && !hasMore) return empty;
       const isCut = rows.length > end.shown || hasMore;
       return m(".table-box",
-        m("table", { role: "table", "aria-label": label, "aria-rowcount": isCut ? String(hasMore ? -1 : rows.length + 1) : undefined },
+        m("table", { class: isDense ? "is-dense" : "", role: "table", "aria-label": label, "aria-rowcount": isCut ? String(hasMore ? -1 : rows.length + 1) : undefined },
           m("thead", { role: "rowgroup" }, m("tr", { role: "row" }, columns.map((column) => heading(column, sort, () => sortBy(column, onsort))))),
           m("tbody", { role: "rowgroup", onkeydown: moveAmongRows }, sorted(rows, columns, sort).slice(0, end.shown).map((row, i) => line(row, i, columns, rowKey ?? key, href)))),
         isCut ? m(TableEnd, { end, rows, hasMore, onmore }) : null);
@@ -95,7 +97,7 @@ function TableEnd({ attrs: first }) {
 function heading(column, sort, onclick) {
   const isBy = sort?.by === column.name;
   const order = isBy ? (sort.isDown ? "descending" : "ascending") : undefined;
-  const name = `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`;
+  const name = `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""} ${column.isExtra ? "is-extra" : ""}`;
   return m("th", { role: "columnheader", scope: "col", class: name, "aria-sort": order, title: column.help },
     column.sort ? m("button.sort", { type: "button", onclick }, column.title, m("span.arrow", { "aria-hidden": "true" }, isBy ? (sort.isDown ? "▾" : "▴") : "")) : column.title || m("span.off-screen", "Actions"));
 }
@@ -104,7 +106,7 @@ function line(row, i, columns, key, href) {
   const to = href?.(row);
   return m("tr", { role: "row", key: key ? key(row) : i, tabindex: i === 0 ? 0 : -1, "data-href": to, onclick: to ? (event) => openRow(event, to) : undefined },
     columns.map((column, c) =>
-      m("td", { role: "cell", class: `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""}`, "data-title": column.title },
+      m("td", { role: "cell", class: `${column.isNumber ? "is-number" : ""} ${column.isWide ? "is-wide" : ""} ${column.isExtra ? "is-extra" : ""}`, "data-title": column.title },
         c === 0 && to ? m("a.row-link", { href: to, tabindex: -1 }, column.view(row)) : column.view(row))));
 }
 
