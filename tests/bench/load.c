@@ -1,5 +1,6 @@
-/* load.c - the load generator of the benchmarks: POST /jobs, one job a request or batch= of them, over
- * kept-alive connections, the next request of a connection behind the answer to the last.
+/* load.c - the load generator of the benchmarks: POST /jobs, one job a request or batch= of them, or with
+ * publish=1 POST /v2/publish, over kept-alive connections, the next request of a connection behind the answer
+ * to the last.
  *
  *   bench_load PORT CALLBACK_URL [name=value ...]
  *
@@ -20,7 +21,7 @@
 #include "base/memory.h"
 #include "message.h"
 
-enum { ROOM = 4096, HEAD_ROOM = 256, PAD_MAX = 1024, EVENTS_MAX = 256, SILENCE_MS = 10000 };
+enum { ROOM = 4096, HEAD_ROOM = 512, PAD_MAX = 1024, EVENTS_MAX = 256, SILENCE_MS = 10000 };
 
 enum setting {
     CONNECTIONS,
@@ -33,11 +34,13 @@ enum setting {
     DELAY_MIN_MS,
     DELAY_MAX_MS, /* each due at a random time between; both 0: in a year */
     BATCH,        /* jobs in a request; 1: without an array around it */
+    PUBLISH,      /* 1: as messages of QStash, due at whole seconds */
     SETTINGS,
 };
 
-static const char *const names[SETTINGS] = {"connections", "jobs", "first",        "topics",       "body",
-                                            "rate",        "due",  "delay_min_ms", "delay_max_ms", "batch"};
+static const char *const names[SETTINGS] = {"connections",  "jobs",  "first",  "topics",
+                                            "body",         "rate",  "due",    "delay_min_ms",
+                                            "delay_max_ms", "batch", "publish"};
 
 struct load {
     int64_t settings[SETTINGS];
@@ -91,6 +94,13 @@ static int64_t due_ms_of(const struct load *load)
     return now_ms + settings[DELAY_MIN_MS] + (span_ms ? random() % span_ms : 0);
 }
 
+/* Returns the size of the body without its padding and the two bytes at its end. */
+static int write_body(int64_t number, int64_t due_ms, char body[PAD_MAX])
+{
+    return snprintf(body, PAD_MAX, "{\"n\":%lld,\"due\":%lld,\"pad\":\"", (long long)number,
+                    (long long)due_ms);
+}
+
 static size_t write_job(const struct load *load, int64_t number, char *text)
 {
     char body[PAD_MAX], due[32];
@@ -98,8 +108,7 @@ static size_t write_job(const struct load *load, int64_t number, char *text)
     time_t seconds = (time_t)(due_ms / 1000);
     struct tm parts;
     strftime(due, sizeof due, "%Y-%m-%dT%H:%M:%S", gmtime_r(&seconds, &parts));
-    int used = snprintf(body, sizeof body, "{\"n\":%lld,\"due\":%lld,\"pad\":\"", (long long)number,
-                        (long long)due_ms);
+    int used = write_body(number, due_ms, body);
     int pad = (int)load->settings[BODY] - used - 2;
     int size = snprintf(text, ROOM,
                         "{\"topic\":\"%s-%lld\",\"jobId\":\"%08lld\",\"url\":\"%s\",\"dueAt\":\"%s.%03dZ\","
@@ -124,16 +133,42 @@ static size_t write_jobs(struct load *load, int64_t count, char *text)
     return size;
 }
 
+/* Writes a message's body to text, and its head. */
+static size_t write_message(struct load *load, char *text, char head[HEAD_ROOM], int *head_size)
+{
+    int64_t number = load->settings[FIRST] + load->sent++;
+    int64_t due_ms = (due_ms_of(load) + 999) / 1000 * 1000;
+    int used = write_body(number, due_ms, text);
+    int pad = (int)load->settings[BODY] - used - 2;
+    int size = used + snprintf(text + used, ROOM, "%.*s\"}", pad > 0 ? pad : 0, load->pad);
+    *head_size = snprintf(head, HEAD_ROOM,
+                          "POST /v2/publish/%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+                          "Content-Type: application/json\r\nUpstash-Method: POST\r\n"
+                          "Upstash-Not-Before: %lld\r\nContent-Length: %d\r\n\r\n",
+                          load->url, load->port, (long long)(due_ms / 1000), size);
+    return (size_t)size;
+}
+
+static size_t write_request(struct load *load, int64_t jobs, char head[HEAD_ROOM], int *head_size)
+{
+    char *text = load->request + HEAD_ROOM;
+    if (load->settings[PUBLISH])
+        return write_message(load, text, head, head_size);
+    size_t size = write_jobs(load, jobs, text);
+    *head_size = snprintf(head, HEAD_ROOM,
+                          "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
+                          "Content-Length: %zu\r\n\r\n",
+                          load->port, size);
+    return size;
+}
+
 static void send_next(struct load *load, struct connection *connection)
 {
     int64_t left = load->settings[JOBS] - load->sent, most = load->settings[BATCH];
     char head[HEAD_ROOM];
+    int head_size;
     connection->jobs = left < most ? left : most;
-    size_t size = write_jobs(load, connection->jobs, load->request + HEAD_ROOM);
-    int head_size = snprintf(head, sizeof head,
-                             "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
-                             "Content-Length: %zu\r\n\r\n",
-                             load->port, size);
+    size_t size = write_request(load, connection->jobs, head, &head_size);
     char *request = load->request + HEAD_ROOM - head_size;
     memcpy(request, head, (size_t)head_size);
     size += (size_t)head_size;
@@ -152,7 +187,8 @@ static int64_t count_accepted(const struct connection *connection, const struct 
 {
     static const char word[] = "{\"status\":201,";
     int64_t count = 0;
-    if (slice_starts_with(message->head, SLICE("HTTP/1.1 201 ")))
+    if (slice_starts_with(message->head, SLICE("HTTP/1.1 201 ")) ||
+        slice_starts_with(message->body, SLICE("{\"messageId\":")))
         return connection->jobs;
     for (struct slice rest = message->body; rest.size;) {
         const char *found = memmem(rest.data, rest.size, word, sizeof word - 1);
