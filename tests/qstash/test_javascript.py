@@ -115,3 +115,75 @@ def test_dead_letters(javascript, receiver, topic):
     assert answers[4] == [] and answers[5]["deleted"] == 0
     for number in (1, 2, 3):
         assert arrivals(receiver, f"/{topic}-{number}", 2)[1].body == str(number).encode()
+
+
+# ---- queues ----
+
+def test_queues(javascript, receiver, topic):
+    answers = javascript("""
+        const queue = client.queue({ queueName: topic });
+        await queue.upsert({ parallelism: 1, paused: true });
+        for (const n of [0, 1, 2, 3]) await queue.enqueueJSON({ url, body: { n } });
+        const paused = await queue.get();
+        const names = (await queue.list()).map((each) => each.name);
+        await queue.resume();
+        return { paused, names, resumed: await queue.get() };""", url=receiver.url(f"/{topic}"), topic=topic)
+    assert answers["paused"]["lag"] == 4 and answers["paused"]["paused"] is True and topic in answers["names"]
+    assert answers["resumed"]["paused"] is False
+    assert [arrival.body for arrival in arrivals(receiver, f"/{topic}", 4)] == [b'{"n":%d}' % n for n in range(4)]
+    gone = javascript("const queue = client.queue({ queueName: topic }); await queue.pause(); await queue.delete(); return await queue.get();",
+                      topic=topic)
+    assert gone["status"] == 404
+
+
+# ---- flow control ----
+
+def test_flow_control(javascript, topic):
+    answers = javascript("""
+        const { flowControl } = client, all = [];
+        await client.publish({ url: "https://example.com", delay: "1h", flowControl: { key: topic, parallelism: 2, rate: 3, period: "1m" } });
+        all.push(await flowControl.get(topic));
+        await flowControl.pause(topic);
+        all.push(await flowControl.get(topic));
+        await flowControl.resume(topic);
+        await flowControl.pin(topic, { parallelism: 5, rate: 7, period: 120 });
+        all.push(await flowControl.get(topic));
+        await flowControl.unpin(topic, { parallelism: true, rate: true });
+        await flowControl.resetRate(topic);
+        all.push(await flowControl.get(topic), await flowControl.getGlobalParallelism());
+        return all;""", topic=topic)
+    assert (answers[0]["parallelismMax"], answers[0]["rateMax"], answers[0]["ratePeriod"]) == (2, 3, 60)
+    assert answers[1]["isPaused"] is True
+    assert (answers[2]["parallelismMax"], answers[2]["rateMax"], answers[2]["isPinnedRate"], answers[2]["isPaused"]) == (5, 7, True, False)
+    assert answers[3]["isPinnedParallelism"] is False and answers[4]["parallelismMax"] > 0
+
+
+# ---- URL groups ----
+
+def test_url_groups(javascript, receiver, topic):
+    answers = javascript("""
+        await client.urlGroups.addEndpoints({ name: topic, endpoints: [{ name: "one", url: url + "-1" }, { url: url + "-2" }] });
+        const group = await client.urlGroups.get(topic), names = (await client.urlGroups.list()).map((each) => each.name);
+        const sent = await client.publishJSON({ urlGroup: topic, body: { a: 1 } });
+        const [inBatch] = await client.batchJSON([{ urlGroup: topic, body: { a: 2 } }]);
+        await client.urlGroups.removeEndpoints({ name: topic, endpoints: [{ url: url + "-2" }] });
+        const rest = await client.urlGroups.get(topic);
+        await client.urlGroups.delete(topic);
+        return { group, names, sent, inBatch, rest };""", url=receiver.url(f"/{topic}"), topic=topic)
+    assert len(answers["group"]["endpoints"]) == 2 and topic in answers["names"]
+    assert {each["url"] for each in answers["sent"]} == {receiver.url(f"/{topic}-{number}") for number in (1, 2)}
+    assert len(answers["inBatch"]) == 2 and [endpoint["name"] for endpoint in answers["rest"]["endpoints"]] == ["one"]
+    for number in (1, 2):
+        assert {arrival.body for arrival in arrivals(receiver, f"/{topic}-{number}", 2)} == {b'{"a":1}', b'{"a":2}'}
+    assert javascript("return await client.urlGroups.get(topic);", topic=topic)["status"] == 404
+
+
+# ---- callbacks ----
+
+def test_callbacks(javascript, server, receiver, topic):
+    receiver.script(f"/{topic}", Answer(500, body=b"no"))
+    javascript("""return await client.publishJSON({ url, body: {}, retries: 0, callback: url + "-each", failureCallback: url + "-dead" });""",
+               url=receiver.url(f"/{topic}"))
+    for path in f"/{topic}-each", f"/{topic}-dead":
+        arrival, = arrivals(receiver, path, 1)
+        assert verified(javascript, server, arrival, receiver.url(path)) is True

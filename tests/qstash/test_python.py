@@ -1,5 +1,7 @@
 """The unmodified client in Python: each method of its parts."""
 
+import base64
+import json
 import time
 
 import pytest
@@ -158,3 +160,89 @@ def test_a_delivery_is_verified_with_the_next_key(client, receiver, topic):
     arrival, = arrivals(receiver, f"/{topic}", 1)
     qstash.Receiver(before.current, before.next).verify(signature=arrival.headers["upstash-signature"], body="x",
                                                         url=receiver.url(f"/{topic}"))
+
+
+# ---- queues ----
+
+def test_queues(client, topic):
+    client.queue.upsert(topic, parallelism=2)
+    assert client.queue.get(topic).parallelism == 2 and topic in [queue.name for queue in client.queue.list()]
+    client.queue.pause(topic)
+    client.message.enqueue_json(queue=topic, url="https://example.com/", body={})
+    queue = client.queue.get(topic)
+    assert queue.paused and queue.lag == 1
+    client.queue.upsert(topic, parallelism=3, paused=True)
+    assert client.queue.get(topic).parallelism == 3
+    client.message.cancel_all()
+    client.queue.resume(topic)
+    assert not client.queue.get(topic).paused
+    client.queue.delete(topic)
+    with pytest.raises(QStashError):
+        client.queue.get(topic)
+
+
+def test_a_queue_keeps_its_order(client, receiver, topic):
+    client.queue.upsert(topic, parallelism=1, paused=True)
+    for number in range(5):
+        client.message.enqueue(queue=topic, url=receiver.url(f"/{topic}"), body=str(number))
+    client.queue.resume(topic)
+    assert [arrival.body for arrival in arrivals(receiver, f"/{topic}", 5)] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+# ---- flow control ----
+
+def test_flow_control(client, topic):
+    client.message.publish(url="https://example.com/", delay="1h", flow_control={"key": topic, "parallelism": 2, "rate": 3, "period": "1m"})
+    info = client.flow_control.get(topic)
+    assert (info.key, info.parallelism_max, info.rate_max, info.rate_period) == (topic, 2, 3, 60)
+    client.flow_control.pause(topic)
+    assert client.flow_control.get(topic).is_paused
+    client.flow_control.resume(topic)
+    client.flow_control.pin(topic, {"parallelism": 5, "rate": 7, "period": 120})
+    info = client.flow_control.get(topic)
+    assert not info.is_paused and info.is_pinned_parallelism and info.is_pinned_rate and (info.parallelism_max, info.rate_max) == (5, 7)
+    client.flow_control.unpin(topic, {"parallelism": True, "rate": True})
+    info = client.flow_control.get(topic)
+    assert not info.is_pinned_parallelism and not info.is_pinned_rate
+    client.flow_control.reset_rate(topic)
+    assert client.flow_control.get_global_parallelism().parallelism_max > 0
+    client.message.cancel_all()
+
+
+# ---- URL groups ----
+
+def test_url_groups(client, receiver, topic):
+    client.url_group.upsert_endpoints(topic, [{"url": receiver.url(f"/{topic}-1"), "name": "one"}, {"url": receiver.url(f"/{topic}-2")}])
+    group = client.url_group.get(topic)
+    assert group.name == topic and {endpoint.url for endpoint in group.endpoints} == {receiver.url(f"/{topic}-{number}") for number in (1, 2)}
+    assert topic in [group.name for group in client.url_group.list()]
+    sent = client.message.publish(url_group=topic, body="to all")
+    assert {each.url for each in sent} == {receiver.url(f"/{topic}-{number}") for number in (1, 2)}
+    for number in (1, 2):
+        arrival, = arrivals(receiver, f"/{topic}-{number}", 1)
+        assert arrival.body == b"to all" and arrival.headers["upstash-topic-name"] == topic
+    client.url_group.remove_endpoints(topic, [{"name": "one"}])
+    assert [endpoint.url for endpoint in client.url_group.get(topic).endpoints] == [receiver.url(f"/{topic}-2")]
+    client.url_group.delete(topic)
+    with pytest.raises(QStashError):
+        client.url_group.get(topic)
+
+
+# ---- callbacks ----
+
+def test_a_callback_is_verified(client, receiver, topic, verify):
+    sent = client.message.publish(url=receiver.url(f"/{topic}"), body="x", callback=receiver.url(f"/{topic}-done"))
+    arrival, = arrivals(receiver, f"/{topic}-done", 1)
+    told = json.loads(arrival.body)
+    assert told["sourceMessageId"] == sent.message_id and told["url"] == receiver.url(f"/{topic}") and told["retried"] == 0
+    verify(arrival, receiver.url(f"/{topic}-done"))
+
+
+def test_a_failure_callback_names_the_dead_letter(client, receiver, topic, verify):
+    receiver.script(f"/{topic}", Answer(500, body=b"no"))
+    client.message.publish(url=receiver.url(f"/{topic}"), body="x", retries=0, failure_callback=receiver.url(f"/{topic}-dead"))
+    arrival, = arrivals(receiver, f"/{topic}-dead", 1)
+    told = json.loads(arrival.body)
+    assert told["status"] == 500 and base64.b64decode(told["body"]) == b"no" and base64.b64decode(told["sourceBody"]) == b"x"
+    assert client.dlq.get(told["dlqId"]).message_id == told["sourceMessageId"]
+    verify(arrival, receiver.url(f"/{topic}-dead"))
