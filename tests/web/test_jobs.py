@@ -398,6 +398,29 @@ def test_a_job_is_sent_as_a_new_one(browser, server, receiver, topic):
     assert (arrival.target, arrival.body, arrival.headers["x-key"]) == ("/again", b"text\nof two lines", "typed")
 
 
+def test_a_new_job_has_the_callbacks_of_the_old_one(browser, server, receiver, topic):
+    server.schedule(topic=topic, jobId="job", url=receiver.url("/hook"), delay=LATER, onDelivered=receiver.url("/done"), onDead=receiver.url("/dead?key=s3cret"))
+    browser.open(server, f"#/jobs/{topic}/job")
+    browser.click("button", "Send as new")
+    browser.await_text("The new job has no onDead: parts are hidden.")
+    browser.fill("New id", "copy")
+    browser.click("button", "Schedule", exact=True)
+    until(lambda: receiver.of(topic, "copy"), 20, "POSTed")
+    assert until(lambda: receiver.of(f"{topic}~callbacks"), 20, "the callback is sent")[0].target == "/done"
+
+
+def test_a_message_of_qstash(browser, start):
+    server = start("--qstash", "on")
+    headers = {"Content-Type": "application/json", "Upstash-Delay": "1h", "Upstash-Retry-Delay": "pow(2, retried) * 1000"}
+    message = server.request("POST", "/v2/publish/http://127.0.0.1:9/hook", "{}", headers).expect(200)["messageId"]
+    browser.open(server, "#/jobs")
+    browser.click("link", message)
+    browser.await_text("a message of QStash", "4 s after attempt 3")
+    browser.click("link", "qstash~messages")
+    browser.await_one("heading", "qstash~messages", exact=True)
+    browser.driver.get("about:blank")
+
+
 def test_a_leased_job_cannot_be_edited(browser, world):
     browser.open(world.server, "#/jobs/slow/slow-0")
     button = browser.await_one("button", "Edit")

@@ -10,6 +10,7 @@ export const METHODS = ["POST", "GET", "PUT", "PATCH", "DELETE", "HEAD"];
 export const HIDDEN = "***";
 
 const HIDDEN_QUERY = "?***";
+const CALLBACKS = ["onDelivered", "onDead", "onAttempt"];
 
 export function draftOf(job, text) {
   return {
@@ -25,9 +26,13 @@ export function draftOf(job, text) {
       value: value === HIDDEN ? "" : value,
       isHidden: value === HIDDEN,
     })),
+    callbacks: Object.fromEntries(CALLBACKS.filter((name) => job[name]).map((name) => [name, job[name]])),
     ...bodyDraft(text),
   };
 }
+
+// The callbacks of a draft that cannot be sent: parts of them are hidden.
+export const hiddenCallbacks = (draft) => Object.keys(draft.callbacks).filter((name) => JSON.stringify(draft.callbacks[name]).includes(HIDDEN));
 
 function bodyDraft(text) {
   const { kind } = bodyOf(text);
@@ -147,6 +152,7 @@ export function jobText(draft, { topic, jobId, delay }) {
   Object.assign(members, bodyMembers(draft));
   members.retry = draft.retry.trim();
   members.retrySchedule = JSON.stringify(readWaits(draft.retrySchedule));
+  for (const [name, callback] of Object.entries(draft.callbacks)) members[name] = JSON.stringify(callback);
   if (draft.retryWait.trim()) members.retryWait = JSON.stringify(draft.retryWait.trim());
   members.timeout = JSON.stringify(readWaits(draft.timeout)[0]);
   return objectText(members);

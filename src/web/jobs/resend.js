@@ -6,7 +6,7 @@ import { href } from "../router.js";
 import { Dialog } from "../parts/dialog.js";
 import { Field, Form, faultOf } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
-import { draftOf, faultsOf, hasHiddenQuery, jobText } from "./draft.js";
+import { draftOf, faultsOf, hasHiddenQuery, hiddenCallbacks, jobText } from "./draft.js";
 import { JobFields } from "./job_form.js";
 
 // attrs: job, text, isFree (whether no waiting job has its id), onclose, onsent(topic, jobId).
@@ -15,6 +15,8 @@ export function ResendDialog({ attrs: { job, text } }) {
   const original = draftOf(job, text);
   const lost = draft.headers.filter((header) => header.isHidden).map((header) => header.name);
   const isQueryLost = hasHiddenQuery(draft.url);
+  const lostCallbacks = hiddenCallbacks(draft);
+  for (const name of lostCallbacks) delete draft.callbacks[name];
   draft.isUrlChanged = true;
   for (const header of draft.headers) header.isNew = true;
   const state = { jobId: "", delay: "", error: null, isBusy: false };
@@ -42,6 +44,7 @@ export function ResendDialog({ attrs: { job, text } }) {
         m(Form, { onsubmit: () => send(attrs), error: state.error, isBusy: state.isBusy, submit: "Schedule", oncancel: attrs.onclose },
           lost.length || isQueryLost
             ? m("p.warning", "Only the server has the hidden values. Type again ", [isQueryLost ? "the query of the URL" : "", ...lost].filter(Boolean).join(", "), ", or leave them out.") : null,
+          lostCallbacks.length ? m("p.warning", `The new job has no ${lostCallbacks.join(", ")}: parts are hidden.`) : null,
           m(".form-row",
             m(Field, { label: "New id", value: state.jobId, placeholder: "made by the server", error: faultOf(state.error, "jobId"), oninput: (value) => (state.jobId = value) }),
             attrs.isFree ? m("button", { type: "button", onclick: () => (state.jobId = job.jobId) }, "Same id") : null,

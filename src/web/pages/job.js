@@ -108,6 +108,7 @@ function facts(job) {
     at("Expires", job.expiresAt), at("Kept until", job.keptUntil),
     ["Timeout", waitText(job.timeout)],
     ["Retries", [number(job.retry), job.retryWait ? [m("span.sub", " after "), m("code", job.retryWait), m("span.sub", " ms")] : job.retrySchedule.length ? m("span.sub", ` after ${job.retrySchedule.slice(0, 12).map(waitText).join(" ")}${job.retrySchedule.length > 12 ? " …" : ""}`) : null]],
+    job.form ? ["Sent as", { qstash: "a message of QStash" }[job.form] ?? job.form] : null,
     callback("onDelivered"), callback("onDead"), callback("onAttempt"),
   ];
   return m("dl.pairs", pairs.filter(Boolean).map(([title, value]) => [m("dt", title), m("dd", value)]));
