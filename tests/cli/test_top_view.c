@@ -19,7 +19,7 @@ static const char answer[] =
     "\"workers\": {\"waiting\": 3, \"leases\": 5},"
     "\"redis\": {\"isUp\": true, \"version\": \"7.2.4\", \"durability\": \"fsync\", \"isPrivate\": true,"
     " \"usedBytes\": 3145728, \"maxBytes\": 0},"
-    "\"history\": {\"backlogJobs\": 1200, \"backlogBytes\": 5},"
+    "\"history\": {\"backlogJobs\": 1200, \"behindSeconds\": 90, \"backlogBytes\": 5},"
     "\"processes\": [{\"host\": \"node-1\", \"pid\": 42, \"version\": \"1.0\", \"reactors\": 2,"
     " \"inFlight\": 64, \"receiverSlots\": 256, \"startedAt\": \"2030-01-01T08:18:30.000Z\"}]}";
 
@@ -87,13 +87,13 @@ START_TEST(the_screen_of_80_columns)
     check_fits(screen, 80, 24);
     ck_assert_str_eq(screen,
                      "duepost  http://127.0.0.1:7700                                      10:20:30 UTC\n"
-                     "Redis     7.2.4  fsync, private  3.0 MiB  history 1200 jobs behind\n"
+                     "Redis     7.2.4  fsync, private  3.0 MiB  history 1m 30s behind, 1200 jobs\n"
                      "accepted         3/s                                                  ##### .:=#\n"
                      "delivered      0.2/s                                                      #    #\n"
                      "retried          -/s\n"
                      "dead             0/s\n"
                      "late      p50 3 ms  p99 1.5 s                                         ........#\n"
-                     "jobs      12.3M delayed   12 ready   3 held   64 leased   5 pulled   1 dead\n"
+                     "jobs      12.3M delayed   12 ready   3 held   59 in flight   5 pulled   1 dead\n"
                      "workers   3 waiting   5 leases\n"
                      "coming    15 overdue   minute 55   .:--=++*%#  hour 110 #          #\n"
                      "          day 133 #.......................  week 134 #     .  7 later\n"

@@ -89,8 +89,8 @@ START_TEST(more_labels_than_there_are_rows_are_left_out)
     }
     metrics_write(board, &text);
     expect("route=\"r0\"");
-    expect("route=\"r63\"");
-    ck_assert_ptr_null(strstr(buffer_text(&text), "r64"));
+    expect("route=\"r127\"");
+    ck_assert_ptr_null(strstr(buffer_text(&text), "r128"));
 }
 END_TEST
 
