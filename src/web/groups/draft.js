@@ -4,13 +4,15 @@
 
 import { HIDDEN, hasHiddenQuery } from "../jobs/draft.js";
 
-export const newEndpoint = () => ({ was: null, name: "", method: "POST", url: "", headers: "" });
+let nextKey = 1;
+
+export const newEndpoint = () => ({ key: nextKey++, was: null, name: "", method: "POST", url: "", headers: "" });
 
 const headerLines = (headers = {}) => Object.entries(headers).map(([name, value]) => `${name}: ${value}`).join("\n");
 
 // The endpoints of a group; was: the name at the server, before: the endpoint there.
 export const draftOf = (group) =>
-  Object.entries(group.endpoints).map(([name, one]) => ({ was: name, before: one, name, method: one.method ?? "POST", url: one.url, headers: headerLines(one.headers) }));
+  Object.entries(group.endpoints).map(([name, one]) => ({ key: nextKey++, was: name, before: one, name, method: one.method ?? "POST", url: one.url, headers: headerLines(one.headers) }));
 
 // Faults that the server cannot name as well: [{field, detail}].
 export function faultsOf(endpoints) {

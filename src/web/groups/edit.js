@@ -46,7 +46,7 @@ export function GroupDialog({ attrs: { group, etag, onclose } }) {
 function endpoint(endpoints, one, i) {
   const change = (name) => (text) => (one[name] = text);
   const name = one.name || `endpoint ${i + 1}`;
-  return m(".endpoint", { role: "group", "aria-label": name },
+  return m(".endpoint", { key: one.key, role: "group", "aria-label": name },
     m(Field, { label: "Name", value: one.name, isRequired: true, placeholder: "north", oninput: change("name") }),
     m(Field, { label: "Method", type: "select", options: METHODS, value: one.method, oninput: change("method") }),
     m(Field, { label: "URL", value: one.url, isRequired: true, isCode: true, placeholder: "https://north.example/hook", oninput: change("url") }),
