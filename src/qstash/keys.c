@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "app/siblings.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "job/json.h"
@@ -10,6 +11,9 @@
 #include "qstash/message_id.h"
 
 enum { KEY_BYTES = 28, KEY_SIZE = sizeof "sig_" + KEY_BYTES, MEMBER_SIZE = 2 * KEY_SIZE + 16 };
+
+/* How long keys are taken to exist that were seen. An operator may remove them with the topic's settings. */
+#define KEYS_TRUSTED_US INT64_C(2000000)
 
 struct keys_change {
     struct exchange *exchange;
@@ -83,7 +87,7 @@ static void keys_on_changed(void *arg, const struct app_verdict *verdict)
 {
     struct keys_change *change = arg;
     if (verdict->end == APP_DONE)
-        qstash_of(change->exchange)->has_keys = true;
+        qstash_of(change->exchange)->keys_seen_us = clock_boot_us();
     change->fn(change->arg, verdict);
 }
 
@@ -125,7 +129,8 @@ static void on_ensured(void *arg, const struct app_verdict *verdict)
 
 void keys_ensure(struct exchange *exchange, app_verdict_fn *fn, void *arg)
 {
-    if (qstash_of(exchange)->has_keys) {
+    int64_t seen_us = qstash_of(exchange)->keys_seen_us;
+    if (seen_us && clock_boot_us() - seen_us < KEYS_TRUSTED_US) {
         fn(arg, &(struct app_verdict){.end = APP_DONE});
         return;
     }

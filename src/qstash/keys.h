@@ -14,7 +14,8 @@ struct keys {
 /* Reads the member. Returns false if it has no keys. Borrows member. */
 bool keys_read(struct slice member, struct keys *);
 
-/* Makes the keys unless they exist. The end of the verdict is DONE if they exist. Calls back once, perhaps
+/* Makes the keys unless they exist, or existed within the last two seconds. The end of the verdict is DONE if
+ * they exist. Calls back once, perhaps
  * before the call returns. */
 void keys_ensure(struct exchange *, app_verdict_fn *, void *arg);
 

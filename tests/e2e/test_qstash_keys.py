@@ -2,6 +2,7 @@
 
 import pytest
 
+from patience import until
 from qstash import QStash, arrivals, verified
 from receiver import Answer
 
@@ -52,3 +53,18 @@ def test_keys_survive_a_restart(data):
     second = QStash(data=data)
     assert keys(second) == before
     second.stop()
+
+
+def test_keys_that_were_removed_are_made_anew(qstash, receiver, topic):
+    """A message that is published within two seconds may be unsigned."""
+    before = qstash.call("GET", "keys").expect(200)
+    qstash.publish(receiver.url(f"/{topic}"))
+    qstash.request("DELETE", "/topics/qstash").expect(200)
+
+    def is_signed():
+        count = receiver.count(f"/{topic}")
+        qstash.publish(receiver.url(f"/{topic}"))
+        until(lambda: receiver.count(f"/{topic}") > count, 15, "a delivery")
+        return "upstash-signature" in receiver.of(f"/{topic}")[-1].headers
+    until(is_signed, 15, "a signed delivery", pause=0.2)
+    assert qstash.call("GET", "keys").expect(200)["current"] != before["current"]
