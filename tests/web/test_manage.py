@@ -371,7 +371,11 @@ def test_jobs_are_let_through_to_a_receiver(browser, start):
 
 def test_pull_topics_show_their_workers(browser, world):
     browser.open(world.server, "#/pull")
-    browser.await_text("thumbs", "render", "duepost work")
+    browser.await_text("thumbs", "render", "duepost work", "jobs leased: 2")
+    names = [cell.text for cell in browser.driver.find_elements("css selector", "thead th")]
+    cells = browser.driver.find_elements("xpath", "//tr[.//*[text()='render']]/td | //tr[.//*[text()='render']]/th")
+    row = dict(zip(names, (cell.text for cell in cells)))
+    assert row["Leases"] == "2" and row["Workers waiting"].isdigit()
 
 
 def test_tokens_are_listed_without_secrets(browser, start):

@@ -24,7 +24,7 @@ export default function Pull() {
     view: () => {
       const rows = list.rows?.filter((row) => row.settings.delivery === "pull");
       const workers = live.overview?.workers;
-      return m(Page, { title: "Pull topics", sub: workers ? `${number(workers.waiting)} workers wait, ${number(workers.leases)} jobs are leased` : "Workers lease these jobs over HTTP" },
+      return m(Page, { title: "Pull topics", sub: workers ? `Workers waiting: ${number(workers.waiting)}, jobs leased: ${number(workers.leases)}` : "Workers lease these jobs over HTTP" },
         m(Problem, { error: list.error }),
         m(Table, {
           label: "Pull topics", rows, rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]), columns: COLUMNS,
@@ -41,9 +41,8 @@ const figure = (name, title, of) => ({ name, title, isNumber: true, sort: (row) 
 
 const COLUMNS = [
   { name: "topic", title: "Topic", sort: (row) => row.topic, view: (row) => row.topic },
-  figure("waiting", "Workers waiting", (row) => row.workers?.waiting),
-  figure("leases", "Leases", (row) => row.workers?.leases ?? row.jobs.leased),
-  { name: "oldest", title: "Oldest lease", view: (row) => (row.workers?.oldestLeaseAt ? m(Time, { at: row.workers.oldestLeaseAt, style: "ago" }) : m("span.faint", "–")) },
+  figure("waiting", "Workers waiting", (row) => row.pull?.waiting),
+  figure("leases", "Leases", (row) => row.pull?.leases ?? row.jobs.leased),
   figure("ready", "Ready", (row) => row.jobs.ready),
   { name: "overdue", title: "Oldest overdue", view: (row) => (row.oldestOverdueAt ? m(Time, { at: row.oldestOverdueAt, style: "ago" }) : m("span.faint", "–")) },
   figure("hour", "Delivered last hour", (row) => row.lastHour.delivered),
