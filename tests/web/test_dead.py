@@ -106,7 +106,7 @@ def test_dead_jobs_that_redis_has_forgotten_are_run_again(browser, graveyard):
     browser.click("link", "dead jobs of the history")
     browser.await_text("failed-0", "left-0")
     assert browser.await_one("field", "Kept in").get_attribute("value") == "history"
-    browser.fill("Topic", "failed")
+    browser.fill("Topic", "failed", exact=True)
     browser.press(Keys.ENTER)
     browser.await_no_text("left-0")
     browser.click("button", "Redrive all")

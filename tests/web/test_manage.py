@@ -108,7 +108,7 @@ def test_topics_and_jobs_of_the_server_itself(browser, server, receiver):
     browser.click("button", "Run now")
     until(lambda: receiver.count("orders~callbacks") == 2, 20, "it is run")
     browser.open(server, "#/jobs")
-    browser.fill("Topic", "orders~callbacks")
+    browser.fill("Topic", "orders~callbacks", exact=True)
     browser.press(Keys.ENTER)
     browser.await_one("link", "paid~delivered")
 
@@ -221,7 +221,7 @@ def test_a_change_of_others_is_not_overwritten_unseen(browser, server):
 def test_a_cron_expression_is_explained_as_one_types(browser, server):
     browser.open(server, "#/schedules")
     browser.click("button", "New schedule")
-    browser.fill("Topic", "reports")
+    browser.fill("Topic", "reports", exact=True)
     browser.fill("Name", "nightly")
     browser.fill("Cron expression", "30 4 * * mon-fri")
     browser.await_text("at 04:30, on Monday to Friday")
