@@ -34,7 +34,7 @@ static const struct route routes[] = {
      .methods = {{"POST", "POST /v2/batch", batch_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,
                   .takes_query = true}}},
     {.path = "/v2/keys",
-     .methods = {{"GET", "GET /v2/keys", keys_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+     .methods = {{"GET", "GET /v2/keys", keys_handle, REACH_TOPIC, SCOPE_ADMIN, .body = BODY_NONE,
                   .takes_query = true}}},
     {.path = "/v2/keys/rotate",
      .methods = {{"POST", "POST /v2/keys/rotate", keys_rotate_handle, REACH_TOPIC, SCOPE_ADMIN,
