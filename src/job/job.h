@@ -28,6 +28,7 @@ enum {
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far more than the API accepts */
     JOB_FORM_MAX = 32,                 /* bytes of form */
     JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
+    JOB_WORKFLOW_MAX = 255,            /* bytes of workflow */
     JOB_ROUNDS_MAX = 10000,
     JOB_ATTEMPTS_MAX = 1000000000, /* far more than retries can make */
 };
@@ -85,6 +86,7 @@ enum job_member {
     JOB_ON_ATTEMPT,
     JOB_FORM,
     JOB_FORM_DATA,
+    JOB_WORKFLOW,
     JOB_ATTEMPTS,
     JOB_UNCOUNTED,
     JOB_ROUNDS,
@@ -125,6 +127,7 @@ struct job {
 
     struct slice form;      /* of delivery, see form.h; empty: the standard form */
     struct slice form_data; /* an object that only the form reads; empty: none */
+    struct slice workflow;  /* the id of the workflow that has the job, see store/workflow.h; empty: none */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed attempts so far, in this round */

@@ -124,6 +124,12 @@ static bool is_form_data_sound(const void *of)
     return job->form_data.size <= JOB_FORM_DATA_MAX && job->form_data.data[0] == '{';
 }
 
+static bool is_workflow_sound(const void *of)
+{
+    const struct job *job = of;
+    return job->workflow.size <= JOB_WORKFLOW_MAX;
+}
+
 static bool is_trace_parent_sound(const void *of)
 {
     const struct job *job = of;
@@ -193,6 +199,8 @@ static const struct member rows[] = {
                   HAS(form.size), .is_sound = is_form_sound},
     [JOB_FORM_DATA] = {NAMED("formData"), MEMBER_JSON, STORED, FIELD(form_data), HAS(form_data.size),
                        .is_sound = is_form_data_sound},
+    [JOB_WORKFLOW] = {NAMED("workflow"), MEMBER_TEXT, .flags = MEMBER_STORED | MEMBER_SHOWN, FIELD(workflow),
+                      HAS(workflow.size), .is_sound = is_workflow_sound},
     [JOB_ATTEMPTS] = {NAMED("attempts"), MEMBER_INTEGER, KEPT, FIELD(attempts), HAS(attempts),
                       .max = JOB_ATTEMPTS_MAX},
     [JOB_UNCOUNTED] = {NAMED("uncounted"), MEMBER_INTEGER, STORED, FIELD(uncounted), HAS(uncounted),

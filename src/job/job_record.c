@@ -13,7 +13,7 @@
 /* All decoded strings of a record together. */
 enum {
     TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LABELS_MAX * JOB_LABEL_MAX +
-               RETRY_EXPRESSION_MAX
+               RETRY_EXPRESSION_MAX + JOB_WORKFLOW_MAX
 };
 
 /* Writes the names of the features that earlier versions must not ignore. The needs of a job that lacks one
@@ -33,6 +33,8 @@ static void put_needs(const struct job *job, struct json_writer *json)
         needs_add(&needs, "callbacks");
     if (job->form.size)
         needs_add(&needs, "form");
+    if (job->workflow.size)
+        needs_add(&needs, "workflow");
 #ifdef DUEPOST_TEST_NEXT
     if (slice_starts_with(job->next, SLICE("needed")))
         needs_add(&needs, "next");

@@ -315,6 +315,9 @@ START_TEST(names_what_earlier_versions_must_not_ignore)
         "\"http://a/\"},\"needs\":[\"callbacks\"],\"body\":1}",
         "{\"createdAt\":1,\"url\":\"http://h/\",\"onDelivered\":\"http://d/\",\"onAttempt\":{\"url\": "
         "\"http://a/\"},\"needs\":[\"callbacks\"],\"body\":1}");
+    check_rewrites("{\"createdAt\":1,\"url\":\"http://h/\",\"form\":\"f\",\"workflow\":\"w 1\"}",
+                   "{\"createdAt\":1,\"url\":\"http://h/\",\"form\":\"f\",\"workflow\":\"w 1\","
+                   "\"needs\":[\"form\",\"workflow\"]}");
     check_rewrites("{\"createdAt\":1,\"url\":\"http://h/\",\"bodyBase64\":\"\",\"needs\":[]}",
                    "{\"createdAt\":1,\"url\":\"http://h/\",\"needs\":[\"bodyBase64\"],\"bodyBase64\":\"\"}");
 }
