@@ -49,6 +49,9 @@ struct callback_report {
     struct slice headers;             /* of the answer, as lines, if its form wants them; see form.h */
     const struct delivery_form *form; /* of the job; NULL: unknown, or the standard form */
     bool is_answer_cut;
+    /* A JSON array of the first elements of the job's workflow, with at least one; empty: unknown, or the job
+     * has no workflow. */
+    struct slice elements;
 };
 
 struct callback_job {

@@ -92,9 +92,10 @@ static void decide_attempt(struct ending *ending, const struct job *job, const s
 {
     const struct attempt_result *result = facts->result;
     ending->attempts++;
-    if (attempt_result_is_success(result) && facts->judgement.again_ms) {
+    bool is_success = attempt_result_is_success(result) && facts->judgement.final.size == 0;
+    if (is_success && facts->judgement.again_ms) {
         decide_round(ending, job, facts);
-    } else if (attempt_result_is_success(result)) {
+    } else if (is_success) {
         ending->verdict = ENDING_COMPLETE;
         ending->has_line = facts->has_history || (facts->settings && facts->settings->retention_ms);
     } else {
@@ -129,6 +130,9 @@ struct ending ending_decide(const struct job *job, const struct ending_facts *fa
         break;
     case ENDING_CAUSE_NO_URL:
         ending_bury(&ending, SLICE("no_url"));
+        break;
+    case ENDING_CAUSE_OVER:
+        ending_bury(&ending, SLICE("workflow_ended"));
         break;
     case ENDING_CAUSE_UNREADABLE:
         ending_bury(&ending, SLICE(""));
@@ -201,6 +205,7 @@ static struct callback_report report_of(const struct ending *ending, const struc
         .headers = facts->headers,
         .form = facts->form,
         .is_answer_cut = facts->is_answer_cut,
+        .elements = facts->elements,
     };
 }
 
@@ -208,7 +213,7 @@ static struct callback_report report_of(const struct ending *ending, const struc
 static bool write_callbacks(const struct ending_facts *facts, const struct job *job,
                             const struct callback_report *report, struct ending_texts *texts)
 {
-    return !callback_jobs_are_wanted(job, facts->settings) ||
+    return facts->cause == ENDING_CAUSE_OVER || !callback_jobs_are_wanted(job, facts->settings) ||
            callback_jobs_write(&texts->callbacks, facts->settings, report);
 }
 

@@ -11,10 +11,10 @@
  *                          no retries left           bury     retries_exhausted
  *                          rejected by a worker      bury     rejected
  *     ENDING_CAUSE_EXPIRED, _NO_URL                  bury     expired, no_url; no attempt was made
- *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
- *     ENDING_CAUSE_UNSENT                            release  at its old place
- *     ENDING_CAUSE_HELD                              release  after hold_ms, but not after it has expired
- *     ENDING_CAUSE_UNSERVED                          release  after hold_ms
+ *     ENDING_CAUSE_OVER                              bury     workflow_ended; no attempt was made, no
+ * callbacks ENDING_CAUSE_UNREADABLE                        bury     the record as it is ENDING_CAUSE_UNSENT
+ * release  at its old place ENDING_CAUSE_HELD                              release  after hold_ms, but not
+ * after it has expired ENDING_CAUSE_UNSERVED                          release  after hold_ms
  *     ENDING_CAUSE_NO_MEMORY                         release  after ENDING_NO_MEMORY_MS
  *
  * ending_decide returns the verdict and the numbers. ending_write writes the texts, including those of
@@ -35,6 +35,7 @@ enum ending_cause {
     ENDING_CAUSE_NO_MEMORY,  /* no memory for the job's texts */
     ENDING_CAUSE_EXPIRED,    /* ttl or expiresAt has passed */
     ENDING_CAUSE_NO_URL,     /* neither the job nor its topic names a url */
+    ENDING_CAUSE_OVER,       /* the workflow of the job has ended */
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 
@@ -56,6 +57,7 @@ struct ending_facts {
     struct slice headers;             /* of the answer, see form.h */
     struct slice answer;              /* the beginning of its body */
     bool is_answer_cut;
+    struct slice elements; /* of the job's workflow, see callback_job.h */
     /* RESULT of a worker that has leased the job. */
     bool is_rejected; /* the worker gives the job up */
 };

@@ -20,12 +20,14 @@ struct form_attempt {
     const struct topic_settings *settings; /* of the topic; NULL: none */
     const struct signing_keys *keys;       /* of the server */
     int64_t now_ms;                        /* when the attempt was claimed, by Redis's clock */
+    int64_t workflow_ms;                   /* when the workflow of the job was made; 0: it has none */
     const struct job_header *headers;      /* the request has these, too */
     size_t header_count;
 };
 
 /* An answer, or an attempt without one. All is borrowed. */
 struct form_answer {
+    const struct job *job; /* its attempts do not count this one yet */
     const struct attempt_result *result;
     int64_t retry_after_ms; /* -1: no such header */
     bool has_again;         /* the header Duepost-Again, and its value */
@@ -33,11 +35,13 @@ struct form_answer {
     struct slice headers; /* lines "Name: value", if the form wants them */
 };
 
-/* The meaning of an answer beyond its status: a 2xx delivers the job, anything else is a failed attempt. */
+/* The meaning of an answer beyond its status: a 2xx that is not final delivers the job, anything else is a
+ * failed attempt. */
 struct form_judgement {
     int64_t again_ms;        /* a 2xx that asks for the job again after this wait; 0: no */
     const char *again_fault; /* a 2xx whose wait cannot be read: the reason; the attempt has then failed */
     struct slice final;      /* a literal: the answer ends the job, and this is the reason; empty: no */
+    struct slice detail;     /* with final: a literal that is reported as the answer's body; empty: no */
     int64_t at_least_ms;     /* the wait before the next attempt is at least this; -1: not asked for */
     bool has_wait;           /* the wait before the next attempt is exactly wait_ms */
     int64_t wait_ms;

@@ -24,6 +24,8 @@ enum shard_batch {
     SHARD_BATCH_DEFINE,
     SHARD_BATCH_UNDEFINE,
     SHARD_BATCH_RUN_RECURRING,
+    SHARD_BATCH_BEGIN,
+    SHARD_BATCH_APPEND,
     SHARD_BATCH_CLOSE,
     SHARD_BATCH_PULL_COMPLETE,
     SHARD_BATCH_PULL_RETRY,
@@ -34,6 +36,7 @@ enum shard_batch {
     SHARD_BATCH_READ,
     SHARD_BATCH_PULLED,
     /* On the worker's connection: outcomes are sent before the claim that uses the slots they free. */
+    SHARD_BATCH_ARRIVE,
     SHARD_BATCH_COMPLETE,
     SHARD_BATCH_RETRY,
     SHARD_BATCH_BURY,
@@ -127,7 +130,8 @@ struct shard {
 extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
     group_kind, send_kind, unsend_kind, patterns_kind, read_kind;
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
-    close_kind;
+    close_kind, arrive_kind;
+extern const struct batch_kind begin_kind, append_kind;
 extern const struct batch_kind define_kind, undefine_kind, fire_kind, run_recurring_kind;
 
 extern const struct batch_kind pull_kind, pulled_kind, pull_complete_kind, pull_retry_kind, pull_bury_kind,

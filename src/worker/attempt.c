@@ -1,14 +1,18 @@
 /* The states of an attempt. Each arrow is an event. attempt_move checks that the table allows the change.
  *
- *   READING ──▶ ASKING ──▶ SENDING ──▶ RECORDING ──▶ OVER
+ *   READING ──▶ ASKING ──▶ ARRIVING ──▶ SENDING ──▶ RECORDING ──▶ OVER
  *
  *   from         an event takes it to                                          the event is
- *   READING      ASKING, SENDING, RECORDING (nothing can be sent)              attempt_start
- *   ASKING       SENDING, RECORDING (held back)                                attempt_on_permit, attempt_cut
+ *   READING      ASKING, ARRIVING, SENDING, RECORDING (nothing can be sent)    attempt_start
+ *   ASKING       ARRIVING, SENDING, RECORDING (held back)                      attempt_on_permit, attempt_cut
+ *   ARRIVING     SENDING, RECORDING (nothing can be sent)                      attempt_on_arrived
  *   SENDING      RECORDING                                                     attempt_on_done, attempt_cut
  *   RECORDING    OVER (taken, or stale), UNRECORDED (Redis did not take it)    attempt_on_recorded
  *   UNRECORDED   RECORDING                                                     attempt_record
  *   OVER         on_end, once no renewal is under way                          attempt_on_renewed
+ *
+ * ASKING asks for the permit of the receiver, and ARRIVING for what a job of a workflow is delivered with.
+ * Other jobs have no such state.
  *
  * The answers to renewals change the state of the lease, in any state of the attempt (attempt_on_renewed):
  *
@@ -37,13 +41,20 @@
 /* How long a job is held when its host name cannot be looked up now. */
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
+/* How long a job is held when Redis does not say what it is delivered with. */
+#define ARRIVAL_WAIT_MS INT64_C(1000)
+
 enum { HEADER_TEXT_MAX = 32 * 1024 /* job's headers and ours */ };
 
 static void attempt_move(struct attempt *attempt, enum attempt_state to)
 {
     static const bool is_allowed[ATTEMPT_STATES][ATTEMPT_STATES] = {
-        [ATTEMPT_READING] = {[ATTEMPT_ASKING] = true, [ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
-        [ATTEMPT_ASKING] = {[ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
+        [ATTEMPT_READING] = {[ATTEMPT_ASKING] = true,
+                             [ATTEMPT_ARRIVING] = true,
+                             [ATTEMPT_SENDING] = true,
+                             [ATTEMPT_RECORDING] = true},
+        [ATTEMPT_ASKING] = {[ATTEMPT_ARRIVING] = true, [ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
+        [ATTEMPT_ARRIVING] = {[ATTEMPT_SENDING] = true, [ATTEMPT_RECORDING] = true},
         [ATTEMPT_SENDING] = {[ATTEMPT_RECORDING] = true},
         [ATTEMPT_RECORDING] = {[ATTEMPT_UNRECORDED] = true, [ATTEMPT_OVER] = true},
         [ATTEMPT_UNRECORDED] = {[ATTEMPT_RECORDING] = true},
@@ -129,7 +140,7 @@ static void log_ending(const struct attempt *attempt, enum ending_cause cause)
                   LOG_NUMBER("retry_in_ms", attempt->ending.wait_ms));
     else if (cause == ENDING_CAUSE_UNREADABLE)
         log_error("record_unreadable", LOG_SLICE("job", attempt->lease.id));
-    else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_NO_URL)
+    else if (cause == ENDING_CAUSE_EXPIRED || cause == ENDING_CAUSE_NO_URL || cause == ENDING_CAUSE_OVER)
         attempt_log_unsent(attempt);
     else if (cause == ENDING_CAUSE_RESULT && attempt->ending.is_round)
         attempt_log_round(attempt);
@@ -194,6 +205,7 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
     struct form_judgement judgement;
     bool has_jitter = attempt->settings && attempt->settings->jitter_ppm;
     const struct form_answer answer = {
+        .job = &attempt->job,
         .result = &result,
         .retry_after_ms = http->retry_after_ms,
         .has_again = http->has_again,
@@ -208,15 +220,17 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
     } else if (http->error == FAILURE_TARGET_REFUSED) {
         result.detail = slice_of(attempt->refusal);
     }
+    bool has_detail = judgement.final.size && judgement.detail.size;
     metrics_attempt(attempt->context->metrics, attempt->job.topic,
                     attempt_metric_of(&result, judgement.again_ms > 0), http->duration_ms * 1000);
     attempt_end(attempt, (struct ending_facts){.cause = ENDING_CAUSE_RESULT,
                                                .random = has_jitter ? random_bits() : 0,
                                                .result = &result,
                                                .judgement = judgement,
-                                               .answer = http->answer,
+                                               .answer = has_detail ? judgement.detail : http->answer,
                                                .headers = http->headers,
-                                               .is_answer_cut = http->is_answer_cut});
+                                               .is_answer_cut = http->is_answer_cut && !has_detail,
+                                               .elements = buffer_slice(&attempt->elements)});
 }
 
 static void attempt_on_done(void *arg, const struct http_outcome *http)
@@ -251,6 +265,44 @@ static void attempt_send(struct attempt *attempt)
                        job_has_broken_body(&attempt->job) ? ENDING_CAUSE_UNREADABLE : ENDING_CAUSE_NO_MEMORY);
 }
 
+/* ---- ARRIVING ---- */
+
+/* Takes what the job is delivered with. Returns false if there is no memory. */
+static bool take_arrival(struct attempt *attempt, const struct arrival *arrival)
+{
+    attempt->workflow_ms = arrival->made_ms;
+    attempt->arrival = arrival->kind;
+    buffer_append(&attempt->elements, arrival->elements);
+    return !attempt->elements.failed;
+}
+
+static void attempt_on_arrived(void *arg, enum status status, const struct arrival *arrival)
+{
+    struct attempt *attempt = arg;
+    bool is_known = status == STATUS_OK;
+    if (attempt->is_cut)
+        attempt_end_by(attempt, ENDING_CAUSE_UNSENT);
+    else if (is_known && arrival->kind == ARRIVAL_OVER)
+        attempt_end_by(attempt, ENDING_CAUSE_OVER);
+    else if (is_known && take_arrival(attempt, arrival))
+        attempt_send(attempt);
+    else if (is_known || status == STATUS_NO_MEMORY)
+        attempt_end_by(attempt, ENDING_CAUSE_NO_MEMORY);
+    else
+        attempt_hold(attempt, ENDING_CAUSE_HELD, ARRIVAL_WAIT_MS);
+}
+
+/* Sends the request, after asking for its body if the job belongs to a workflow. */
+static void attempt_go(struct attempt *attempt)
+{
+    if (attempt->job.workflow.size == 0) {
+        attempt_send(attempt);
+        return;
+    }
+    attempt_move(attempt, ATTEMPT_ARRIVING);
+    shard_arrive(attempt->context->shard, attempt->lease.id, attempt_on_arrived, attempt);
+}
+
 /* ---- ASKING ---- */
 
 static void attempt_on_permit(void *arg, int64_t wait_ms)
@@ -259,7 +311,7 @@ static void attempt_on_permit(void *arg, int64_t wait_ms)
     attempt->held_by = attempt->permit.held_by;
     attempt->permit.held_by = NULL;
     if (wait_ms < 0)
-        attempt_send(attempt);
+        attempt_go(attempt);
     else
         attempt_hold(attempt, ENDING_CAUSE_HELD, wait_ms);
 }
@@ -361,7 +413,7 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
     else if (needs_permit(attempt))
         ask_permit(attempt, &url);
     else
-        attempt_send(attempt);
+        attempt_go(attempt);
 }
 
 struct attempt *attempt_start(const struct attempt_context *context, const struct shard_claimed *claimed,
@@ -378,6 +430,7 @@ struct attempt *attempt_start(const struct attempt_context *context, const struc
     buffer_init_fallible(&attempt->record, JOB_RECORD_MAX);
     ending_texts_init(&attempt->texts);
     buffer_init_fallible(&attempt->payload, JOB_RECORD_MAX);
+    buffer_init_fallible(&attempt->elements, JOB_RECORD_MAX);
     buffer_init(&attempt->header_text, HEADER_TEXT_MAX);
     buffer_append(&attempt->record, claimed->record);
     attempt_read(attempt, claimed->settings, now_ms);
@@ -420,6 +473,7 @@ void attempt_renew(struct attempt *attempt)
 
 void attempt_cut(struct attempt *attempt)
 {
+    attempt->is_cut = true;
     if (attempt->state == ATTEMPT_SENDING) {
         if (http_call_hurry(attempt->call))
             return; /* attempt_on_done follows */
@@ -446,6 +500,7 @@ void attempt_free(struct attempt *attempt)
     buffer_fini(&attempt->record);
     ending_texts_fini(&attempt->texts);
     buffer_fini(&attempt->payload);
+    buffer_fini(&attempt->elements);
     buffer_fini(&attempt->header_text);
     free((char *)(uintptr_t)attempt->lease.id.data);
     free(attempt);

@@ -9,6 +9,7 @@
 #include "io/http_client.h"
 #include "job/ending.h"
 #include "job/topic_defaults.h"
+#include "store/arrival.h"
 #include "store/shard.h"
 #include "worker/attempt_policy.h"
 #include "worker/hold.h"
@@ -36,6 +37,7 @@ struct attempt_context {
 enum attempt_state {
     ATTEMPT_READING,
     ATTEMPT_ASKING,
+    ATTEMPT_ARRIVING,
     ATTEMPT_SENDING,
     ATTEMPT_RECORDING,
     ATTEMPT_UNRECORDED,
@@ -56,6 +58,10 @@ struct attempt {
     int64_t renewing_us;  /* when the renewal under way was sent; 0: none */
     struct buffer record; /* as claimed */
     struct buffer payload, header_text;
+    enum arrival_kind arrival; /* of a job of a workflow: what it is delivered with */
+    struct buffer elements;    /* see arrival.h */
+    int64_t workflow_ms;       /* when its workflow was made */
+    bool is_cut;               /* see attempt_cut */
     struct job job;
     const struct delivery_form *form; /* from ASKING on */
     struct topic_settings *settings;  /* of the topic; owned; NULL: the topic has none */

@@ -88,6 +88,7 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
         .settings = attempt->settings,
         .keys = attempt->context->policy->keys,
         .now_ms = attempt->claimed_ms,
+        .workflow_ms = attempt->workflow_ms,
         .headers = headers,
         .header_count = count,
     };
@@ -116,6 +117,16 @@ static bool needs_fresh(const struct attempt *attempt)
     return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == FAILURE_RESET;
 }
 
+/* Returns the body. A step of a workflow has the elements of this, or nothing if they are too long. */
+static struct slice payload_of(struct attempt *attempt)
+{
+    if (attempt->job.workflow.size && attempt->arrival == ARRIVAL_LIST)
+        return buffer_slice(&attempt->elements);
+    if (attempt->job.workflow.size && attempt->arrival == ARRIVAL_LONG)
+        return SLICE("");
+    return job_payload(&attempt->job, &attempt->payload);
+}
+
 struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_ms, bool (*may_send)(void *),
                                        void (*on_done)(void *, const struct http_outcome *))
 {
@@ -123,7 +134,7 @@ struct http_call *attempt_request_send(struct attempt *attempt, int64_t timeout_
     struct header_lines lines = {.text = &attempt->header_text};
     struct slice headers[HEADER_LINES_MAX];
     if (job_method_allows_body(attempt->job.method)) /* a damaged record may have a body */
-        payload = job_payload(&attempt->job, &attempt->payload);
+        payload = payload_of(attempt);
     write_headers(attempt, payload, &lines);
     if (attempt->payload.failed || attempt->header_text.failed)
         return NULL;

@@ -663,6 +663,91 @@ START_TEST(an_attempt_can_be_freed_in_any_state)
 }
 END_TEST
 
+/* ---- jobs of workflows ---- */
+
+#define STEP "{\"createdAt\":900000,\"url\":\"http://h/\",\"workflow\":\"w1\",\"body\":{\"a\":1}}"
+
+static void arrive(enum arrival_kind kind, const char *elements)
+{
+    ck_assert_str_eq(world_call(WORLD_ARRIVE)->id, "t/j");
+    ck_assert_uint_eq(world_posts(), 0);
+    world_answer_arrive(STATUS_OK, (struct arrival){kind, 5, slice_of(elements)});
+}
+
+static void check_body(const char *body)
+{
+    struct slice sent = world_request()->body;
+    ck_assert(slice_equal(sent, slice_of(body)));
+}
+
+START_TEST(a_step_is_delivered_with_the_elements_of_its_workflow)
+{
+    start_with(STEP, "");
+    arrive(ARRIVAL_LIST, "[{\"b\":1},{\"b\":2}]");
+    check_body("[{\"b\":1},{\"b\":2}]");
+    ck_assert(world_send());
+    world_answer_post(200);
+    check_ending(WORLD_COMPLETE);
+}
+END_TEST
+
+START_TEST(a_step_with_too_many_elements_is_delivered_without)
+{
+    start_with(STEP, "");
+    arrive(ARRIVAL_LONG, "[{\"b\":1}]");
+    check_body("");
+}
+END_TEST
+
+START_TEST(another_job_of_a_workflow_is_delivered_with_its_own_body)
+{
+    start_with(STEP, "");
+    arrive(ARRIVAL_OWN, "[{\"b\":1}]");
+    check_body("{\"a\":1}");
+}
+END_TEST
+
+START_TEST(a_job_whose_workflow_is_over_is_buried_unsent)
+{
+    start_with(STEP, TELLS);
+    arrive(ARRIVAL_OVER, "");
+    const struct world_call *call = check_ending(WORLD_BURY);
+    ck_assert_ptr_nonnull(strstr(call->record, "\"reason\":\"workflow_ended\""));
+    ck_assert_str_eq(call->follow_id, "");
+    ck_assert_uint_eq(world_posts(), 0);
+    world_answer(WORLD_BURY, STATUS_OK);
+    ck_assert_uint_eq(world_logged("job_dead"), 1);
+}
+END_TEST
+
+START_TEST(a_step_that_redis_does_not_tell_about_is_held)
+{
+    start_with(STEP, "");
+    world_answer_arrive(STATUS_UNAVAILABLE, (struct arrival){.kind = ARRIVAL_OVER});
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, 1000);
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_cut_gives_back_a_step_that_arrives)
+{
+    start_with(STEP, "");
+    attempt_cut(attempt);
+    arrive(ARRIVAL_LIST, "[{\"b\":1}]");
+    ck_assert_int_eq(check_ending(WORLD_RELEASE)->wait_ms, SHARD_NO_WAIT);
+    ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_step_that_is_held_by_a_breaker_does_not_arrive)
+{
+    learn_open(60000);
+    start_with(STEP, "");
+    check_ending(WORLD_RELEASE);
+    ck_assert_uint_eq(world_made(WORLD_ARRIVE), 0);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("attempt");
@@ -713,6 +798,13 @@ Suite *suite(void)
     tcase_add_test(tests, a_cut_gives_back_what_waits_for_its_permit);
     tcase_add_test(tests, a_cut_leaves_what_is_being_recorded);
     tcase_add_test(tests, an_attempt_can_be_freed_in_any_state);
+    tcase_add_test(tests, a_step_is_delivered_with_the_elements_of_its_workflow);
+    tcase_add_test(tests, a_step_with_too_many_elements_is_delivered_without);
+    tcase_add_test(tests, another_job_of_a_workflow_is_delivered_with_its_own_body);
+    tcase_add_test(tests, a_job_whose_workflow_is_over_is_buried_unsent);
+    tcase_add_test(tests, a_step_that_redis_does_not_tell_about_is_held);
+    tcase_add_test(tests, a_cut_gives_back_a_step_that_arrives);
+    tcase_add_test(tests, a_step_that_is_held_by_a_breaker_does_not_arrive);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -465,6 +465,13 @@ void shard_release(struct shard *shard, const struct lease *lease, const struct 
     copy(call->receiver, sizeof call->receiver, hold->receiver);
 }
 
+void shard_arrive(struct shard *shard, struct slice id, arrival_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_ARRIVE, shard, arg);
+    copy(call->id, sizeof call->id, id);
+    call->fn.arrive = fn;
+}
+
 void shard_resume(struct shard *shard, struct slice receiver, size_t max, shard_resume_fn *fn, void *arg)
 {
     struct world_call *call = add_call(WORLD_RESUME, shard, arg);
@@ -639,6 +646,12 @@ void world_answer_claim(enum status status, const struct shard_claimed *jobs, si
         .nonce = &nonce, .now_ms = world_redis_ms(), .jobs = jobs, .count = count, .more = more};
     snprintf(nonce.text, sizeof nonce.text, "n%zu", world_made(WORLD_CLAIM));
     call->fn.claim(call->arg, status, &claim);
+}
+
+void world_answer_arrive(enum status status, struct arrival arrival)
+{
+    const struct world_call *call = take_call(WORLD_ARRIVE);
+    call->fn.arrive(call->arg, status, status == STATUS_OK ? &arrival : NULL);
 }
 
 void world_answer_carry(const char *owner, struct shard_carried carried)

@@ -10,6 +10,7 @@
 #include "base/metrics.h"
 #include "history/history.h"
 #include "io/http_client.h"
+#include "store/arrival.h"
 #include "store/outbox.h"
 #include "store/recurring.h"
 #include "store/shard.h"
@@ -49,6 +50,7 @@ enum world_kind {
     WORLD_RENEW,
     WORLD_END_LAPSED,
     WORLD_BELL,
+    WORLD_ARRIVE,
     WORLD_CARRY,
     WORLD_RECOVER,
     WORLD_LAPSED,
@@ -87,6 +89,7 @@ struct world_call {
         shard_claim_fn *claim;
         shard_resume_fn *resume;
         shard_done_fn *done;
+        arrival_fn *arrive;
         shard_carry_fn *carry;
         shard_recover_fn *recover;
         shard_lapsed_fn *lapsed;
@@ -116,6 +119,7 @@ size_t world_made(enum world_kind);
 /* Each answers the oldest call of its kind. */
 void world_answer(enum world_kind, enum status); /* COMPLETE to BELL, with their only result */
 void world_answer_claim(enum status, const struct shard_claimed *, size_t count, size_t more);
+void world_answer_arrive(enum status, struct arrival);
 void world_answer_carry(const char *owner,
                         struct shard_carried); /* owner NULL: who called. now_us is filled in */
 void world_answer_resume(enum status, size_t count);

@@ -3,7 +3,7 @@
 --
 -- ARGV from 2: id, nonce, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
 -- Returns {now_us, 1 done or 0 stale, ...}.
--- uses: bury check fence follow linger pause revive take
+-- uses: bury check fence follow has leave linger pause revive take
 -- plain: take
 if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
@@ -24,7 +24,8 @@ for i = 2, #ARGV, 4 do
     take(id)
     bury(id, ARGV[i + 2], losses_to_keep(id, ARGV[i + 1]), ARGV[i + 3])
     if has_settings() and is_fifo(topic_of(id)) then pause_after(id) end
-    if follow_ups[number] then follow(follow_ups[number]) end
+    if follow_ups[number] then follow(follow_ups[number], id) end
+    if has(WORKFLOW_JOBS) then fail_workflow_of(id) end
   else
     end_lingering(id, ARGV[i + 1])
   end

@@ -6,7 +6,7 @@
 -- The line of a worker's attempt is made here if it is empty and needed. Once it is given, the caller has read the job.
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; of a worker's lease, the time when it began
 -- instead of 1, or 2 if this worker has completed the job before.
--- uses: check fence follow hour keep late leases linger outbox pull revive
+-- uses: check fence follow hour keep late leases leave linger outbox pull revive
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
 local verdicts, claims = fence(2, 3)
@@ -57,7 +57,7 @@ end
 for i = 2, #ARGV, 3 do
   local number = (i + 1) / 3
   replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2], ARGV[i + 1], claims[number])
-  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number]) end
+  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number], ARGV[i]) end
   if not verdicts[number] then end_lingering(ARGV[i], ARGV[i + 1]) end
 end
 for topic, ids in pairs(by_topic) do
@@ -72,6 +72,7 @@ end
 if #gone > 0 then
   call('HDEL', JOBS, unpack(gone))
   if has(CRASHES) then call('HDEL', CRASHES, unpack(gone)) end
+  if has(WORKFLOW_JOBS) then leave_all(gone) end
   forget_attempts(gone)
 end
 write_counts()

@@ -40,7 +40,7 @@ for i = 2, #ARGV, 5 do
     else
       if wait < 0 and due then put_back(id, due) else put(id, at) end
     end
-    if follow_ups[number] then follow(follow_ups[number]) end
+    if follow_ups[number] then follow(follow_ups[number], id) end
   else
     end_lingering(id, ARGV[i + 1])
   end

@@ -1,5 +1,5 @@
 -- cancel.lua - removes one job because its owner requests it.
--- uses: attempts crashes keep linger outbox seen
+-- uses: attempts crashes has keep leave linger outbox seen
 
 local function cancel_dead(id)
   local is_kept = retention_of(topic_of(id))
@@ -26,5 +26,6 @@ local function cancel(id, tags)
   if call('HDEL', JOBS, id) == 0 then return RESULT_NOT_FOUND end
   forget_crashes(id)
   forget_attempts({id})
+  if has(WORKFLOW_JOBS) then leave(id) end
   return take_cancelled(id) == 'leased' and 1 or 0
 end

@@ -3,7 +3,7 @@
 --
 -- They are at the end of ARGV: number of the item, id, when, record, ..., then '+' and the number of these
 -- jobs.
--- uses: clock places topic when
+-- uses: clock has places topic when workflows
 
 -- The jobs to schedule, by the number of their item: id, when, record, id, when, record ... as in
 -- schedule.lua.
@@ -31,11 +31,14 @@ local function take_follow_ups(first, size)
 end
 
 -- Schedules what follows from an item that has ended its lease. Neither the bound of jobs nor anything else refuses it: it tells
--- of what has happened. Its id exists once.
+-- of what has happened. Its id exists once. parent: the item.
 -- rare: follow
-local function follow(list)
+local function follow(list, parent)
   for i = 1, #list, 3 do
     local at, created = due_of(list[i + 1])
-    if call('HSETNX', JOBS, list[i], opening_of(created) .. list[i + 2]) == 1 then put(list[i], at) end
+    if call('HSETNX', JOBS, list[i], opening_of(created) .. list[i + 2]) == 1 then
+      put(list[i], at)
+      if has(WORKFLOW_JOBS) then adopt(list[i], parent) end
+    end
   end
 end

@@ -12,6 +12,7 @@ local LINES = base .. 'lines' -- topic -> see line.lua
 local PULLED = base .. 'pulled' -- id -> deadline, see pull.lua
 local PULL_LINGERING = base .. 'pull_lingering' -- see lingering.lua
 local PULL_WAITERS = base .. 'pull_waiters' -- see pull_waiters.lua
+local WORKFLOW_JOBS = base .. 'workflow_jobs' -- id -> see workflows.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
 local HISTORY = base .. 'history' -- backlog, bodies: settings of the history; absent without a history, see outbox.lua
 

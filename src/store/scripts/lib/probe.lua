@@ -14,7 +14,7 @@ local function probe()
   local history = base .. 'history'
   local number = call('EXISTS', base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
     base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
-    base .. 'pull_waiters', history)
+    base .. 'pull_waiters', base .. 'workflow_jobs', history)
   if number < 2 then is_there[history] = number == 1 and call('EXISTS', history) == 1 end
   has_rare_keys = number > (is_there[history] and 1 or 0)
 end

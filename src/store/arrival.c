@@ -1,0 +1,102 @@
+#include "store/arrival.h"
+
+#include "base/memory.h"
+#include "job/job.h"
+#include "store/reply.h"
+#include "store/shard_private.h"
+
+enum {
+    ARRIVAL_CALLS_MAX = 4,
+    ARRIVAL_BYTES = 256 * 1024, /* counted for each, so that few long lists are in one reply */
+};
+
+struct arrival_item {
+    struct batch_item item;
+    struct slice id;
+    arrival_fn *fn;
+    void *arg;
+};
+
+/* ---- reading the reply ---- */
+
+static bool arrival_kind_read(struct slice word, enum arrival_kind *kind)
+{
+    static const struct slice words[] = {[ARRIVAL_OWN] = SLICE_INIT("own"),
+                                         [ARRIVAL_LIST] = SLICE_INIT("list"),
+                                         [ARRIVAL_LONG] = SLICE_INIT("long"),
+                                         [ARRIVAL_OVER] = SLICE_INIT("over")};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (slice_equal(word, words[i])) {
+            *kind = (enum arrival_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Writes the elements of steps as an array. Each element of the reply has its kind in front. */
+static void write_elements(const struct redis_reply *elements, struct buffer *array)
+{
+    bool is_first = true;
+    buffer_append_byte(array, '[');
+    for (size_t i = 0; i < redis_reply_size(elements); i++) {
+        struct slice element = redis_reply_text(redis_reply_at(elements, i));
+        if (!slice_starts_with(element, SLICE("s")))
+            continue;
+        if (!is_first)
+            buffer_append_byte(array, ',');
+        buffer_append(array, slice_skip(element, 1));
+        is_first = false;
+    }
+    buffer_append_byte(array, ']');
+}
+
+static enum status read_arrival(const struct redis_reply *result, struct buffer *array,
+                                struct arrival *arrival)
+{
+    if (!arrival_kind_read(redis_reply_text(redis_reply_at(result, 0)), &arrival->kind))
+        return reply_refuse("arrive");
+    if (arrival->kind == ARRIVAL_OVER)
+        return STATUS_OK;
+    if (redis_reply_size(result) < 3)
+        return reply_refuse("arrive");
+    arrival->made_ms = redis_reply_integer(redis_reply_at(result, 1));
+    write_elements(redis_reply_at(result, 2), array);
+    arrival->elements = buffer_slice(array);
+    return array->failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* ---- the batch ---- */
+
+static void arrival_add_item(const struct batch_item *item, struct script_call *call)
+{
+    script_call_text(call, ((const struct arrival_item *)item)->id);
+}
+
+static void arrival_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                             const struct redis_reply *result)
+{
+    struct arrival_item *entry = (struct arrival_item *)item;
+    struct arrival arrival = {.kind = ARRIVAL_OVER};
+    struct buffer array;
+    (void)now_us;
+    buffer_init_fallible(&array, JOB_RECORD_MAX);
+    if (status == STATUS_OK)
+        status = read_arrival(result, &array, &arrival);
+    entry->fn(entry->arg, status, status == STATUS_OK ? &arrival : NULL);
+    buffer_fini(&array);
+    free(entry);
+}
+
+const struct batch_kind arrive_kind = {SCRIPT_ARRIVE, ARRIVAL_CALLS_MAX, false,
+                                       NULL,          arrival_add_item,  arrival_end_item};
+
+void shard_arrive(struct shard *shard, struct slice id, arrival_fn *fn, void *arg)
+{
+    struct arrival_item *entry = NEW(struct arrival_item);
+    entry->item.bytes = ARRIVAL_BYTES;
+    entry->id = id;
+    entry->fn = fn;
+    entry->arg = arg;
+    batch_add(&shard->batches[SHARD_BATCH_ARRIVE], &entry->item);
+}

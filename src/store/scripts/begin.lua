@@ -1,0 +1,60 @@
+#!lua
+-- begin.lua - begins workflows. The flag allow-oom is not set, so a full Redis refuses new work.
+--
+-- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- then for each workflow:
+--   id           owner/workflowId
+--   settings     a text of the caller
+--   parent       place of the workflow that gets an element at the end, or ''
+--   ifFailed     what that workflow gets then, see add_prepared, or ''
+--   ifCancelled  the same
+--   replaces     1: an active workflow with this id begins anew, in its place; 0: it stays
+--   role, job, when, record, element: its first job; when and record as in schedule.lua
+-- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if there is an active one; FULL.
+-- uses: leave probe
+local SIZE = 11
+for i = 3, #ARGV, SIZE do
+  if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
+  if not string.match(ARGV[i + 6], '^[sca]$') or not string.match(ARGV[i + 7], '^[^/]+/.') then error('not a job') end
+  if owner_of(topic_of(ARGV[i + 7])) ~= topic_of(ARGV[i]) then error('another owner') end
+  if not string.match(ARGV[i + 8], '^@?%d+$') then error('not a number') end
+  if not ARGV[i + SIZE - 1] then error('wrong number of arguments') end
+end
+probe()
+local max_jobs = tonumber(ARGV[2])
+local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
+
+-- The time when it is made: no two workflows with one id have the same.
+local function time_of(id)
+  local last = tonumber(call('HGET', WORKFLOWS, id) or 0)
+  return integer(math.max(now, last + 1))
+end
+
+local function begin(at)
+  local id, settings, parent, if_failed, if_cancelled, replaces = unpack(ARGV, at, at + 5)
+  local place = active_place(id)
+  if place and replaces ~= '1' then
+    return {0, tonumber(call('HGET', workflow_of(place), 'createdAt')), call('HGET', workflow_of(place), 'first')}
+  end
+  if room < 1 then return RESULT_FULL end
+  room = room - 1
+  local created = place and call('HGET', workflow_of(place), 'createdAt') or time_of(id)
+  if place then
+    local jobs = call('HKEYS', open_of(place))
+    for i = 1, #jobs do drop_member(jobs[i]) end
+    call('DEL', elements_of(place), workflow_of(place))
+  end
+  place = id .. '/' .. created
+  call('HSET', WORKFLOWS, id, created)
+  call('ZADD', WORKFLOW_TIMES, created, place)
+  call('HSET', workflow_of(place), 'state', 'active', 'createdAt', created, 'settings', settings, 'first', ARGV[at + 7])
+  if parent ~= '' then call('HSET', workflow_of(place), 'parent', parent, 'ifFailed', if_failed, 'ifCancelled', if_cancelled) end
+  add_member(place, unpack(ARGV, at + 6, at + 10))
+  forget_old_workflows()
+  return {1, tonumber(created)}
+end
+
+local replies = {now_us}
+for i = 3, #ARGV, SIZE do replies[#replies + 1] = begin(i) end
+finish()
+return replies

@@ -1,0 +1,83 @@
+-- leave.lua - jobs of workflows that end, and workflows that end with them.
+-- uses: attempts clock crashes keep linger outbox settings waits workflows
+
+local WORKFLOWS_OVER = base .. 'workflows_over' -- place -> when it ended, ms
+local KEPT_MAX, KEPT_MS = 10000, 604800000
+
+-- A job has ended, in whatever way. Returns its role and its place if it belonged to a workflow.
+-- rare: workflow
+local function leave(id)
+  local role, _, _, place = membership_of(id)
+  if not role then return end
+  call('HDEL', WORKFLOW_JOBS, id)
+  call('HDEL', open_of(place), id)
+  if role == 'w' then forget_wait(id, place) end
+  return role, place
+end
+
+-- rare: workflow
+local function leave_all(ids)
+  for i = 1, #ids do leave(ids[i]) end
+end
+
+-- Removes a job of a workflow that is over. Its attempt, if there is one, goes on.
+-- rare: workflow
+local function drop_member(id)
+  leave(id)
+  if has_history() or has_settings() then keep_job(id, 'cancelled') end
+  if call('HDEL', JOBS, id) == 0 then return end
+  forget_crashes(id)
+  forget_attempts({id})
+  take_cancelled(id)
+end
+
+-- rare: workflow
+local function remove_workflow(place)
+  local id, created = string.match(place, '^(.*)/(%d+)$')
+  if call('HGET', WORKFLOWS, id) == created then call('HDEL', WORKFLOWS, id) end
+  call('UNLINK', workflow_of(place), elements_of(place))
+  call('ZREM', WORKFLOW_TIMES, place)
+  call('ZREM', WORKFLOWS_OVER, place)
+end
+
+-- Removes some of the workflows that ended long ago, or are too many.
+-- rare: workflow
+local function forget_old_workflows()
+  for _ = 1, 4 do
+    local oldest = call('ZRANGE', WORKFLOWS_OVER, '0', '0', 'WITHSCORES')
+    if not oldest[1] then return end
+    if tonumber(oldest[2]) > now - KEPT_MS and call('ZCARD', WORKFLOWS_OVER) <= KEPT_MAX then return end
+    remove_workflow(oldest[1])
+  end
+end
+
+-- Appends to a workflow what was prepared for it: '<size of the job's id> <size of its record> ', id, record, element.
+-- rare: workflow
+local function add_prepared(place, prepared)
+  if not place or not prepared or prepared == '' or not is_active(place) then return end
+  local id, record, start = string.match(prepared, '^(%d+) (%d+) ()')
+  local middle, last = start + tonumber(id), start + tonumber(id) + tonumber(record)
+  id, record = string.sub(prepared, start, middle - 1), string.sub(prepared, middle, last - 1)
+  if call('HEXISTS', JOBS, id) == 0 then add_member(place, 's', id, '0', record, string.sub(prepared, last)) end
+end
+
+-- Ends a workflow: its jobs, its waits and its events go, and its parent gets the prepared element. more: fields of its hash.
+-- rare: workflow
+local function end_workflow(place, state, prepared, more)
+  local jobs = call('HKEYS', open_of(place))
+  for i = 1, #jobs do drop_member(jobs[i]) end
+  forget_events(place)
+  call('DEL', open_of(place))
+  call('HSET', workflow_of(place), 'state', state, 'endedAt', integer(now), unpack(more))
+  call('ZADD', WORKFLOWS_OVER, integer(now), place)
+  add_prepared(call('HGET', workflow_of(place), 'parent'), prepared)
+  forget_old_workflows()
+end
+
+-- A job has died, and is in the pool no more: its workflow fails, unless the job was a call.
+-- rare: workflow
+local function fail_workflow_of(id)
+  local role, place = leave(id)
+  if not role or role == 'c' then return end
+  end_workflow(place, 'failed', call('HGET', workflow_of(place), 'ifFailed'), {'failedBy', id})
+end

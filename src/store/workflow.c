@@ -1,0 +1,281 @@
+/* workflow.c - begins, continues and reads workflows. */
+#include "store/workflow.h"
+
+#include "base/memory.h"
+#include "store/reply.h"
+#include "store/shard_private.h"
+#include "store/when.h"
+
+/* ---- entries ---- */
+
+static size_t entry_bytes(const struct workflow_entry *entry)
+{
+    return entry->job.size + entry->record.size + entry->element.size + BATCH_ITEM_OVERHEAD;
+}
+
+static void add_entry(const struct workflow_entry *entry, char when[WHEN_SIZE], struct script_call *call)
+{
+    static const struct slice letters[] = {[WORKFLOW_STEP] = SLICE_INIT("s"),
+                                           [WORKFLOW_CALL] = SLICE_INIT("c"),
+                                           [WORKFLOW_ANSWER] = SLICE_INIT("a")};
+    when_format(entry->when, when);
+    script_call_text(call, letters[entry->role]);
+    script_call_text(call, entry->job);
+    script_call_text(call, slice_of(when));
+    script_call_text(call, entry->record);
+    script_call_text(call, entry->element);
+}
+
+/* Writes what add_prepared in scripts/lib/leave.lua reads. */
+static void write_prepared(const struct workflow_entry *entry, struct buffer *text)
+{
+    buffer_init(text, entry_bytes(entry));
+    if (entry->job.size == 0)
+        return;
+    buffer_printf(text, "%zu %zu ", entry->job.size, entry->record.size);
+    buffer_append(text, entry->job);
+    buffer_append(text, entry->record);
+    buffer_append(text, entry->element);
+}
+
+/* ---- begin ---- */
+
+struct begin_item {
+    struct batch_item item;
+    struct workflow_begin begin;
+    struct buffer if_failed, if_cancelled;
+    char when[WHEN_SIZE];
+    workflow_begun_fn *fn;
+    void *arg;
+};
+
+static void begin_add_shared(const struct shard *shard, struct script_call *call)
+{
+    shard_add_max_jobs(shard, call);
+}
+
+static void begin_add_item(const struct batch_item *item, struct script_call *call)
+{
+    struct begin_item *entry = (struct begin_item *)(uintptr_t)item;
+    script_call_text(call, entry->begin.id);
+    script_call_text(call, entry->begin.settings);
+    script_call_text(call, entry->begin.parent);
+    script_call_text(call, buffer_slice(&entry->if_failed));
+    script_call_text(call, buffer_slice(&entry->if_cancelled));
+    script_call_text(call, entry->begin.replaces ? SLICE("1") : SLICE("0"));
+    add_entry(&entry->begin.first, entry->when, call);
+}
+
+static enum status read_begun(const struct redis_reply *result, struct workflow_begun *begun)
+{
+    if (redis_reply_integer(result) == RESULT_FULL)
+        return STATUS_FULL;
+    if (redis_reply_size(result) < 2)
+        return reply_refuse("begin");
+    begun->is_new = redis_reply_integer(redis_reply_at(result, 0)) == 1;
+    begun->made_ms = redis_reply_integer(redis_reply_at(result, 1));
+    if (!begun->is_new)
+        begun->first_job = redis_reply_text(redis_reply_at(result, 2));
+    return STATUS_OK;
+}
+
+static void begin_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                           const struct redis_reply *result)
+{
+    struct begin_item *entry = (struct begin_item *)item;
+    struct workflow_begun begun = {.made_ms = 0};
+    (void)now_us;
+    if (status == STATUS_OK)
+        status = read_begun(result, &begun);
+    entry->fn(entry->arg, status, status == STATUS_OK ? &begun : NULL);
+    buffer_fini(&entry->if_failed);
+    buffer_fini(&entry->if_cancelled);
+    free(entry);
+}
+
+const struct batch_kind begin_kind = {SCRIPT_BEGIN,     OWNER_CALLS_MAX, true,
+                                      begin_add_shared, begin_add_item,  begin_end_item};
+
+void workflow_begin(struct store *store, const struct workflow_begin *begin, workflow_begun_fn *fn, void *arg)
+{
+    struct begin_item *entry = NEW(struct begin_item);
+    entry->begin = *begin;
+    entry->fn = fn;
+    entry->arg = arg;
+    write_prepared(&begin->if_failed, &entry->if_failed);
+    write_prepared(&begin->if_cancelled, &entry->if_cancelled);
+    entry->item.bytes = begin->id.size + begin->settings.size + entry->if_failed.size +
+                        entry->if_cancelled.size + entry_bytes(&begin->first);
+    batch_add(&store_shard_of(store, begin->id)->batches[SHARD_BATCH_BEGIN], &entry->item);
+}
+
+/* ---- append ---- */
+
+struct append_item {
+    struct batch_item item;
+    struct slice id;
+    const struct workflow_entry *entries;
+    size_t count;
+    char (*whens)[WHEN_SIZE];
+    workflow_fn *fn;
+    void *arg;
+};
+
+static void append_add_item(const struct batch_item *item, struct script_call *call)
+{
+    const struct append_item *entry = (const struct append_item *)item;
+    script_call_text(call, entry->id);
+    script_call_number(call, (int64_t)entry->count);
+    for (size_t i = 0; i < entry->count; i++)
+        add_entry(&entry->entries[i], entry->whens[i], call);
+}
+
+static enum status status_of(int64_t code)
+{
+    if (code >= 0)
+        return STATUS_OK;
+    if (code == RESULT_NOT_FOUND)
+        return STATUS_NOT_FOUND;
+    return code == RESULT_TAKEN ? STATUS_EXISTS : STATUS_FULL;
+}
+
+static void append_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                            const struct redis_reply *result)
+{
+    struct append_item *entry = (struct append_item *)item;
+    int64_t made_ms = redis_reply_integer(result);
+    (void)now_us;
+    if (status == STATUS_OK)
+        status = status_of(made_ms);
+    entry->fn(entry->arg, status, status == STATUS_OK ? made_ms : 0);
+    free(entry->whens);
+    free(entry);
+}
+
+const struct batch_kind append_kind = {SCRIPT_APPEND,    OWNER_CALLS_MAX, true,
+                                       begin_add_shared, append_add_item, append_end_item};
+
+void workflow_append(struct store *store, struct slice id, const struct workflow_entry *entries, size_t count,
+                     workflow_fn *fn, void *arg)
+{
+    struct append_item *entry = NEW(struct append_item);
+    entry->id = id;
+    entry->entries = entries;
+    entry->count = count;
+    entry->whens = (char(*)[WHEN_SIZE])NEW_ARRAY(char, (count + 1) * WHEN_SIZE);
+    entry->fn = fn;
+    entry->arg = arg;
+    entry->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
+    for (size_t i = 0; i < count; i++)
+        entry->item.bytes += entry_bytes(&entries[i]);
+    batch_add(&store_shard_of(store, id)->batches[SHARD_BATCH_APPEND], &entry->item);
+}
+
+/* ---- reading ---- */
+
+struct reading {
+    struct slice id;
+    workflow_read_fn *fn;
+    void *arg;
+};
+
+static bool read_state(struct slice word, enum workflow_state *state)
+{
+    static const struct slice words[] = {[WORKFLOW_ACTIVE] = SLICE_INIT("active"),
+                                         [WORKFLOW_SUCCEEDED] = SLICE_INIT("succeeded"),
+                                         [WORKFLOW_FAILED] = SLICE_INIT("failed"),
+                                         [WORKFLOW_CANCELLED] = SLICE_INIT("cancelled")};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (slice_equal(word, words[i])) {
+            *state = (enum workflow_state)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads the hash: name, value, name, value ... */
+static bool read_fields(const struct redis_reply *fields, struct workflow *workflow)
+{
+    bool has_state = false;
+    for (size_t i = 0; i + 1 < redis_reply_size(fields); i += 2) {
+        struct slice name = redis_reply_text(redis_reply_at(fields, i));
+        const struct redis_reply *value = redis_reply_at(fields, i + 1);
+        const struct {
+            struct slice name;
+            struct slice *text;
+            int64_t *number;
+        } rows[] = {
+            {SLICE("createdAt"), NULL, &workflow->made_ms}, {SLICE("endedAt"), NULL, &workflow->ended_ms},
+            {SLICE("settings"), &workflow->settings, NULL}, {SLICE("result"), &workflow->result, NULL},
+            {SLICE("parent"), &workflow->parent, NULL},     {SLICE("failedBy"), &workflow->failed_by, NULL},
+            {SLICE("first"), &workflow->first_job, NULL},
+        };
+        if (slice_equal(name, SLICE("state")))
+            has_state = read_state(redis_reply_text(value), &workflow->state);
+        for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+            if (!slice_equal(name, rows[row].name))
+                continue;
+            if (rows[row].text)
+                *rows[row].text = redis_reply_text(value);
+            else
+                *rows[row].number = redis_reply_integer(value);
+        }
+    }
+    return has_state && workflow->made_ms > 0;
+}
+
+/* Calls back with the elements, each without its kind. */
+static void end_with_elements(const struct reading *reading, struct workflow *workflow,
+                              const struct redis_reply *elements)
+{
+    size_t count = redis_reply_size(elements);
+    struct slice *texts = NEW_ARRAY(struct slice, count + 1);
+    bool *is_call = NEW_ARRAY(bool, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        struct slice element = redis_reply_text(redis_reply_at(elements, i));
+        is_call[i] = slice_starts_with(element, SLICE("c"));
+        texts[i] = slice_skip(element, element.size > 0);
+    }
+    workflow->elements = texts;
+    workflow->is_call = is_call;
+    reading->fn(reading->arg, STATUS_OK, workflow);
+    free(texts);
+    free(is_call);
+}
+
+static void on_read(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct reading *reading = arg;
+    struct workflow workflow = {.id = reading->id};
+    if (status == STATUS_OK && redis_reply_size(reply) < 5)
+        status = redis_reply_size(reply) == 1 ? STATUS_NOT_FOUND : reply_refuse("workflow");
+    else if (status == STATUS_OK && !read_fields(redis_reply_at(reply, 1), &workflow))
+        status = reply_refuse("workflow");
+    if (status == STATUS_OK) {
+        workflow.open = (size_t)redis_reply_integer(redis_reply_at(reply, 2));
+        workflow.element_count = (size_t)redis_reply_integer(redis_reply_at(reply, 3));
+        end_with_elements(reading, &workflow, redis_reply_at(reply, 4));
+    } else {
+        reading->fn(reading->arg, status == STATUS_NOT_FOUND ? status : STATUS_UNAVAILABLE, NULL);
+    }
+    free(reading);
+}
+
+void workflow_read(struct store *store, struct slice id, int64_t made_ms, bool with_elements,
+                   workflow_read_fn *fn, void *arg)
+{
+    struct shard *shard = store_shard_of(store, id);
+    struct script_call *call = shard_call(shard, SCRIPT_WORKFLOW);
+    struct reading *reading = NEW(struct reading);
+    reading->id = id;
+    reading->fn = fn;
+    reading->arg = arg;
+    script_call_text(call, id);
+    if (made_ms)
+        script_call_number(call, made_ms);
+    else
+        script_call_text(call, SLICE(""));
+    script_call_text(call, with_elements ? SLICE("1") : SLICE("0"));
+    script_call_send(call, shard->reads, on_read, reading);
+}

@@ -1,0 +1,164 @@
+/* workflow.h - workflows: lists of elements that grow, and the jobs that belong to them.
+ *
+ * A workflow belongs to an owner topic; all of it is in one shard. Its id is owner/workflowId. Its elements
+ * are JSON texts of the caller. Each change is one script: an element and its job are both there, or neither.
+ * An id can be used again when its workflow has ended. Ended workflows are kept for a week, at most 10,000 in
+ * a shard.
+ *
+ * The rules of store.h about calls and callbacks apply here, too: slices are borrowed until the callback. */
+#ifndef DUEPOST_STORE_WORKFLOW_H
+#define DUEPOST_STORE_WORKFLOW_H
+
+#include "store/store.h"
+
+enum {
+    WORKFLOW_OPEN_MAX = 1000,      /* jobs of a workflow that have not ended */
+    WORKFLOW_ELEMENTS_MAX = 10000, /* of a workflow */
+    WORKFLOW_APPEND_MAX = 1000,    /* elements of one call */
+    WORKFLOW_WAITERS_MAX = 100,    /* of one call */
+};
+
+/* The role of a job in its workflow: its body, and the meaning of its death. */
+enum workflow_role {
+    WORKFLOW_STEP,   /* the elements up to its own; its death fails the workflow */
+    WORKFLOW_CALL,   /* its own body; its element is only for those who read all elements; its death changes
+                        nothing */
+    WORKFLOW_ANSWER, /* its own body; it has no element; its death fails the workflow */
+};
+
+/* An element and its job. The job's topic is a sibling of the owner. */
+struct workflow_entry {
+    enum workflow_role role;
+    struct slice job; /* topic/jobId; no job of the pool has this id */
+    struct store_when when;
+    struct slice record;  /* see job_write */
+    struct slice element; /* empty for ANSWER */
+};
+
+enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORKFLOW_CANCELLED };
+
+/* ---- Changes ---- */
+
+struct workflow_begin {
+    struct slice id, settings; /* settings: a text of the caller, kept with the workflow */
+    /* The workflow that gets one more element when this one ends, and this element. Empty: none. */
+    struct slice parent; /* owner/workflowId/time, see workflow_place */
+    struct workflow_entry if_failed, if_cancelled;
+    bool replaces; /* an active workflow with this id begins anew */
+    struct workflow_entry first;
+};
+
+/* made_ms: when the workflow was made. is_new false: there is an active one with this id; first_job is its
+ * first job. */
+struct workflow_begun {
+    bool is_new;
+    int64_t made_ms;
+    struct slice first_job;
+};
+
+/* The status is OK, FULL, UNAVAILABLE or UNKNOWN. */
+typedef void workflow_begun_fn(void *arg, enum status, const struct workflow_begun *);
+void workflow_begin(struct store *, const struct workflow_begin *, workflow_begun_fn *, void *arg);
+
+/* The status is OK, NOT_FOUND (no workflow with this id is active), EXISTS (a job has one of the ids), FULL,
+ * UNAVAILABLE or UNKNOWN. made_ms is 0 unless the status is OK. */
+typedef void workflow_fn(void *arg, enum status, int64_t made_ms);
+
+/* Appends all entries or none. Borrows the entries until the callback. */
+void workflow_append(struct store *, struct slice id, const struct workflow_entry *, size_t count,
+                     workflow_fn *, void *arg);
+
+/* Ends a workflow, and drops its jobs; attempts under way go on. for_parent: what its parent gets, with
+ * SUCCEEDED; NULL: nothing. A cancelled one gives what was prepared. */
+void workflow_end(struct store *, struct slice id, enum workflow_state, struct slice result,
+                  const struct workflow_entry *for_parent, workflow_fn *, void *arg);
+
+/* ---- Waits ---- */
+
+struct workflow_wait {
+    struct slice id, event, text;   /* text: of the caller, see workflow_waiters */
+    struct workflow_entry deadline; /* delivered when nothing happens until then */
+    struct slice kept; /* the first event that is kept for it, as far as the caller knows; empty: none */
+    struct workflow_entry with_kept; /* delivered at once then */
+};
+
+/* has_taken: the kept event was taken. kept: another event is the first one that is kept; nothing has
+ * changed. */
+struct workflow_waiting {
+    bool has_taken;
+    struct slice kept;
+};
+
+/* The status is OK, STALE (kept is set), NOT_FOUND, EXISTS, FULL, UNAVAILABLE or UNKNOWN. */
+typedef void workflow_waiting_fn(void *arg, enum status, const struct workflow_waiting *);
+void workflow_wait(struct store *, const struct workflow_wait *, workflow_waiting_fn *, void *arg);
+
+struct workflow_waiter {
+    struct slice job, text;
+};
+
+/* The status is OK or UNAVAILABLE. */
+typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_waiter *, size_t count);
+
+/* Reads those who wait for an event, the first ones first. id: owner/workflowId; empty: all of the owner's
+ * workflows. */
+void workflow_waiters(struct store *, struct slice owner, struct slice event, struct slice id, size_t max,
+                      workflow_waiters_fn *, void *arg);
+
+/* A waiter, and what it gets instead of its deadline. */
+struct workflow_notice {
+    struct slice waiter;
+    struct workflow_entry entry;
+};
+
+struct workflow_notify {
+    struct slice owner, event;
+    struct slice id, data; /* the event is for this workflow only: kept if it does not wait; empty: for all */
+    const struct workflow_notice *notices;
+    size_t count;
+};
+
+struct workflow_notified {
+    const bool *was_waiting; /* of each notice */
+    size_t count;
+    bool is_kept;
+};
+
+/* The status is OK; NOT_FOUND: no workflow has it, and no workflow with this id is active; STALE: it waits
+ * with another job, and nothing has changed; FULL: too much is kept for it; UNAVAILABLE or UNKNOWN. */
+typedef void workflow_notified_fn(void *arg, enum status, const struct workflow_notified *);
+void workflow_notify(struct store *, const struct workflow_notify *, workflow_notified_fn *, void *arg);
+
+/* ---- Reading ---- */
+
+/* Slices are borrowed until the callback returns. */
+struct workflow {
+    struct slice id; /* owner/workflowId */
+    enum workflow_state state;
+    int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
+    struct slice settings, result, parent, failed_by, first_job;
+    size_t open, element_count;
+    const struct slice *elements; /* if they were asked for; each without its kind */
+    const bool *is_call;          /* of each element */
+};
+
+/* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. */
+typedef void workflow_read_fn(void *arg, enum status, const struct workflow *);
+
+/* made_ms 0: the last one with this id. */
+void workflow_read(struct store *, struct slice id, int64_t made_ms, bool with_elements, workflow_read_fn *,
+                   void *arg);
+
+/* place: where a list goes on, see workflow_place. */
+typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, size_t count,
+                              struct slice next);
+
+/* Lists the workflows in the shard of the owner, the latest first, behind a place; empty: from the beginning.
+ * They have no elements, open is 0, and some may be of other owners. next is empty at the end. */
+void workflow_list(struct store *, struct slice owner, struct slice behind, size_t max, workflow_list_fn *,
+                   void *arg);
+
+/* Writes owner/workflowId/made_ms. */
+void workflow_place(const struct workflow *, struct buffer *text);
+
+#endif
