@@ -1,7 +1,8 @@
 /* batch.c - POST /v2/batch: many publications in one request.
  *
  * The answer has one element for each item, in their order. A bad item has its error there, and the others
- * are sent. If all fail, the status is that of the first. */
+ * are sent. If all fail, the status is that of the first. The items of one durable run are sent all, or
+ * none. */
 #include "base/memory.h"
 #include "job/json.h"
 #include "qstash/answer.h"
@@ -9,9 +10,14 @@
 
 enum { ITEMS_MAX = 1000, TEXT_MAX = 64 * 1024 * 1024, MEMBERS_IN_ITEM_MAX = 1000 };
 
+struct item_parts {
+    struct slice destination, queue, body;
+};
+
 struct batch_item {
     struct batch *batch;
     struct publication publication;
+    struct item_parts parts;
     unsigned status;
     struct buffer answer; /* its element */
 };
@@ -20,6 +26,8 @@ struct batch {
     struct exchange *exchange;
     struct batch_item **items;
     size_t count, pending;
+    struct run_group **groups; /* one for each run whose steps are among the items */
+    size_t group_count;
     struct buffer text; /* decoded strings of all items */
 };
 
@@ -31,6 +39,9 @@ static void batch_free(void *arg)
         buffer_fini(&batch->items[i]->answer);
         free(batch->items[i]);
     }
+    for (size_t i = 0; i < batch->group_count; i++)
+        run_group_free(batch->groups[i]);
+    free(batch->groups);
     free(batch->items);
     buffer_fini(&batch->text);
     free(batch);
@@ -81,10 +92,6 @@ static void on_published(void *arg, const struct publication *publication, unsig
 
 /* ---- items ---- */
 
-struct item_parts {
-    struct slice destination, queue, body;
-};
-
 /* Takes a header whose value is a string, or an array of strings. */
 static void take_header(struct batch_item *item, struct slice name, struct slice value)
 {
@@ -119,8 +126,9 @@ static struct slice text_of(struct batch_item *item, struct slice value)
     return json_is_text(value) ? json_text(value, &item->batch->text) : SLICE("");
 }
 
-static void read_item(struct batch_item *item, struct slice object, struct item_parts *parts)
+static void read_item(struct batch_item *item, struct slice object)
 {
+    struct item_parts *parts = &item->parts;
     struct json_cursor cursor;
     struct slice key, value;
     bool is_object = json_open(object, &cursor) && cursor.close == '}';
@@ -165,18 +173,41 @@ static const char *check_items(struct slice body, size_t *count)
     return *count <= ITEMS_MAX ? NULL : "a batch has at most 1000 messages";
 }
 
-static void send_items(struct batch *batch, struct slice body)
+static void read_items(struct batch *batch, struct slice body)
 {
     struct json_cursor cursor;
     struct slice object;
     if (!json_open(body, &cursor))
         return;
-    while (json_next_item(&cursor, &object)) {
-        struct batch_item *item = add_item(batch);
-        struct item_parts parts = {.destination = {NULL, 0}};
-        read_item(item, object, &parts);
-        batch->pending++;
-        publication_send(&item->publication, parts.destination, parts.queue, parts.body);
+    while (json_next_item(&cursor, &object))
+        read_item(add_item(batch), object);
+}
+
+/* Puts an item to those of the same run, unless it makes a run or belongs to none. */
+static void group_item(struct batch *batch, struct batch_item *item)
+{
+    const struct settings_run *run = &item->publication.settings.run;
+    if (run->id.size == 0 || run->is_init)
+        return;
+    for (size_t i = 0; i < batch->group_count && !item->publication.run_group; i++)
+        if (slice_equal(run_group_id(batch->groups[i]), run->id))
+            item->publication.run_group = batch->groups[i];
+    if (item->publication.run_group) {
+        run_group_expect(item->publication.run_group);
+        return;
+    }
+    item->publication.run_group = run_group_new(app_of(batch->exchange), run->id, 1);
+    batch->groups[batch->group_count++] = item->publication.run_group;
+}
+
+static void send_items(struct batch *batch)
+{
+    batch->pending += batch->count;
+    for (size_t i = 0; i < batch->count; i++)
+        group_item(batch, batch->items[i]);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct item_parts *parts = &batch->items[i]->parts;
+        publication_send(&batch->items[i]->publication, parts->destination, parts->queue, parts->body);
     }
 }
 
@@ -192,6 +223,7 @@ HANDLER(batch_handle)
     struct batch *batch = NEW(struct batch);
     batch->exchange = exchange;
     batch->items = NEW_ARRAY(struct batch_item *, count + 1);
+    batch->groups = NEW_ARRAY(struct run_group *, count + 1);
     batch->pending = 1; /* until all are begun */
     buffer_init_fallible(&batch->text, body.size + 1);
     buffer_reserve(&batch->text, body.size); /* so that decoded strings never move */
@@ -200,6 +232,7 @@ HANDLER(batch_handle)
         exchange_refuse(exchange, 503, "there is no memory for the batch; nothing changed");
         return;
     }
-    send_items(batch, body);
+    read_items(batch, body);
+    send_items(batch);
     end_one(batch);
 }

@@ -8,10 +8,11 @@
 #include "qstash/message_id.h"
 #include "qstash/message_job.h"
 #include "qstash/message_view.h"
+#include "qstash/run.h"
 
 #define TOPIC QSTASH_TOPIC CALLBACK_SIBLING
 
-enum { SOURCE_MAX = JOB_KEY_MAX + 64 };
+enum { SOURCE_MAX = JOB_KEY_MAX + 64, INHERITED_MAX = 2 * JOB_FORM_DATA_MAX };
 
 /* ---- the document ---- */
 
@@ -75,7 +76,40 @@ static void add_answer_headers(struct json_writer *json, struct slice lines)
     json_end_object(json);
 }
 
-static void add_source(struct json_writer *json, struct message_view *view)
+/* Returns the body of the first element of a run, in base64. */
+static struct slice first_body(struct slice elements)
+{
+    struct json_cursor cursor;
+    struct slice first, key, value;
+    if (elements.size == 0 || !json_open(elements, &cursor) || !json_next_item(&cursor, &first) ||
+        !json_open(first, &cursor))
+        return SLICE("\"\"");
+    while (json_next_member(&cursor, &key, &value))
+        if (slice_equal(key, SLICE("\"body\"")))
+            return value;
+    return SLICE("\"\"");
+}
+
+/* Adds the payload of the run, if this reports its failure, or the body of the message. */
+static void add_source_body(struct json_writer *json, const struct callback_report *report,
+                            const struct message_view *view, bool is_of_run)
+{
+    if (is_of_run)
+        json_add_raw(json, "sourceBody", first_body(report->elements));
+    else
+        add_base64(json, "sourceBody", view->body);
+}
+
+static void add_run(struct json_writer *json, const struct message_view *view)
+{
+    const struct form_data_run *run = &view->data.run;
+    json_add_text(json, "workflowRunId", run->id);
+    json_add_number(json, "workflowCreatedAt", run->made_ms ? run->made_ms : view->job.created_ms);
+    json_add_text(json, "workflowUrl", run->url);
+}
+
+static void add_source(struct json_writer *json, struct message_view *view,
+                       const struct callback_report *report, bool is_of_run)
 {
     const struct job *job = &view->job;
     view->data.redact = (struct settings_redact){.body = false}; /* a callback is a delivery, too */
@@ -88,7 +122,7 @@ static void add_source(struct json_writer *json, struct message_view *view)
         message_view_add_headers(json, "sourceHeader", view);
     else
         json_add_raw(json, "sourceHeader", SLICE("{}"));
-    add_base64(json, "sourceBody", view->body);
+    add_source_body(json, report, view, is_of_run);
     json_add_number(json, "notBefore", job_due_ms(job, job->created_ms));
     json_add_number(json, "createdAt", job->created_ms);
     json_add_text(json, "scheduleId", view->data.schedule_id);
@@ -98,6 +132,7 @@ static void add_source(struct json_writer *json, struct message_view *view)
 static void write_document(struct buffer *out, const struct callback_report *report, bool is_failure,
                            struct message_view *view)
 {
+    bool is_of_run = is_failure && view->data.run.id.size;
     const struct attempt_result *attempt = report->attempt;
     struct json_writer json = json_writer_to(out);
     json_put_object(&json);
@@ -111,15 +146,18 @@ static void write_document(struct buffer *out, const struct callback_report *rep
         buffer_printf(json_put(&json), "\"" DLQ_ID_PREFIX "%.*s\"",
                       SLICE_ARG(slice_skip(view->job.job_id, strlen(MESSAGE_ID_PREFIX))));
     }
-    add_source(&json, view);
+    add_source(&json, view, report, is_of_run);
+    if (is_of_run)
+        add_run(&json, view);
     json_end_object(&json);
 }
 
 /* ---- the message ---- */
 
 /* Takes the settings of the callback. Faults are ignored: the message itself has succeeded or failed already.
- */
-static void take_settings(struct slice object, struct settings *settings)
+ * inherits are the settings that the answer to a call of a run takes; empty: it is another callback. */
+static void take_settings(struct slice object, struct slice inherits, struct settings *settings,
+                          struct buffer *text)
 {
     struct json_cursor cursor;
     struct slice key, value;
@@ -129,6 +167,7 @@ static void take_settings(struct slice object, struct settings *settings)
             settings_take_short(settings, json_text(key, &settings->decoded),
                                 json_text(value, &settings->decoded));
     settings->callback.url = settings->failure_callback.url = (struct slice){NULL, 0};
+    run_apply_to_answer(inherits, settings, text);
     settings->has_not_before = false;
     if (!headers_find(settings->headers, settings->header_count, SLICE("Content-Type")))
         settings_take(settings, SLICE("Content-Type"), SLICE("application/json"));
@@ -158,28 +197,46 @@ static bool write_message(const struct message_request *request, struct callback
     return is_whole;
 }
 
-bool callback_write(const struct callback_report *report, bool is_failure, struct slice url,
+/* Returns the place of the callback in the run of the message. */
+static struct form_data_run run_of_callback(const struct message_view *view, const struct settings *settings)
+{
+    const struct form_data_run *run = &view->data.run;
+    struct form_data_run own = {.call_type = run_is_call(run) ? SLICE(RUN_ANSWER) : SLICE(RUN_FAILURE)};
+    own.id = run->id;
+    own.url = settings->run.url.size ? settings->run.url : run->url;
+    own.made_ms = run->made_ms ? run->made_ms : view->job.created_ms;
+    return own;
+}
+
+bool callback_write(const struct callback_report *report, bool is_dead, struct slice url,
                     struct callback_job *callback)
 {
     struct message_view view;
     struct settings settings;
-    struct buffer document;
+    struct buffer document, text;
     message_view_of(report->job, &view);
+    bool is_call = run_is_call(&view.data.run), is_failure = is_dead && !is_call;
     settings_init(&settings);
     buffer_reserve(&settings.decoded, settings.decoded.max);
     buffer_init_fallible(&document, JOB_RECORD_MAX);
-    settings.retries = view.job.retry;
-    take_settings(is_failure ? view.data.failure_callback : view.data.callback, &settings);
+    buffer_init(&text, INHERITED_MAX);
+    buffer_reserve(&text, text.max); /* so that decoded values never move */
+    if (!is_call)
+        settings.retries = view.job.retry;
+    take_settings(is_failure ? view.data.failure_callback : view.data.callback, view.data.run.inherits,
+                  &settings, &text);
     write_document(&document, report, is_failure, &view);
     write_id(report, is_failure, &callback->id);
-    struct message_request request = {.url = url,
-                                      .body = buffer_slice(&document),
-                                      .settings = &settings,
-                                      .data = {.caller_ip = view.data.caller_ip},
-                                      .trace_parent = view.job.trace_parent,
-                                      .trace_state = view.job.trace_state};
+    struct message_request request = {
+        .url = url,
+        .body = buffer_slice(&document),
+        .settings = &settings,
+        .data = {.caller_ip = view.data.caller_ip, .run = run_of_callback(&view, &settings)},
+        .trace_parent = view.job.trace_parent,
+        .trace_state = view.job.trace_state};
     bool is_whole = !document.failed && !view.payload.failed && write_message(&request, callback);
     buffer_fini(&document);
+    buffer_fini(&text);
     settings_fini(&settings);
     message_view_release(&view);
     return is_whole;

@@ -7,6 +7,7 @@
 #include "qstash/keys.h"
 #include "qstash/qstash.h"
 #include "qstash/retry_time.h"
+#include "qstash/run.h"
 
 enum { LIFETIME_S = 300, CLAIMS_MAX = 8 * 1024 };
 
@@ -56,6 +57,19 @@ static void form_sign(const struct form_attempt *attempt, struct header_lines *l
     buffer_fini(&token);
 }
 
+/* Adds the headers of a durable run. The receiver of a call knows nothing of it. */
+static void add_run(const struct form_attempt *attempt, const struct form_data_run *run,
+                    struct header_lines *lines)
+{
+    int64_t made_ms = attempt->workflow_ms ? attempt->workflow_ms : run->made_ms;
+    if (run->id.size == 0 || run_is_call(run))
+        return;
+    add_text(lines, SLICE("Upstash-Workflow-RunId"), run->id);
+    header_lines_add_number(lines, SLICE("Upstash-Workflow-CreatedAt"), made_ms);
+    add_text(lines, SLICE("Upstash-Workflow-Url"), run->url);
+    header_lines_add(lines, SLICE("Upstash-Workflow-Init"), run->is_init ? SLICE("true") : SLICE("false"));
+}
+
 static void form_write_headers(const struct form_attempt *attempt, struct header_lines *lines)
 {
     char room[JOB_FORM_DATA_MAX];
@@ -70,6 +84,7 @@ static void form_write_headers(const struct form_attempt *attempt, struct header
     add_text(lines, SLICE("Upstash-Topic-Name"), data.group);
     add_text(lines, SLICE("Upstash-Schedule-Id"), data.schedule_id);
     add_text(lines, SLICE("Upstash-Caller-Ip"), data.caller_ip);
+    add_run(attempt, &data.run, lines);
 }
 
 /* ---- the answer ---- */
@@ -87,12 +102,37 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
     return SLICE("");
 }
 
+/* Returns whether the answer to the first message of a run comes from another program than a client of
+ * durable runs, which names its version in each answer. */
+static bool is_no_endpoint(const struct form_answer *answer)
+{
+    char room[JOB_FORM_DATA_MAX];
+    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct form_data data;
+    if (!answer->job || answer->job->workflow.size == 0)
+        return false;
+    form_data_read(answer->job->form_data, &data, &text);
+    return data.run.is_init && header_of(answer, SLICE("Upstash-Workflow-Sdk-Version")).size == 0;
+}
+
+static void judge_success(const struct form_answer *answer, struct form_judgement *judgement)
+{
+    if (!is_no_endpoint(answer))
+        return;
+    judgement->final = SLICE("not_a_workflow");
+    judgement->detail =
+        SLICE("detected a non-workflow destination for trigger/invoke. make sure you are sending the request "
+              "to the correct endpoint");
+}
+
 static void form_judge(const struct form_answer *answer, struct form_judgement *judgement)
 {
     static const struct slice names[] = {SLICE_INIT("Retry-After"), SLICE_INIT("X-RateLimit-Reset"),
                                          SLICE_INIT("X-RateLimit-Reset-Requests"),
                                          SLICE_INIT("X-RateLimit-Reset-Tokens")};
     const struct attempt_result *result = answer->result;
+    if (attempt_result_is_success(result))
+        judge_success(answer, judgement);
     if (result->error != FAILURE_NONE || attempt_result_is_success(result))
         return;
     if (result->status == 489 &&

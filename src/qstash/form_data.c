@@ -52,6 +52,20 @@ static void add_redact(struct json_writer *json, const struct settings_redact *r
     json_end_array(json);
 }
 
+static void add_run(struct json_writer *json, const struct form_data_run *run)
+{
+    if (run->id.size == 0)
+        return;
+    json_add_text(json, "runId", run->id);
+    add_text(json, "runUrl", run->url);
+    add_text(json, "callType", run->call_type);
+    add_number(json, "runMadeAt", run->made_ms);
+    if (run->is_init)
+        json_add_bool(json, "isInit", true);
+    if (run->inherits.size)
+        json_add_raw(json, "inherits", run->inherits);
+}
+
 void form_data_write(struct buffer *out, const struct form_data *data, const struct settings *settings)
 {
     struct json_writer json = json_writer_to(out);
@@ -65,6 +79,7 @@ void form_data_write(struct buffer *out, const struct form_data *data, const str
     add_callback(&json, "failureCallback", &settings->failure_callback);
     add_flow(&json, &settings->flow);
     add_redact(&json, &settings->redact);
+    add_run(&json, &data->run);
     json_end_object(&json);
 }
 
@@ -90,9 +105,15 @@ static bool read_text(struct slice name, struct slice value, struct form_data *d
         struct slice name;
         struct slice *field;
     } rows[] = {
-        {SLICE("\"group\""), &data->group},        {SLICE("\"endpoint\""), &data->endpoint},
-        {SLICE("\"queue\""), &data->queue},        {SLICE("\"scheduleId\""), &data->schedule_id},
-        {SLICE("\"callerIp\""), &data->caller_ip}, {SLICE("\"flowKey\""), &data->flow.key},
+        {SLICE("\"group\""), &data->group},
+        {SLICE("\"endpoint\""), &data->endpoint},
+        {SLICE("\"queue\""), &data->queue},
+        {SLICE("\"scheduleId\""), &data->schedule_id},
+        {SLICE("\"callerIp\""), &data->caller_ip},
+        {SLICE("\"flowKey\""), &data->flow.key},
+        {SLICE("\"runId\""), &data->run.id},
+        {SLICE("\"runUrl\""), &data->run.url},
+        {SLICE("\"callType\""), &data->run.call_type},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (slice_equal(name, rows[i].name)) {
@@ -118,6 +139,13 @@ static bool read_number(struct slice name, struct slice value, struct settings_f
     return is_number;
 }
 
+static void read_time(struct slice value, int64_t *ms)
+{
+    uint64_t number = 0;
+    slice_to_number(value, INT64_MAX, &number);
+    *ms = (int64_t)number;
+}
+
 static void read_member(struct slice name, struct slice value, struct form_data *data, struct buffer *text)
 {
     if (read_text(name, value, data, text) || read_number(name, value, &data->flow))
@@ -126,6 +154,12 @@ static void read_member(struct slice name, struct slice value, struct form_data 
         data->callback = value;
     else if (slice_equal(name, SLICE("\"failureCallback\"")))
         data->failure_callback = value;
+    else if (slice_equal(name, SLICE("\"runMadeAt\"")))
+        read_time(value, &data->run.made_ms);
+    else if (slice_equal(name, SLICE("\"isInit\"")))
+        data->run.is_init = slice_equal(value, SLICE("true"));
+    else if (slice_equal(name, SLICE("\"inherits\"")))
+        data->run.inherits = value;
     else if (slice_equal(name, SLICE("\"redactBody\"")))
         data->redact.body = slice_equal(value, SLICE("true"));
     else if (slice_equal(name, SLICE("\"redactHeaders\"")))

@@ -6,6 +6,15 @@
 #include "base/json_writer.h"
 #include "qstash/settings.h"
 
+/* The durable run of a message. */
+struct form_data_run {
+    struct slice id; /* empty: none */
+    struct slice url, call_type;
+    bool is_init;          /* the message made the run */
+    int64_t made_ms;       /* when the run was made; 0: with this message */
+    struct slice inherits; /* of a call: an object of the settings that its answer takes, see run.h */
+};
+
 /* All slices are borrowed. Empty: absent. */
 struct form_data {
     struct slice group, endpoint; /* of a message to a group; an endpoint may have no name */
@@ -13,6 +22,7 @@ struct form_data {
     struct slice callback, failure_callback; /* objects: names of settings without their prefix, and values */
     struct settings_flow flow;
     struct settings_redact redact;
+    struct form_data_run run;
 };
 
 /* Writes the object. The callbacks are taken from settings, and so are flow and redact. */

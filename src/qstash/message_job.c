@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "job/json.h"
 #include "qstash/qstash.h"
+#include "qstash/run.h"
 
 enum { RECORD_ROOM = 1024 }; /* bytes of a record beyond the texts that it has */
 
@@ -73,6 +74,18 @@ static struct slice put_url(struct buffer *text, struct slice url)
     return slice_from(text->data + start, text->size - start);
 }
 
+/* Sets where the callbacks go. A call of a run reports its end only, whatever it is. */
+static void set_callbacks(struct job *job, const struct message_request *request, struct buffer *text)
+{
+    const struct settings *settings = request->settings;
+    bool is_call = run_is_call(&request->data.run);
+    buffer_reserve(text, text->max);
+    struct slice callback = put_url(text, settings->callback.url);
+    job->on_attempt = is_call ? SLICE("") : callback;
+    job->on_delivered = is_call ? callback : SLICE("");
+    job->on_dead = is_call ? callback : put_url(text, settings->failure_callback.url);
+}
+
 const char *message_job_make(const struct message_request *request, struct slice topic, int64_t now_ms,
                              struct message_texts *texts, struct job *job)
 {
@@ -91,9 +104,8 @@ const char *message_job_make(const struct message_request *request, struct slice
     job->has_headers = settings->header_count > 0;
     job->header_count = settings->header_count;
     memcpy(job->headers, settings->headers, settings->header_count * sizeof *settings->headers);
-    buffer_reserve(&texts->callbacks, texts->callbacks.max);
-    job->on_attempt = put_url(&texts->callbacks, settings->callback.url);
-    job->on_dead = put_url(&texts->callbacks, settings->failure_callback.url);
+    job->workflow = run_has_job(&request->data.run) ? request->data.run.id : SLICE("");
+    set_callbacks(job, request, &texts->callbacks);
     if (texts->data.failed)
         return "the settings of the callbacks are over 16 KiB";
     if (job->has_due_at && job->due_at_ms > now_ms + JOB_DELAY_MAX_MS)
@@ -104,7 +116,7 @@ const char *message_job_make(const struct message_request *request, struct slice
 size_t message_job_bytes(const struct job *job)
 {
     size_t sum = RECORD_ROOM + 2 * job->url.size + job->body.size + job->body_base64.size +
-                 job->form_data.size + job->on_attempt.size + job->on_dead.size;
+                 job->form_data.size + job->on_attempt.size + job->on_delivered.size + job->on_dead.size;
     for (size_t i = 0; i < job->header_count; i++)
         sum += 2 * (job->headers[i].name.size + job->headers[i].value.size) + 6;
     return sum + job->labels.count * (2 * JOB_LABEL_MAX + 3);

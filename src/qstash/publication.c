@@ -18,6 +18,7 @@ void publication_fini(struct publication *publication)
     if (publication->message)
         message_free(publication->message);
     group_publication_free(publication->to_group);
+    run_message_free(publication->of_run);
     destination_fini(&publication->destination);
     settings_fini(&publication->settings);
     buffer_fini(&publication->answer);
@@ -32,6 +33,8 @@ static void publication_end(struct publication *publication, unsigned status)
 
 static void publication_refuse(struct publication *publication, unsigned status, struct slice error)
 {
+    if (publication->run_group && !publication->of_run)
+        run_group_miss(publication->run_group, status, error);
     answer_write_error(&publication->answer, error);
     publication_end(publication, status);
 }
@@ -94,6 +97,17 @@ static void send_message(struct publication *publication)
     message_send(publication->message, &publication->request);
 }
 
+static void send_to_run(struct publication *publication)
+{
+    if (publication->destination.group.size) {
+        publication_refuse(publication, 400, SLICE("a message of a workflow run goes to a url"));
+        return;
+    }
+    publication->of_run = run_message_new(app_of(publication->exchange), publication_on_sent, publication);
+    run_message_send(publication->of_run, &publication->request, &publication->settings,
+                     publication->run_group);
+}
+
 static void send_to_group(struct publication *publication)
 {
     publication->to_group = group_publication_new(app_of(publication->exchange),
@@ -108,7 +122,9 @@ static void publication_on_keys(void *arg, const struct app_verdict *verdict)
     struct publication *publication = arg;
     char text[ANSWER_TEXT_SIZE];
     if (verdict->end == APP_DONE) {
-        if (publication->destination.group.size)
+        if (publication->settings.run.id.size)
+            send_to_run(publication);
+        else if (publication->destination.group.size)
             send_to_group(publication);
         else
             send_message(publication);

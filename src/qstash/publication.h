@@ -10,6 +10,7 @@
 #include "qstash/handler.h"
 #include "qstash/group_publication.h"
 #include "qstash/message.h"
+#include "qstash/run_message.h"
 
 struct publication;
 
@@ -24,6 +25,8 @@ struct publication {
     struct message_request request;
     struct message *message;            /* to a url */
     struct group_publication *to_group; /* to a group */
+    struct run_message *of_run;         /* to the endpoint of a durable run */
+    struct run_group *run_group;        /* borrowed; the messages that are appended with it; NULL: none */
     char from[HTTP_FROM_SIZE];
     struct trace_context trace;
     struct buffer answer;

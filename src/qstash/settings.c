@@ -272,6 +272,43 @@ static void take_redact(struct settings *settings, struct slice value)
     }
 }
 
+/* ---- durable runs ---- */
+
+static void take_run_id(struct settings *settings, struct slice value)
+{
+    bool is_valid = value.size > 0 && value.size <= SETTINGS_RUN_ID_MAX && header_value_is_valid(value) &&
+                    !memchr(value.data, '/', value.size);
+    if (is_valid)
+        settings->run.id = value;
+    else
+        refuse_value(settings, "Workflow-RunId", value, "1 to 200 visible ASCII characters without /");
+}
+
+static void take_run_url(struct settings *settings, struct slice value)
+{
+    settings->run.url = value;
+}
+
+static void take_call_type(struct settings *settings, struct slice value)
+{
+    settings->run.call_type = slice_equal_nocase(value, SLICE("step")) ? SLICE("") : value;
+}
+
+static void take_run_init(struct settings *settings, struct slice value)
+{
+    settings->run.is_init = read_bool(value);
+}
+
+static void take_run_invoke(struct settings *settings, struct slice value)
+{
+    settings->run.is_invoke = read_bool(value);
+}
+
+static void take_run_by_sdk(struct settings *settings, struct slice value)
+{
+    settings->run.is_by_sdk = read_bool(value);
+}
+
 /* ---- headers to forward ---- */
 
 /* Headers that the delivery writes itself. */
@@ -350,6 +387,12 @@ static const struct {
     {SLICE_INIT("Queue-Name"), take_queue},
     {SLICE_INIT("Schedule-Id"), take_schedule_id},
     {SLICE_INIT("Cron"), take_cron},
+    {SLICE_INIT("Workflow-RunId"), take_run_id},
+    {SLICE_INIT("Workflow-Url"), take_run_url},
+    {SLICE_INIT("Workflow-CallType"), take_call_type},
+    {SLICE_INIT("Workflow-Init"), take_run_init},
+    {SLICE_INIT("Workflow-Invoke"), take_run_invoke},
+    {SLICE_INIT("Workflow-Trigger-By-Sdk"), take_run_by_sdk},
 };
 
 /* Cuts a prefix off a name. */

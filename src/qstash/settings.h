@@ -14,6 +14,7 @@ enum {
     SETTINGS_REDACTED_MAX = 16,
     SETTINGS_FAULT_SIZE = 256,
     SETTINGS_DECODED_MAX = 8 * 1024, /* bytes of decoded values of a query */
+    SETTINGS_RUN_ID_MAX = 200,       /* bytes */
 };
 
 struct settings_pair {
@@ -41,6 +42,16 @@ struct settings_redact {
     size_t count;
 };
 
+/* The place of a message in a durable run, see run.h. */
+struct settings_run {
+    struct slice id;        /* empty: it belongs to no run */
+    struct slice url;       /* of the endpoint of the run */
+    struct slice call_type; /* empty: a step */
+    bool is_init;           /* it makes the run */
+    bool is_invoke;         /* another run makes it */
+    bool is_by_sdk;         /* it replaces a run that POST /v2/trigger has made */
+};
+
 struct settings {
     enum job_method method;
     struct job_header headers[JOB_HEADERS_MAX]; /* to forward, with Content-Type */
@@ -58,10 +69,11 @@ struct settings {
     struct job_labels labels;
     struct settings_redact redact;
     struct slice queue, schedule_id, cron; /* of schedules */
-    unsigned given;                        /* rows of the table that were taken, as bits */
-    unsigned fault_status;                 /* status of fault */
-    char fault[SETTINGS_FAULT_SIZE];       /* the first error; empty: none */
-    struct buffer decoded;                 /* owned */
+    struct settings_run run;
+    unsigned given;                  /* rows of the table that were taken, as bits */
+    unsigned fault_status;           /* status of fault */
+    char fault[SETTINGS_FAULT_SIZE]; /* the first error; empty: none */
+    struct buffer decoded;           /* owned */
 };
 
 void settings_init(struct settings *);

@@ -1,0 +1,189 @@
+#include "app/workflows.h"
+
+#include "app/use_case.h"
+#include "base/memory.h"
+#include "job/job.h"
+#include "store/workflow.h"
+
+enum { SPELLING_MAX = 4096 };
+
+/* ---- entries ---- */
+
+void app_workflow_entry_init(struct app_workflow_entry *entry, enum app_workflow_role role)
+{
+    *entry = (struct app_workflow_entry){.role = role};
+    buffer_init_fallible(&entry->stored, JOB_RECORD_MAX);
+    buffer_init_fallible(&entry->element, JOB_RECORD_MAX);
+}
+
+void app_workflow_entry_fini(struct app_workflow_entry *entry)
+{
+    buffer_fini(&entry->stored);
+    buffer_fini(&entry->element);
+}
+
+bool app_workflow_entry_write(struct app_workflow_entry *entry, const struct job *job)
+{
+    struct buffer *stored = &entry->stored;
+    buffer_append(stored, job->topic);
+    buffer_append_byte(stored, '/');
+    buffer_append(stored, job->job_id);
+    entry->id_size = stored->size;
+    job_write(job, stored);
+    entry->is_absolute = job->has_due_at;
+    entry->at_ms = job->has_due_at ? job->due_at_ms : job->delay_ms;
+    return !stored->failed && !entry->element.failed;
+}
+
+bool app_workflow_admit(struct app *app, const struct app_caller *caller, const struct job *job,
+                        app_verdict_fn *fn, void *arg)
+{
+    if (!app_caller_reaches(caller, job->topic)) {
+        fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = job->topic});
+        return false;
+    }
+    return !use_case_is_target_refused(app, job, fn, arg) && !use_case_is_unready(app, job->topic, fn, arg);
+}
+
+static struct workflow_entry stored_entry(const struct app_workflow_entry *entry)
+{
+    static const enum workflow_role roles[] = {[APP_WORKFLOW_STEP] = WORKFLOW_STEP,
+                                               [APP_WORKFLOW_CALL] = WORKFLOW_CALL,
+                                               [APP_WORKFLOW_ANSWER] = WORKFLOW_ANSWER};
+    if (!entry)
+        return (struct workflow_entry){.role = WORKFLOW_STEP};
+    struct slice stored = buffer_slice(&entry->stored);
+    return (struct workflow_entry){
+        .role = roles[entry->role],
+        .job = slice_from(stored.data, entry->id_size),
+        .when = {entry->is_absolute, entry->at_ms},
+        .record = slice_skip(stored, entry->id_size),
+        .element = buffer_slice(&entry->element),
+    };
+}
+
+static void count_accepted(const struct app *app, const struct workflow_entry *entry)
+{
+    struct slice topic, job_id;
+    slice_cut(entry->job, '/', &topic, &job_id);
+    metrics_accepted(app->metrics, topic);
+}
+
+/* ---- begin ---- */
+
+struct workflow_beginning {
+    struct app *app;
+    struct workflow_begin begin;
+    app_workflow_begun_fn *fn;
+    void *arg;
+    const struct workflow_begun *begun;
+};
+
+static void beginning_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_beginning *beginning = arg;
+    const struct workflow_begun *begun = beginning->begun;
+    beginning->fn(beginning->arg, verdict, begun ? begun->made_ms : 0, begun ? begun->first_job : SLICE(""));
+}
+
+static void on_begun(void *arg, enum status status, const struct workflow_begun *begun)
+{
+    struct workflow_beginning *beginning = arg;
+    beginning->begun = begun;
+    if (status == STATUS_OK && begun->is_new)
+        count_accepted(beginning->app, &beginning->begin.first);
+    else if (status == STATUS_OK)
+        status = STATUS_REPEATED;
+    use_case_end(beginning->app, beginning->begin.id, status, NULL, beginning_end, beginning);
+    free(beginning);
+}
+
+void app_workflow_begin(struct app *app, const struct app_workflow_begin *begin, app_workflow_begun_fn *fn,
+                        void *arg)
+{
+    struct workflow_beginning *beginning = NEW(struct workflow_beginning);
+    beginning->app = app;
+    beginning->fn = fn;
+    beginning->arg = arg;
+    beginning->begin = (struct workflow_begin){.id = begin->id,
+                                               .settings = begin->settings,
+                                               .parent = begin->parent,
+                                               .if_failed = stored_entry(begin->if_failed),
+                                               .if_cancelled = stored_entry(begin->if_cancelled),
+                                               .replaces = begin->replaces,
+                                               .first = stored_entry(begin->first)};
+    workflow_begin(app->store, &beginning->begin, on_begun, beginning);
+}
+
+/* ---- append ---- */
+
+struct workflow_appending {
+    struct app *app;
+    struct slice id;
+    struct workflow_entry *entries;
+    size_t count;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void on_appended(void *arg, enum status status, int64_t made_ms)
+{
+    struct workflow_appending *appending = arg;
+    (void)made_ms;
+    for (size_t i = 0; status == STATUS_OK && i < appending->count; i++)
+        count_accepted(appending->app, &appending->entries[i]);
+    use_case_end(appending->app, appending->id, status, NULL, appending->fn, appending->arg);
+    free(appending->entries);
+    free(appending);
+}
+
+void app_workflow_append(struct app *app, struct slice id, const struct app_workflow_entry *const *entries,
+                         size_t count, app_verdict_fn *fn, void *arg)
+{
+    struct workflow_appending *appending = NEW(struct workflow_appending);
+    appending->app = app;
+    appending->id = id;
+    appending->entries = NEW_ARRAY(struct workflow_entry, count + 1);
+    appending->count = count;
+    appending->fn = fn;
+    appending->arg = arg;
+    for (size_t i = 0; i < count; i++)
+        appending->entries[i] = stored_entry(entries[i]);
+    workflow_append(app->store, id, appending->entries, count, on_appended, appending);
+}
+
+/* ---- reading ---- */
+
+struct workflow_reading {
+    struct app *app;
+    struct slice id;
+    const struct app_workflow *workflow;
+    app_workflow_fn *fn;
+    void *arg;
+};
+
+static void reading_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_reading *reading = arg;
+    reading->fn(reading->arg, verdict, reading->workflow);
+}
+
+static void on_workflow(void *arg, enum status status, const struct workflow *workflow)
+{
+    struct workflow_reading *reading = arg;
+    struct app_workflow read = {.is_active = false};
+    if (workflow)
+        read = (struct app_workflow){.is_active = workflow->state == WORKFLOW_ACTIVE,
+                                     .made_ms = workflow->made_ms,
+                                     .settings = workflow->settings};
+    reading->workflow = workflow ? &read : NULL;
+    use_case_end(reading->app, reading->id, status, NULL, reading_end, reading);
+    free(reading);
+}
+
+void app_workflow_read(struct app *app, struct slice id, app_workflow_fn *fn, void *arg)
+{
+    struct workflow_reading *reading = NEW(struct workflow_reading);
+    *reading = (struct workflow_reading){.app = app, .id = id, .fn = fn, .arg = arg};
+    workflow_read(app->store, id, 0, false, on_workflow, reading);
+}

@@ -1,0 +1,60 @@
+/* run.h - durable runs: what is kept of the message that made one, and what its later messages take from it.
+ * Its functions are pure: no clock, no I/O.
+ *
+ * A run is a workflow of app/workflows.h, and its messages are the jobs of this. Upstash-Workflow-CallType
+ * names the kind of a message:
+ *
+ *     none, step     a step: delivered with the list of the steps up to itself
+ *     toCallback     a call of a third party
+ *     fromCallback   the answer to a call: its callback
+ *     failureCall    the failure callback of the run, which is not one of its jobs
+ *
+ * The settings of the first message hold for all messages to the endpoint of the run. */
+#ifndef DUEPOST_QSTASH_RUN_H
+#define DUEPOST_QSTASH_RUN_H
+
+#include "qstash/form_data.h"
+
+#define RUN_CALL    "toCallback"
+#define RUN_ANSWER  "fromCallback"
+#define RUN_FAILURE "failureCall"
+
+enum { RUN_KEY_SIZE = 16 + SETTINGS_RUN_ID_MAX };
+
+/* The parts of a run that are kept. Slices point into text. Empty: absent. */
+struct run {
+    struct slice url, caller_ip;
+    struct slice headers; /* an object: names of settings, and their values */
+    struct slice invoker; /* an object, see run_invoker.h */
+    int64_t made_ms;
+    struct buffer text, decoded; /* owned */
+};
+
+/* Writes what is kept. */
+void run_write(struct buffer *, const struct settings *, struct slice caller_ip, struct slice invoker);
+
+/* Reads that; copies text. Returns false if duepost did not write it, or if there is no memory; the run needs
+ * no fini then. */
+bool run_read(struct slice text, int64_t made_ms, struct run *);
+void run_fini(struct run *);
+
+/* Makes a step take the settings of its run, unless it has its own; the type of its content is that of the
+ * run. The settings borrow from run. */
+void run_apply(struct run *, struct settings *);
+
+/* Does the same for the answer to a call. It does not take the type of the content, nor the version of the
+ * client, with which the client would read it as a list. headers are those of the run; text holds decoded
+ * values. */
+void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
+
+/* Returns the key of the workflow: owner/id. */
+struct slice run_key(struct slice id, char room[RUN_KEY_SIZE]);
+
+/* Return whether a message is a call, and whether it is one of the jobs of its run. */
+bool run_is_call(const struct form_data_run *);
+bool run_has_job(const struct form_data_run *);
+
+/* Writes the element of a message in the list of its run. */
+void run_write_element(struct buffer *, struct slice message_id, struct slice body, bool is_call);
+
+#endif

@@ -1,0 +1,34 @@
+/* run_invoker.h - the run that has invoked another one, and waits for its end. Its functions are pure: no
+ * clock, no I/O. */
+#ifndef DUEPOST_QSTASH_RUN_INVOKER_H
+#define DUEPOST_QSTASH_RUN_INVOKER_H
+
+#include "base/json_writer.h"
+
+/* All slices are borrowed. */
+struct run_invoker {
+    struct slice payload;     /* of the invoked run */
+    struct slice run_id, url; /* of the invoker */
+    struct slice headers;     /* an object: names and arrays of values; headers of the step */
+    struct slice step;        /* an object: the beginning of the step */
+};
+
+/* Reads the body of an invocation, or what is kept of it. text gets decoded strings; it must have room for
+ * the body. Returns false if a member is missing or has another type. */
+bool run_invoker_read(struct slice body, struct run_invoker *, struct buffer *text);
+
+/* Writes what is kept: all but the payload. */
+void run_invoker_write(const struct run_invoker *, struct buffer *);
+
+/* How the invoked run has ended. */
+struct run_outcome {
+    struct slice run_id;
+    bool has_body;
+    struct slice body;
+    bool is_cancelled, is_failed;
+};
+
+/* Writes the step that tells the invoker. */
+void run_invoker_write_step(const struct run_invoker *, const struct run_outcome *, struct buffer *);
+
+#endif

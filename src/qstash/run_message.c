@@ -1,0 +1,300 @@
+#include "qstash/run_message.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "qstash/answer.h"
+#include "qstash/place.h"
+#include "qstash/run_invoker.h"
+#include "qstash/run_step.h"
+
+/* Steps of sending, in their order. A message that makes no run:
+ *
+ *   read the run ─▶ take its settings ─▶ find the topic ─▶ make the job ─▶ append, with its group
+ *
+ * and the first message of a run:
+ *
+ *   (of another run: read that, prepare what it gets) ─▶ find the topic ─▶ make the job ─▶ begin */
+struct run_message {
+    struct app *app;
+    struct message_request request;
+    struct settings *settings;
+    struct run_group *group, *own_group;
+    char key[RUN_KEY_SIZE], other_key[RUN_KEY_SIZE];
+    struct run_step step;
+    bool has_run; /* run was read: its own, or its invoker's */
+    struct run run;
+    /* of the first message of a run */
+    struct run_invoker invoker;
+    struct run_step if_failed, if_cancelled;
+    struct buffer kept, text, parent;
+    message_sent_fn *fn;
+    void *arg;
+};
+
+struct run_message *run_message_new(struct app *app, message_sent_fn *fn, void *arg)
+{
+    struct run_message *message = NEW(struct run_message);
+    message->app = app;
+    message->fn = fn;
+    message->arg = arg;
+    run_step_init(&message->step, false);
+    run_step_init(&message->if_failed, false);
+    run_step_init(&message->if_cancelled, false);
+    buffer_init_fallible(&message->kept, JOB_RECORD_MAX);
+    buffer_init_fallible(&message->text, JOB_RECORD_MAX);
+    buffer_init(&message->parent, RUN_KEY_SIZE + 32);
+    return message;
+}
+
+void run_message_free(struct run_message *message)
+{
+    if (!message)
+        return;
+    run_step_fini(&message->step);
+    run_step_fini(&message->if_failed);
+    run_step_fini(&message->if_cancelled);
+    if (message->has_run)
+        run_fini(&message->run);
+    run_group_free(message->own_group);
+    buffer_fini(&message->kept);
+    buffer_fini(&message->text);
+    buffer_fini(&message->parent);
+    free(message);
+}
+
+/* ---- the end ---- */
+
+static void message_refuse(struct run_message *message, unsigned status, struct slice error)
+{
+    if (message->group)
+        run_group_miss(message->group, status, error);
+    message->fn(message->arg, &(struct message_sent){.status = status, .error = error});
+}
+
+static void refuse_verdict(struct run_message *message, const struct app_verdict *verdict)
+{
+    char text[ANSWER_TEXT_SIZE];
+    unsigned status = answer_of_verdict(verdict, text);
+    message_refuse(message, status, slice_of(text));
+}
+
+static void refuse_inactive(struct run_message *message, struct slice id)
+{
+    char text[ANSWER_TEXT_SIZE];
+    snprintf(text, sizeof text, "the workflow run %.*s is not active", SLICE_ARG(id));
+    message_refuse(message, 400, slice_of(text));
+}
+
+static void on_appended(void *arg, unsigned status, struct slice error)
+{
+    struct run_message *message = arg;
+    struct message_sent sent = {.status = status, .error = error};
+    if (error.size == 0)
+        sent.id = message->step.job.job_id;
+    message->fn(message->arg, &sent);
+}
+
+static void on_begun(void *arg, const struct app_verdict *verdict, int64_t made_ms, struct slice first_job)
+{
+    struct run_message *message = arg;
+    struct message_sent sent = {.status = 200};
+    struct slice topic;
+    (void)made_ms;
+    if (verdict->end != APP_DONE && verdict->end != APP_REPEATED) {
+        refuse_verdict(message, verdict);
+        return;
+    }
+    sent.id = message->step.job.job_id;
+    if (verdict->end == APP_REPEATED) {
+        sent.status = 202;
+        slice_cut(first_job, '/', &topic, &sent.id);
+    }
+    message->fn(message->arg, &sent);
+}
+
+/* ---- the job ---- */
+
+static void begin_run(struct run_message *message)
+{
+    const struct settings *settings = message->settings;
+    bool is_invoked = settings->run.is_invoke;
+    struct buffer invoker;
+    buffer_init_fallible(&invoker, message->request.body.size + 1024);
+    if (is_invoked)
+        run_invoker_write(&message->invoker, &invoker);
+    run_write(&message->kept, settings, message->request.data.caller_ip, buffer_slice(&invoker));
+    bool is_whole = !message->kept.failed && !invoker.failed;
+    buffer_fini(&invoker);
+    if (!is_whole) {
+        message_refuse(message, 503, SLICE("there is no memory for the message"));
+        return;
+    }
+    const struct app_workflow_begin begin = {
+        .id = slice_of(message->key),
+        .settings = buffer_slice(&message->kept),
+        .parent = buffer_slice(&message->parent),
+        .if_failed = is_invoked ? &message->if_failed.entry : NULL,
+        .if_cancelled = is_invoked ? &message->if_cancelled.entry : NULL,
+        .replaces = settings->run.is_by_sdk,
+        .first = &message->step.entry,
+    };
+    app_workflow_begin(message->app, &begin, on_begun, message);
+}
+
+static void append_to_run(struct run_message *message)
+{
+    if (!message->group)
+        message->group = message->own_group = run_group_new(message->app, message->settings->run.id, 1);
+    run_group_add(message->group, &message->step.entry, on_appended, message);
+}
+
+static void on_not_admitted(void *arg, const struct app_verdict *verdict)
+{
+    refuse_verdict(arg, verdict);
+}
+
+static void message_on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
+{
+    struct run_message *message = arg;
+    if (verdict->end != APP_DONE) {
+        refuse_verdict(message, verdict);
+        return;
+    }
+    const char *fault = run_step_make(&message->step, &message->request, topic, clock_wall_ms());
+    if (fault)
+        message_refuse(message, 400, slice_of(fault));
+    else if (!app_workflow_admit(message->app, message->request.caller, &message->step.job, on_not_admitted,
+                                 message))
+        return;
+    else if (!run_step_write(&message->step))
+        message_refuse(message, 503, SLICE("there is no memory for the message"));
+    else if (message->settings->run.is_init)
+        begin_run(message);
+    else
+        append_to_run(message);
+}
+
+static void find_topic(struct run_message *message)
+{
+    if (message->settings->fault[0])
+        message_refuse(message, message->settings->fault_status, slice_of(message->settings->fault));
+    else
+        place_find(message->app, message->request.caller, SLICE(""), &message->settings->flow,
+                   message_on_placed, message);
+}
+
+/* ---- what an invoker gets ---- */
+
+/* Makes the step that the invoker gets if this run ends so. */
+static const char *prepare_end(struct run_message *message, struct run_step *step, bool is_cancelled)
+{
+    struct buffer body;
+    const struct run_invoker *invoker = &message->invoker;
+    const struct run_outcome outcome = {
+        .run_id = message->settings->run.id, .is_cancelled = is_cancelled, .is_failed = !is_cancelled};
+    buffer_init(&body, 2 * (invoker->step.size + SETTINGS_RUN_ID_MAX) + 1024);
+    run_invoker_write_step(invoker, &outcome, &body);
+    const struct run_notice notice = {
+        .id = invoker->run_id, .url = invoker->url, .headers = invoker->headers, .body = buffer_slice(&body)};
+    const char *fault = run_step_make_notice(step, &message->run, &notice, clock_wall_ms());
+    buffer_fini(&body);
+    return fault;
+}
+
+static void prepare_ends(struct run_message *message)
+{
+    struct slice key = slice_of(message->other_key);
+    const char *fault = prepare_end(message, &message->if_failed, false);
+    if (!fault)
+        fault = prepare_end(message, &message->if_cancelled, true);
+    if (fault) {
+        message_refuse(message, 400, slice_of(fault));
+        return;
+    }
+    buffer_printf(&message->parent, "%.*s/%lld", SLICE_ARG(key), (long long)message->run.made_ms);
+    message->request.body = message->invoker.payload;
+    find_topic(message);
+}
+
+/* ---- the run ---- */
+
+static void take_run(struct run_message *message)
+{
+    struct form_data_run *data = &message->request.data.run;
+    data->made_ms = message->run.made_ms;
+    if (run_is_call(data)) {
+        data->inherits = message->run.headers;
+        data->url = message->run.url;
+        message->step.entry.role = APP_WORKFLOW_CALL;
+    } else {
+        run_apply(&message->run, message->settings);
+    }
+    find_topic(message);
+}
+
+static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+{
+    struct run_message *message = arg;
+    bool is_invoke = message->settings->run.is_invoke;
+    struct slice id = is_invoke ? message->invoker.run_id : message->settings->run.id;
+    if (verdict->end == APP_NOT_FOUND || (workflow && !workflow->is_active)) {
+        refuse_inactive(message, id);
+    } else if (verdict->end != APP_DONE) {
+        refuse_verdict(message, verdict);
+    } else if (!run_read(workflow->settings, workflow->made_ms, &message->run)) {
+        message_refuse(message, 503, SLICE("the settings of the run cannot be read"));
+    } else {
+        message->has_run = true;
+        if (is_invoke)
+            prepare_ends(message);
+        else
+            take_run(message);
+    }
+}
+
+static void read_run(struct run_message *message, struct slice id, char room[RUN_KEY_SIZE])
+{
+    app_workflow_read(message->app, run_key(id, room), on_run, message);
+}
+
+/* The first message of a run is made by another one. */
+static void begin_invoked(struct run_message *message)
+{
+    buffer_reserve(&message->text, message->request.body.size + 1); /* so that decoded texts never move */
+    if (message->text.failed)
+        message_refuse(message, 503, SLICE("there is no memory for the message"));
+    else if (!run_invoker_read(message->request.body, &message->invoker, &message->text) ||
+             message->invoker.run_id.size > SETTINGS_RUN_ID_MAX)
+        message_refuse(message, 400,
+                       SLICE("the body must name the run that invokes: workflowRunId, "
+                             "workflowUrl, step"));
+    else
+        read_run(message, message->invoker.run_id, message->other_key);
+}
+
+void run_message_send(struct run_message *message, const struct message_request *request,
+                      struct settings *settings, struct run_group *group)
+{
+    const struct settings_run *run = &settings->run;
+    message->request = *request;
+    message->settings = settings;
+    message->group = group;
+    if (run->url.size == 0)
+        settings->run.url = request->url;
+    message->request.data.run = (struct form_data_run){
+        .id = run->id, .url = run->url, .call_type = run->call_type, .is_init = run->is_init};
+    run_key(run->id, message->key);
+    if (run->call_type.size && !run_is_call(&message->request.data.run)) {
+        message_refuse(message, 400, SLICE("Upstash-Workflow-CallType must be step or toCallback"));
+    } else if (!run->is_init) {
+        read_run(message, run->id, message->key);
+    } else {
+        settings_take_default(settings, SLICE("Content-Type"), SLICE("application/json"));
+        if (run->is_invoke)
+            begin_invoked(message);
+        else
+            find_topic(message);
+    }
+}

@@ -1,0 +1,96 @@
+#include "qstash/run_step.h"
+
+#include "job/json.h"
+#include "qstash/place.h"
+
+void run_step_init(struct run_step *step, bool is_call)
+{
+    app_workflow_entry_init(&step->entry, is_call ? APP_WORKFLOW_CALL : APP_WORKFLOW_STEP);
+    message_texts_init(&step->texts);
+}
+
+void run_step_fini(struct run_step *step)
+{
+    app_workflow_entry_fini(&step->entry);
+    message_texts_fini(&step->texts);
+}
+
+const char *run_step_make(struct run_step *step, const struct message_request *request, struct slice topic,
+                          int64_t now_ms)
+{
+    struct message_request own = *request;
+    bool is_call = run_is_call(&request->data.run);
+    if (!is_call) /* the element has the body, and the delivery has the elements */
+        own.body = SLICE("");
+    const char *fault = message_job_make(&own, topic, now_ms, &step->texts, &step->job);
+    if (fault)
+        return fault;
+    step->job.job_id = message_id_make(topic, now_ms, step->id);
+    run_write_element(&step->entry.element, step->job.job_id, request->body, is_call);
+    return NULL;
+}
+
+bool run_step_write(struct run_step *step)
+{
+    return !step->texts.base64.failed && app_workflow_entry_write(&step->entry, &step->job);
+}
+
+/* ---- steps of the server ---- */
+
+static void take_headers(struct slice headers, struct settings *settings, struct buffer *text)
+{
+    struct json_cursor cursor, values;
+    struct slice key, value, one;
+    bool is_object = headers.size && json_open(headers, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value)) {
+        struct slice name = json_text(key, text);
+        bool is_array = json_open(value, &values) && values.close == ']';
+        if (json_is_text(value))
+            settings_take(settings, name, json_text(value, text));
+        while (is_array && json_next_item(&values, &one))
+            if (json_is_text(one))
+                settings_take(settings, name, json_text(one, text));
+    }
+}
+
+/* Returns the topic of the run's flow control; its limits were set when the run was made. */
+static struct slice topic_of(const struct settings *settings, char room[PLACE_SIZE])
+{
+    struct slice topic = settings->flow.key.size ? place_of_flow(settings->flow.key, room) : SLICE("");
+    return topic.size ? topic : SLICE(QSTASH_TOPIC_MESSAGES);
+}
+
+static const char *make_notice(struct run_step *step, struct run *run, const struct run_notice *notice,
+                               struct settings *settings, int64_t now_ms)
+{
+    char room[PLACE_SIZE];
+    run_apply(run, settings);
+    settings->has_delay = settings->has_not_before = false;
+    const struct message_request request = {
+        .url = notice->url,
+        .body = notice->body,
+        .settings = settings,
+        .data = {.caller_ip = run->caller_ip,
+                 .run = {.id = notice->id, .url = run->url, .made_ms = run->made_ms}},
+    };
+    const char *fault = settings->fault[0] ? "the headers of the step cannot be read"
+                                           : run_step_make(step, &request, topic_of(settings, room), now_ms);
+    if (!fault && !run_step_write(step))
+        fault = "there is no memory for the step";
+    return fault;
+}
+
+const char *run_step_make_notice(struct run_step *step, struct run *run, const struct run_notice *notice,
+                                 int64_t now_ms)
+{
+    struct settings settings;
+    struct buffer text;
+    settings_init(&settings);
+    buffer_init(&text, notice->headers.size + 1);
+    buffer_reserve(&text, notice->headers.size); /* so that decoded values never move */
+    take_headers(notice->headers, &settings, &text);
+    const char *fault = make_notice(step, run, notice, &settings, now_ms);
+    buffer_fini(&text);
+    settings_fini(&settings);
+    return fault;
+}

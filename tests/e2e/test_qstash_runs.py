@@ -1,0 +1,339 @@
+"""Durable runs over raw HTTP: each kind of message, what it is delivered with, what it takes from its run, and how runs fail."""
+
+import base64
+import itertools
+import json
+
+import pytest
+
+from patience import until
+from qstash import QStash, arrivals, verified
+from receiver import Answer
+
+TAKEN = Answer(200, headers=(("Upstash-Workflow-Sdk-Version", "1"),))
+numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def qstash():
+    server = QStash()
+    yield server
+    server.stop()
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def decoded(arrival):
+    """The bodies of the list with which a step is delivered."""
+    return [base64.b64decode(element["body"]).decode() for element in json.loads(arrival.body)]
+
+
+def step(number, out, **more):
+    return json.dumps({"stepId": number, "stepName": f"s{number}", "stepType": "Run", "out": json.dumps(out), "concurrent": 1, **more},
+                      separators=(",", ":"))
+
+
+class Run:
+    """A run, and the messages that a client sends for it."""
+
+    def __init__(self, qstash, receiver, path, payload="payload", **headers):
+        self.qstash, self.receiver, self.path = qstash, receiver, path
+        self.id, self.url = f"wfr_{path.strip('/')}-{next(numbers)}", receiver.url(path)
+        self.first = self.send(self.item(payload, init="true", **headers)).expect(200)[0]
+
+    def item(self, body, init="false", **headers):
+        own = {"upstash-workflow-runid": self.id, "upstash-workflow-init": init, "upstash-workflow-url": self.url,
+               "upstash-workflow-sdk-version": "1", "upstash-feature-set": "LazyFetch,InitialBody"}
+        return {"destination": self.url, "body": body, "headers": {**own, **{name.replace("_", "-"): value for name, value in headers.items()}}}
+
+    def send(self, *items):
+        return self.qstash.call("POST", "batch", list(items))
+
+    def step(self, *bodies, **headers):
+        """Returns the ids."""
+        return [one["messageId"] for one in self.send(*[self.item(body, **headers) for body in bodies]).expect(200)]
+
+    def is_active(self):
+        """A call that is never due is taken only by an active run."""
+        item = {**self.item("", upstash_workflow_calltype="toCallback", upstash_delay="1d"), "destination": self.receiver.url("/never")}
+        return self.send(item).status == 200
+
+
+@pytest.fixture
+def run(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    return Run(qstash, receiver, f"/{topic}")
+
+
+# ---- lists ----
+
+def test_each_step_is_delivered_with_the_list_up_to_itself(qstash, run, receiver):
+    trigger, = arrivals(receiver, run.path, 1)
+    one, = run.step(step(1, "ü</>"))
+    arrivals(receiver, run.path, 2)
+    two, = run.step(step(2, 2))
+    _, first, second = arrivals(receiver, run.path, 3)
+    assert json.loads(trigger.body) == [{"messageId": run.first["messageId"], "body": encoded("payload"), "callType": "step"}]
+    assert decoded(first) == ["payload", step(1, "ü</>")] and decoded(second) == ["payload", step(1, "ü</>"), step(2, 2)]
+    assert [element["messageId"] for element in json.loads(second.body)] == [run.first["messageId"], one, two]
+    assert second.body == json.dumps(json.loads(second.body), separators=(",", ":"), ensure_ascii=False).encode()
+    key = qstash.call("GET", "keys").expect(200)["current"]
+    for arrival in (trigger, first, second):
+        verified(arrival, key, run.url)
+
+
+def test_a_retry_has_the_list_up_to_itself_although_it_grew(run, receiver):
+    arrivals(receiver, run.path, 1)
+    receiver.script(run.path, Answer(500, headers=(("Retry-After", "2"),)), TAKEN, TAKEN)
+    slow, = run.step(step(1, 1))
+    arrivals(receiver, run.path, 2)
+    fast, = run.step(step(2, 2))
+    last = arrivals(receiver, run.path, 4)
+    bodies = {(arrival.job_id, arrival.attempt): decoded(arrival) for arrival in last[1:]}
+    assert bodies == {(slow, 1): ["payload", step(1, 1)], (slow, 2): ["payload", step(1, 1)],
+                      (fast, 1): ["payload", step(1, 1), step(2, 2)]}
+
+
+def test_parallel_steps_are_appended_together_in_their_order(run, receiver):
+    arrivals(receiver, run.path, 1)
+    plans = [step(0, "", targetStep=number) for number in (1, 2, 3)]
+    ids = run.step(*plans)
+    got = {arrival.job_id: decoded(arrival) for arrival in arrivals(receiver, run.path, 4)[1:]}
+    assert got == {one: ["payload", *plans[:number]] for number, one in enumerate(ids, 1)}
+
+
+def test_a_sleep_is_in_the_list_at_once_and_delivered_later(run, receiver):
+    arrivals(receiver, run.path, 1)
+    asleep, = run.step(step(1, ""), upstash_delay="2s")
+    run.step(step(2, 2))
+    last = arrivals(receiver, run.path, 3)
+    assert last[1].job_id != asleep and decoded(last[1]) == ["payload", step(1, ""), step(2, 2)]
+    assert last[2].job_id == asleep and decoded(last[2]) == ["payload", step(1, "")]
+    assert last[2].at_ms - last[1].at_ms > 1000
+
+
+def test_a_list_over_a_mebibyte_is_left_to_the_client(run, receiver):
+    arrivals(receiver, run.path, 1)
+    run.step(step(1, "x" * 900_000))
+    _, long = arrivals(receiver, run.path, 2)
+    assert long.body == b"" and long.headers["content-length"] == "0"
+
+
+def test_a_payload_may_be_empty(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(qstash, receiver, f"/{topic}", payload=None)
+    assert decoded(arrivals(receiver, run.path, 1)[0]) == [""]
+
+
+# ---- headers ----
+
+def test_headers_of_a_trigger_and_of_its_steps(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(qstash, receiver, f"/{topic}", content_type="text/plain", upstash_forward_upstash_workflow_sdk_version="1",
+              upstash_forward_shop="one", upstash_retries="1", upstash_label="a,b", upstash_delay="1s", upstash_retry_delay="1000")
+    trigger, = arrivals(receiver, run.path, 1)
+    receiver.script(run.path, Answer(503, headers=(("Retry-After", "9"),)))
+    message_id, = run.step(step(1, 1), content_type="application/json", upstash_forward_own="2")
+    _, after = arrivals(receiver, run.path, 2)
+    for arrival, init in ((trigger, "true"), (after, "false")):
+        headers = arrival.headers
+        assert (headers["upstash-workflow-runid"], headers["upstash-workflow-url"], headers["upstash-workflow-init"]) == (run.id, run.url, init)
+        assert (headers["shop"], headers["content-type"], headers["upstash-workflow-sdk-version"]) == ("one", "text/plain", "1")
+        assert "upstash-feature-set" not in headers and headers["upstash-retried"] == "0"
+    assert after.headers["own"] == "2"
+    made_ms = int(trigger.headers["upstash-workflow-createdat"])
+    assert after.headers["upstash-workflow-createdat"] == str(made_ms) and abs(trigger.at_ms - made_ms) < 60_000
+    shown = qstash.call("GET", f"messages/{message_id}").expect(200)
+    assert (shown["maxRetries"], shown["labels"], shown["retryDelayExpression"]) == (1, ["a", "b"], "1000")
+
+
+def test_the_flow_control_of_the_trigger_holds_for_steps(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(qstash, receiver, f"/{topic}", upstash_flow_control_key=topic, upstash_flow_control_value="parallelism=3")
+    arrivals(receiver, run.path, 1)
+    message_id, = run.step(step(1, 1), upstash_delay="1h")
+    shown = qstash.call("GET", f"messages/{message_id}").expect(200)
+    assert (shown["flowControlKey"], shown["parallelism"]) == (topic, 3)
+
+
+# ---- calls ----
+
+def call(run, destination, **headers):
+    back = {f"upstash-callback-{name}": value for name, value in {
+        "workflow-runid": run.id, "workflow-init": "false", "workflow-url": run.url, "workflow-calltype": "fromCallback",
+        "feature-set": "LazyFetch", "forward-upstash-workflow-callback": "true", "forward-upstash-workflow-stepid": "1"}.items()}
+    own = {"upstash_workflow_calltype": "toCallback", "upstash_retries": "0", "upstash_callback": run.url, **headers}
+    item = run.item('{"ask":1}', **own)
+    item["headers"].update(back)
+    return run.send({**item, "destination": destination}).expect(200)[0]["messageId"]
+
+
+def test_a_call_is_delivered_as_it_is_and_answered_once(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    receiver.script(f"/{topic}/third", Answer(500, headers=(("Retry-After", "0"),)), Answer(201, body=b"answer", headers=(("Theirs", "1"),)))
+    run = Run(qstash, receiver, f"/{topic}", upstash_forward_upstash_workflow_sdk_version="1", upstash_forward_shop="one", upstash_retries="2")
+    arrivals(receiver, run.path, 1)
+    call(run, receiver.url(f"/{topic}/third"), upstash_forward_own="2", upstash_retries="1", content_type="application/json")
+    third = arrivals(receiver, f"/{topic}/third", 2)[1]
+    assert third.body == b'{"ask":1}' and third.headers["own"] == "2" and "shop" not in third.headers
+    assert not [name for name in third.headers if name.startswith("upstash-workflow")]
+    _, back = arrivals(receiver, run.path, 2)
+    told = json.loads(back.body)
+    assert (told["status"], base64.b64decode(told["body"]), told["retried"], told["maxRetries"]) == (201, b"answer", 1, 1)
+    assert told["header"]["Theirs"] == ["1"]
+    headers = back.headers
+    assert (headers["upstash-workflow-runid"], headers["upstash-workflow-init"]) == (run.id, "false")
+    assert (headers["upstash-workflow-callback"], headers["upstash-workflow-stepid"], headers["shop"]) == ("true", "1", "one")
+    assert "upstash-workflow-sdk-version" not in headers and headers["content-type"] == "application/json"
+    run.step(step(1, "done"))
+    assert decoded(arrivals(receiver, run.path, 3)[2]) == ["payload", step(1, "done")]
+
+
+def test_a_failed_call_is_answered_and_the_run_goes_on(run, receiver):
+    arrivals(receiver, run.path, 1)
+    receiver.script(f"{run.path}/third", 503)
+    call(run, receiver.url(f"{run.path}/third"))
+    _, back = arrivals(receiver, run.path, 2)
+    assert json.loads(back.body)["status"] == 503 and "dlqId" not in json.loads(back.body)
+    assert run.is_active()
+
+
+# ---- invoked runs ----
+
+def invoke(run, url, child, body):
+    headers = {"Upstash-Workflow-RunId": child, "Upstash-Workflow-Init": "true", "Upstash-Workflow-Url": url, "Upstash-Workflow-Invoke": "true",
+               "Upstash-Retries": "0", "Content-Type": "application/json"}
+    document = {"headers": {"Upstash-Workflow-Init": ["false"], "Upstash-Workflow-RunId": [run.id], "Upstash-Workflow-Url": [run.url],
+                            "Upstash-Forward-Back": ["yes"]},
+                "workflowRunId": run.id, "workflowUrl": run.url, "workflowRunCreatedAt": 0,
+                "step": {"stepId": 1, "stepName": "invoke", "stepType": "Invoke", "concurrent": 1}, **body}
+    return run.qstash.call("POST", f"publish/{url}", document, **headers)
+
+
+def test_a_failed_invoked_run_tells_its_invoker_which_goes_on(run, receiver):
+    arrivals(receiver, run.path, 1)
+    receiver.script(f"{run.path}/child", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))
+    child = f"{run.id}-child"
+    invoke(run, receiver.url(f"{run.path}/child"), child, {"body": "for the child"}).expect(200)
+    assert decoded(arrivals(receiver, f"{run.path}/child", 1)[0]) == ["for the child"]
+    _, told = arrivals(receiver, run.path, 2)
+    out = json.loads(json.loads(decoded(told)[1])["out"])
+    assert out == {"workflowRunId": child, "isCanceled": False, "isFailed": True} and told.headers["back"] == "yes"
+    assert run.is_active()
+
+
+def test_a_run_that_is_over_invokes_nothing(run, receiver):
+    receiver.script(run.path, 200)
+    until(lambda: not run.is_active(), 15, "the end of the run")
+    assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", {}).status == 400
+    assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", {"step": 1}).status == 400
+
+
+# ---- refusals ----
+
+def test_a_run_that_is_active_is_triggered_once(run):
+    again = run.send(run.item("other", init="true")).expect(200)
+    assert again == [{"messageId": run.first["messageId"], "deduplicated": True}]
+    published = run.qstash.call("POST", f"publish/{run.url}", "other", **run.item("", init="true")["headers"])
+    assert published.status == 202 and published.json == again[0]
+
+
+def test_messages_of_a_run_that_is_not_active_are_refused(run, receiver):
+    for body in (step(1, 1), ""):
+        item = run.item(body)
+        item["headers"]["upstash-workflow-runid"] = "wfr_unknown"
+        reply = run.send(item)
+        assert reply.status == 400 and "wfr_unknown is not active" in reply.json["error"]
+    assert run.qstash.call("POST", f"publish/{run.url}", "x", **item["headers"]).status == 400
+
+
+def test_of_parallel_steps_all_or_none_are_taken(run, receiver):
+    arrivals(receiver, run.path, 1)
+    bad = run.item(step(0, ""), upstash_delay="soon")
+    reply = run.send(run.item(step(0, "")), bad, run.item(step(0, "")))
+    assert reply.status == 400
+    run.step(step(1, 1))
+    assert decoded(arrivals(receiver, run.path, 2)[1]) == ["payload", step(1, 1)]
+
+
+@pytest.mark.parametrize("name, value", [("runid", "a/b"), ("runid", ""), ("runid", "x" * 201), ("calltype", "fromCallback")])
+def test_headers_that_are_refused(run, name, value):
+    item = run.item("")
+    item["headers"][f"upstash-workflow-{name}"] = value
+    assert run.send(item).status == 400
+
+
+def test_a_run_is_not_sent_to_a_group(run):
+    reply = run.send({**run.item(""), "destination": "some-group"})
+    assert reply.status == 400
+
+
+# ---- failures ----
+
+def failing(qstash, receiver, topic, answer, **more):
+    """A run with a failure callback to /<topic>/failed."""
+    receiver.script(f"/{topic}", TAKEN)
+    back = {f"upstash-failure-callback-{name}": value for name, value in {
+        "forward-shop": "one", "forward-upstash-workflow-is-failure": "true", "workflow-runid": f"wfr_{topic}", "workflow-init": "false",
+        "workflow-url": receiver.url(f"/{topic}"), "workflow-calltype": "failureCall", "retries": "1"}.items()}
+    run = Run(qstash, receiver, f"/{topic}", upstash_failure_callback=receiver.url(f"/{topic}/failed"), **back, **more)
+    arrivals(receiver, run.path, 1)
+    receiver.script(run.path, answer)
+    return run
+
+
+def test_a_step_out_of_retries_fails_its_run_and_tells_it(qstash, receiver, topic):
+    answer = Answer(500, headers=(("Retry-After", "0"), ("Upstash-Error-Step-Name", "s1")), body=b'{"error":"Error","message":"no"}')
+    run = failing(qstash, receiver, topic, answer, upstash_retries="1")
+    run.step(step(2, 2), upstash_delay="1h")
+    message_id, = run.step(step(1, 1))
+    arrivals(receiver, run.path, 3)
+    told, = arrivals(receiver, f"/{topic}/failed", 1)
+    document = json.loads(told.body)
+    assert (document["status"], document["url"], document["retried"], document["maxRetries"]) == (500, run.url, 1, 1)
+    assert base64.b64decode(document["body"]) == answer.body and base64.b64decode(document["sourceBody"]) == b"payload"
+    assert (document["workflowRunId"], document["workflowUrl"]) == (run.id, run.url)
+    assert str(document["workflowCreatedAt"]) == receiver.of(run.path)[0].headers["upstash-workflow-createdat"]
+    assert document["sourceMessageId"] == message_id and document["dlqId"] == message_id.replace("msg_", "dlq_")
+    headers = told.headers
+    assert (headers["upstash-workflow-runid"], headers["shop"], headers["upstash-workflow-is-failure"]) == (run.id, "one", "true")
+    assert not run.is_active()
+    assert qstash.call("GET", f"dlq/{document['dlqId']}").status == 200
+    listed = qstash.get("/jobs?state=delayed&topic=qstash~messages").expect(200)["jobs"]
+    assert not [job for job in listed if job.get("workflow") == run.id]
+    again = Run.send(run, run.item("again", init="true")).expect(200)
+    assert "deduplicated" not in again[0]
+
+
+def test_an_error_that_is_final_fails_the_run_at_once(qstash, receiver, topic):
+    run = failing(qstash, receiver, topic, Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),), body=b"final"))
+    run.step(step(1, 1))
+    told, = arrivals(receiver, f"/{topic}/failed", 1)
+    assert json.loads(told.body)["status"] == 489 and receiver.count(run.path) == 2 and not run.is_active()
+
+
+def test_a_trigger_of_something_else_fails_the_run_at_once(qstash, receiver, topic):
+    receiver.script(f"/{topic}", 200)
+    run = Run(qstash, receiver, f"/{topic}", upstash_failure_callback=receiver.url(f"/{topic}/failed"))
+    told, = arrivals(receiver, f"/{topic}/failed", 1)
+    document = json.loads(told.body)
+    assert base64.b64decode(document["body"]).startswith(b"detected a non-workflow destination for trigger/invoke.")
+    assert document["status"] == 200 and receiver.count(run.path) == 1 and not run.is_active()
+
+
+def test_an_answer_that_is_out_of_retries_fails_the_run(qstash, receiver, topic):
+    run = failing(qstash, receiver, topic, Answer(500), upstash_retries="0")
+    call(run, receiver.url(f"/{topic}/third"))
+    told, = arrivals(receiver, f"/{topic}/failed", 1)
+    assert base64.b64decode(json.loads(told.body)["sourceBody"]) == b"payload" and not run.is_active()
+    assert json.loads(receiver.of(run.path)[1].body)["status"] == 200
+
+
+def test_a_failed_failure_callback_changes_nothing(qstash, receiver, topic):
+    run = failing(qstash, receiver, topic, Answer(500), upstash_retries="0")
+    receiver.script(f"/{topic}/failed", Answer(500, headers=(("Retry-After", "0"),)))
+    run.step(step(1, 1))
+    arrivals(receiver, f"/{topic}/failed", 2)
+    assert not run.is_active()
