@@ -10,7 +10,8 @@
 
 #include "app/app.h"
 
-/* Logs an event such as "job_cancelled". kind is "job", "topic" or "receiver"; name is its name. */
+/* Logs an event such as "job_cancelled". kind is "job", "topic", "workflow" or "receiver"; name is its name.
+ */
 void audit(const struct app_caller *, const char *event, const char *kind, struct slice name, enum status);
 
 /* Logs one job of a bulk action, at level debug. */

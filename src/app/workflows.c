@@ -1,5 +1,6 @@
 #include "app/workflows.h"
 
+#include "app/audit.h"
 #include "app/use_case.h"
 #include "base/memory.h"
 #include "job/job.h"
@@ -152,11 +153,59 @@ void app_workflow_append(struct app *app, struct slice id, const struct app_work
     workflow_append(app->store, id, appending->entries, count, on_appended, appending);
 }
 
+/* ---- end ---- */
+
+struct workflow_ending {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice id;
+    struct workflow_entry for_parent;
+    bool is_cancelled;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void on_ended(void *arg, enum status status, int64_t made_ms)
+{
+    struct workflow_ending *ending = arg;
+    (void)made_ms;
+    if (ending->is_cancelled)
+        audit(ending->caller, "workflow_cancelled", "workflow", ending->id, status);
+    if (status == STATUS_OK && ending->for_parent.job.size)
+        count_accepted(ending->app, &ending->for_parent);
+    use_case_end(ending->app, ending->id, status, NULL, ending->fn, ending->arg);
+    free(ending);
+}
+
+void app_workflow_end(struct app *app, const struct app_caller *caller, const struct app_workflow_end *end,
+                      app_verdict_fn *fn, void *arg)
+{
+    struct slice topic, workflow_id;
+    slice_cut(end->id, '/', &topic, &workflow_id);
+    if (!app_caller_reaches(caller, topic)) {
+        fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .topic = topic});
+        return;
+    }
+    if (use_case_is_unready(app, topic, fn, arg))
+        return;
+    struct workflow_ending *ending = NEW(struct workflow_ending);
+    *ending = (struct workflow_ending){.app = app,
+                                       .caller = caller,
+                                       .id = end->id,
+                                       .for_parent = stored_entry(end->for_parent),
+                                       .is_cancelled = end->is_cancelled,
+                                       .fn = fn,
+                                       .arg = arg};
+    workflow_end(app->store, end->id, end->is_cancelled ? WORKFLOW_CANCELLED : WORKFLOW_SUCCEEDED,
+                 end->result, ending->for_parent.job.size ? &ending->for_parent : NULL, on_ended, ending);
+}
+
 /* ---- reading ---- */
 
 struct workflow_reading {
     struct app *app;
     struct slice id;
+    bool with_elements;
     const struct app_workflow *workflow;
     app_workflow_fn *fn;
     void *arg;
@@ -175,15 +224,18 @@ static void on_workflow(void *arg, enum status status, const struct workflow *wo
     if (workflow)
         read = (struct app_workflow){.is_active = workflow->state == WORKFLOW_ACTIVE,
                                      .made_ms = workflow->made_ms,
-                                     .settings = workflow->settings};
+                                     .settings = workflow->settings,
+                                     .elements = workflow->elements,
+                                     .element_count = reading->with_elements ? workflow->element_count : 0};
     reading->workflow = workflow ? &read : NULL;
     use_case_end(reading->app, reading->id, status, NULL, reading_end, reading);
     free(reading);
 }
 
-void app_workflow_read(struct app *app, struct slice id, app_workflow_fn *fn, void *arg)
+void app_workflow_read(struct app *app, struct slice id, bool with_elements, app_workflow_fn *fn, void *arg)
 {
     struct workflow_reading *reading = NEW(struct workflow_reading);
-    *reading = (struct workflow_reading){.app = app, .id = id, .fn = fn, .arg = arg};
-    workflow_read(app->store, id, 0, false, on_workflow, reading);
+    *reading =
+        (struct workflow_reading){.app = app, .id = id, .with_elements = with_elements, .fn = fn, .arg = arg};
+    workflow_read(app->store, id, 0, with_elements, on_workflow, reading);
 }

@@ -58,6 +58,19 @@ void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_wor
 void app_workflow_append(struct app *, struct slice id, const struct app_workflow_entry *const *entries,
                          size_t count, app_verdict_fn *, void *arg);
 
+/* Ends an active workflow and drops its jobs; attempts under way go on. for_parent: what its parent gets when
+ * it has succeeded; NULL: nothing. A cancelled one gives its parent what was prepared. Borrows all until the
+ * callback. Ends with DONE, NOT_REACHED, NOT_FOUND (no workflow with this id is active), FULL, UNAVAILABLE or
+ * UNKNOWN. */
+struct app_workflow_end {
+    struct slice id;
+    bool is_cancelled;
+    struct slice result; /* of one that has succeeded */
+    const struct app_workflow_entry *for_parent;
+};
+void app_workflow_end(struct app *, const struct app_caller *, const struct app_workflow_end *,
+                      app_verdict_fn *, void *arg);
+
 /* ---- reading ---- */
 
 /* Borrowed until the callback returns. */
@@ -65,11 +78,13 @@ struct app_workflow {
     bool is_active;
     int64_t made_ms;
     struct slice settings;
+    const struct slice *elements; /* if they were asked for */
+    size_t element_count;
 };
 
 /* Reads the last workflow with this id. workflow is NULL unless the verdict is DONE. Other ends are NOT_FOUND
  * and UNAVAILABLE. */
 typedef void app_workflow_fn(void *arg, const struct app_verdict *, const struct app_workflow *);
-void app_workflow_read(struct app *, struct slice id, app_workflow_fn *, void *arg);
+void app_workflow_read(struct app *, struct slice id, bool with_elements, app_workflow_fn *, void *arg);
 
 #endif

@@ -256,7 +256,7 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct ap
 
 static void read_run(struct run_message *message, struct slice id, char room[RUN_KEY_SIZE])
 {
-    app_workflow_read(message->app, run_key(id, room), on_run, message);
+    app_workflow_read(message->app, run_key(id, room), false, on_run, message);
 }
 
 /* The first message of a run is made by another one. */

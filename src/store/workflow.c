@@ -171,6 +171,56 @@ void workflow_append(struct store *store, struct slice id, const struct workflow
     batch_add(&store_shard_of(store, id)->batches[SHARD_BATCH_APPEND], &entry->item);
 }
 
+/* ---- end ---- */
+
+struct end_item {
+    struct batch_item item;
+    struct slice id, state, result;
+    struct buffer for_parent;
+    workflow_fn *fn;
+    void *arg;
+};
+
+static void conclude_add_item(const struct batch_item *item, struct script_call *call)
+{
+    const struct end_item *entry = (const struct end_item *)item;
+    script_call_text(call, entry->id);
+    script_call_text(call, entry->state);
+    script_call_text(call, entry->result);
+    script_call_text(call, buffer_slice(&entry->for_parent));
+}
+
+static void conclude_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                              const struct redis_reply *result)
+{
+    struct end_item *entry = (struct end_item *)item;
+    int64_t made_ms = redis_reply_integer(result);
+    (void)now_us;
+    if (status == STATUS_OK)
+        status = status_of(made_ms);
+    entry->fn(entry->arg, status, status == STATUS_OK ? made_ms : 0);
+    buffer_fini(&entry->for_parent);
+    free(entry);
+}
+
+const struct batch_kind conclude_kind = {SCRIPT_CONCLUDE,   OWNER_CALLS_MAX,  true, NULL,
+                                         conclude_add_item, conclude_end_item};
+
+void workflow_end(struct store *store, struct slice id, enum workflow_state state, struct slice result,
+                  const struct workflow_entry *for_parent, workflow_fn *fn, void *arg)
+{
+    static const struct workflow_entry none = {.role = WORKFLOW_STEP};
+    struct end_item *entry = NEW(struct end_item);
+    entry->id = id;
+    entry->state = state == WORKFLOW_SUCCEEDED ? SLICE("succeeded") : SLICE("cancelled");
+    entry->result = result;
+    entry->fn = fn;
+    entry->arg = arg;
+    write_prepared(for_parent ? for_parent : &none, &entry->for_parent);
+    entry->item.bytes = id.size + result.size + entry->for_parent.size + BATCH_ITEM_OVERHEAD;
+    batch_add(&store_shard_of(store, id)->batches[SHARD_BATCH_CONCLUDE], &entry->item);
+}
+
 /* ---- reading ---- */
 
 struct reading {

@@ -56,9 +56,10 @@ class Run:
         return [one["messageId"] for one in self.send(*[self.item(body, **headers) for body in bodies]).expect(200)]
 
     def is_active(self):
-        """A call that is never due is taken only by an active run."""
-        item = {**self.item("", upstash_workflow_calltype="toCallback", upstash_delay="1d"), "destination": self.receiver.url("/never")}
-        return self.send(item).status == 200
+        return self.qstash.call("GET", f"workflows/runs/{self.id}").status == 200
+
+    def end(self, result=b""):
+        return self.qstash.call("DELETE", f"workflows/runs/{self.id}?cancel=false", result)
 
 
 @pytest.fixture
@@ -229,6 +230,81 @@ def test_a_run_that_is_over_invokes_nothing(run, receiver):
     until(lambda: not run.is_active(), 15, "the end of the run")
     assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", {}).status == 400
     assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", {"step": 1}).status == 400
+
+
+def test_an_invoked_run_that_ends_tells_its_invoker_the_result(run, receiver):
+    arrivals(receiver, run.path, 1)
+    receiver.script(f"{run.path}/child", TAKEN)
+    child = f"{run.id}-child"
+    invoke(run, receiver.url(f"{run.path}/child"), child, {}).expect(200)
+    arrivals(receiver, f"{run.path}/child", 1)
+    run.qstash.call("DELETE", f"workflows/runs/{child}?cancel=false", b'{"of":"the child"}').expect(200)
+    _, told = arrivals(receiver, run.path, 2)
+    read = json.loads(decoded(told)[1])
+    assert (read["stepId"], read["stepType"]) == (1, "Invoke")
+    assert json.loads(read["out"]) == {"workflowRunId": child, "body": '{"of":"the child"}', "isCanceled": False, "isFailed": False}
+
+
+def test_a_cancelled_invoked_run_tells_its_invoker(run, receiver):
+    arrivals(receiver, run.path, 1)
+    receiver.script(f"{run.path}/child", TAKEN)
+    child = f"{run.id}-child"
+    invoke(run, receiver.url(f"{run.path}/child"), child, {}).expect(200)
+    arrivals(receiver, f"{run.path}/child", 1)
+    assert run.qstash.call("DELETE", f"workflows/runs?workflowRunIds={child}").expect(200) == {"cancelled": 1}
+    _, told = arrivals(receiver, run.path, 2)
+    assert json.loads(json.loads(decoded(told)[1])["out"]) == {"workflowRunId": child, "isCanceled": True, "isFailed": False}
+
+
+# ---- ends ----
+
+def test_a_run_ends_with_a_result(run, receiver):
+    arrivals(receiver, run.path, 1)
+    run.step(step(1, 1), upstash_delay="1h")
+    assert run.end(b'{"all":"done"}').status == 200
+    assert run.end().status == 404 and not run.is_active()
+    assert run.send(run.item(step(2, 2))).status == 400
+    listed = run.qstash.get("/jobs?state=delayed&topic=qstash~messages").expect(200)["jobs"]
+    assert not [job for job in listed if job.get("workflow") == run.id]
+
+
+def test_a_cancelled_run_delivers_nothing_more(run, receiver):
+    arrivals(receiver, run.path, 1)
+    receiver.script(run.path, Answer(500, headers=(("Retry-After", "1"),)))
+    run.step(step(1, 1))
+    arrivals(receiver, run.path, 2)
+    call(run, receiver.url(f"{run.path}/third"), upstash_delay="1s")
+    assert run.qstash.call("DELETE", f"workflows/runs/{run.id}?cancel=true").status == 200
+    assert run.qstash.call("DELETE", f"workflows/runs/{run.id}?cancel=true").status == 404
+    assert run.send(run.item(step(2, 2))).status == 400
+    other = run.qstash.publish(receiver.url(f"{run.path}/other"), upstash_delay="2s")
+    run.qstash.await_end(other)  # the retry and the call were due before
+    assert receiver.count(run.path) == 2 and receiver.count(f"{run.path}/third") == 0
+
+
+def test_many_runs_are_cancelled_at_once(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    runs = [Run(qstash, receiver, f"/{topic}") for _ in range(5)]
+    ids = [run.id for run in runs]
+    assert qstash.call("DELETE", f"workflows/runs?workflowRunIds={ids[0]}&workflowRunIds={ids[1]},unknown").expect(200) == {"cancelled": 2}
+    assert qstash.call("DELETE", "workflows/runs", {"workflowRunIds": ids[:4]}).expect(200) == {"cancelled": 2}
+    assert [run.is_active() for run in runs] == [False] * 4 + [True]
+    for refused in ("?label=x", "?workflowRunIds=", "", "?workflowRunIds=%"):
+        assert qstash.call("DELETE", f"workflows/runs{refused}").status == 400
+    for refused in ("[]", "{", '{"other":1}'):
+        assert qstash.call("DELETE", "workflows/runs", refused).status == 400
+    assert runs[4].is_active()
+
+
+def test_the_whole_list_has_calls_too(run, receiver):
+    arrivals(receiver, run.path, 1)
+    call(run, receiver.url(f"{run.path}/third"), upstash_delay="1h")
+    run.step(step(1, 1))
+    _, after = arrivals(receiver, run.path, 2)
+    whole = run.qstash.call("GET", f"workflows/runs/{run.id}").expect(200)
+    assert [element["callType"] for element in whole] == ["step", "toCallback", "step"]
+    assert json.loads(after.body) == [whole[0], whole[2]]
+    assert run.qstash.call("GET", "workflows/runs/unknown").status == 404
 
 
 # ---- refusals ----

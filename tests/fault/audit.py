@@ -16,10 +16,12 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "meta": "hash", "receivers": "hash", "reported": "zset", "numbers": "hash", "behind": "zset", "names": "zset", "held": "zset", "survey": "hash",
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
          "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list",
+         "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
-          **dict.fromkeys(ENDS, "zset")}  # before a ':' and the name of a topic, receiver, hour or token
+          "workflow": "hash", "elements": "list", "open": "hash", "waiters": "zset", "event_names": "hash", "events": "list",
+          **dict.fromkeys(ENDS, "zset")}  # before a ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
@@ -65,8 +67,23 @@ class Books:
         return {key: int(re.match(r"dead \d+ (\d+)", kept[key])[1]) for key in self.get("dead") if key in kept}
 
 
+def faults_of_workflows(books):
+    """The jobs of workflows are in the pool, and each workflow with such jobs is active."""
+    places = {key: entry.split(" ", 3)[3] for key, entry in books.get("workflow_jobs").items()}
+    for key, place_of in places.items():
+        if key not in books.get("jobs"):
+            yield f"{key} is a job of {place_of}, and not in the pool"
+        if key not in books.get("open:" + place_of):
+            yield f"{key} is a job of {place_of}, which does not have it"
+        if books.get("workflow:" + place_of).get("state") != "active":
+            yield f"{key} is a job of {place_of}, which is over"
+    for place_of, jobs in books.by_topic("open").items():
+        yield from (f"{place_of} has the job {key}, which has another workflow, or none" for key in jobs if places.get(key) != place_of)
+
+
 def faults(books):
     """Each broken promise, in words."""
+    yield from faults_of_workflows(books)
     jobs, leases, pulled, dead = set(books.get("jobs")), books.get("leases"), books.get("pulled"), books.get("dead")
     places = collections.defaultdict(list)
     for topic, bucket in books.buckets.items():

@@ -34,7 +34,7 @@ CONTROLS = {
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
                      ("renew", "integer(now + tonumber(ARGV[2]))", "integer(now + 3600000)")],
     # No callback reports the end of a job.
-    "follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number]) end\n", "")],
+    "follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number], ARGV[i]) end\n", "")],
     # A second callback reports an end that another process has recorded.
     "fence of follow-ups": [("complete", "if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then", "if follow_ups[number] then")],
     # A job that kills its consumer does so for ever.

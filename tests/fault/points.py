@@ -37,6 +37,7 @@ def points():
     return sorted(found)
 
 
+CLOSED_PORT = 9
 ENDPOINTS = ("a", "b")  # of the group of each story
 
 
@@ -48,7 +49,7 @@ class Story:
         extra = {"DUEPOST_TEST_POINTS_HIT": str(self.hit)}
         self.archive = Archive()
         self.lane = Lane(redis, judge, name, binary=binary, extra=extra,
-                         options=("--reactors", "1", "--drain-timeout", "500ms", *self.archive.options),
+                         options=("--reactors", "1", "--drain-timeout", "500ms", "--qstash", "on", *self.archive.options),
                          members=callbacks.members(judge))
         self.order = f"{point} 1 {action}" if point else ""
         self.action = action
@@ -133,6 +134,7 @@ class Story:
         self.ticks.define(node)
         self.send_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
+        self.begin_runs(node)
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
@@ -183,6 +185,17 @@ class Story:
             request(node, "GET", f"/jobs/{lane.name}/unsent?group={lane.name}")
             if self.can_go_on(node):
                 lane.unsend(node, "unsent", lane.name, ENDPOINTS)
+
+    def begin_runs(self, node):
+        """Durable runs at an endpoint that refuses connections: the first message of one fails it before its step, and one is cancelled."""
+        url = f"http://127.0.0.1:{CLOSED_PORT}/"
+        for run, init, delay in ("failing", "true", "1s"), ("failing", "false", "30s"), ("ended", "true", "5s"):
+            headers = {"upstash-workflow-runid": run, "upstash-workflow-url": url, "upstash-workflow-init": init,
+                       "upstash-retries": "0", "upstash-delay": delay}
+            if self.can_go_on(node):
+                request(node, "POST", "/v2/batch", [{"destination": url, "headers": headers}])
+        if self.can_go_on(node):
+            request(node, "DELETE", "/v2/workflows/runs/ended?cancel=true")
 
     def halves(self):
         """A send of which some jobs have arrived, and others have not."""

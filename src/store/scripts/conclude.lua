@@ -1,0 +1,26 @@
+#!lua flags=allow-oom
+-- conclude.lua - ends workflows because they, or their owners, ask for it.
+--
+-- ARGV from 2: id (owner/workflowId), 'succeeded' or 'cancelled', result, what its parent gets (see add_prepared; '' for a cancelled
+--      one: what was prepared), ...
+-- Returns {now_us, result ...}. A result is when the workflow was made, ms, or NOT_FOUND if none with this id is active.
+-- uses: leave probe
+if (#ARGV - 1) % 4 ~= 0 then error('wrong number of arguments') end
+for i = 2, #ARGV, 4 do
+  if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
+  if ARGV[i + 1] ~= 'succeeded' and ARGV[i + 1] ~= 'cancelled' then error('not an end') end
+end
+probe()
+
+local function conclude(id, state, result, prepared)
+  local place = active_place(id)
+  if not place then return RESULT_NOT_FOUND end
+  if state == 'cancelled' then prepared = call('HGET', workflow_of(place), 'ifCancelled') end
+  end_workflow(place, state, prepared, {'result', result})
+  return tonumber(call('HGET', workflow_of(place), 'createdAt'))
+end
+
+local replies = {now_us}
+for i = 2, #ARGV, 4 do replies[#replies + 1] = conclude(unpack(ARGV, i, i + 3)) end
+finish()
+return replies
