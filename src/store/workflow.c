@@ -68,8 +68,9 @@ static void begin_add_item(const struct batch_item *item, struct script_call *ca
 
 static enum status read_begun(const struct redis_reply *result, struct workflow_begun *begun)
 {
-    if (redis_reply_integer(result) == RESULT_FULL)
-        return STATUS_FULL;
+    int64_t code = redis_reply_integer(result);
+    if (code == RESULT_FULL || code == RESULT_TAKEN)
+        return code == RESULT_FULL ? STATUS_FULL : STATUS_EXISTS;
     if (redis_reply_size(result) < 2)
         return reply_refuse("begin");
     begun->is_new = redis_reply_integer(redis_reply_at(result, 0)) == 1;

@@ -56,7 +56,7 @@ struct workflow_begun {
     struct slice first_job;
 };
 
-/* The status is OK, FULL, UNAVAILABLE or UNKNOWN. */
+/* The status is OK, EXISTS (a job has the id of the first one), FULL, UNAVAILABLE or UNKNOWN. */
 typedef void workflow_begun_fn(void *arg, enum status, const struct workflow_begun *);
 void workflow_begin(struct store *, const struct workflow_begin *, workflow_begun_fn *, void *arg);
 

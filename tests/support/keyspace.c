@@ -55,23 +55,26 @@ static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("ended")) ||
            slice_equal(name, SLICE("history")) || slice_equal(name, SLICE("sends")) ||
+           slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
            is_one_of(name, (const char *const[]){
-                               "jobs",        "holders:",   "crashes", "attempts", "carry",     "meta",
-                               "topics",      "patterns",   "rates",   "begun:",   "hour:",     "receivers",
-                               "idempotency", "numbers",    "survey",  "groups",   "schedules", "fired",
-                               "lines",       "completed:", NULL});
+                               "jobs",      "holders:",      "crashes",     "attempts",     "carry",
+                               "meta",      "topics",        "patterns",    "rates",        "begun:",
+                               "hour:",     "receivers",     "idempotency", "numbers",      "survey",
+                               "groups",    "schedules",     "fired",       "lines",        "completed:",
+                               "workflow:", "workflow_jobs", "open:",       "event_names:", NULL});
 }
 
 static bool is_list(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"ready", "ended_ids", "ended_read", NULL});
+    return is_one_of(name,
+                     (const char *const[]){"ready", "ended_ids", "ended_read", "elements:", "events:", NULL});
 }
 
 static bool has_words(struct slice name)
 {
     return slice_equal(name, SLICE("ended")) ||
            is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
-                                                 "lines", NULL});
+                                                 "lines", "workflow:", "workflow_jobs", "waits", NULL});
 }
 
 /* In kept and ended, the first commas end fields; a record follows, which may contain commas. */

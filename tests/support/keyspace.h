@@ -7,10 +7,10 @@
  *     ready: t
  *
  * A line a key, sorted; the prefix is left out. Sorted sets are in their order, hashes in that of their
- * fields. Numbers of 13 digits are times in ms and stand relative to now. In holders, crashes, kept and
- * receivers, whose values are several words, a comma stands for the blank; in attempts, kept and idempotency,
- * which have lines, and in the places of holders and both lingering, a bar for the newline. hour:<topic>,
- * which each outcome touches, is not dumped.
+ * fields. Numbers of 13 digits are times in ms and stand relative to now. In holders, crashes, kept,
+ * receivers, workflows and waits, whose values are several words, a comma stands for the blank; in attempts,
+ * kept and idempotency, which have lines, and in the places of holders and both lingering, a bar for the
+ * newline. hour:<topic>, which each outcome touches, is not dumped.
  *
  * behind, names and numbers follow from the rest: they are loaded so that they fit, unless the text has them,
  * and dumped only where they do not fit. */

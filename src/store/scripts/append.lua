@@ -30,8 +30,10 @@ local function append(at)
   if not place then return RESULT_NOT_FOUND end
   if number > room or call('HLEN', open_of(place)) + number > OPEN_MAX then return RESULT_FULL end
   if call('LLEN', elements_of(place)) + number > ELEMENTS_MAX then return RESULT_FULL end
+  local is_new = {}
   for i = at + 2, at + 1 + 5 * number, 5 do
-    if call('HEXISTS', JOBS, ARGV[i + 1]) == 1 then return RESULT_TAKEN end
+    if is_new[ARGV[i + 1]] or call('HEXISTS', JOBS, ARGV[i + 1]) == 1 then return RESULT_TAKEN end
+    is_new[ARGV[i + 1]] = true
   end
   for i = at + 2, at + 1 + 5 * number, 5 do add_member(place, unpack(ARGV, i, i + 4)) end
   room = room - number

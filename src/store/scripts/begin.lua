@@ -10,7 +10,8 @@
 --   ifCancelled  the same
 --   replaces     1: an active workflow with this id begins anew, in its place; 0: it stays
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
--- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if there is an active one; FULL.
+-- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if there is an active one; TAKEN if a
+-- job has the id of its first job; FULL.
 -- uses: leave probe
 local SIZE = 11
 for i = 3, #ARGV, SIZE do
@@ -37,6 +38,7 @@ local function begin(at)
     return {0, tonumber(call('HGET', workflow_of(place), 'createdAt')), call('HGET', workflow_of(place), 'first')}
   end
   if room < 1 then return RESULT_FULL end
+  if call('HEXISTS', JOBS, ARGV[at + 7]) == 1 then return RESULT_TAKEN end
   room = room - 1
   local created = place and call('HGET', workflow_of(place), 'createdAt') or time_of(id)
   if place then

@@ -18,8 +18,9 @@ end
 local replies = {now_us}
 for i = 2, #ARGV, 4 do
   local number, id = (i + 2) / 4, ARGV[i]
-  replies[number + 1] = verdicts[number] and 1 or 0
-  if verdicts[number] then
+  local may_end = verdicts[number] and not dropped[id]
+  replies[number + 1] = may_end and 1 or 0
+  if may_end then
     if verdicts[number] == 'dead' then bring_back(id) end
     take(id)
     bury(id, ARGV[i + 2], losses_to_keep(id, ARGV[i + 1]), ARGV[i + 3])

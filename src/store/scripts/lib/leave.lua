@@ -20,9 +20,13 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
+-- Jobs that this call has dropped. An outcome of such a job in the same call comes too late.
+local dropped = {}
+
 -- Removes a job of a workflow that is over. Its attempt, if there is one, goes on.
 -- rare: workflow
 local function drop_member(id)
+  dropped[id] = true
   leave(id)
   if has_history() or has_settings() then keep_job(id, 'cancelled') end
   if call('HDEL', JOBS, id) == 0 then return end

@@ -1,0 +1,338 @@
+/* Workflows: begin, append, arrive, conclude and workflow, and the scripts that end jobs of workflows. */
+#include "support/script_examples.h"
+#include "support/suite.h"
+
+/* t/w was made 9 ms ago. Its members are t/a, a step whose element is e1, and what a test adds. */
+#define PLACE "t/w/now-9"
+#define NAMED "workflow_times: " PLACE "@now-9\nworkflows: t/w=now-9\n"
+#define HAS(ended, state)                                                                                    \
+    "workflow:" PLACE ": bytes=3 createdAt=now-9 " ended "first=t/a settings={s} state=" state "\n"
+#define ACTIVE NAMED HAS("", "active") "elements:" PLACE ": se1\n"
+#define STEP_A "t/a=s,1,3," PLACE
+#define OVER(ended, state)                                                                                   \
+    NAMED HAS("endedAt=now " ended, state) "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\n"
+#define LEASED_STEP  LEASED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: " STEP_A "\n"
+#define DELAYED_STEP DELAYED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: " STEP_A "\n"
+
+/* ---- begin ---- */
+
+#define BEGIN(parent, replaces) "begin 0 t/w {s} " parent " " replaces " s t/a 0 \"r\"} e1"
+#define BEGUN                                                                                                \
+    "bucket:t: t/a@now\nelements:t/w/now: se1\njobs: t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"    \
+    "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflow_times: t/w/now@now\n"                  \
+    "workflows: t/w=now\n"
+
+START_TEST(begin_makes_a_workflow_with_its_first_job)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, BEGIN("'' '' ''", "0"), "(1 now)",
+         BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
+        {ABSENT, BEGIN("t/p/now-7 x y", "0"), "(1 now)",
+         BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a ifCancelled=y ifFailed=x parent=t/p/now-7 "
+               "settings={s} state=active\n"},
+        {ABSENT, BEGIN("'' '' ''", "1"), "(1 now)",
+         BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
+        /* two in one call: the second one has the id of an active one */
+        {ABSENT, BEGIN("'' '' ''", "0") " t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "(1 now) (0 now t/a)",
+         BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"}, );
+}
+END_TEST
+
+START_TEST(begin_leaves_an_active_workflow_alone)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
+        {DELAYED_STEP, "begin 1 t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
+        {DELAYED, "begin 0 t/w {z} '' '' '' 0 s t/a 0 \"q\"} e2", "-6", NULL},
+        {DELAYED, "begin 1 t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "-7", NULL}, );
+}
+END_TEST
+
+START_TEST(begin_may_replace_an_active_workflow)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
+         "bucket:t: t/b@now\nelements:" PLACE ": se2\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
+         ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
+         "workflow_jobs: t/b=s,1,3," PLACE "\n" NAMED},
+        {LEASED_STEP, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
+         "bucket:t: t/b@now\nelements:" PLACE
+         ": se2\nholders:t: t/a|n1=\njobs: t/b={\"createdAt\":now,\"q\"}\n"
+         "lingering: t/a|n1@now+3000\nopen:" PLACE ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
+         "workflow_jobs: t/b=s,1,3," PLACE "\n" NAMED}, );
+}
+END_TEST
+
+START_TEST(an_id_can_be_used_again)
+{
+    CHECK_EXAMPLES( //
+        {OVER("", "failed"), BEGIN("'' '' ''", "0"), "(1 now)",
+         "bucket:t: t/a@now\nelements:t/w/now: se1\njobs: t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"
+         "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflows: t/w=now\n"
+         "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"
+         "elements:" PLACE ": se1\n" HAS("endedAt=now ", "failed") "workflow_times: " PLACE
+                                                                   "@now-9 t/w/now@now\n"
+                                                                   "workflows_over: " PLACE "@now\n"},
+        /* the clock has stepped back since the earlier one was made */
+        {"workflow:t/w/now+5: createdAt=now+5 state=failed\nworkflows: t/w=now+5\n", BEGIN("'' '' ''", "0"),
+         "(1 now+6)",
+         "bucket:t: t/a@now\nelements:t/w/now+6: se1\njobs: t/a={\"createdAt\":now,\"r\"}\n"
+         "open:t/w/now+6: t/a=\nready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now+6\n"
+         "workflow_times: t/w/now+6@now+6\nworkflows: t/w=now+6\nworkflow:t/w/now+5: createdAt=now+5 "
+         "state=failed\n"
+         "workflow:t/w/now+6: bytes=3 createdAt=now+6 first=t/a settings={s} state=active\n"}, );
+}
+END_TEST
+
+START_TEST(workflows_that_ended_long_ago_go)
+{
+#define WEEK_AGO "now-604800000"
+    CHECK_EXAMPLES( //
+        {"elements:t/o/now-9: se1\nworkflow:t/o/now-9: state=failed\nworkflow_times: t/o/now-9@now-9\n"
+         "workflows: t/o=now-9\nworkflows_over: t/o/now-9@" WEEK_AGO "\n",
+         BEGIN("'' '' ''", "0"), "(1 now)",
+         BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
+        /* the id has been used again */
+        {"workflow:t/o/now-9: state=failed\nworkflow_times: t/o/now-9@now-9\n"
+         "workflows: t/o=now-7\nworkflows_over: t/o/now-9@" WEEK_AGO "\n",
+         BEGIN("'' '' ''", "0"), "(1 now)",
+         "bucket:t: t/a@now\nelements:t/w/now: se1\njobs: t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"
+         "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflow_times: t/w/now@now\n"
+         "workflows: t/o=now-7 t/w=now\n"
+         "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"}, );
+}
+END_TEST
+
+/* ---- append ---- */
+
+#define MORE(bytes)                                                                                          \
+    "workflow:" PLACE ": bytes=" bytes " createdAt=now-9 first=t/a settings={s} state=active\n"
+#define A_AND(ready) "bucket:t: " ready " t/a@now+60000\n"
+
+START_TEST(append_adds_elements_and_their_jobs)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22", "now-9",
+         A_AND("t/b@now") "elements:" PLACE ": se1 se22\n"
+                          "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
+                          ": t/a= t/b=\nready: t\nturns: t@1\n"
+                          "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED MORE("7")},
+        /* all roles; an answer has no element */
+        {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 a t/c 0 \"p\"} ''", "-7", NULL},
+        {DELAYED_STEP, "append 3 t/w 1 c t/b 0 \"q\"} e22 t/w 1 a t/c 0 \"p\"} '' t/w 1 s t/d 0 \"o\"} e3",
+         "now-9 now-9 -7",
+         A_AND("t/b@now t/c@now.0005") "elements:" PLACE ": se1 ce22\n"
+                                       "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"} "
+                                       "t/c={\"createdAt\":now,\"p\"}\n"
+                                       "open:" PLACE ": t/a= t/b= t/c=\nready: t\nturns: t@1\n"
+                                       "workflow_jobs: " STEP_A " t/b=c,2,7," PLACE " t/c=a,0,0," PLACE
+                                       "\n" NAMED MORE("7")},
+        {DELAYED_STEP, "append 3 t/w 2 s t/b 0 \"q\"} e2 s t/c 0 \"p\"} e3", "now-9",
+         A_AND("t/b@now t/c@now.0005") "elements:" PLACE ": se1 se2 se3\n"
+                                       "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"} "
+                                       "t/c={\"createdAt\":now,\"p\"}\n"
+                                       "open:" PLACE ": t/a= t/b= t/c=\nready: t\nturns: t@1\n"
+                                       "workflow_jobs: " STEP_A " t/b=s,2,6," PLACE " t/c=s,3,9," PLACE
+                                       "\n" NAMED MORE("9")}, );
+}
+END_TEST
+
+START_TEST(append_adds_all_or_none)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "append 0 t/w 1 s t/b 0 \"q\"} e2", "-1", NULL},
+        {OVER("", "succeeded"), "append 0 t/w 1 s t/b 0 \"q\"} e2", "-1", NULL},
+        {DELAYED_STEP, "append 0 t/v 1 s t/b 0 \"q\"} e2", "-1", NULL},
+        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 s t/a 0 \"p\"} e3", "-6", NULL},
+        {DELAYED_STEP, "append 0 t/w 2 s t/b 0 \"q\"} e2 s t/b 0 \"p\"} e3", "-6", NULL},
+        {DELAYED_STEP, "append 1 t/w 1 s t/b 0 \"q\"} e2", "-7", NULL}, );
+}
+END_TEST
+
+START_TEST(calls_of_a_wrong_shape_change_nothing)
+{
+    static const char *const calls[] = {
+        "begin 0 t {s} '' '' '' 0 s t/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 x t/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 s u/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 s t/b x \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 s t/b 0 \"q\"}",
+        "append 0 t 1 s t/b 0 \"q\"} e",
+        "append 0 t/w x s t/b 0 \"q\"} e",
+        "append 0 t/w 2 s t/b 0 \"q\"} e",
+        "append 0 t/w 1 w t/b 0 \"q\"} e",
+        "append 0 t/w 1 s u/b 0 \"q\"} e",
+        "append 0 t/w 1 s t/b x \"q\"} e",
+        "append 0 t/w 1 s t 0 \"q\"} e",
+        "arrive t",
+        "conclude t cancelled '' ''",
+        "conclude t/w active '' ''",
+        "conclude t/w failed '' ''",
+        "conclude t/w cancelled ''",
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        check_example(&(struct example){LEASED_STEP, calls[i], "ERR", NULL});
+}
+END_TEST
+
+/* ---- arrive, workflow ---- */
+
+#define THREE                                                                                                \
+    "elements:" PLACE ": se1 ce2 se3\nworkflow:" PLACE                                                       \
+    ": bytes=9 createdAt=now-9 first=t/a settings={s} state=active\n" NAMED
+
+START_TEST(a_step_arrives_with_the_elements_up_to_its_own)
+{
+    CHECK_EXAMPLES( //
+        {THREE "workflow_jobs: t/a=s,1,3," PLACE " t/b=s,3,9," PLACE "\n", "arrive t/a t/b",
+         "(list now-9 (se1)) (list now-9 (se1 ce2 se3))", NULL},
+        {THREE "workflow_jobs: t/a=c,2,6," PLACE " t/b=a,0,0," PLACE "\n", "arrive t/a t/b",
+         "(own now-9 (se1)) (own now-9 (se1))", NULL},
+        {THREE "workflow_jobs: t/a=s,3,1048576," PLACE " t/b=s,3,1048577," PLACE "\n", "arrive t/a t/b",
+         "(list now-9 (se1 ce2 se3)) (long now-9 (se1))", NULL},
+        {LEASED, "arrive t/a", "(over)", NULL}, {LEASED_STEP, "arrive t/b", "(over)", NULL}, );
+}
+END_TEST
+
+START_TEST(a_workflow_is_read_with_or_without_its_elements)
+{
+#define FIELDS "(bytes 9 createdAt now-9 first t/a settings {s} state active)"
+    CHECK_EXAMPLES( //
+        {THREE "open:" PLACE ": t/a=\n", "workflow t/w '' 1", FIELDS " 1 3 (se1 ce2 se3)", NULL},
+        {THREE "open:" PLACE ": t/a=\n", "workflow t/w '' 0", FIELDS " 1 3 ()", NULL},
+        {THREE, "workflow t/w now-9 0", FIELDS " 0 3 ()", NULL}, {THREE, "workflow t/w now-8 0", "", NULL},
+        {THREE, "workflow t/v '' 0", "", NULL}, );
+}
+END_TEST
+
+/* ---- ends ---- */
+
+START_TEST(conclude_drops_what_is_left)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP, "conclude t/w succeeded r ''", "now-9",
+         NAMED "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE
+               ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
+        {LEASED_STEP, "conclude t/w cancelled '' '' t/w succeeded '' ''", "now-9 -1",
+         NAMED
+         "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n" LINGERING},
+        {OVER("", "failed"), "conclude t/w cancelled '' ''", "-1", NULL},
+        {ABSENT, "conclude t/w cancelled '' ''", "-1", NULL}, );
+}
+END_TEST
+
+START_TEST(a_job_that_ends_leaves_its_workflow)
+{
+    CHECK_EXAMPLES( //
+        {LEASED_STEP, "complete t/a n1 ''", "1", ACTIVE}, {LEASED_STEP, "complete t/a n2 ''", "0", NULL},
+        {DELAYED_STEP, "cancel t/a ''", "0", ACTIVE},
+        {LEASED_STEP, "cancel t/a ''", "1", ACTIVE LINGERING}, );
+}
+END_TEST
+
+#define LEASED_AS(role) LEASED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: t/a=" role ",0,0," PLACE "\n"
+#define FOLLOW_UP       "bucket:t~c: t~c/f@now\nready: t~c\nturns: t~c@1\n"
+#define OF_CALL         "open:" PLACE ": t~c/f=\nworkflow_jobs: t~c/f=a,0,0," PLACE "\n"
+
+START_TEST(what_follows_from_a_call_is_its_answer)
+{
+    CHECK_EXAMPLES( //
+        {LEASED_AS("c"), "complete t/a n1 '' 1 t~c/f 0 \"x\"} +1", "1",
+         ACTIVE FOLLOW_UP OF_CALL "jobs: t~c/f={\"createdAt\":now,\"x\"}\n"},
+        {LEASED_AS("c"), "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} +1", "1",
+         ACTIVE FOLLOW_UP OF_CALL "jobs: t~c/f={\"createdAt\":now,\"x\"}\n" DIED("now", "0,3,{d}")},
+        {LEASED_AS("c"), "bury t/a n1 {d} ''", "1", ACTIVE DIED("now", "0,3,{d}")},
+        /* what follows from others does not belong to the workflow */
+        {LEASED_AS("s"), "complete t/a n1 '' 1 t~c/f 0 \"x\"} +1", "1",
+         ACTIVE FOLLOW_UP "jobs: t~c/f={\"createdAt\":now,\"x\"}\n"},
+        {LEASED_AS("a"), "complete t/a n1 '' 1 t~c/f 0 \"x\"} +1", "1",
+         ACTIVE FOLLOW_UP "jobs: t~c/f={\"createdAt\":now,\"x\"}\n"}, );
+}
+END_TEST
+
+#define FAILED OVER("failedBy=t/a ", "failed") DIED("now", "0,3,{d}")
+
+START_TEST(the_death_of_a_step_fails_its_workflow)
+{
+    CHECK_EXAMPLES( //
+        {LEASED_STEP, "bury t/a n1 {d} ''", "1", FAILED}, {LEASED_AS("a"), "bury t/a n1 {d} ''", "1", FAILED},
+        {LEASED_STEP, "bury t/a n2 {d} ''", "0", NULL},
+        {LEASED_STEP, "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} +1", "1",
+         FAILED FOLLOW_UP "jobs: t~c/f={\"createdAt\":now,\"x\"}\n"},
+        /* other jobs of it are dropped */
+        {"bucket:t: t/b@now+9\ndue: t@now+9\nholders:t: t/a=n1,now-1000 t/c=n1,now-1000\n"
+         "jobs: t/a={r} t/b={q} t/c={p}\nleases: t/a@now+9 t/c@now+9\n" ACTIVE "open:" PLACE
+         ": t/a= t/b= t/c=\nworkflow_jobs: " STEP_A " t/b=a,0,0," PLACE " t/c=c,1,3," PLACE "\n",
+         "bury t/a n1 {d} ''", "1", FAILED "holders:t: t/c|n1=\nlingering: t/c|n1@now+9\n"}, );
+}
+END_TEST
+
+START_TEST(a_workflow_fails_once)
+{
+#define TWO_STEPS                                                                                            \
+    "holders:t: t/a=n1,now-1000 t/b=n1,now-1000\njobs: t/a={r} t/b={q}\nleases: t/a@now+9 "                  \
+    "t/b@now+9\n" ACTIVE "open:" PLACE ": t/a= t/b=\nworkflow_jobs: " STEP_A " t/b=s,1,3," PLACE "\n"
+    CHECK_EXAMPLES( //
+        {TWO_STEPS, "bury t/a n1 {d} '' t/b n1 {e} '' 1 t~c/f 0 \"x\"} 2 t~c/g 0 \"y\"} +2", "1 0",
+         FAILED FOLLOW_UP "jobs: t~c/f={\"createdAt\":now,\"x\"}\n"}, );
+}
+END_TEST
+
+/* ---- parents ---- */
+
+/* t/w has a parent, t/p, which gets f or c. */
+#define PARENT(state) "workflow:t/p/now-7: bytes=3 createdAt=now-7 state=" state "\nelements:t/p/now-7: se0\n"
+#define CHILD                                                                                                \
+    LEASED NAMED "elements:" PLACE ": se1\nworkflow:" PLACE                                                  \
+                 ": bytes=3 createdAt=now-9 first=t/a ifCancelled=3,4,t/c\"q\"}c ifFailed=3,4,t/f\"q\"}f "   \
+                 "parent=t/p/now-7 settings={s} state=active\nopen:" PLACE ": t/a=\nworkflow_jobs: " STEP_A  \
+                 "\n"
+#define CHILD_OVER(more, state)                                                                              \
+    NAMED "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE                          \
+          ": bytes=3 createdAt=now-9 endedAt=now " more "state=" state "\n"
+#define PREPARED "ifCancelled=3,4,t/c\"q\"}c ifFailed=3,4,t/f\"q\"}f parent=t/p/now-7 "
+#define GETS(job, element)                                                                                   \
+    "bucket:t: " job "@now\njobs: " job "={\"createdAt\":now,\"q\"}\nready: t\nturns: t@1\n"                 \
+    "workflow:t/p/now-7: bytes=5 createdAt=now-7 state=active\nelements:t/p/now-7: se0 s" element "\n"       \
+    "open:t/p/now-7: " job "=\nworkflow_jobs: " job "=s,2,5,t/p/now-7\n"
+
+START_TEST(the_parent_gets_an_element_at_the_end)
+{
+    CHECK_EXAMPLES( //
+        {PARENT("active") CHILD, "bury t/a n1 {d} ''", "1",
+         GETS("t/f", "f") CHILD_OVER("failedBy=t/a first=t/a " PREPARED "settings={s} ", "failed")
+             DIED("now", "0,3,{d}")},
+        {PARENT("active") CHILD, "conclude t/w cancelled '' ''", "now-9",
+         GETS("t/c", "c") CHILD_OVER("first=t/a " PREPARED "result= settings={s} ", "cancelled") LINGERING},
+        {PARENT("failed") CHILD, "bury t/a n1 {d} ''", "1",
+         PARENT("failed") CHILD_OVER("failedBy=t/a first=t/a " PREPARED "settings={s} ", "failed")
+             DIED("now", "0,3,{d}")}, );
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("script_workflows");
+    TCase *tests = examples_case("workflows");
+    tcase_add_test(tests, begin_makes_a_workflow_with_its_first_job);
+    tcase_add_test(tests, begin_leaves_an_active_workflow_alone);
+    tcase_add_test(tests, begin_may_replace_an_active_workflow);
+    tcase_add_test(tests, an_id_can_be_used_again);
+    tcase_add_test(tests, workflows_that_ended_long_ago_go);
+    tcase_add_test(tests, append_adds_elements_and_their_jobs);
+    tcase_add_test(tests, append_adds_all_or_none);
+    tcase_add_test(tests, calls_of_a_wrong_shape_change_nothing);
+    tcase_add_test(tests, a_step_arrives_with_the_elements_up_to_its_own);
+    tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);
+    tcase_add_test(tests, conclude_drops_what_is_left);
+    tcase_add_test(tests, a_job_that_ends_leaves_its_workflow);
+    tcase_add_test(tests, what_follows_from_a_call_is_its_answer);
+    tcase_add_test(tests, the_death_of_a_step_fails_its_workflow);
+    tcase_add_test(tests, a_workflow_fails_once);
+    tcase_add_test(tests, the_parent_gets_an_element_at_the_end);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
