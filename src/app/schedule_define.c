@@ -119,7 +119,8 @@ static enum status check_definition(struct definition *definition, struct recurr
         job_errors_add(errors, "timezone", problem.text);
     else if (status != STATUS_OK)
         return status;
-    const char *member = target_refused_member(definition->app, job, why);
+    const char *member =
+        definition->call.has_paused ? NULL : target_refused_member(definition->app, job, why);
     if (member)
         job_errors_add_named(errors, "job.", slice_of(member), why);
     if (errors->count > 0)
@@ -134,16 +135,48 @@ static enum status check_definition(struct definition *definition, struct recurr
     return STATUS_OK;
 }
 
+/* Reads the old definition, and pauses or resumes it. */
+static enum status read_paused(struct definition *definition, struct slice topic, struct recurring *recurring,
+                               struct job *job)
+{
+    enum status status = recurring_read(buffer_slice(&definition->old_record), recurring);
+    if (status != STATUS_OK)
+        return STATUS_UNREADABLE;
+    status = recurring_read_job(recurring, topic, job);
+    if (status != STATUS_OK) {
+        recurring_fini(recurring);
+        return STATUS_UNREADABLE;
+    }
+    recurring->is_paused = definition->call.is_paused;
+    if (!job->lacks.size)
+        return STATUS_OK;
+    job_fini(job);
+    recurring_fini(recurring);
+    return STATUS_LACKING;
+}
+
 /* Parses the client's text. text is room for the members of a patch. */
 static enum status parse(struct definition *definition, struct buffer *text, struct recurring *recurring,
                          struct job *job, struct job_errors *errors)
 {
     struct slice topic, schedule_id;
     slice_cut(definition->call.id, '/', &topic, &schedule_id);
+    if (definition->call.has_paused)
+        return read_paused(definition, topic, recurring, job);
     if (definition->call.is_patch)
         return recurring_patch(topic, buffer_slice(&definition->old_record), definition->call.text,
                                definition->now_ms, text, recurring, job, errors);
-    return recurring_parse(topic, definition->call.text, definition->now_ms, recurring, job, errors);
+    enum status status =
+        recurring_parse(topic, definition->call.text, definition->now_ms, recurring, job, errors);
+    if (status == STATUS_OK && definition->call.job) {
+        job_fini(job);
+        *job = *definition->call.job;
+    }
+    if (status == STATUS_OK) {
+        recurring->into = definition->call.into;
+        recurring->delay_ms = definition->call.delay_ms;
+    }
+    return status;
 }
 
 static enum status make_definition(struct definition *definition, const struct recurring *old,
@@ -252,7 +285,8 @@ void app_schedule_define(struct app *app, const struct app_caller *caller,
                          const struct app_schedule_call *call, app_schedule_fn *each, app_verdict_fn *fn,
                          void *arg)
 {
-    if (use_case_is_sibling(call->id, fn, arg) || use_case_is_unready(app, call->id, fn, arg))
+    if ((!call->is_by_server && use_case_is_sibling(call->id, fn, arg)) ||
+        use_case_is_unready(app, call->id, fn, arg))
         return;
     struct definition *definition = NEW(struct definition);
     *definition =

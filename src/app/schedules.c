@@ -171,7 +171,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
     struct slice topic, rest;
     audit(call->caller, "schedule_run", "schedule", call->id, status);
     if (status == STATUS_OK) {
-        slice_cut(call->id, '/', &topic, &rest);
+        slice_cut(job.id, '/', &topic, &rest);
         metrics_accepted(call->app->metrics, topic);
     }
     if (status == STATUS_STALE) /* the definition has changed since it was read, or is deleted */
@@ -187,7 +187,7 @@ static void name_run(struct schedule_call *call)
     uint64_t random;
     random_fill(&random, sizeof random);
     snprintf(name, sizeof name, "~run-%016llx", (unsigned long long)random);
-    buffer_append(&call->job, call->id);
+    buffer_append(&call->job, recurring_base(&call->recurring, call->id));
     buffer_append(&call->job, slice_of(name));
 }
 
@@ -205,6 +205,8 @@ static void on_read_for_run(void *arg, enum status status, const struct store_re
             status = STATUS_UNREADABLE;
         else if (status == STATUS_OK && call->recurring.lacks.size)
             status = STATUS_LACKING;
+        else if (status == STATUS_OK && recurring_base(&call->recurring, call->id).size == 0)
+            status = STATUS_UNREADABLE;
     }
     if (status != STATUS_OK) {
         call_end(call, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */

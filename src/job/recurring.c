@@ -112,11 +112,22 @@ void recurring_recurrence(const struct recurring *recurring, struct slice id, co
     };
 }
 
-void recurring_occurrence_id(struct slice schedule_id, int64_t time_ms, struct buffer *out)
+struct slice recurring_base(const struct recurring *recurring, struct slice id)
+{
+    struct slice topic, into_topic, name;
+    if (recurring->into.size == 0)
+        return id;
+    slice_cut(id, '/', &topic, &name);
+    bool is_near = job_key_parse(recurring->into, &into_topic, &name) &&
+                   slice_equal(topic_owner(topic), topic_owner(into_topic));
+    return is_near ? recurring->into : SLICE("");
+}
+
+void recurring_occurrence_id(struct slice base, int64_t time_ms, struct buffer *out)
 {
     char text[TIMESTAMP_SIZE];
     timestamp_format(time_ms, text);
-    buffer_append(out, schedule_id);
+    buffer_append(out, base);
     buffer_printf(out, "~%.4s%.2s%.5s%.2s%.2s", text, text + 5, text + 8, text + 14, text + 17);
     if (time_ms % 1000)
         buffer_append(out, slice_from(text + 19, 4));

@@ -42,8 +42,11 @@ struct recurring {
     int64_t jitter_ms, grace_ms;
     struct slice misfire_word, overlap_word; /* empty: the default */
     struct slice job;                        /* JSON: the client's, or that of the record */
-    int64_t created_ms;     /* by Redis's clock; 0 in a request, set before recurring_write */
-    struct slice lacks;     /* the first need that this version does not know; empty: none */
+    /* Only the server sets these two, for schedules of sibling topics: */
+    int64_t delay_ms;   /* between the time of an occurrence and the due time of its job */
+    struct slice into;  /* topic/jobId without the time of the ids of occurrences; empty: the schedule's id */
+    int64_t created_ms; /* by Redis's clock; 0 in a request, set before recurring_write */
+    struct slice lacks; /* the first need that this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
     struct buffer text;     /* owned */
 };
@@ -109,8 +112,13 @@ enum overlap recurring_overlap(const struct recurring *);
 void recurring_recurrence(const struct recurring *, struct slice id, const struct time_zone *zone,
                           struct recurrence *);
 
-/* Writes the jobId of an occurrence: <scheduleId>~20261122T221800Z. A time that is not a whole second has its
- * milliseconds, too: 20261122T221800.500Z. */
-void recurring_occurrence_id(struct slice schedule_id, int64_t time_ms, struct buffer *out);
+/* Writes the id of an occurrence: <base>~20261122T221800Z, where base is topic/scheduleId, or another id in
+ * the same shard (into). A time that is not a whole second has its milliseconds, too: 20261122T221800.500Z.
+ */
+void recurring_occurrence_id(struct slice base, int64_t time_ms, struct buffer *out);
+
+/* Returns the base of the ids of occurrences of the schedule with this id. Returns an empty slice if the
+ * definition names one that is not in the schedule's shard. */
+struct slice recurring_base(const struct recurring *, struct slice id);
 
 #endif

@@ -129,6 +129,9 @@ static const struct member rows[] = {
     [RECURRING_OVERLAP] = {NAMED("overlap"), MEMBER_TEXT, EVERYWHERE, FIELD(overlap_word),
                            HAS(overlap_word.size), .check = check_overlap},
     [RECURRING_PAUSED] = {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(is_paused)},
+    [RECURRING_DELAY] = {NAMED("delay"), MEMBER_SECONDS, .flags = MEMBER_STORED, FIELD(delay_ms),
+                         HAS(delay_ms), .max = JOB_DELAY_MAX_MS},
+    [RECURRING_INTO] = {NAMED("into"), MEMBER_TEXT, .flags = MEMBER_STORED, FIELD(into), HAS(into.size)},
     [RECURRING_JOB] = {NAMED("job"), MEMBER_JSON, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED, FIELD(job),
                        HAS(job.size), .check = check_job},
 };

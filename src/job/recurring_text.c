@@ -98,6 +98,15 @@ static struct members members_before_job(void)
     return table;
 }
 
+/* Writes the names of the features that earlier versions must not ignore. */
+static void put_needs(const struct recurring *recurring, struct json_writer *json)
+{
+    struct needs_writer needs = {json, false};
+    if (recurring->into.size || recurring->delay_ms)
+        needs_add(&needs, "occurrences");
+    needs_end(&needs);
+}
+
 void recurring_write(const struct recurring *recurring, const struct job *job, struct buffer *out)
 {
     const struct members before_job = members_before_job();
@@ -105,6 +114,7 @@ void recurring_write(const struct recurring *recurring, const struct job *job, s
     assert(recurring->created_ms && job->created_ms == 0);
     json_put_object(&json);
     members_write(&before_job, recurring, MEMBERS_FOR_REDIS, &json);
+    put_needs(recurring, &json);
     carried_write(&recurring->carried, &json);
     json_put_name(&json, "job");
     buffer_append_byte(json_put(&json), '{');
@@ -129,9 +139,11 @@ bool recurring_is_same(const struct recurring *a, const struct job *a_job, const
 
 static void show_job(const struct job *job, struct json_writer *json)
 {
+    bool is_hidden = topic_is_sibling(job->topic); /* the body, as in views of jobs */
     json_add_object(json, "job");
     for (size_t i = 0; i < job_members.count; i++)
-        if (job_members.rows[i].flags & MEMBER_SENT && i != JOB_TOPIC && (i != JOB_URL || job->url.size))
+        if (job_members.rows[i].flags & MEMBER_SENT && i != JOB_TOPIC && (i != JOB_URL || job->url.size) &&
+            !(is_hidden && (i == JOB_BODY || i == JOB_BODY_BASE64)))
             members_put(&job_members.rows[i], job, MEMBERS_FOR_PEOPLE, json);
     json_end_object(json);
 }

@@ -3,12 +3,15 @@
  *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C                  a message of qstash~messages
  *     msg_queue.orders.01J8ZK3V5Q8T9W0X1Y2Z3A4B5C     a message of qstash~queue.orders
  *
+ *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C~20261122T221800Z an occurrence of a schedule
+ *
  * The messageId is the jobId. All topics of the dialect are siblings of one topic, so they are in one shard.
  */
 #ifndef DUEPOST_QSTASH_MESSAGE_ID_H
 #define DUEPOST_QSTASH_MESSAGE_ID_H
 
 #include "job/job_id.h"
+#include "job/recurring.h"
 
 #define QSTASH_TOPIC          "qstash"
 #define QSTASH_TOPIC_MESSAGES QSTASH_TOPIC "~messages"
@@ -17,7 +20,7 @@
 #define DLQ_ID_PREFIX     "dlq_" /* the id of a dead message has this prefix instead */
 
 enum {
-    MESSAGE_ID_MAX = 4 + JOB_SIBLING_MAX + 1 + JOB_ID_NEW_SIZE,
+    MESSAGE_ID_MAX = 4 + JOB_SIBLING_MAX + 1 + JOB_ID_NEW_SIZE + 1 + RECURRING_TIME_SIZE,
     MESSAGE_KEY_SIZE = JOB_TOPIC_NAME_MAX + 1 + MESSAGE_ID_MAX + 1
 };
 

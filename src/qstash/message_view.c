@@ -229,6 +229,23 @@ static void add_flow(struct json_writer *json, const struct settings_flow *flow)
     json_add_number(json, "period", flow->period_s ? flow->period_s : 1);
 }
 
+void message_view_add_content(struct json_writer *json, const struct message_view *view)
+{
+    json_add_text(json, "method", slice_of(job_method_word(view->job.method)));
+    message_view_add_headers(json, "header", view);
+    add_body(json, view);
+}
+
+void message_view_add_settings(struct json_writer *json, const struct message_view *view)
+{
+    add_callbacks(json, view);
+    add_text(json, "queueName", view->data.queue);
+    add_text(json, "callerIP", view->data.caller_ip);
+    add_labels(json, &view->job.labels);
+    add_flow(json, &view->data.flow);
+    add_text(json, "retryDelayExpression", view->job.retry_wait);
+}
+
 void message_view_add(struct json_writer *json, const struct message_view *view)
 {
     const struct job *job = &view->job;
@@ -236,17 +253,10 @@ void message_view_add(struct json_writer *json, const struct message_view *view)
     add_text(json, "topicName", view->data.group);
     add_text(json, "endpointName", view->data.endpoint);
     json_add_text(json, "url", job->url);
-    json_add_text(json, "method", slice_of(job_method_word(job->method)));
-    message_view_add_headers(json, "header", view);
-    add_body(json, view);
+    message_view_add_content(json, view);
     json_add_number(json, "maxRetries", job->retry);
     json_add_number(json, "notBefore", job_due_ms(job, job->created_ms));
     json_add_number(json, "createdAt", job->created_ms);
-    add_callbacks(json, view);
-    add_text(json, "queueName", view->data.queue);
+    message_view_add_settings(json, view);
     add_text(json, "scheduleId", view->data.schedule_id);
-    add_text(json, "callerIP", view->data.caller_ip);
-    add_labels(json, &job->labels);
-    add_flow(json, &view->data.flow);
-    add_text(json, "retryDelayExpression", job->retry_wait);
 }

@@ -26,6 +26,11 @@ void message_view_release(struct message_view *);
 /* Adds the members, from messageId on, to an object. Redacted parts are replaced by their digests. */
 void message_view_add(struct json_writer *, const struct message_view *);
 
+/* Add the members that messages and schedules share: method, headers and body; callbacks, queue, labels and
+ * flow control. */
+void message_view_add_content(struct json_writer *, const struct message_view *);
+void message_view_add_settings(struct json_writer *, const struct message_view *);
+
 /* Adds the headers that are forwarded, as arrays by their names in canonical form. Adds nothing if there are
  * none. */
 void message_view_add_headers(struct json_writer *, const char *name, const struct message_view *);

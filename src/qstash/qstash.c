@@ -19,6 +19,8 @@ exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_gro
     endpoints_put_handle, endpoints_delete_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
+exchange_fn message_schedule_put_handle, message_schedule_handle, message_schedules_handle,
+    message_schedule_delete_handle, message_schedule_pause_handle, message_schedule_resume_handle;
 
 /* The name in the path is used as it is. */
 static bool names_one(struct buffer *text, struct route_names *names)
@@ -26,6 +28,15 @@ static bool names_one(struct buffer *text, struct route_names *names)
     names->key = buffer_slice(text);
     return true;
 }
+
+/* POST names a destination, the others a schedule. */
+#define SCHEDULE_METHODS                                                                                     \
+    .methods = {{"POST", "POST /v2/schedules", message_schedule_put_handle, REACH_TOPIC, SCOPE_SCHEDULE,     \
+                 .body = BODY_ANY, .takes_query = true},                                                     \
+                {"GET", "GET /v2/schedules/{id}", message_schedule_handle, REACH_TOPIC, SCOPE_READ,          \
+                 .body = BODY_NONE, .takes_query = true},                                                    \
+                {"DELETE", "DELETE /v2/schedules/{id}", message_schedule_delete_handle, REACH_TOPIC,         \
+                 SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}
 
 static const struct route routes[] = {
     {.path = "/v2/publish/*",
@@ -131,6 +142,25 @@ static const struct route routes[] = {
                   .body = BODY_NONE, .takes_query = true},
                  {"DELETE", "DELETE /v2/workflows/runs/{id}", workflow_run_end_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/schedules",
+     .methods = {{"GET", "GET /v2/schedules", message_schedules_handle, REACH_TOPIC, SCOPE_READ,
+                  .body = BODY_NONE, .takes_query = true},
+                 {"POST", "POST /v2/schedules", message_schedule_put_handle, REACH_TOPIC, SCOPE_SCHEDULE,
+                  .body = BODY_ANY, .takes_query = true}}}, /* refused: it lacks a destination */
+    {.path = "/v2/schedules/:/pause",
+     .names = names_one,
+     .methods = {{"PATCH", "PATCH /v2/schedules/{id}/pause", message_schedule_pause_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true},
+                 {"POST", "POST /v2/schedules/{id}/pause", message_schedule_pause_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/schedules/:/resume",
+     .names = names_one,
+     .methods = {{"PATCH", "PATCH /v2/schedules/{id}/resume", message_schedule_resume_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true},
+                 {"POST", "POST /v2/schedules/{id}/resume", message_schedule_resume_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/schedules/*", SCHEDULE_METHODS},
+    {.path = "/v2/Schedules/*", SCHEDULE_METHODS}, /* the path of the client for Go */
     {.path = "/v2/dlq",
      .methods = {{"GET", "GET /v2/dlq", dead_letters_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
                   .takes_query = true},

@@ -142,10 +142,10 @@ static void count_fired(const struct occurrence *occurrence)
 {
     const struct store_fire *call = &occurrence->call;
     struct metrics *metrics = occurrence->shooting->firing->metrics;
-    struct slice topic, schedule_id;
+    struct slice topic, job_id;
     if (call->kind != STORE_FIRED_DONE)
         return;
-    slice_cut(call->id, '/', &topic, &schedule_id);
+    slice_cut(call->job, '/', &topic, &job_id);
     metrics_accepted(metrics, topic);
     metrics_count(metrics, METRICS_COUNTER_FIRED, 1);
     if (!call->is_missed)
@@ -193,17 +193,14 @@ static void on_fired(void *arg, enum status status, int64_t due_ms)
 static void send_item(struct shooting *shooting, const struct store_fire *call)
 {
     struct occurrence *occurrence = NEW(struct occurrence);
-    struct slice topic, schedule_id;
     occurrence->shooting = shooting;
     occurrence->call = *call;
     occurrence->call.id = shooting->id;
     occurrence->call.tag = shooting->tag;
     buffer_init(&occurrence->job, JOB_KEY_MAX);
     if (call->kind == STORE_FIRED_DONE) {
-        slice_cut(shooting->id, '/', &topic, &schedule_id);
-        buffer_append(&occurrence->job, topic);
-        buffer_append_byte(&occurrence->job, '/');
-        recurring_occurrence_id(schedule_id, call->time_ms, &occurrence->job);
+        recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
+                                &occurrence->job);
         occurrence->call.job = buffer_slice(&occurrence->job);
         occurrence->call.record = recurring_job_record(&shooting->recurring);
     }
@@ -244,7 +241,8 @@ static void fire_decided(struct shooting *shooting, const struct store_recurring
         send_item(shooting, &call);
     for (size_t i = 0; i < decision.count && i < STEP_OCCURRENCES; i++) {
         call.time_ms = decision.times_ms[i];
-        call.due_ms = call.time_ms + recurrence_jitter_ms(recurrence, call.time_ms);
+        call.due_ms =
+            call.time_ms + shooting->recurring.delay_ms + recurrence_jitter_ms(recurrence, call.time_ms);
         call.next_ms = i + 1 < decision.count ? decision.times_ms[i + 1] : end_ms;
         send_item(shooting, &call);
         call.expected_ms = call.next_ms;
@@ -263,7 +261,7 @@ static void decide(struct shooting *shooting, const struct store_recurring *sche
     enum status status = recurring_read(
         slice_skip(buffer_slice(&shooting->text), shooting->id.size + shooting->tag.size), recurring);
     shooting->is_read = status == STATUS_OK;
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK || recurring_base(recurring, shooting->id).size == 0) {
         firing_hold(shooting, schedule, expected_ms, "schedule_unreadable", "the definition cannot be read");
     } else if (recurring->lacks.size) {
         firing_hold(shooting, schedule, expected_ms, "schedule_unserved",

@@ -73,7 +73,11 @@ START_TEST(an_occurrence_is_made_once)
          "now now",
          "bucket:t: t/s~1@now t/s~2@now.0005\n"
          "jobs: t/s~1={\"createdAt\":now,\"url\":\"u\"} t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\n"
-         "turns: t@1\n" NAMED FIRED("T,fire,1,now-5,now,t/s~2") AT("now+60")}, );
+         "turns: t@1\n" NAMED FIRED("T,fire,1,now-5,now,t/s~2") AT("now+60")},
+        /* The job is of a sibling topic. */
+        {DUE, FIRE("fire now-10 0 0 t~x/m @now-10 \"url\":\"u\"}"), "now",
+         "bucket:t~x: t~x/m@now\njobs: t~x/m={\"createdAt\":now,\"url\":\"u\"}\nready: t~x\n"
+         "turns: t~x@1\n" NAMED FIRED("T,fire,0,now-10,now,t~x/m") AT("now+60")}, );
 }
 END_TEST
 

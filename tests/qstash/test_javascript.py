@@ -136,6 +136,43 @@ def test_queues(javascript, receiver, topic):
     assert gone["status"] == 404
 
 
+# ---- schedules ----
+
+def test_schedules(javascript, topic):
+    answers = javascript("""
+        const { schedules } = client;
+        const made = await schedules.create({ scheduleId: topic, destination: "https://example.com/", cron: "CRON_TZ=Europe/Berlin 0 4 1 1 *",
+            body: '{"a":1}', headers: { "My-Header": "v" }, method: "PUT", retries: 2, delay: 90, timeout: 20, queueName: topic, label: ["a", "b"],
+            callback: "https://example.com/cb", failureCallback: "https://example.com/fail", retryDelay: "1000", redact: { header: ["My-Header"] } });
+        const first = await schedules.get(topic);
+        await schedules.pause({ schedule: topic });
+        const paused = await schedules.get(topic);
+        await schedules.resume({ schedule: topic });
+        const ids = (await schedules.list()).map((each) => each.scheduleId);
+        await schedules.create({ scheduleId: topic, destination: "https://example.com/2", cron: "0 4 * * *" });
+        return { made, first, paused, ids, replaced: await schedules.get(topic) };""", topic=topic)
+    first = answers["first"]
+    assert answers["made"] == {"scheduleId": topic} and topic in answers["ids"]
+    assert (first["cron"], first["destination"], first["method"], first["body"]) == ("CRON_TZ=Europe/Berlin 0 4 1 1 *", "https://example.com/", "PUT", '{"a":1}')
+    assert (first["retries"], first["delay"], first["timeout"], first["queueName"], first["labels"]) == (2, 90, 20, topic, ["a", "b"])
+    assert (first["callback"], first["failureCallback"], first["retryDelayExpression"]) == ("https://example.com/cb", "https://example.com/fail", "1000")
+    assert first["header"]["My-Header"][0].startswith("REDACTED:")
+    assert (first["isPaused"], answers["paused"]["isPaused"], answers["replaced"]["isPaused"]) == (False, True, False)
+    assert answers["replaced"]["destination"] == "https://example.com/2" and "body" not in answers["replaced"]
+    gone = javascript("await client.schedules.delete(topic); return await client.schedules.get(topic);", topic=topic)
+    assert gone["status"] == 404
+
+
+def test_a_schedule_sends(javascript, server, receiver, topic):
+    url = receiver.url(f"/{topic}")
+    made = javascript("return await client.schedules.create({ destination: url, cron: '* * * * * *', body: 'text' });", url=url)
+    until(lambda: receiver.count(f"/{topic}") > 0, 20, "a message of the schedule")
+    javascript("return await client.schedules.delete(id);", id=made["scheduleId"])
+    arrival = receiver.of(f"/{topic}")[0]
+    assert arrival.headers["upstash-schedule-id"] == made["scheduleId"] and arrival.body == b"text"
+    assert verified(javascript, server, arrival, url) is True
+
+
 # ---- flow control ----
 
 def test_flow_control(javascript, topic):

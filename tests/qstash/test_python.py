@@ -181,6 +181,25 @@ def test_queues(client, topic):
         client.queue.get(topic)
 
 
+def test_schedules(client, topic):
+    made = client.schedule.create_json(schedule_id=topic, destination="https://example.com/", cron="CRON_TZ=Europe/Berlin 0 4 1 1 *", body={"a": 1},
+                                       headers={"My-Header": "v"}, method="PUT", retries=2, delay="1m", timeout=20, queue=topic)
+    assert made == topic and topic in [schedule.schedule_id for schedule in client.schedule.list()]
+    schedule = client.schedule.get(topic)
+    assert (schedule.cron, schedule.destination, schedule.body) == ("CRON_TZ=Europe/Berlin 0 4 1 1 *", "https://example.com/", '{"a": 1}')
+    assert (schedule.retries, schedule.delay, schedule.timeout, schedule.queue, schedule.paused) == (2, 60, 20, topic, False)
+    assert schedule.headers["My-Header"] == ["v"] and schedule.next_schedule_time > schedule.created_at
+    client.schedule.pause(topic)
+    assert client.schedule.get(topic).paused
+    client.schedule.resume(topic)
+    assert not client.schedule.get(topic).paused
+    client.schedule.create(schedule_id=topic, destination="https://example.com/2", cron="0 4 * * *")
+    assert client.schedule.get(topic).body is None
+    client.schedule.delete(topic)
+    with pytest.raises(QStashError):
+        client.schedule.get(topic)
+
+
 def test_a_queue_keeps_its_order(client, receiver, topic):
     client.queue.upsert(topic, parallelism=1, paused=True)
     for number in range(5):

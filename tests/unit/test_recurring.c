@@ -360,6 +360,40 @@ START_TEST(names_occurrences)
 }
 END_TEST
 
+/* Writes and reads a definition with an id of its own for occurrences, and returns this id. */
+static void check_base(const char *into, const char *expected)
+{
+    struct recurring read;
+    struct buffer record;
+    ck_assert_int_eq(recurring_parse(SLICE("t~s"),
+                                     SLICE("{\"cron\":\"* * * * *\",\"job\":{\"url\":\"http://h/\"}}"), 1,
+                                     &recurring, &job, &errors),
+                     STATUS_OK);
+    recurring.created_ms = 1;
+    recurring.into = slice_of(into);
+    recurring.delay_ms = 90000;
+    buffer_init(&record, JOB_RECORD_MAX);
+    recurring_write(&recurring, &job, &record);
+    ck_assert(strstr(buffer_text(&record), "\"needs\":[\"occurrences\"]"));
+    ck_assert_int_eq(recurring_read(buffer_slice(&record), &read), STATUS_OK);
+    ck_assert_int_eq(read.delay_ms, 90000);
+    ck_assert(slice_equal(recurring_base(&read, SLICE("t~s/nightly")), slice_of(expected)));
+    recurring_fini(&read);
+    job_fini(&job);
+    recurring_fini(&recurring);
+    buffer_fini(&record);
+}
+
+START_TEST(occurrences_may_be_jobs_of_a_sibling_topic)
+{
+    check_base("", "t~s/nightly");
+    check_base("t~queue.q/msg_1", "t~queue.q/msg_1");
+    check_base("t/1", "t/1");
+    check_base("u~queue.q/msg_1", "");
+    check_base("no id", "");
+}
+END_TEST
+
 START_TEST(tags_are_sha1)
 {
     char tag[RECURRING_TAG_SIZE];
@@ -381,6 +415,7 @@ Suite *suite(void)
     tcase_add_test(tests, shows_defaults_and_no_secrets);
     tcase_add_test(tests, makes_a_recurrence);
     tcase_add_test(tests, names_occurrences);
+    tcase_add_test(tests, occurrences_may_be_jobs_of_a_sibling_topic);
     tcase_add_test(tests, tags_are_sha1);
     suite_add_tcase(all, tests);
     return all;

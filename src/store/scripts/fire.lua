@@ -13,7 +13,7 @@
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
 --   overlap   1 if there is no occurrence while the last one is in the pool, else 0
---   job       id of the job
+--   job       id of the job, whose topic is that of the schedule or one of its siblings
 --   when      of the job, as in schedule.lua
 --   record    of the job, as in schedule.lua
 -- Returns {now_us, result ...}. A result is the due time of the job; 1 for skip and hold; 0 if nothing happened; FULL:
@@ -21,12 +21,15 @@
 -- passed without a job.
 -- uses: check places schedules url when
 check(3, 11, 10)
+-- Returns the topic of an id, up to the mark of sibling topics. Its shard is that of this name.
+local function owner_of(id) return string.match(topic_of(id), '^[^~]*') end
+
 for i = 3, #ARGV, 11 do
   for k = 2, 3 do
     if not string.match(ARGV[i + k], '^%d+$') and ARGV[i + k] ~= '-' then error('not a number') end
   end
   if not string.match(ARGV[i + 5], '^%d+$') then error('not a number') end
-  if ARGV[i + 4] == 'fire' and topic_of(ARGV[i + 8]) ~= topic_of(ARGV[i]) then error('another topic') end
+  if ARGV[i + 4] == 'fire' and owner_of(ARGV[i + 8]) ~= owner_of(ARGV[i]) then error('another topic') end
 end
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
@@ -68,9 +71,11 @@ end
 
 local topics, is_known = {}, {}
 for i = 3, #ARGV, 11 do
-  local topic = topic_of(ARGV[i])
-  if not is_known[topic] then topics[#topics + 1] = topic end
-  is_known[topic] = true
+  if ARGV[i + 4] == 'fire' then
+    local topic = topic_of(ARGV[i + 8])
+    if not is_known[topic] then topics[#topics + 1] = topic end
+    is_known[topic] = true
+  end
 end
 look_at_buckets(topics)
 local replies = {now_us}

@@ -1,0 +1,254 @@
+/* schedules.c - /v2/schedules and /v2/schedules/{id}: GET, DELETE, pause and resume. schedule_put.c has
+ * POST. */
+#include "app/schedules.h"
+#include "base/memory.h"
+#include "qstash/answer.h"
+#include "qstash/message_view.h"
+#include "qstash/schedule.h"
+
+enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };
+
+static void put_text_of_id(struct json_writer *json, const char *name, struct slice key)
+{
+    struct slice topic, id;
+    slice_cut(key, '/', &topic, &id);
+    json_add_text(json, name, id);
+}
+
+/* ---- a schedule for its owner ---- */
+
+static void add_cron(struct json_writer *json, const struct recurring *recurring)
+{
+    char room[sizeof "CRON_TZ= " + CRON_TEXT_MAX + TIME_ZONE_NAME_MAX];
+    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    if (recurring->timezone.size)
+        buffer_printf(&text, "CRON_TZ=%.*s ", SLICE_ARG(recurring->timezone));
+    buffer_append(&text, recurring->cron_text);
+    json_add_text(json, "cron", buffer_slice(&text));
+}
+
+/* Adds the state of the last message. A message that Redis no longer has was delivered, or cancelled. */
+static void add_states(struct json_writer *json, const struct app_schedule *schedule)
+{
+    struct slice topic, message_id;
+    const struct app_job *job = &schedule->last.job;
+    bool is_alive = job->id.size && (job->state == JOB_STATE_DELAYED || job->state == JOB_STATE_READY ||
+                                     job->state == JOB_STATE_LEASED);
+    bool is_dead = job->id.size && job->state == JOB_STATE_DEAD;
+    slice_cut(schedule->last.id, '/', &topic, &message_id);
+    if (message_id.size == 0)
+        return;
+    json_add_object(json, "lastScheduleStates");
+    json_put_name_text(json, message_id);
+    json_put_text(json, is_alive ? SLICE("IN_PROGRESS") : is_dead ? SLICE("FAIL") : SLICE("SUCCESS"));
+    json_end_object(json);
+}
+
+static void add_times(struct json_writer *json, const struct app_schedule *schedule)
+{
+    if (schedule->last.outcome != APP_FIRED_NEVER && schedule->last.time_ms)
+        json_add_number(json, "lastScheduleTime", schedule->last.time_ms);
+    if (schedule->time_count)
+        json_add_number(json, "nextScheduleTime", schedule->times_ms[0]);
+}
+
+/* Writes a schedule. Those that this version cannot read are left out. */
+static void put_schedule(struct json_writer *json, const struct app_schedule *schedule, bool with_states)
+{
+    const struct recurring *recurring = schedule->recurring;
+    const struct job *job = schedule->job;
+    struct message_view view;
+    if (!recurring)
+        return;
+    message_view_of(job, &view);
+    json_put_object(json);
+    put_text_of_id(json, "scheduleId", schedule->id);
+    add_cron(json, recurring);
+    json_add_number(json, "createdAt", recurring->created_ms);
+    json_add_text(json, "destination", job->url);
+    message_view_add_content(json, &view);
+    json_add_number(json, "retries", job->retry);
+    if (recurring->delay_ms)
+        json_add_number(json, "delay", recurring->delay_ms / 1000);
+    if (job->has_timeout)
+        json_add_number(json, "timeout", job->timeout_ms / 1000);
+    message_view_add_settings(json, &view);
+    json_add_bool(json, "isPaused", recurring->is_paused);
+    add_times(json, schedule);
+    if (with_states)
+        add_states(json, schedule);
+    json_end_object(json);
+    message_view_release(&view);
+}
+
+/* ---- one schedule ---- */
+
+struct schedule_request {
+    struct exchange *exchange;
+    char room[SCHEDULE_KEY_SIZE];
+    struct slice key;
+    bool is_shown;
+    struct app_schedule_call call;
+};
+
+static void refuse_unknown(struct exchange *exchange)
+{
+    exchange_refuse(exchange, 404, "schedule not found");
+}
+
+/* Returns the request for a schedule, whose scheduleId stands before a query. Refuses an id that no schedule
+ * can have, and returns NULL. */
+static struct schedule_request *schedule_request_new(struct exchange *exchange, struct slice text)
+{
+    struct schedule_request *request = NEW(struct schedule_request);
+    struct slice id, query;
+    request->exchange = exchange;
+    exchange_keep(exchange, request, free);
+    slice_cut(text, '?', &id, &query);
+    request->key = schedule_key(id, request->room);
+    if (request->key.size)
+        return request;
+    refuse_unknown(exchange);
+    return NULL;
+}
+
+static void on_schedule(void *arg, const struct app_schedule *schedule)
+{
+    struct schedule_request *request = arg;
+    struct json_writer json = json_writer_to(exchange_scratch(request->exchange));
+    put_schedule(&json, schedule, true);
+    request->is_shown = schedule->recurring;
+}
+
+static void on_schedule_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct schedule_request *request = arg;
+    struct exchange *exchange = request->exchange;
+    if (verdict->end == APP_NOT_FOUND)
+        refuse_unknown(exchange);
+    else if (verdict->end != APP_DONE)
+        answer_refuse_verdict(exchange, verdict);
+    else if (!request->is_shown)
+        exchange_refuse(exchange, 409, "the schedule cannot be read, or needs a later version of duepost");
+    else
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
+}
+
+HANDLER(message_schedule_handle)
+{
+    struct schedule_request *request = schedule_request_new(exchange, exchange->rest);
+    if (request)
+        app_schedule_read(app_of(exchange), request->key, on_schedule, on_schedule_end, request);
+}
+
+/* ---- DELETE, pause, resume ---- */
+
+static void on_changed(void *arg, const struct app_verdict *verdict)
+{
+    const struct schedule_request *request = arg;
+    if (verdict->end == APP_NOT_FOUND)
+        refuse_unknown(request->exchange);
+    else
+        answer_done(request->exchange, verdict);
+}
+
+HANDLER(message_schedule_delete_handle)
+{
+    struct schedule_request *request = schedule_request_new(exchange, exchange->rest);
+    if (request)
+        app_schedule_delete(app_of(exchange), &exchange->caller, request->key, SLICE(""), on_changed,
+                            request);
+}
+
+static void on_paused(void *arg, const struct app_schedule *schedule)
+{
+    (void)arg, (void)schedule;
+}
+
+static void pause_schedule(struct exchange *exchange, bool is_paused)
+{
+    struct schedule_request *request = schedule_request_new(exchange, exchange->key);
+    if (!request)
+        return;
+    request->call = (struct app_schedule_call){.id = request->key,
+                                               .is_patch = true,
+                                               .is_by_server = true,
+                                               .has_paused = true,
+                                               .is_paused = is_paused};
+    app_schedule_define(app_of(exchange), &exchange->caller, &request->call, on_paused, on_changed, request);
+}
+
+HANDLER(message_schedule_pause_handle)
+{
+    pause_schedule(exchange, true);
+}
+
+HANDLER(message_schedule_resume_handle)
+{
+    pause_schedule(exchange, false);
+}
+
+/* ---- GET of all ---- */
+
+struct schedule_list {
+    struct exchange *exchange;
+    struct app_schedule_cursor from;
+    struct buffer text;
+    struct json_writer json;
+};
+
+static void read_page(struct schedule_list *);
+
+static void end_list(struct schedule_list *list)
+{
+    struct exchange *exchange = list->exchange;
+    json_end_array(&list->json);
+    if (list->text.failed)
+        exchange_refuse(exchange, 503, "there is no memory for this list");
+    else
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&list->text));
+}
+
+static void schedule_list_free(struct schedule_list *list)
+{
+    buffer_fini(&list->text);
+    free(list);
+}
+
+static void on_listed(void *arg, const struct app_schedule *schedule)
+{
+    struct schedule_list *list = arg;
+    put_schedule(&list->json, schedule, false);
+}
+
+static void on_page(void *arg, const struct app_verdict *verdict)
+{
+    struct schedule_list *list = arg;
+    struct slice cursor = verdict->page.cursor;
+    if (verdict->end == APP_DONE && cursor.size && !list->text.failed &&
+        app_schedule_cursor_parse(app_of(list->exchange), cursor, &list->from)) {
+        read_page(list);
+        return;
+    }
+    if (verdict->end == APP_DONE)
+        end_list(list);
+    else
+        answer_refuse_verdict(list->exchange, verdict);
+    schedule_list_free(list);
+}
+
+static void read_page(struct schedule_list *list)
+{
+    app_schedules(app_of(list->exchange), SLICE(SCHEDULES_TOPIC), APP_PAGE_MAX, &list->from, on_listed,
+                  on_page, list);
+}
+
+HANDLER(message_schedules_handle)
+{
+    struct schedule_list *list = NEW(struct schedule_list);
+    list->exchange = exchange;
+    buffer_init_fallible(&list->text, LIST_BYTES_MAX);
+    list->json = json_writer_to(&list->text);
+    json_put_array(&list->json);
+    read_page(list);
+}

@@ -1,0 +1,234 @@
+"""Schedules of QStash: POST /v2/schedules/{destination}, GET, DELETE, pause and resume, and the messages that they make.
+
+A cron expression with seconds, which duepost's own schedules have, makes a message each second."""
+
+import hashlib
+import json
+import time
+
+import pytest
+
+from patience import until
+from qstash import QStash, verified
+
+SECONDLY = "* * * * * *"
+
+
+@pytest.fixture(scope="module")
+def qstash():
+    server = QStash()
+    yield server
+    server.stop()
+
+
+def create(qstash, destination, cron="0 4 1 1 *", body=None, **headers):
+    reply = qstash.call("POST", f"schedules/{destination}", body, Upstash_Cron=cron, **headers).expect(200)
+    assert list(reply) == ["scheduleId"]
+    return reply["scheduleId"]
+
+
+def get(qstash, schedule_id):
+    return qstash.call("GET", f"schedules/{schedule_id}").expect(200)
+
+
+def change(qstash, method, schedule_id, what=""):
+    reply = qstash.call(method, f"schedules/{schedule_id}{what}")
+    assert (reply.status, reply.body) == (200, b"")
+
+
+def listed(qstash, schedule_id):
+    return [item for item in qstash.call("GET", "schedules").expect(200) if item["scheduleId"] == schedule_id]
+
+
+def await_arrivals(receiver, target, count):
+    until(lambda: receiver.count(target) >= count, 20, f"{count} requests to {target}")
+    return receiver.of(target)
+
+
+# ---- the schedules themselves ----
+
+def test_a_schedule_shows_all_of_its_settings(qstash, topic):
+    before = time.time() * 1000
+    made = create(qstash, "https://example.com/a%20b?x=1", "  CRON_TZ=Europe/Berlin 30 4 * * *  ", '{"a":1}', Upstash_Schedule_Id=topic,
+                  Upstash_Method="PUT", Upstash_Forward_My_Header="v", Content_Type="application/json", Upstash_Retries="5", Upstash_Delay="1m30s",
+                  Upstash_Timeout="20s", Upstash_Callback="https://example.com/cb", Upstash_Failure_Callback="https://example.com/fail",
+                  Upstash_Queue_Name=f"{topic}.q", Upstash_Label="a, b", Upstash_Retry_Delay="1000 * (1 + retried)", Upstash_Flow_Control_Key=f"{topic}.k",
+                  Upstash_Flow_Control_Value="parallelism=2, rate=3, period=1m")
+    assert made == topic
+    shown = get(qstash, topic)
+    assert before - 5000 < shown.pop("createdAt") < time.time() * 1000 + 5000
+    next_time = shown.pop("nextScheduleTime")
+    assert next_time % 60000 == 0 and 0 < next_time - before < 26 * 3600 * 1000
+    assert shown.pop("callerIP")
+    assert shown == {
+        "scheduleId": topic, "cron": "CRON_TZ=Europe/Berlin 30 4 * * *", "destination": "https://example.com/a%20b?x=1", "method": "PUT",
+        "header": {"My-Header": ["v"], "Content-Type": ["application/json"]}, "body": '{"a":1}', "retries": 5, "delay": 90, "timeout": 20,
+        "callback": "https://example.com/cb", "failureCallback": "https://example.com/fail", "callbackHeader": {}, "failureCallbackHeader": {},
+        "queueName": f"{topic}.q", "label": "a", "labels": ["a", "b"], "flowControlKey": f"{topic}.k", "parallelism": 2, "rate": 3, "period": 60,
+        "retryDelayExpression": "1000 * (1 + retried)", "isPaused": False}
+
+
+def test_a_schedule_without_settings_has_an_id_and_the_defaults(qstash):
+    made = create(qstash, "https://example.com/", "*/5 * * * *", b"\xff\x00")
+    assert made.startswith("scd_")
+    shown = get(qstash, made)
+    assert (shown["cron"], shown["method"], shown["retries"], shown["bodyBase64"]) == ("*/5 * * * *", "POST", 3, "/wA=")
+    assert shown["nextScheduleTime"] % 300000 == 0 and not {"lastScheduleTime", "lastScheduleStates", "delay", "timeout", "queueName"} & set(shown)
+    change(qstash, "DELETE", made)
+
+
+def test_the_same_id_replaces_everything_but_the_time_of_creation(qstash, topic):
+    create(qstash, "https://example.com/1", "0 4 1 1 *", "body", Upstash_Schedule_Id=topic, Upstash_Label="a", Upstash_Delay="5s")
+    created = get(qstash, topic)["createdAt"]
+    change(qstash, "PATCH", topic, "/pause")
+    create(qstash, "https://example.com/2", "0 5 1 1 *", Upstash_Schedule_Id=topic)
+    shown = get(qstash, topic)
+    assert (shown["destination"], shown["cron"], shown["createdAt"], shown["isPaused"]) == ("https://example.com/2", "0 5 1 1 *", created, False)
+    assert not {"body", "label", "delay"} & set(shown) and len(listed(qstash, topic)) == 1
+
+
+def test_pause_and_resume_change_nothing_else(qstash, topic):
+    create(qstash, "https://example.com/", "*/5 * * * *", "hello", Upstash_Schedule_Id=topic, Upstash_Forward_X="v", Upstash_Delay="5s")
+    whole = get(qstash, topic)
+    for method in ("PATCH", "POST"):
+        change(qstash, method, topic, "/pause")
+        shown = get(qstash, topic)
+        assert shown["isPaused"] and "nextScheduleTime" not in shown
+        change(qstash, method, topic, "/resume")
+        shown = get(qstash, topic)
+        assert {**shown, "nextScheduleTime": 0} == {**whole, "nextScheduleTime": 0} and shown["nextScheduleTime"] % 300000 == 0
+
+
+def test_a_removed_schedule_is_unknown(qstash, topic):
+    create(qstash, "https://example.com/", Upstash_Schedule_Id=topic)
+    change(qstash, "DELETE", topic)
+    for method, path in (("GET", topic), ("DELETE", topic), ("PATCH", f"{topic}/pause"), ("PATCH", f"{topic}/resume"), ("GET", "a%20b")):
+        assert qstash.call(method, f"schedules/{path}").status == 404
+    assert listed(qstash, topic) == []
+
+
+def test_a_list_has_all_schedules(qstash, topic):
+    wanted = [f"{topic}.{number:03}" for number in range(230)]
+    for name in wanted:
+        create(qstash, "https://example.com/", Upstash_Schedule_Id=name)
+    shown = qstash.call("GET", "schedules").expect(200)
+    assert sorted(item["scheduleId"] for item in shown if item["scheduleId"].startswith(topic)) == wanted
+    assert {"cron", "createdAt", "destination", "retries", "isPaused", "nextScheduleTime"} <= set(shown[0])
+
+
+def test_the_paths_of_the_client_for_go(qstash, topic):
+    reply = qstash.call("POST", "Schedules/https://example.com/", Upstash_Cron="0 4 * * *", Upstash_Schedule_Id=topic).expect(200)
+    assert reply == {"scheduleId": topic} == {"scheduleId": qstash.call("GET", f"Schedules/{topic}").expect(200)["scheduleId"]}
+
+
+def test_redacted_parts_are_not_shown(qstash, topic):
+    create(qstash, "https://example.com/", body="secret", Upstash_Schedule_Id=topic, Upstash_Redact_Fields="body,header[X]", Upstash_Forward_X="hidden", Upstash_Forward_Y="v")
+    shown = get(qstash, topic)
+    assert shown["body"] == "REDACTED:" + hashlib.sha256(b"secret").hexdigest()
+    assert shown["header"] == {"X": ["REDACTED:" + hashlib.sha256(b"hidden").hexdigest()], "Y": ["v"]}
+
+
+def test_the_native_api_shows_a_schedule_without_its_body_and_cannot_change_it(qstash, topic):
+    create(qstash, "https://example.com/", body='{"a":1}', Upstash_Schedule_Id=topic)
+    path = f"/schedules/qstash~schedules/{topic}"
+    shown = qstash.request("GET", path).expect(200)
+    assert shown["job"]["url"] == "https://example.com/" and "body" not in shown["job"]
+    for method, body in (("PUT", {"cron": "* * * * *", "job": {"url": "https://example.com/"}}), ("PATCH", {"paused": True})):
+        assert qstash.request(method, path, json.dumps(body), {"Content-Type": "application/json"}, check=False).status == 403
+
+
+@pytest.mark.parametrize("destination, headers, word", [
+    ("https://example.com/", {}, "Upstash-Cron"), ("https://example.com/", {"Upstash-Cron": " "}, "Upstash-Cron"),
+    ("https://example.com/", {"Upstash-Cron": "61 * * * *"}, "cron"), ("https://example.com/", {"Upstash-Cron": "hello"}, "cron"),
+    ("https://example.com/", {"Upstash-Cron": "CRON_TZ=Nowhere/At-All 0 4 * * *"}, "timezone"), ("", {"Upstash-Cron": "* * * * *"}, "non-empty"),
+    ("ftp://example.com/", {"Upstash-Cron": "* * * * *"}, "destination"), ("a-group", {"Upstash-Cron": "* * * * *"}, "group"),
+    ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Schedule-Id": "a/b"}, "Upstash-Schedule-Id"),
+    ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Schedule-Id": "a" * 300}, "Upstash-Schedule-Id"),
+    ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Delay": "soon"}, "Upstash-Delay"),
+    ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Queue-Name": "a/b"}, "queueName"),
+    ("http://169.254.169.254/", {"Upstash-Cron": "* * * * *"}, "url")])
+def test_what_is_wrong_is_said(qstash, destination, headers, word):
+    before = len(qstash.call("GET", "schedules").expect(200))
+    reply = qstash.call("POST", f"schedules/{destination}", **headers)
+    assert reply.status == 400 and word in reply.json["error"], reply.body
+    assert len(qstash.call("GET", "schedules").expect(200)) == before
+
+
+# ---- their messages ----
+
+def test_each_time_makes_a_signed_message(qstash, receiver, topic):
+    url = receiver.url(f"/{topic}")
+    create(qstash, url, SECONDLY, '{"a":1}', Upstash_Schedule_Id=topic, Upstash_Forward_X="v", Content_Type="application/json")
+    found = await_arrivals(receiver, f"/{topic}", 3)
+    change(qstash, "DELETE", topic)
+    key = qstash.call("GET", "keys").expect(200)["current"]
+    ids = [arrival.headers["upstash-message-id"] for arrival in found]
+    assert len(set(ids)) == len(ids) and all(message_id.startswith("msg_") and message_id.endswith("Z") for message_id in ids)
+    for arrival in found:
+        assert (arrival.body, arrival.headers["x"], arrival.headers["upstash-schedule-id"]) == (b'{"a":1}', "v", topic)
+        assert arrival.headers["upstash-retried"] == "0" and arrival.headers["content-type"] == "application/json"
+    verified(found[-1], key, url)
+
+
+def test_a_message_of_a_schedule_is_read_and_cancelled_as_any(qstash, receiver, topic):
+    create(qstash, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic, Upstash_Delay="1h")
+    until(lambda: "lastScheduleStates" in get(qstash, topic), 20, "the first message")
+    change(qstash, "PATCH", topic, "/pause")
+    shown = get(qstash, topic)
+    assert shown["lastScheduleTime"] % 1000 == 0
+    [(message_id, state)] = shown["lastScheduleStates"].items()
+    assert state == "IN_PROGRESS"
+    message = qstash.call("GET", f"messages/{message_id}").expect(200)
+    assert (message["scheduleId"], message["maxRetries"]) == (topic, 3)
+    assert abs(message["notBefore"] - shown["lastScheduleTime"] - 3600000) < 60000
+    assert qstash.call("DELETE", f"messages/{message_id}").expect(200) == {"cancelled": 1}
+    assert receiver.count(f"/{topic}") == 0
+
+
+def test_the_state_of_the_last_message_is_shown(qstash, receiver, topic):
+    for name, status, word in (("good", 200, "SUCCESS"), ("bad", 500, "FAIL")):
+        schedule_id = f"{topic}.{name}"
+        receiver.script(f"/{schedule_id}", status)
+        create(qstash, receiver.url(f"/{schedule_id}"), SECONDLY, Upstash_Schedule_Id=schedule_id, Upstash_Retries="0")
+        await_arrivals(receiver, f"/{schedule_id}", 1)
+        change(qstash, "PATCH", schedule_id, "/pause")
+        until(lambda: list(get(qstash, schedule_id)["lastScheduleStates"].values()) == [word], 20, f"the state {word}")
+
+
+def test_a_schedule_sends_through_its_queue(qstash, receiver, topic):
+    qstash.call("POST", "queues", {"queueName": topic, "parallelism": 1, "paused": True}).expect(200)
+    create(qstash, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic, Upstash_Queue_Name=topic)
+    until(lambda: qstash.call("GET", f"queues/{topic}").expect(200)["lag"] >= 2, 20, "two messages in the queue")
+    change(qstash, "DELETE", topic)
+    lag = qstash.call("GET", f"queues/{topic}").expect(200)["lag"]
+    assert receiver.count(f"/{topic}") == 0
+    qstash.call("POST", f"queues/{topic}/resume").expect(200)
+    found = await_arrivals(receiver, f"/{topic}", lag)
+    assert all(arrival.headers["upstash-message-id"].startswith(f"msg_queue.{topic}.") for arrival in found)
+
+
+def test_a_paused_schedule_makes_nothing(qstash, receiver, topic):
+    create(qstash, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic)
+    await_arrivals(receiver, f"/{topic}", 1)
+    change(qstash, "PATCH", topic, "/pause")
+    last = get(qstash, topic)["lastScheduleTime"]
+    other = create(qstash, receiver.url(f"/{topic}.other"), SECONDLY)
+    await_arrivals(receiver, f"/{topic}.other", 3)
+    assert get(qstash, topic)["lastScheduleTime"] == last
+    change(qstash, "DELETE", other)
+    change(qstash, "PATCH", topic, "/resume")
+    until(lambda: get(qstash, topic)["lastScheduleTime"] > last, 20, "a message after the pause")
+    change(qstash, "DELETE", topic)
+
+
+def test_a_failed_message_of_a_schedule_is_retried_from_the_dead_letters(qstash, receiver, topic):
+    receiver.script(f"/{topic}", 500)
+    create(qstash, receiver.url(f"/{topic}"), SECONDLY, "hello", Upstash_Schedule_Id=topic, Upstash_Retries="0")
+    await_arrivals(receiver, f"/{topic}", 1)
+    change(qstash, "DELETE", topic)
+    found = until(lambda: qstash.call("GET", f"dlq?scheduleId={topic}").expect(200)["messages"], 20, "a dead letter")
+    assert (found[0]["scheduleId"], found[0]["responseStatus"], found[0]["body"]) == (topic, 500, "hello")
+    receiver.script(f"/{topic}", 200)
+    again = qstash.call("POST", f"dlq/retry/{found[0]['dlqId']}").expect(201)
+    assert again["messageId"] != found[0]["messageId"]
+    until(lambda: again["messageId"] in [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}")], 20, "the new message")
