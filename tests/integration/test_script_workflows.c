@@ -224,6 +224,23 @@ START_TEST(conclude_drops_what_is_left)
 }
 END_TEST
 
+START_TEST(dropped_jobs_are_in_the_history)
+{
+#define ON "history: backlog=1000000 bodies=on\n"
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP ON, "conclude t/w succeeded r ''", "now-9",
+         ON NAMED "elements:" PLACE ": se1\nended: t/a=cancelled,now,0,3,{r}\nended_ids: t/a\n"
+                  "workflows_over: " PLACE "@now\nworkflow:" PLACE
+                  ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
+        {DELAYED_STEP ON, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
+         ON NAMED "bucket:t: t/b@now\nelements:" PLACE ": se2\nended: t/a=cancelled,now,0,3,{r}\n"
+                  "ended_ids: t/a\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE ": t/b=\nready: t\n"
+                  "turns: t@1\nworkflow:" PLACE
+                  ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
+                  "workflow_jobs: t/b=s,1,3," PLACE "\n"}, );
+}
+END_TEST
+
 START_TEST(a_job_that_ends_leaves_its_workflow)
 {
     CHECK_EXAMPLES( //
@@ -328,6 +345,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_step_arrives_with_the_elements_up_to_its_own);
     tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);
     tcase_add_test(tests, conclude_drops_what_is_left);
+    tcase_add_test(tests, dropped_jobs_are_in_the_history);
     tcase_add_test(tests, a_job_that_ends_leaves_its_workflow);
     tcase_add_test(tests, what_follows_from_a_call_is_its_answer);
     tcase_add_test(tests, the_death_of_a_step_fails_its_workflow);

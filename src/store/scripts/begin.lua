@@ -58,5 +58,6 @@ end
 
 local replies = {now_us}
 for i = 3, #ARGV, SIZE do replies[#replies + 1] = begin(i) end
+date_dead_topics()
 finish()
 return replies

@@ -22,5 +22,6 @@ end
 
 local replies = {now_us}
 for i = 2, #ARGV, 4 do replies[#replies + 1] = conclude(unpack(ARGV, i, i + 3)) end
+date_dead_topics()
 finish()
 return replies
