@@ -2,39 +2,9 @@
 
 #include "app/audit.h"
 #include "app/use_case.h"
+#include "app/workflow_stored.h"
 #include "base/memory.h"
 #include "job/job.h"
-#include "store/workflow.h"
-
-enum { SPELLING_MAX = 4096 };
-
-/* ---- entries ---- */
-
-void app_workflow_entry_init(struct app_workflow_entry *entry, enum app_workflow_role role)
-{
-    *entry = (struct app_workflow_entry){.role = role};
-    buffer_init_fallible(&entry->stored, JOB_RECORD_MAX);
-    buffer_init_fallible(&entry->element, JOB_RECORD_MAX);
-}
-
-void app_workflow_entry_fini(struct app_workflow_entry *entry)
-{
-    buffer_fini(&entry->stored);
-    buffer_fini(&entry->element);
-}
-
-bool app_workflow_entry_write(struct app_workflow_entry *entry, const struct job *job)
-{
-    struct buffer *stored = &entry->stored;
-    buffer_append(stored, job->topic);
-    buffer_append_byte(stored, '/');
-    buffer_append(stored, job->job_id);
-    entry->id_size = stored->size;
-    job_write(job, stored);
-    entry->is_absolute = job->has_due_at;
-    entry->at_ms = job->has_due_at ? job->due_at_ms : job->delay_ms;
-    return !stored->failed && !entry->element.failed;
-}
 
 bool app_workflow_admit(struct app *app, const struct app_caller *caller, const struct job *job,
                         app_verdict_fn *fn, void *arg)
@@ -44,30 +14,6 @@ bool app_workflow_admit(struct app *app, const struct app_caller *caller, const 
         return false;
     }
     return !use_case_is_target_refused(app, job, fn, arg) && !use_case_is_unready(app, job->topic, fn, arg);
-}
-
-static struct workflow_entry stored_entry(const struct app_workflow_entry *entry)
-{
-    static const enum workflow_role roles[] = {[APP_WORKFLOW_STEP] = WORKFLOW_STEP,
-                                               [APP_WORKFLOW_CALL] = WORKFLOW_CALL,
-                                               [APP_WORKFLOW_ANSWER] = WORKFLOW_ANSWER};
-    if (!entry)
-        return (struct workflow_entry){.role = WORKFLOW_STEP};
-    struct slice stored = buffer_slice(&entry->stored);
-    return (struct workflow_entry){
-        .role = roles[entry->role],
-        .job = slice_from(stored.data, entry->id_size),
-        .when = {entry->is_absolute, entry->at_ms},
-        .record = slice_skip(stored, entry->id_size),
-        .element = buffer_slice(&entry->element),
-    };
-}
-
-static void count_accepted(const struct app *app, const struct workflow_entry *entry)
-{
-    struct slice topic, job_id;
-    slice_cut(entry->job, '/', &topic, &job_id);
-    metrics_accepted(app->metrics, topic);
 }
 
 /* ---- begin ---- */
@@ -92,7 +38,7 @@ static void on_begun(void *arg, enum status status, const struct workflow_begun 
     struct workflow_beginning *beginning = arg;
     beginning->begun = begun;
     if (status == STATUS_OK && begun->is_new)
-        count_accepted(beginning->app, &beginning->begin.first);
+        workflow_entry_count(beginning->app, &beginning->begin.first);
     else if (status == STATUS_OK)
         status = STATUS_REPEATED;
     use_case_end(beginning->app, beginning->begin.id, status, NULL, beginning_end, beginning);
@@ -109,10 +55,10 @@ void app_workflow_begin(struct app *app, const struct app_workflow_begin *begin,
     beginning->begin = (struct workflow_begin){.id = begin->id,
                                                .settings = begin->settings,
                                                .parent = begin->parent,
-                                               .if_failed = stored_entry(begin->if_failed),
-                                               .if_cancelled = stored_entry(begin->if_cancelled),
+                                               .if_failed = workflow_entry_stored(begin->if_failed),
+                                               .if_cancelled = workflow_entry_stored(begin->if_cancelled),
                                                .replaces = begin->replaces,
-                                               .first = stored_entry(begin->first)};
+                                               .first = workflow_entry_stored(begin->first)};
     workflow_begin(app->store, &beginning->begin, on_begun, beginning);
 }
 
@@ -132,7 +78,7 @@ static void on_appended(void *arg, enum status status, int64_t made_ms)
     struct workflow_appending *appending = arg;
     (void)made_ms;
     for (size_t i = 0; status == STATUS_OK && i < appending->count; i++)
-        count_accepted(appending->app, &appending->entries[i]);
+        workflow_entry_count(appending->app, &appending->entries[i]);
     use_case_end(appending->app, appending->id, status, NULL, appending->fn, appending->arg);
     free(appending->entries);
     free(appending);
@@ -149,7 +95,7 @@ void app_workflow_append(struct app *app, struct slice id, const struct app_work
     appending->fn = fn;
     appending->arg = arg;
     for (size_t i = 0; i < count; i++)
-        appending->entries[i] = stored_entry(entries[i]);
+        appending->entries[i] = workflow_entry_stored(entries[i]);
     workflow_append(app->store, id, appending->entries, count, on_appended, appending);
 }
 
@@ -172,7 +118,7 @@ static void on_ended(void *arg, enum status status, int64_t made_ms)
     if (ending->is_cancelled)
         audit(ending->caller, "workflow_cancelled", "workflow", ending->id, status);
     if (status == STATUS_OK && ending->for_parent.job.size)
-        count_accepted(ending->app, &ending->for_parent);
+        workflow_entry_count(ending->app, &ending->for_parent);
     use_case_end(ending->app, ending->id, status, NULL, ending->fn, ending->arg);
     free(ending);
 }
@@ -192,7 +138,7 @@ void app_workflow_end(struct app *app, const struct app_caller *caller, const st
     *ending = (struct workflow_ending){.app = app,
                                        .caller = caller,
                                        .id = end->id,
-                                       .for_parent = stored_entry(end->for_parent),
+                                       .for_parent = workflow_entry_stored(end->for_parent),
                                        .is_cancelled = end->is_cancelled,
                                        .fn = fn,
                                        .arg = arg};

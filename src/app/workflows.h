@@ -5,30 +5,7 @@
 #ifndef DUEPOST_APP_WORKFLOWS_H
 #define DUEPOST_APP_WORKFLOWS_H
 
-#include "app/app.h"
-
-/* The role of a job in its workflow: its body, and the meaning of its death. */
-enum app_workflow_role {
-    APP_WORKFLOW_STEP,   /* the elements up to its own; its death fails the workflow */
-    APP_WORKFLOW_CALL,   /* its own body; its element is for those who read all; its death changes nothing */
-    APP_WORKFLOW_ANSWER, /* its own body, without an element; its death fails the workflow */
-};
-
-/* An element and its job, as they are stored. */
-struct app_workflow_entry {
-    enum app_workflow_role role;
-    struct buffer stored; /* owned: id and record of the job */
-    size_t id_size;
-    bool is_absolute; /* at_ms is a time, and not a delay */
-    int64_t at_ms;
-    struct buffer element; /* owned; the caller writes it */
-};
-
-void app_workflow_entry_init(struct app_workflow_entry *, enum app_workflow_role);
-void app_workflow_entry_fini(struct app_workflow_entry *);
-
-/* Writes the job, which has a jobId. Returns false if there is no memory for it, or for the element. */
-bool app_workflow_entry_write(struct app_workflow_entry *, const struct job *);
+#include "app/workflow_entry.h"
 
 /* Checks whether a job can be accepted now. Returns false after a callback with NOT_REACHED, INVALID or
  * UNAVAILABLE. */
@@ -70,6 +47,52 @@ struct app_workflow_end {
 };
 void app_workflow_end(struct app *, const struct app_caller *, const struct app_workflow_end *,
                       app_verdict_fn *, void *arg);
+
+/* ---- waits ---- */
+
+/* All is borrowed until the callback. */
+struct app_workflow_wait {
+    struct slice id, event;
+    struct slice text;                         /* of the dialect, see app_workflow_waiters */
+    const struct app_workflow_entry *deadline; /* delivered at its time, if no event comes before */
+    struct slice kept;                         /* the first event that is kept for it, if known; else empty */
+    const struct app_workflow_entry *with_kept; /* with kept: delivered at once instead; else NULL */
+};
+
+/* Begins to wait for an event. Ends with DONE, MISMATCH (kept is the first event that is kept; nothing has
+ * changed), NOT_FOUND (no workflow with this id is active), EXISTS, FULL, UNAVAILABLE or UNKNOWN. */
+typedef void app_workflow_waiting_fn(void *arg, const struct app_verdict *, struct slice kept);
+void app_workflow_wait(struct app *, const struct app_workflow_wait *, app_workflow_waiting_fn *, void *arg);
+
+struct app_workflow_waiter {
+    struct slice job, text;
+};
+
+enum { APP_WORKFLOW_WAITERS_MAX = 100 }; /* of one call */
+
+/* Reads the first ones that wait for an event: of one workflow, or of all (id empty). Ends with DONE or
+ * UNAVAILABLE. */
+typedef void app_workflow_waiters_fn(void *arg, const struct app_verdict *,
+                                     const struct app_workflow_waiter *, size_t count);
+void app_workflow_waiters(struct app *, struct slice owner, struct slice event, struct slice id,
+                          app_workflow_waiters_fn *, void *arg);
+
+/* All is borrowed until the callback. */
+struct app_workflow_notify {
+    struct slice owner, event;
+    struct slice id,
+        data; /* the event is for this workflow, and is kept if it does not wait; empty: for all */
+    const struct slice *waiters;                     /* jobs of those that wait */
+    const struct app_workflow_entry *const *entries; /* delivered to them */
+    size_t count;
+};
+
+/* Ends waits with an event. was_waiting[i] is false if that wait had ended. Ends with DONE, MISMATCH (another
+ * job waits; nothing has changed), NOT_FOUND (no workflow with this id is active), FULL, UNAVAILABLE or
+ * UNKNOWN. */
+typedef void app_workflow_notified_fn(void *arg, const struct app_verdict *, const bool *was_waiting);
+void app_workflow_notify(struct app *, const struct app_workflow_notify *, app_workflow_notified_fn *,
+                         void *arg);
 
 /* ---- reading ---- */
 

@@ -17,6 +17,7 @@ exchange_fn flow_handle, flows_handle, flow_pause_handle, flow_resume_handle, fl
     flow_unpin_handle, flow_reset_rate_handle, global_parallelism_handle;
 exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_group_delete_handle,
     endpoints_put_handle, endpoints_delete_handle;
+exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
 exchange_fn message_schedule_put_handle, message_schedule_handle, message_schedules_handle,
@@ -133,6 +134,22 @@ static const struct route routes[] = {
                   .takes_query = true},
                  {"DELETE", "DELETE /v2/messages/{id}", message_cancel_handle, REACH_TOPIC, SCOPE_CANCEL,
                   .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/wait/:",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/wait/{eventId}", wait_handle, REACH_TOPIC, SCOPE_SCHEDULE,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/notify/:",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/notify/{eventId}", notify_handle, REACH_TOPIC, SCOPE_SCHEDULE,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/notify/:/:",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/notify/{runId}/{eventId}", notify_run_handle, REACH_TOPIC, SCOPE_SCHEDULE,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/waiters/:",
+     .names = names_one,
+     .methods = {{"GET", "GET /v2/waiters/{eventId}", waiters_handle, REACH_TOPIC, SCOPE_READ,
+                  .body = BODY_NONE, .takes_query = true}}},
     {.path = "/v2/workflows/runs",
      .methods = {{"DELETE", "DELETE /v2/workflows/runs", workflow_runs_cancel_handle, REACH_TOPIC,
                   SCOPE_CANCEL, .body = BODY_ANY, .takes_query = true}}},

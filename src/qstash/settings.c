@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/duration.h"
 #include "base/percent.h"
 #include "job/retry_expression.h"
 
@@ -49,8 +48,7 @@ static bool read_bool(struct slice value)
     return slice_equal_nocase(value, SLICE("true")) || slice_equal(value, SLICE("1"));
 }
 
-/* Reads digits and s, m, h or d, several of them in any order: "1d10m". */
-static bool read_duration(struct slice text, int64_t max_ms, int64_t *ms)
+bool settings_read_duration(struct slice text, int64_t max_ms, int64_t *ms)
 {
     int64_t sum = 0, number = 0;
     bool has_digits = false;
@@ -85,7 +83,7 @@ static void take_method(struct settings *settings, struct slice value)
 
 static void take_delay(struct settings *settings, struct slice value)
 {
-    settings->has_delay = read_duration(value, JOB_DELAY_MAX_MS, &settings->delay_ms);
+    settings->has_delay = settings_read_duration(value, JOB_DELAY_MAX_MS, &settings->delay_ms);
     if (!settings->has_delay)
         refuse_value(settings, "Delay", value, "a duration such as 10s, 5m, 2h or 1d10m");
 }
@@ -121,8 +119,8 @@ static void take_retry_delay(struct settings *settings, struct slice value)
 
 static void take_timeout(struct settings *settings, struct slice value)
 {
-    settings->has_timeout =
-        read_duration(value, INT64_C(365) * 86400000, &settings->timeout_ms) && settings->timeout_ms > 0;
+    settings->has_timeout = settings_read_duration(value, INT64_C(365) * 86400000, &settings->timeout_ms) &&
+                            settings->timeout_ms > 0;
     if (!settings->has_timeout)
         refuse_value(settings, "Timeout", value, "a duration such as 30s");
     else if (settings->timeout_ms > JOB_TIMEOUT_MAX_MS)
@@ -210,8 +208,8 @@ bool settings_flow_take(struct settings_flow *flow, struct slice name, struct sl
     uint64_t number = 0;
     int64_t ms = 0;
     if (slice_equal(name, SLICE("period"))) {
-        bool is_read =
-            slice_to_number(value, 7 * 86400, &number) || read_duration(value, INT64_C(604800000), &ms);
+        bool is_read = slice_to_number(value, 7 * 86400, &number) ||
+                       settings_read_duration(value, INT64_C(604800000), &ms);
         flow->period_s = number ? (int64_t)number : ms / 1000;
         return is_read && flow->period_s > 0;
     }

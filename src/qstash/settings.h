@@ -97,6 +97,10 @@ void settings_forward(struct settings *, struct slice name, struct slice value);
 /* Takes one limit: parallelism, rate or period. Returns false for another name or a wrong value. */
 bool settings_flow_take(struct settings_flow *, struct slice name, struct slice value);
 
+/* Reads digits and s, m, h or d, several of them in any order, such as "1d10m". Returns false for another
+ * text, or one over max_ms. */
+bool settings_read_duration(struct slice text, int64_t max_ms, int64_t *ms);
+
 /* Adds an error, unless there is one. */
 void settings_refuse(struct settings *, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

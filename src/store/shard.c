@@ -257,6 +257,8 @@ static void init_batches(struct shard *shard)
         [SHARD_BATCH_BEGIN] = &begin_kind,
         [SHARD_BATCH_APPEND] = &append_kind,
         [SHARD_BATCH_CONCLUDE] = &conclude_kind,
+        [SHARD_BATCH_WAIT] = &wait_kind,
+        [SHARD_BATCH_NOTIFY] = &notify_kind,
         [SHARD_BATCH_CLOSE] = &close_kind,
         [SHARD_BATCH_REPORT] = &report_kind,
         [SHARD_BATCH_READ] = &read_kind,

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from patience import until
 from qstash import QStash, arrivals, verified
 from receiver import Answer
 
@@ -105,14 +104,16 @@ def test_parallel_steps_are_appended_together_in_their_order(run, receiver):
     assert got == {one: ["payload", *plans[:number]] for number, one in enumerate(ids, 1)}
 
 
-def test_a_sleep_is_in_the_list_at_once_and_delivered_later(run, receiver):
+def test_a_sleep_is_in_the_list_at_once_and_delivered_later(qstash, run, receiver):
     arrivals(receiver, run.path, 1)
-    asleep, = run.step(step(1, ""), upstash_delay="2s")
+    asleep, = run.step(step(1, ""), upstash_delay="1h")
     run.step(step(2, 2))
-    last = arrivals(receiver, run.path, 3)
-    assert last[1].job_id != asleep and decoded(last[1]) == ["payload", step(1, ""), step(2, 2)]
-    assert last[2].job_id == asleep and decoded(last[2]) == ["payload", step(1, "")]
-    assert last[2].at_ms - last[1].at_ms > 1000
+    assert decoded(arrivals(receiver, run.path, 2)[1]) == ["payload", step(1, ""), step(2, 2)]
+    shown = qstash.call("GET", f"messages/{asleep}").expect(200)
+    assert shown["notBefore"] - shown["createdAt"] == 3_600_000
+    short, = run.step(step(3, ""), upstash_delay="1s")
+    last = arrivals(receiver, run.path, 3)[2]
+    assert last.job_id == short and decoded(last) == ["payload", step(1, ""), step(2, 2), step(3, "")]
 
 
 def test_a_list_over_a_mebibyte_is_left_to_the_client(run, receiver):
@@ -226,8 +227,7 @@ def test_a_failed_invoked_run_tells_its_invoker_which_goes_on(run, receiver):
 
 
 def test_a_run_that_is_over_invokes_nothing(run, receiver):
-    receiver.script(run.path, 200)
-    until(lambda: not run.is_active(), 15, "the end of the run")
+    assert run.end().status == 200
     assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", {}).status == 400
     assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", {"step": 1}).status == 400
 
@@ -268,18 +268,16 @@ def test_a_run_ends_with_a_result(run, receiver):
     assert not [job for job in listed if job.get("workflow") == run.id]
 
 
-def test_a_cancelled_run_delivers_nothing_more(run, receiver):
+def test_a_cancelled_run_has_no_messages_any_more(run, receiver):
     arrivals(receiver, run.path, 1)
-    receiver.script(run.path, Answer(500, headers=(("Retry-After", "1"),)))
-    run.step(step(1, 1))
+    receiver.script(run.path, Answer(500, headers=(("Retry-After", "3600"),)))
+    retried, = run.step(step(1, 1))
     arrivals(receiver, run.path, 2)
-    call(run, receiver.url(f"{run.path}/third"), upstash_delay="1s")
+    called = call(run, receiver.url(f"{run.path}/third"), upstash_delay="1h")
     assert run.qstash.call("DELETE", f"workflows/runs/{run.id}?cancel=true").status == 200
     assert run.qstash.call("DELETE", f"workflows/runs/{run.id}?cancel=true").status == 404
     assert run.send(run.item(step(2, 2))).status == 400
-    other = run.qstash.publish(receiver.url(f"{run.path}/other"), upstash_delay="2s")
-    run.qstash.await_end(other)  # the retry and the call were due before
-    assert receiver.count(run.path) == 2 and receiver.count(f"{run.path}/third") == 0
+    assert [run.qstash.call("GET", f"messages/{message_id}").status for message_id in (retried, called)] == [404, 404]
 
 
 def test_many_runs_are_cancelled_at_once(qstash, receiver, topic):
@@ -413,3 +411,106 @@ def test_a_failed_failure_callback_changes_nothing(qstash, receiver, topic):
     run.step(step(1, 1))
     arrivals(receiver, f"/{topic}/failed", 2)
     assert not run.is_active()
+
+
+# ---- waits ----
+
+def wait(run, event, timeout="1h", **step_more):
+    headers = {"Upstash-Workflow-Init": ["false"], "Upstash-Workflow-RunId": [run.id], "Upstash-Workflow-Url": [run.url], "Upstash-Forward-Own": ["2"]}
+    body = {"url": run.url, "timeout": timeout, "timeoutUrl": run.url, "timeoutHeaders": headers,
+            "step": {"stepId": 1, "stepType": "Wait", "stepName": "for it", "concurrent": 1, **step_more}}
+    return run.qstash.call("POST", f"wait/{event}", body, Upstash_Workflow_RunId=run.id, Upstash_Workflow_CallType="step")
+
+
+def woken(arrival):
+    """The step that ended a wait."""
+    return json.loads(decoded(arrival)[-1])
+
+
+def test_a_wait_ends_with_an_event(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    assert wait(run, topic).status == 200
+    waiter, = qstash.call("GET", f"waiters/{topic}").expect(200)
+    assert waiter["url"] == waiter["timeoutUrl"] == run.url and waiter["headers"]["Upstash-Workflow-RunId"] == [run.id]
+    told, = qstash.call("POST", f"notify/{topic}", b'{"news":"\xc3\xbc"}').expect(201)
+    assert (told["waiter"], told["error"], told["workflowRunId"]) == (waiter, "", run.id)
+    _, arrival = arrivals(receiver, run.path, 2)
+    ended = woken(arrival)
+    assert base64.b64decode(ended.pop("out")) == '{"news":"ü"}'.encode()
+    assert ended == {"stepId": 1, "stepType": "Wait", "stepName": "for it", "concurrent": 1, "waitEventId": topic, "timeout": "1h", "waitTimeout": False}
+    assert arrival.job_id == told["messageId"] and arrival.headers["own"] == "2" and len(decoded(arrival)) == 2
+    assert told["workflowCreatedAt"] == int(arrival.headers["upstash-workflow-createdat"])
+    assert qstash.call("GET", f"waiters/{topic}").expect(200) == []
+    assert qstash.call("POST", f"notify/{topic}", b"late").expect(201) == []
+
+
+def test_a_wait_ends_at_its_deadline(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    assert wait(run, topic, timeout="1s").status == 200
+    ended = woken(arrivals(receiver, run.path, 2)[1])
+    assert ended["waitTimeout"] is True and "out" not in ended and ended["timeout"] == "1s"
+    assert qstash.call("GET", f"waiters/{topic}").expect(200) == []
+    assert qstash.call("POST", f"notify/{topic}", b"late").expect(201) == []
+
+
+def test_a_wait_is_in_the_list_when_it_has_ended(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    assert wait(run, topic).status == 200
+    run.step(step(2, 2))
+    assert decoded(arrivals(receiver, run.path, 2)[1]) == ["payload", step(2, 2)]
+    qstash.call("POST", f"notify/{topic}", b"news").expect(201)
+    last = arrivals(receiver, run.path, 3)[2]
+    assert decoded(last)[:2] == ["payload", step(2, 2)] and woken(last)["waitTimeout"] is False
+
+
+def test_an_event_ends_the_waits_of_all_runs(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    runs = [Run(qstash, receiver, f"/{topic}") for _ in range(3)]
+    arrivals(receiver, f"/{topic}", 3)
+    assert [wait(run, topic).status for run in runs] == [200] * 3
+    told = qstash.call("POST", f"notify/{topic}", b"").expect(201)
+    assert sorted(one["workflowRunId"] for one in told) == sorted(run.id for run in runs)
+    assert [woken(arrival)["out"] for arrival in arrivals(receiver, f"/{topic}", 6)[3:]] == [""] * 3
+
+
+def test_events_of_one_run_are_kept_for_its_next_waits(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    for data in (b"", b"one", b"two"):
+        assert qstash.call("POST", f"notify/{run.id}/{topic}", data).expect(201) == []
+    for number, data in enumerate((b"", b"one", b"two")):
+        assert wait(run, topic).status == 200
+        assert base64.b64decode(woken(arrivals(receiver, run.path, number + 2)[-1])["out"]) == data
+    assert wait(run, topic).status == 200
+    told, = qstash.call("POST", f"notify/{run.id}/{topic}", b"three").expect(201)
+    assert told["workflowRunId"] == run.id
+    assert base64.b64decode(woken(arrivals(receiver, run.path, 5)[-1])["out"]) == b"three"
+
+
+def test_an_event_of_one_run_leaves_the_others_waiting(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    one, other = (Run(qstash, receiver, f"/{topic}") for _ in range(2))
+    arrivals(receiver, f"/{topic}", 2)
+    assert wait(one, topic).status == wait(other, topic).status == 200
+    told, = qstash.call("POST", f"notify/{other.id}/{topic}", b"x").expect(201)
+    assert told["workflowRunId"] == other.id and len(qstash.call("GET", f"waiters/{topic}").expect(200)) == 1
+
+
+def test_the_end_of_a_run_ends_its_waits(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    assert wait(run, topic).status == 200
+    assert qstash.call("POST", f"notify/{run.id}/other", b"kept").expect(201) == []
+    assert run.end().status == 200
+    assert qstash.call("GET", f"waiters/{topic}").expect(200) == []
+    assert qstash.call("POST", f"notify/{topic}", b"x").expect(201) == []
+    assert qstash.call("POST", f"notify/{run.id}/{topic}", b"x").expect(201) == []  # it is lost
+    assert wait(run, topic).status == 400
+
+
+def test_waits_that_are_refused(qstash, run):
+    good = {"url": run.url, "timeout": "1h", "step": {"stepId": 1}}
+    for bad in ({"url": 1}, {"step": []}, {"timeout": "soon"}, {"url": ""}, {"step": None}):
+        assert qstash.call("POST", "wait/e", {**good, **bad}, Upstash_Workflow_RunId=run.id).status == 400
+    assert qstash.call("POST", "wait/e", good).status == 400
+    assert qstash.call("POST", "wait/e", good, Upstash_Workflow_RunId="unknown").status == 400
+    assert qstash.call("POST", "wait/e", b"{", Upstash_Workflow_RunId=run.id).status == 400
+    assert qstash.call("GET", "waiters/e").expect(200) == []

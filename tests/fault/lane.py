@@ -121,9 +121,9 @@ class Lane:
             release_port(node.port)
 
 
-def request(node, method, target, body=None):
+def request(node, method, target, body=None, headers=None):
     try:
-        return node.request(method, target, body)
+        return node.request(method, target, body, headers)
     except (OSError, http.client.HTTPException, ValueError):
         return 0, None
 

@@ -81,12 +81,12 @@ class Node:
         except (OSError, http.client.HTTPException):
             return False
 
-    def request(self, method, target, body=None, timeout=10):
+    def request(self, method, target, body=None, headers=None, timeout=10):
         """Status and JSON of one request on a connection of its own."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
         try:
             link.request(method, target, body=None if body is None else json.dumps(body),
-                         headers={"Content-Type": "application/json"} if body is not None else {})
+                         headers={**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})})
             answer = link.getresponse()
             text = answer.read()
             return answer.status, json.loads(text) if text else None

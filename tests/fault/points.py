@@ -194,8 +194,11 @@ class Story:
                        "upstash-retries": "0", "upstash-delay": delay}
             if self.can_go_on(node):
                 request(node, "POST", "/v2/batch", [{"destination": url, "headers": headers}])
-        if self.can_go_on(node):
-            request(node, "DELETE", "/v2/workflows/runs/ended?cancel=true")
+        wait = {"url": url, "timeout": "5s", "step": {}, "timeoutHeaders": {"Upstash-Retries": ["0"]}}
+        for method, target, body in (("POST", "/v2/wait/news", wait), ("GET", "/v2/waiters/news", None), ("POST", "/v2/notify/ended/news", {}),
+                                     ("DELETE", "/v2/workflows/runs/ended?cancel=true", None)):
+            if self.can_go_on(node):
+                request(node, method, target, body, {"Upstash-Workflow-RunId": "ended"})
 
     def halves(self):
         """A send of which some jobs have arrived, and others have not."""

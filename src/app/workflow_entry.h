@@ -1,0 +1,31 @@
+/* workflow_entry.h - an element of a workflow and its job, as they are stored; see workflows.h. */
+#ifndef DUEPOST_APP_WORKFLOW_ENTRY_H
+#define DUEPOST_APP_WORKFLOW_ENTRY_H
+
+#include "app/app.h"
+#include "base/buffer.h"
+
+/* The role of a job in its workflow: its body, and the meaning of its death. */
+enum app_workflow_role {
+    APP_WORKFLOW_STEP,   /* the elements up to its own; its death fails the workflow */
+    APP_WORKFLOW_CALL,   /* its own body; its element is for those who read all; its death changes nothing */
+    APP_WORKFLOW_ANSWER, /* its own body, without an element; its death fails the workflow */
+};
+
+/* An element and its job, as they are stored. */
+struct app_workflow_entry {
+    enum app_workflow_role role;
+    struct buffer stored; /* owned: id and record of the job */
+    size_t id_size;
+    bool is_absolute; /* at_ms is a time, and not a delay */
+    int64_t at_ms;
+    struct buffer element; /* owned; the caller writes it */
+};
+
+void app_workflow_entry_init(struct app_workflow_entry *, enum app_workflow_role);
+void app_workflow_entry_fini(struct app_workflow_entry *);
+
+/* Writes the job, which has a jobId. Returns false if there is no memory for it, or for the element. */
+bool app_workflow_entry_write(struct app_workflow_entry *, const struct job *);
+
+#endif

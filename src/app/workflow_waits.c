@@ -1,0 +1,129 @@
+/* workflow_waits.c - waits of workflows, and events that end them. */
+#include "app/use_case.h"
+#include "app/workflow_stored.h"
+#include "app/workflows.h"
+#include "base/memory.h"
+
+/* ---- wait ---- */
+
+struct workflow_waiting_call {
+    struct app *app;
+    struct slice id, kept;
+    app_workflow_waiting_fn *fn;
+    void *arg;
+};
+
+static void waiting_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_waiting_call *call = arg;
+    call->fn(call->arg, verdict, call->kept);
+}
+
+static void on_waiting(void *arg, enum status status, const struct workflow_waiting *waiting)
+{
+    struct workflow_waiting_call *call = arg;
+    call->kept = waiting->kept;
+    use_case_end(call->app, call->id, status, NULL, waiting_end, call);
+    free(call);
+}
+
+void app_workflow_wait(struct app *app, const struct app_workflow_wait *wait, app_workflow_waiting_fn *fn,
+                       void *arg)
+{
+    struct workflow_waiting_call *call = NEW(struct workflow_waiting_call);
+    *call = (struct workflow_waiting_call){.app = app, .id = wait->id, .fn = fn, .arg = arg};
+    const struct workflow_wait stored = {.id = wait->id,
+                                         .event = wait->event,
+                                         .text = wait->text,
+                                         .deadline = workflow_entry_stored(wait->deadline),
+                                         .kept = wait->kept,
+                                         .with_kept = workflow_entry_stored(wait->with_kept)};
+    workflow_wait(app->store, &stored, on_waiting, call);
+}
+
+/* ---- waiters ---- */
+
+struct workflow_waiters_call {
+    struct app *app;
+    struct slice owner;
+    const struct app_workflow_waiter *waiters;
+    size_t count;
+    app_workflow_waiters_fn *fn;
+    void *arg;
+};
+
+static void waiters_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_waiters_call *call = arg;
+    call->fn(call->arg, verdict, call->waiters, call->count);
+}
+
+static void on_waiters(void *arg, enum status status, const struct workflow_waiter *waiters, size_t count)
+{
+    struct workflow_waiters_call *call = arg;
+    struct app_workflow_waiter *read = NEW_ARRAY(struct app_workflow_waiter, count + 1);
+    for (size_t i = 0; i < count; i++)
+        read[i] = (struct app_workflow_waiter){waiters[i].job, waiters[i].text};
+    call->waiters = read;
+    call->count = count;
+    use_case_end(call->app, call->owner, status, NULL, waiters_end, call);
+    free(read);
+    free(call);
+}
+
+void app_workflow_waiters(struct app *app, struct slice owner, struct slice event, struct slice id,
+                          app_workflow_waiters_fn *fn, void *arg)
+{
+    struct workflow_waiters_call *call = NEW(struct workflow_waiters_call);
+    *call = (struct workflow_waiters_call){.app = app, .owner = owner, .fn = fn, .arg = arg};
+    workflow_waiters(app->store, owner, event, id, APP_WORKFLOW_WAITERS_MAX, on_waiters, call);
+}
+
+/* ---- notify ---- */
+
+struct workflow_notify_call {
+    struct app *app;
+    struct slice owner;
+    struct workflow_notice *notices;
+    size_t count;
+    const bool *was_waiting;
+    app_workflow_notified_fn *fn;
+    void *arg;
+};
+
+static void notify_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_notify_call *call = arg;
+    call->fn(call->arg, verdict, call->was_waiting);
+}
+
+static void on_notified(void *arg, enum status status, const struct workflow_notified *notified)
+{
+    struct workflow_notify_call *call = arg;
+    call->was_waiting = notified->was_waiting;
+    for (size_t i = 0; status == STATUS_OK && i < call->count; i++)
+        if (notified->was_waiting[i])
+            workflow_entry_count(call->app, &call->notices[i].entry);
+    use_case_end(call->app, call->owner, status, NULL, notify_end, call);
+    free(call->notices);
+    free(call);
+}
+
+void app_workflow_notify(struct app *app, const struct app_workflow_notify *notify,
+                         app_workflow_notified_fn *fn, void *arg)
+{
+    struct workflow_notify_call *call = NEW(struct workflow_notify_call);
+    *call = (struct workflow_notify_call){
+        .app = app, .owner = notify->owner, .count = notify->count, .fn = fn, .arg = arg};
+    call->notices = NEW_ARRAY(struct workflow_notice, notify->count + 1);
+    for (size_t i = 0; i < notify->count; i++)
+        call->notices[i] =
+            (struct workflow_notice){notify->waiters[i], workflow_entry_stored(notify->entries[i])};
+    const struct workflow_notify stored = {.owner = notify->owner,
+                                           .event = notify->event,
+                                           .id = notify->id,
+                                           .data = notify->data,
+                                           .notices = call->notices,
+                                           .count = notify->count};
+    workflow_notify(app->store, &stored, on_notified, call);
+}

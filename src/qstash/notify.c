@@ -1,0 +1,294 @@
+/* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits for an event; and GET
+ * /v2/waiters/{eventId}. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "qstash/answer.h"
+#include "qstash/run_step.h"
+#include "qstash/waiter.h"
+
+enum { ROUNDS_MAX = 1000 /* of APP_WORKFLOW_WAITERS_MAX waiters each */ };
+
+/* One waiter of a round. */
+struct notice {
+    struct notifying *notifying;
+    struct buffer job, text, decoded;
+    struct waiter waiter;
+    char key[RUN_KEY_SIZE];
+    struct run run;
+    bool has_run, is_made;
+    struct run_step step;
+};
+
+/* A round: read the waiters ─▶ read the run of each, and make its step ─▶ notify them. Rounds follow until no
+ * waiter is left. */
+struct notifying {
+    struct exchange *exchange;
+    struct slice event, run_id, data; /* run_id empty: all runs */
+    char key[RUN_KEY_SIZE];
+    struct buffer kept; /* a letter and the data */
+    struct notice *notices;
+    size_t count, pending, rounds;
+    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* of those that are made */
+    struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
+    const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
+    size_t made_count;
+    struct buffer *body;
+    struct json_writer json;
+};
+
+static void notify_round(struct notifying *);
+
+static void notices_free(struct notifying *notifying)
+{
+    for (size_t i = 0; i < notifying->count; i++) {
+        struct notice *notice = &notifying->notices[i];
+        if (notice->has_run)
+            run_fini(&notice->run);
+        run_step_fini(&notice->step);
+        buffer_fini(&notice->job);
+        buffer_fini(&notice->text);
+        buffer_fini(&notice->decoded);
+    }
+    free(notifying->notices);
+    notifying->notices = NULL;
+    notifying->count = 0;
+}
+
+static void notifying_free(void *arg)
+{
+    struct notifying *notifying = arg;
+    notices_free(notifying);
+    buffer_fini(&notifying->kept);
+    free(notifying);
+}
+
+/* ---- the end of a round ---- */
+
+static void notify_answer(struct notifying *notifying)
+{
+    json_end_array(&notifying->json);
+    exchange_answer(notifying->exchange, 201, NULL, 0, buffer_slice(notifying->body));
+}
+
+static void put_told(struct json_writer *json, const struct notice *notice)
+{
+    json_put_object(json);
+    json_put_name(json, "waiter");
+    waiter_put(&notice->waiter, json);
+    json_add_text(json, "messageId", notice->step.job.job_id);
+    json_add_text(json, "error", SLICE(""));
+    json_add_text(json, "workflowRunId", notice->waiter.run_id);
+    json_add_number(json, "workflowCreatedAt", notice->waiter.created_ms);
+    json_end_object(json);
+}
+
+static void notify_next(struct notifying *notifying)
+{
+    notices_free(notifying);
+    if (++notifying->rounds < ROUNDS_MAX)
+        notify_round(notifying);
+    else
+        notify_answer(notifying);
+}
+
+static void on_notified(void *arg, const struct app_verdict *verdict, const bool *was_waiting)
+{
+    struct notifying *notifying = arg;
+    bool is_full_page = notifying->count == APP_WORKFLOW_WAITERS_MAX;
+    if (verdict->end == APP_MISMATCH) {
+        notify_next(notifying);
+    } else if (verdict->end == APP_NOT_FOUND) {
+        notify_answer(notifying); /* the run is over: the event is lost */
+    } else if (verdict->end != APP_DONE) {
+        answer_refuse_verdict(notifying->exchange, verdict);
+    } else {
+        for (size_t i = 0; i < notifying->made_count; i++)
+            if (was_waiting[i])
+                put_told(&notifying->json, notifying->made[i]);
+        if (is_full_page && notifying->made_count)
+            notify_next(notifying);
+        else
+            notify_answer(notifying);
+    }
+}
+
+static void notify_all(struct notifying *notifying)
+{
+    bool is_of_run = notifying->run_id.size > 0;
+    notifying->made_count = 0;
+    for (size_t i = 0; i < notifying->count; i++) {
+        const struct notice *notice = &notifying->notices[i];
+        if (!notice->is_made)
+            continue;
+        size_t at = notifying->made_count++;
+        notifying->made[at] = notice;
+        notifying->entries[at] = &notice->step.entry;
+        notifying->waiters[at] = buffer_slice(&notice->job);
+    }
+    if (notifying->made_count == 0 && !is_of_run) {
+        notify_answer(notifying);
+        return;
+    }
+    const struct app_workflow_notify notify = {
+        .owner = SLICE(QSTASH_TOPIC),
+        .event = notifying->event,
+        .id = is_of_run ? slice_of(notifying->key) : SLICE(""),
+        .data = is_of_run ? buffer_slice(&notifying->kept) : SLICE(""),
+        .waiters = notifying->waiters,
+        .entries = notifying->entries,
+        .count = notifying->made_count,
+    };
+    app_workflow_notify(app_of(notifying->exchange), &notify, on_notified, notifying);
+}
+
+static void notify_end_one(struct notifying *notifying)
+{
+    if (--notifying->pending == 0)
+        notify_all(notifying);
+}
+
+/* ---- the steps ---- */
+
+static void make_notice(struct notice *notice)
+{
+    struct buffer body;
+    const struct waiter *waiter = &notice->waiter;
+    buffer_init_fallible(&body, JOB_RECORD_MAX);
+    waiter_write_step(waiter, &notice->notifying->data, &body);
+    const struct run_notice step = {.id = waiter->run_id,
+                                    .url = waiter->url,
+                                    .headers = waiter->timeout_headers,
+                                    .body = buffer_slice(&body)};
+    notice->is_made =
+        !body.failed && !run_step_make_notice(&notice->step, &notice->run, &step, clock_wall_ms());
+    buffer_fini(&body);
+}
+
+static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+{
+    struct notice *notice = arg;
+    bool is_active = verdict->end == APP_DONE && workflow->is_active;
+    notice->has_run = is_active && run_read(workflow->settings, workflow->made_ms, &notice->run);
+    if (notice->has_run)
+        make_notice(notice);
+    notify_end_one(notice->notifying);
+}
+
+static void copy_text(struct buffer *copy, struct slice text)
+{
+    buffer_init(copy, text.size + 1);
+    buffer_append(copy, text);
+}
+
+static void notice_begin(struct notice *notice, const struct app_workflow_waiter *waiter)
+{
+    copy_text(&notice->job, waiter->job);
+    copy_text(&notice->text, waiter->text);
+    run_step_init(&notice->step, false);
+    buffer_init(&notice->decoded, waiter->text.size + 1);
+    buffer_reserve(&notice->decoded, waiter->text.size); /* so that decoded values never move */
+    bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&
+                   notice->waiter.run_id.size <= SETTINGS_RUN_ID_MAX;
+    if (is_read)
+        app_workflow_read(app_of(notice->notifying->exchange), run_key(notice->waiter.run_id, notice->key),
+                          false, on_run, notice);
+    else
+        notify_end_one(notice->notifying);
+}
+
+static void on_waiters(void *arg, const struct app_verdict *verdict,
+                       const struct app_workflow_waiter *waiters, size_t count)
+{
+    struct notifying *notifying = arg;
+    if (verdict->end != APP_DONE) {
+        answer_refuse_verdict(notifying->exchange, verdict);
+        return;
+    }
+    notifying->notices = NEW_ARRAY(struct notice, count + 1);
+    notifying->count = count;
+    notifying->pending = count + 1;
+    for (size_t i = 0; i < count; i++) {
+        notifying->notices[i].notifying = notifying;
+        notice_begin(&notifying->notices[i], &waiters[i]);
+    }
+    notify_end_one(notifying);
+}
+
+static void notify_round(struct notifying *notifying)
+{
+    struct slice id = notifying->run_id.size ? slice_of(notifying->key) : SLICE("");
+    app_workflow_waiters(app_of(notifying->exchange), SLICE(QSTASH_TOPIC), notifying->event, id, on_waiters,
+                         notifying);
+}
+
+static void notify_begin(struct exchange *exchange, struct slice run_id, struct slice event)
+{
+    struct notifying *notifying = NEW(struct notifying);
+    notifying->exchange = exchange;
+    notifying->event = event;
+    notifying->run_id = run_id;
+    notifying->data = http_request_body(exchange->request);
+    notifying->body = exchange_scratch(exchange);
+    notifying->json = json_writer_to(notifying->body);
+    buffer_init_fallible(&notifying->kept, notifying->data.size + 2);
+    exchange_keep(exchange, notifying, notifying_free);
+    buffer_append_byte(&notifying->kept, 'd'); /* data may be empty, and a kept event is not */
+    buffer_append(&notifying->kept, notifying->data);
+    run_key(run_id, notifying->key);
+    json_put_array(&notifying->json);
+    if (notifying->kept.failed)
+        exchange_refuse(exchange, 503, "there is no memory for the event; nothing changed");
+    else
+        notify_round(notifying);
+}
+
+HANDLER(notify_handle)
+{
+    notify_begin(exchange, SLICE(""), exchange->key);
+}
+
+HANDLER(notify_run_handle)
+{
+    struct slice run_id, event;
+    slice_cut(exchange->key, '/', &run_id, &event);
+    if (run_id.size == 0 || run_id.size > SETTINGS_RUN_ID_MAX || event.size == 0)
+        exchange_refuse(exchange, 400, "the path must be /v2/notify/<runId>/<eventId>");
+    else
+        notify_begin(exchange, run_id, event);
+}
+
+/* ---- /v2/waiters ---- */
+
+static void put_waiter(struct json_writer *json, struct slice text)
+{
+    struct waiter waiter;
+    struct buffer decoded;
+    buffer_init(&decoded, text.size + 1);
+    buffer_reserve(&decoded, text.size); /* so that decoded values never move */
+    if (waiter_read(text, &waiter, &decoded))
+        waiter_put(&waiter, json);
+    buffer_fini(&decoded);
+}
+
+static void on_all_waiters(void *arg, const struct app_verdict *verdict,
+                           const struct app_workflow_waiter *waiters, size_t count)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end != APP_DONE) {
+        answer_refuse_verdict(exchange, verdict);
+        return;
+    }
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    json_put_array(&json);
+    for (size_t i = 0; i < count; i++)
+        put_waiter(&json, waiters[i].text);
+    json_end_array(&json);
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
+}
+
+HANDLER(waiters_handle)
+{
+    app_workflow_waiters(app_of(exchange), SLICE(QSTASH_TOPIC), exchange->key, SLICE(""), on_all_waiters,
+                         exchange);
+}

@@ -1,0 +1,170 @@
+/* wait.c - POST /v2/wait/{eventId}: a run waits for an event, or takes one that was kept for it. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "qstash/answer.h"
+#include "qstash/run_step.h"
+#include "qstash/waiter.h"
+
+enum { ROUNDS_MAX = 10 /* tries, while other requests change what is kept */ };
+
+/* Steps: read the run ─▶ make what is delivered at the deadline ─▶ wait ─▶ (if an event is kept: make what is
+ * delivered with it ─▶ wait again) */
+struct waiting {
+    struct exchange *exchange;
+    struct settings settings;
+    struct waiter waiter;
+    int64_t timeout_ms;
+    char key[RUN_KEY_SIZE];
+    struct run run;
+    bool has_run;
+    struct run_step deadline, with_kept;
+    struct buffer decoded, text, kept;
+    int rounds;
+};
+
+static void waiting_free(void *arg)
+{
+    struct waiting *waiting = arg;
+    settings_fini(&waiting->settings);
+    if (waiting->has_run)
+        run_fini(&waiting->run);
+    run_step_fini(&waiting->deadline);
+    run_step_fini(&waiting->with_kept);
+    buffer_fini(&waiting->decoded);
+    buffer_fini(&waiting->text);
+    buffer_fini(&waiting->kept);
+    free(waiting);
+}
+
+static void wait_begin(struct waiting *);
+
+static void refuse_inactive(const struct waiting *waiting)
+{
+    exchange_refuse(waiting->exchange, 400, "the workflow run %.*s is not active",
+                    SLICE_ARG(waiting->settings.run.id));
+}
+
+/* Makes a step that ends the wait. data: of an event; NULL: the deadline has come. */
+static const char *make_step(struct waiting *waiting, struct run_step *step, struct slice url,
+                             const struct slice *data)
+{
+    struct buffer body;
+    buffer_init_fallible(&body, JOB_RECORD_MAX);
+    waiter_write_step(&waiting->waiter, data, &body);
+    const struct run_notice notice = {.id = waiting->waiter.run_id,
+                                      .url = url,
+                                      .headers = waiting->waiter.timeout_headers,
+                                      .body = buffer_slice(&body)};
+    const char *fault = body.failed ? "there is no memory for the step"
+                                    : run_step_make_notice(step, &waiting->run, &notice, clock_wall_ms());
+    buffer_fini(&body);
+    return fault;
+}
+
+/* Another event is kept than the one that this request has. */
+static void take_kept(struct waiting *waiting, struct slice kept)
+{
+    struct slice data = slice_skip(kept, 1);
+    run_step_fini(&waiting->with_kept);
+    run_step_init(&waiting->with_kept, false);
+    buffer_fini(&waiting->kept);
+    buffer_init_fallible(&waiting->kept, kept.size + 1);
+    buffer_append(&waiting->kept, kept);
+    const char *fault = waiting->kept.failed
+                            ? "there is no memory for the event"
+                            : make_step(waiting, &waiting->with_kept, waiting->waiter.url, &data);
+    if (fault)
+        exchange_refuse(waiting->exchange, 503, "%s; nothing changed", fault);
+    else if (++waiting->rounds > ROUNDS_MAX)
+        exchange_refuse(waiting->exchange, 503, "other requests change the events of the run; try again");
+    else
+        wait_begin(waiting);
+}
+
+static void on_waiting(void *arg, const struct app_verdict *verdict, struct slice kept)
+{
+    struct waiting *waiting = arg;
+    if (verdict->end == APP_MISMATCH)
+        take_kept(waiting, kept);
+    else if (verdict->end == APP_NOT_FOUND)
+        refuse_inactive(waiting);
+    else
+        answer_done(waiting->exchange, verdict);
+}
+
+static void wait_begin(struct waiting *waiting)
+{
+    struct slice kept = buffer_slice(&waiting->kept);
+    const struct app_workflow_wait wait = {.id = slice_of(waiting->key),
+                                           .event = waiting->waiter.event_id,
+                                           .text = buffer_slice(&waiting->text),
+                                           .deadline = &waiting->deadline.entry,
+                                           .kept = kept,
+                                           .with_kept = kept.size ? &waiting->with_kept.entry : NULL};
+    app_workflow_wait(app_of(waiting->exchange), &wait, on_waiting, waiting);
+}
+
+static void wait_in_run(struct waiting *waiting)
+{
+    struct waiter *waiter = &waiting->waiter;
+    waiter->run_id = waiting->settings.run.id;
+    waiter->event_id = waiting->exchange->key;
+    waiter->created_ms = waiting->run.made_ms;
+    waiter->deadline_ms = clock_wall_ms() + waiting->timeout_ms;
+    waiter_write(waiter, &waiting->text);
+    const char *fault = make_step(waiting, &waiting->deadline, waiter->timeout_url, NULL);
+    if (fault || waiting->text.failed) {
+        exchange_refuse(waiting->exchange, 400, "%s", fault ? fault : "the waiter is too large");
+        return;
+    }
+    waiting->deadline.entry.is_absolute = false;
+    waiting->deadline.entry.at_ms = waiting->timeout_ms;
+    wait_begin(waiting);
+}
+
+static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+{
+    struct waiting *waiting = arg;
+    if (verdict->end == APP_NOT_FOUND || (workflow && !workflow->is_active)) {
+        refuse_inactive(waiting);
+    } else if (verdict->end != APP_DONE) {
+        answer_refuse_verdict(waiting->exchange, verdict);
+    } else {
+        waiting->has_run = run_read(workflow->settings, workflow->made_ms, &waiting->run);
+        if (waiting->has_run)
+            wait_in_run(waiting);
+        else
+            exchange_refuse(waiting->exchange, 503,
+                            "the settings of the run cannot be read; nothing changed");
+    }
+}
+
+static void take_header(void *settings, struct slice name, struct slice value)
+{
+    settings_take(settings, name, value);
+}
+
+HANDLER(wait_handle)
+{
+    struct waiting *waiting = NEW(struct waiting);
+    struct slice body = http_request_body(exchange->request);
+    waiting->exchange = exchange;
+    settings_init(&waiting->settings);
+    run_step_init(&waiting->deadline, false);
+    run_step_init(&waiting->with_kept, false);
+    buffer_init_fallible(&waiting->decoded, body.size + 1);
+    buffer_init_fallible(&waiting->text, 2 * WAITER_MAX);
+    exchange_keep(exchange, waiting, waiting_free);
+    buffer_reserve(&waiting->decoded, body.size); /* so that decoded values never move */
+    http_request_each_header(exchange->request, take_header, &waiting->settings);
+    const char *fault = waiter_read_request(body, &waiting->waiter, &waiting->timeout_ms, &waiting->decoded);
+    if (waiting->settings.fault[0])
+        exchange_refuse(exchange, waiting->settings.fault_status, "%s", waiting->settings.fault);
+    else if (waiting->settings.run.id.size == 0)
+        exchange_refuse(exchange, 400, "Upstash-Workflow-RunId must name the run that waits");
+    else if (fault)
+        exchange_refuse(exchange, 400, "%s", fault);
+    else
+        app_workflow_read(app_of(exchange), run_key(waiting->settings.run.id, waiting->key), false, on_run,
+                          waiting);
+}

@@ -1,0 +1,150 @@
+#include "qstash/waiter.h"
+
+#include "base/base64.h"
+#include "job/job.h"
+#include "job/json.h"
+#include "qstash/settings.h"
+
+enum { TIMEOUT_DEFAULT_MS = 7 * 86400000 };
+
+/* ---- reading ---- */
+
+/* The members of both texts, with the places of their values. */
+struct reading {
+    const char *name;
+    struct slice *value;
+    bool is_object;  /* kept as it is; else a string, which is decoded */
+    int64_t *number; /* instead of value */
+};
+
+/* Reads the members that readings name, and skips others. Returns NULL, or the name of a member that has
+ * another type. */
+static const char *read_members(struct slice object, const struct reading *readings, size_t count,
+                                struct buffer *text)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_object = json_open(object, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value)) {
+        struct slice name = key.size > 2 ? slice_from(key.data + 1, key.size - 2) : SLICE("");
+        for (size_t i = 0; i < count; i++) {
+            const struct reading *reading = &readings[i];
+            uint64_t number;
+            if (!slice_equal(name, slice_of(reading->name)) || slice_equal(value, SLICE("null")))
+                continue;
+            if (reading->number      ? !slice_to_number(value, INT64_MAX, &number)
+                : reading->is_object ? value.data[0] != '{'
+                                     : !json_is_text(value))
+                return reading->name;
+            if (reading->number)
+                *reading->number = (int64_t)number;
+            else
+                *reading->value = reading->is_object ? value : json_text(value, text);
+        }
+    }
+    return is_object ? NULL : "body";
+}
+
+const char *waiter_read_request(struct slice body, struct waiter *waiter, int64_t *timeout_ms,
+                                struct buffer *text)
+{
+    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault fault;
+    *waiter = (struct waiter){.timeout_headers = SLICE("{}")};
+    const struct reading readings[] = {
+        {"url", &waiter->url, false, NULL},
+        {"timeout", &waiter->timeout, false, NULL},
+        {"timeoutUrl", &waiter->timeout_url, false, NULL},
+        {"timeoutHeaders", &waiter->timeout_headers, true, NULL},
+        {"step", &waiter->step, true, NULL},
+    };
+    if (body.size > WAITER_MAX / 2)
+        return "the body must be at most 32 KiB";
+    if (json_check(body, &limits, &fault) != STATUS_OK)
+        return "the body must be a JSON object";
+    if (read_members(body, readings, sizeof readings / sizeof *readings, text) || text->failed)
+        return "the body must be an object with the strings url and timeout, and the objects timeoutHeaders "
+               "and step";
+    if (waiter->url.size == 0 || waiter->step.size == 0)
+        return "the body must have url and step";
+    if (waiter->timeout_url.size == 0)
+        waiter->timeout_url = waiter->url;
+    *timeout_ms = TIMEOUT_DEFAULT_MS;
+    if (waiter->timeout.size && !settings_read_duration(waiter->timeout, JOB_DELAY_MAX_MS, timeout_ms))
+        return "timeout must be a duration such as 30s, 5m, 2h or 7d";
+    return NULL;
+}
+
+bool waiter_read(struct slice object, struct waiter *waiter, struct buffer *decoded)
+{
+    int64_t deadline_s = 0;
+    *waiter = (struct waiter){.timeout_headers = SLICE("{}"), .step = SLICE("{}")};
+    const struct reading readings[] = {
+        {"url", &waiter->url, false, NULL},
+        {"deadline", NULL, false, &deadline_s},
+        {"timeoutUrl", &waiter->timeout_url, false, NULL},
+        {"timeoutHeaders", &waiter->timeout_headers, true, NULL},
+        {"timeout", &waiter->timeout, false, NULL},
+        {"event", &waiter->event_id, false, NULL},
+        {"run", &waiter->run_id, false, NULL},
+        {"createdAt", NULL, false, &waiter->created_ms},
+        {"step", &waiter->step, true, NULL},
+    };
+    bool is_read = !read_members(object, readings, sizeof readings / sizeof *readings, decoded);
+    waiter->deadline_ms = deadline_s * 1000;
+    return is_read && !decoded->failed && waiter->run_id.size;
+}
+
+/* ---- writing ---- */
+
+/* Writes the members that clients see. */
+static void put_public(const struct waiter *waiter, struct json_writer *json)
+{
+    json_add_text(json, "url", waiter->url);
+    json_add_number(json, "deadline", waiter->deadline_ms / 1000);
+    json_put_name(json, "headers");
+    json_put_raw(json, waiter->timeout_headers);
+    json_add_text(json, "timeoutUrl", waiter->timeout_url);
+    json_put_name(json, "timeoutHeaders");
+    json_put_raw(json, waiter->timeout_headers);
+}
+
+void waiter_write(const struct waiter *waiter, struct buffer *text)
+{
+    struct json_writer json = json_writer_to(text);
+    json_put_object(&json);
+    put_public(waiter, &json);
+    json_add_text(&json, "timeout", waiter->timeout);
+    json_add_text(&json, "event", waiter->event_id);
+    json_add_text(&json, "run", waiter->run_id);
+    json_add_number(&json, "createdAt", waiter->created_ms);
+    json_put_name(&json, "step");
+    json_put_raw(&json, waiter->step);
+    json_end_object(&json);
+}
+
+void waiter_put(const struct waiter *waiter, struct json_writer *json)
+{
+    json_put_object(json);
+    put_public(waiter, json);
+    json_end_object(json);
+}
+
+void waiter_write_step(const struct waiter *waiter, const struct slice *data, struct buffer *step)
+{
+    struct slice opening =
+        slice_trim(slice_from(waiter->step.data, waiter->step.size - 1)); /* without its '}' */
+    buffer_append(step, opening);
+    struct json_writer json = opening.size > 1 ? json_writer_behind(step) : json_writer_to(step);
+    json_add_text(&json, "waitEventId", waiter->event_id);
+    if (waiter->timeout.size)
+        json_add_text(&json, "timeout", waiter->timeout);
+    if (data) {
+        json_put_name(&json, "out");
+        buffer_append_byte(json_put(&json), '"');
+        base64_append(step, *data);
+        buffer_append_byte(step, '"');
+    }
+    json_add_bool(&json, "waitTimeout", data == NULL);
+    json_end_object(&json);
+}

@@ -1,0 +1,47 @@
+#!lua
+-- notify.lua - ends waits with an event, or keeps the event for a workflow that does not wait for it yet. The flag allow-oom is not
+-- set, so a full Redis refuses new work.
+--
+-- ARGV[2] owner   [3] event   [4] owner/workflowId if the event is for one workflow only, or ''   [5] data, to be kept for this one
+-- ARGV from 6: id of the job that waits, job, record, element: what is delivered instead, ...
+-- Returns {now_us, {kept, result ...}}. A result is 1, or 0 if the job waits no more. kept is 1 if the event was kept; NOT_FOUND if no
+-- such workflow is active; FULL if too much is kept for it; AGAIN if it waits with another job, and nothing happened; else 0.
+-- uses: linger probe topic waits leave
+if (#ARGV - 5) % 4 ~= 0 then error('wrong number of arguments') end
+for i = 6, #ARGV, 4 do
+  if not string.match(ARGV[i], '^[^/]+/.') or not string.match(ARGV[i + 1], '^[^/]+/.') then error('not a job') end
+  if owner_of(topic_of(ARGV[i])) ~= ARGV[2] or owner_of(topic_of(ARGV[i + 1])) ~= ARGV[2] then error('another owner') end
+end
+probe()
+
+local function notify(waiter, job, record, element)
+  local role, _, _, place = membership_of(waiter)
+  if role ~= 'w' or call('HEXISTS', JOBS, job) == 1 then return 0 end
+  drop_member(waiter)
+  add_member(place, 's', job, '0', record, element)
+  return 1
+end
+
+-- Keeps the event, as no waiter has taken it.
+local function keep_event(event, data)
+  local place = active_place(ARGV[4])
+  if not place then return RESULT_NOT_FOUND end
+  if call('ZCARD', waiters_of(place, event)) > 0 then return RESULT_AGAIN end
+  local sum = 0
+  local sizes = call('HGETALL', event_names_of(place))
+  for i = 2, #sizes, 2 do sum = sum + tonumber(sizes[i]) + 100 end
+  if sum + #data > EVENT_BYTES_MAX then return RESULT_FULL end
+  call('RPUSH', events_of(place, event), data)
+  call('HINCRBY', event_names_of(place), event, #data)
+  return 1
+end
+
+local results, taken = {0}, 0
+for i = 6, #ARGV, 4 do
+  local result = notify(unpack(ARGV, i, i + 3))
+  results[#results + 1] = result
+  taken = taken + result
+end
+if taken == 0 and ARGV[4] ~= '' then results[1] = keep_event(ARGV[3], ARGV[5]) end
+finish()
+return {now_us, results}

@@ -1,0 +1,44 @@
+#!lua
+-- wait.lua - a workflow begins to wait for an event, or takes one that was kept for it. The flag allow-oom is not set, so a full
+-- Redis refuses new work.
+--
+-- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- ARGV[3]  id: owner/workflowId   [4] event   [5] a text of the caller
+-- ARGV[6]  job, when, record, element: what is delivered at the deadline, see begin.lua
+-- ARGV[10] the first kept event as the caller knows it, or ''   [11] job, record, element: what is delivered at once in this case
+-- Returns {now_us, 1}: it waits; {now_us, 2}: it has taken the event; {now_us, {data}} if another event is the first one that is kept,
+-- and nothing happened; NOT_FOUND, TAKEN or FULL.
+-- uses: clock places probe topic waits workflows
+local id, event = ARGV[3], ARGV[4]
+if #ARGV ~= 13 then error('wrong number of arguments') end
+if not string.match(id, '^[^/~]+/[^/]+$') then error('not an id') end
+for _, job in ipairs({ARGV[6], ARGV[11]}) do
+  if not string.match(job, '^[^/]+/.') or owner_of(topic_of(job)) ~= topic_of(id) then error('not a job') end
+end
+if not string.match(ARGV[7], '^@?%d+$') then error('not a number') end
+probe()
+
+local function wait()
+  local place, max_jobs = active_place(id), tonumber(ARGV[2])
+  if not place then return RESULT_NOT_FOUND end
+  if max_jobs > 0 and call('HLEN', JOBS) >= max_jobs or call('HLEN', open_of(place)) >= OPEN_MAX then return RESULT_FULL end
+  local kept = call('LRANGE', events_of(place, event), '0', '0')[1]
+  if kept and kept ~= ARGV[10] then return {kept} end
+  local job = kept and ARGV[11] or ARGV[6]
+  if call('HEXISTS', JOBS, job) == 1 then return RESULT_TAKEN end
+  if kept then
+    call('LPOP', events_of(place, event))
+    call('HINCRBY', event_names_of(place), event, -#kept)
+    add_member(place, 's', job, '0', ARGV[12], ARGV[13])
+    return 2
+  end
+  add_member(place, 'w', job, ARGV[7], ARGV[8], '')
+  call('HSET', WAITS, job, table.concat({#event, ' ', #ARGV[5], ' ', event, ARGV[5], ARGV[9]}))
+  call('ZADD', waiters_of(owner_of_place(place), event), integer(now), job)
+  call('ZADD', waiters_of(place, event), integer(now), job)
+  return 1
+end
+
+local reply = {now_us, wait()}
+finish()
+return reply

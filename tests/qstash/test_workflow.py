@@ -1,0 +1,134 @@
+"""Durable workflows with the unmodified client in JavaScript: each kind of step, ends and failures."""
+
+import pytest
+
+from application import Application
+from patience import until
+from receiver import Answer
+
+
+@pytest.fixture(scope="module")
+def application(server):
+    started = Application(server)
+    yield started
+    started.stop()
+
+
+def test_steps_run_once_each_in_their_order(application):
+    run = application.trigger("plain", {"first": 1}, headers={"x-shop": "one"})
+    assert application.result(run) == {"sum": 4, "header": "one"}
+    assert application.steps(run) == ["add", "double", "end"]
+
+
+def test_sleeps(application):
+    run = application.trigger("sleeps")
+    assert application.result(run) == "slept"
+
+
+def test_a_trigger_may_wait(application):
+    run = application.trigger("plain", {"first": 2}, delay=2)
+    assert application.result(run)["sum"] == 6
+
+
+def test_parallel_steps(application):
+    run = application.trigger("parallel")
+    assert application.result(run) == [1, 2, 11, 22]
+    assert sorted(application.steps(run)) == ["a", "b", "d", "e", "end"]
+
+
+def test_calls_of_third_parties(application, receiver, topic):
+    path = f"/{topic}"
+    receiver.script(path, Answer(200, body=b'{"their":"answer"}', headers=(("Content-Type", "application/json"), ("x-theirs", "2"))))
+    receiver.script(f"{path}-refuses", *[503] * 4)
+    run = application.trigger("calls", {"url": receiver.url(path)})
+    result = application.result(run)
+    assert result["status"] == 200 and result["body"] == {"their": "answer"} and result["header"] == ["2"]
+    assert result["refused"] == 503 and receiver.count(f"{path}-refuses") == 2
+    got = receiver.of(path)[0]
+    assert got.headers["x-own"] == "1" and not [name for name in got.headers if name.lower().startswith("upstash-workflow")]
+
+
+def test_waits_end_by_an_event(application, topic):
+    run = application.trigger("waits", {"event": topic, "timeout": "1h"})
+    waiters = until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    assert len(waiters) == 1 and waiters[0]["headers"]["Upstash-Workflow-Runid"] == [run]
+    told = application.client("return client.notify({eventId: event, eventData: {some: 'news'}})", event=topic)
+    assert [one["workflowRunId"] for one in told] == [run] and told[0]["messageId"]
+    assert application.result(run) == {"eventData": {"some": "news"}, "isOver": False}
+    assert application.client("return client.getWaiters({eventId: event})", event=topic) == []
+    assert application.client("return client.notify({eventId: event, eventData: 'late'})", event=topic) == []
+
+
+def test_waits_end_at_their_deadline(application, topic):
+    run = application.trigger("waits", {"event": topic, "timeout": "1s"})
+    assert application.result(run) == {"isOver": True}
+    assert application.client("return client.getWaiters({eventId: event})", event=topic) == []
+
+
+def test_an_event_of_a_run_is_kept_until_it_waits(application, topic):
+    run = application.trigger("waits", {"event": topic, "timeout": "1h"}, delay=1)
+    told = application.client("return client.notify({eventId: event, eventData: 'early', workflowRunId: run})", event=topic, run=run)
+    assert isinstance(told, list)
+    assert application.result(run) == {"eventData": "early", "isOver": False}
+
+
+def test_a_run_notifies_others(application, topic):
+    waiting = application.trigger("waits", {"event": topic, "timeout": "1h"})
+    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    telling = application.trigger("notifies", {"event": topic})
+    assert application.result(waiting)["eventData"] == {"news": "good"}
+    assert application.result(telling) == 1
+
+
+@pytest.mark.parametrize("how, expected", [
+    ("plain", {"body": {"six": 6}, "isCanceled": False, "isFailed": False}),
+    ("child_fails", {"isCanceled": False, "isFailed": True}),
+])
+def test_a_run_invokes_another(application, how, expected):
+    run = application.trigger("invokes", {"how": how})
+    result = application.result(run)
+    assert {name: result.get(name) for name in expected} == expected
+    assert result["workflowRunId"] != run
+
+
+def test_a_step_that_fails_is_retried(application):
+    run = application.trigger("recovers", retryDelay="10")
+    assert application.result(run) == ["well", "then"]
+
+
+@pytest.mark.parametrize("workflow, retries, breaks", [("fails", 1, 2), ("fails_at_once", 3, 1)])
+def test_a_run_that_fails_calls_its_failure_function(application, workflow, retries, breaks):
+    run = application.trigger(workflow, {"of": "us"}, retries=retries, retryDelay="10", headers={"x-shop": "one"})
+    failure = until(lambda: [one for one in application.effects(run) if one["step"] == "failure"], 20, "it is told")[0]
+    assert failure["payload"] == {"of": "us"} and failure["shop"] == "one"
+    assert application.steps(run).count("breaks") == breaks
+    assert failure["failStatus"] == (489 if workflow == "fails_at_once" else 500)
+
+
+def test_a_run_cancels_itself(application):
+    run = application.trigger("cancels")
+    until(lambda: application.is_over(run), 20, "it is cancelled")
+    assert application.steps(run) == ["before"]
+
+
+def test_runs_are_cancelled(application, topic):
+    runs = [application.trigger("waits", {"event": topic, "timeout": "1h"}) for _ in range(3)]
+    until(lambda: len(application.client("return client.getWaiters({eventId: event})", event=topic)) == 3, 20, "all wait")
+    assert application.client("return client.cancel(run)", run=runs[0]) == {"cancelled": 1}
+    assert application.client("return client.cancel(run)", run=runs[0]) == {"cancelled": 0}
+    assert application.client("return client.cancel({ids: runs})", runs=runs) == {"cancelled": 2}
+    assert application.client("return client.getWaiters({eventId: event})", event=topic) == []
+
+
+def test_long_lists_are_fetched(application):
+    """The list is longer than a delivery may be, so that the client fetches it."""
+    run = application.trigger("large")
+    assert application.result(run) == "large"
+    assert application.steps(run) == ["one", "two", "three", "four", "end"]
+
+
+def test_a_run_of_the_same_id_exists_once(application):
+    run = application.trigger("sleeps", workflowRunId="the-same")
+    assert application.trigger("sleeps", workflowRunId="the-same") == run == "wfr_the-same"
+    assert application.result(run) == "slept"
+    assert application.steps(run) == ["begin", "end"]
