@@ -189,12 +189,12 @@ class Story:
     def begin_runs(self, node):
         """Durable runs at an endpoint that refuses connections: the first message of one fails it before its step, and one is cancelled."""
         url = f"http://127.0.0.1:{CLOSED_PORT}/"
-        for run, init, delay in ("failing", "true", "1s"), ("failing", "false", "30s"), ("ended", "true", "5s"):
+        for run, init, delay in ("failing", "true", "1s"), ("failing", "false", "30s"), ("ended", "true", "30s"):
             headers = {"upstash-workflow-runid": run, "upstash-workflow-url": url, "upstash-workflow-init": init,
                        "upstash-retries": "0", "upstash-delay": delay}
             if self.can_go_on(node):
                 request(node, "POST", "/v2/batch", [{"destination": url, "headers": headers}])
-        wait = {"url": url, "timeout": "5s", "step": {}, "timeoutHeaders": {"Upstash-Retries": ["0"]}}
+        wait = {"url": url, "timeout": "30s", "step": {}, "timeoutHeaders": {"Upstash-Retries": ["0"]}}
         for method, target, body in (("POST", "/v2/wait/news", wait), ("GET", "/v2/waiters/news", None), ("POST", "/v2/notify/ended/news", {}),
                                      ("DELETE", "/v2/workflows/runs/ended?cancel=true", None)):
             if self.can_go_on(node):
