@@ -39,6 +39,7 @@ struct store_list lists_of_store(const struct app_list *list)
         .states = list->states,
         .is_newest_first = list->is_newest_first,
         .topic = list->topic,
+        .owner = list->owner,
         .host = list->host,
         .id_prefix = list->id_prefix,
         .reasons = list->reasons,

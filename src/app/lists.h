@@ -33,6 +33,8 @@ struct app_list {
     bool is_of_history;     /* the jobs that have ended, from the history instead of Redis */
     bool is_newest_first;   /* leased jobs are in the order of their ids */
     struct slice topic;     /* empty for all; required for delivered and cancelled jobs of Redis */
+    struct slice owner;     /* without topic, not of the history: only this topic and its siblings, such as
+                               orders~callbacks. Jobs of other topics cost nothing */
     struct slice host;      /* host of the url, in lower case, with or without its port; empty for all.
                                The history knows the job's own url only */
     struct slice id_prefix; /* beginning of the jobId; empty for all */

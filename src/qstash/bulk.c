@@ -158,6 +158,7 @@ static void bulk_start(struct bulk *bulk)
     bool has_no_limit = filters_are_empty(filters) && !bulk->kind->needs_limit;
     bulk->left = has_no_limit ? INT64_MAX : filters->count ? filters->count : BULK_COUNT;
     bulk->list = (struct app_list){.states = bulk->kind->states,
+                                   .owner = SLICE(QSTASH_TOPIC),
                                    .id_prefix = SLICE("msg_"),
                                    .is_newest_first = bulk->kind->show != NULL};
     bulk->cursor_bytes = filters->cursor.size <= BULK_CURSOR_MAX ? filters->cursor.size : 0;

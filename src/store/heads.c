@@ -131,6 +131,7 @@ static void heads_step(struct heads_walk *walk)
     script_call_number(call, list->from.began_ms);
     list_call_order(call, list);
     script_call_text(call, walk->is_count ? SLICE("count") : SLICE("heads"));
+    script_call_text(call, list->owner);
     script_call_send(call, walk->shard->reads, on_heads_step, walk);
 }
 

@@ -1,8 +1,9 @@
-/* heads.h - finds the topics of a page that lists waiting jobs of all topics.
+/* heads.h - finds the topics of a page that lists waiting jobs of all topics, or waiting or dead jobs of an
+ * owner.
  *
- * Each topic has a bucket of waiting jobs. A page has at most max jobs. So all its jobs belong to max topics:
- * those whose first job after the previous page is earliest. This walk finds these topics in steps of limited
- * size, among a limited number of topics. */
+ * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs. So all its
+ * jobs belong to max topics: those whose first job after the previous page is earliest. This walk finds these
+ * topics in steps of limited size, among a limited number of topics. */
 #ifndef DUEPOST_STORE_HEADS_H
 #define DUEPOST_STORE_HEADS_H
 

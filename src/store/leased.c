@@ -12,7 +12,7 @@ enum {
 
 struct leased_walk {
     struct shard *shard;
-    struct slice topic, behind;
+    struct slice topic, owner, behind;
     size_t max, steps;
     struct buffer step; /* start of the next step */
     char **ids;         /* owned; the first max ids that were found, in order, each once */
@@ -92,16 +92,18 @@ static void leased_step(struct leased_walk *walk)
     script_call_text(call, walk->behind);
     script_call_text(call, buffer_slice(&walk->step));
     script_call_number(call, LOOK_MAX);
+    script_call_text(call, walk->owner);
     script_call_send(call, walk->shard->reads, on_step, walk);
 }
 
-void leased_find(struct shard *shard, struct slice topic, struct slice behind, size_t max, leased_fn *fn,
-                 void *arg)
+void leased_find(struct shard *shard, struct slice topic, struct slice owner, struct slice behind, size_t max,
+                 leased_fn *fn, void *arg)
 {
     enum { CURSOR_MAX = 32 };
     struct leased_walk *walk = NEW(struct leased_walk);
     walk->shard = shard;
     walk->topic = topic;
+    walk->owner = owner;
     walk->behind = behind;
     walk->max = max;
     walk->fn = fn;

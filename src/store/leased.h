@@ -19,6 +19,7 @@ typedef void leased_fn(void *arg, enum status, const struct leased_page *page);
 
 /* Finds at most max ids of leased jobs: of this topic, or of all topics if it is empty, and after the id in
  * behind, or from the first one if it is empty. Borrows topic and behind until the callback. */
-void leased_find(struct shard *, struct slice topic, struct slice behind, size_t max, leased_fn *, void *arg);
+void leased_find(struct shard *, struct slice topic, struct slice owner, struct slice behind, size_t max,
+                 leased_fn *, void *arg);
 
 #endif

@@ -66,11 +66,12 @@ static void leave_shard(const struct walk *walk, struct store_cursor *next)
     const struct store_list *list = &walk->list;
     bool is_behind = false;
     next->has_more = true;
-    if (list->topic.size == 0 && next->shard + 1 < store_shards(walk->store)) {
+    bool is_of_one_shard = list->topic.size + list->owner.size > 0;
+    if (!is_of_one_shard && next->shard + 1 < store_shards(walk->store)) {
         next->shard++;
         return;
     }
-    if (list->topic.size == 0)
+    if (!is_of_one_shard)
         next->shard = 0;
     for (size_t i = 0; i < STATES; i++) {
         if (is_behind && list->states & 1U << order[i]) {
@@ -237,6 +238,7 @@ static void list_ask(struct walk *walk)
     script_call_text(call, buffer_slice(&walk->last_id));
     script_call_text(call, list->label);
     script_call_text(call, list->leaves_begun ? SLICE("unbegun") : SLICE(""));
+    script_call_text(call, list->owner);
     script_call_send(call, shard->reads, on_page, walk);
 }
 
@@ -298,8 +300,8 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
         list_ask(walk);
 }
 
-/* Begins a page. Leased jobs are found by their ids, and waiting jobs of all topics by their topics. All
- * leased jobs of a shard are counted by a separate call. */
+/* Begins a page. Leased jobs are found by their ids, and waiting jobs of all topics, like all other jobs of
+ * an owner, by their topics. All leased jobs of a shard are counted by a separate call. */
 static void list_begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;
@@ -310,10 +312,10 @@ static void list_begin(struct walk *walk)
     buffer_clear(&walk->last_id);
     walk->last_score[0] = '\0';
     walk->has_more = false;
-    if (state == JOB_STATE_LEASED && !(is_of_all && is_plain_count(walk))) {
-        leased_find(shard, list->topic, list->from.id, walk->kind == WALK_COUNT ? LEASED_MAX : list->max,
-                    on_leased, walk);
-    } else if (is_of_all && (state == JOB_STATE_DELAYED || state == JOB_STATE_READY)) {
+    if (state == JOB_STATE_LEASED && !(is_of_all && !list->owner.size && is_plain_count(walk))) {
+        leased_find(shard, list->topic, list->owner, list->from.id,
+                    walk->kind == WALK_COUNT ? LEASED_MAX : list->max, on_leased, walk);
+    } else if (is_of_all && (list->owner.size || state == JOB_STATE_DELAYED || state == JOB_STATE_READY)) {
         walk->list.max = list->max < MERGED_MAX ? list->max : MERGED_MAX;
         heads_find(shard, list, is_plain_count(walk), on_heads, walk);
     } else {
@@ -335,6 +337,8 @@ static struct walk *walk_new(struct store *store, const struct store_list *list,
         walk->list.from.state = store_first_state(list->states);
     if (list->topic.size)
         walk->list.from.shard = store_shard_of(store, list->topic)->number;
+    else if (list->owner.size)
+        walk->list.from.shard = store_shard_of(store, list->owner)->number;
     assert(walk->list.from.shard < store_shards(store));
     return walk;
 }

@@ -236,6 +236,7 @@ struct store_list {
     unsigned states;        /* 1 << each state; see store_first_state */
     bool is_newest_first;   /* leased jobs are always in the order of their ids */
     struct slice topic;     /* empty for all, shard by shard; not with delivered and cancelled */
+    struct slice owner;     /* without topic: only this topic and its siblings; empty for all */
     struct slice host;      /* host of the url, in lower case, with or without its port; empty for all */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last

@@ -459,6 +459,31 @@ START_TEST(heads_finds_the_first_jobs_of_topics)
 }
 END_TEST
 
+/* Names sort as a, a-b, a.b, a0, ab, a~b, a~c, b. */
+START_TEST(heads_and_leased_find_the_jobs_of_an_owner)
+{
+    static const char some[] = "bucket:a: a/1@now+5\n"
+                               "bucket:ab: ab/1@now+1\n"
+                               "bucket:a~b: a~b/1@now+3\n"
+                               "bucket:a~c: a~c/1@now+4\n"
+                               "bucket:b: b/1@now+2\n"
+                               "due: ab@now+1 b@now+2 a~b@now+3 a~c@now+4 a@now+5\n"
+                               "jobs: a/1={r} ab/1={r} a~b/1={r} a~c/1={r} b/1={r}\n"
+                               "names: a@0 a-b@0 ab@0 a~b@0 a~c@0 b@0\n";
+    static const char leased[] = "leases: a/1@now+1 a~b/1@now+2 ab/1@now+3 b/1@now+4\n";
+    CHECK_EXAMPLES( //
+        {some, "heads delayed '' 9 '' '' -inf +inf 0 oldest heads a",
+         "'' 0 now+5 a/1 now+3 a~b/1 now+4 a~c/1", NULL},
+        {some, "heads delayed '' 1 '' '' -inf +inf 0 oldest heads a", "a 0 now+5 a/1", NULL},
+        {some, "heads delayed a 1 '' '' -inf +inf 0 oldest heads a", "a~b 0 now+3 a~b/1", NULL},
+        {some, "heads delayed a~b 9 '' '' -inf +inf 0 oldest heads a", "'' 0 now+4 a~c/1", NULL},
+        {some, "heads delayed '' 9 '' '' -inf +inf 0 oldest count a", "'' 3", NULL},
+        {some, "heads delayed '' 9 '' '' -inf +inf 0 oldest heads b", "'' 0 now+2 b/1", NULL},
+        {leased, "leased '' '' 0 100 a", "0 a/1 a~b/1", NULL},
+        {leased, "leased '' a/1 0 100 a", "0 a~b/1", NULL}, );
+}
+END_TEST
+
 #define LABELLED "{\"createdAt\":1,\"labels\":[\"x\",\"eu\"],\"body\":1}"
 #define QUOTING  "{\"createdAt\":1,\"labels\":[\"x\"],\"body\":\"\\\"eu\\\"\",\"more\":\"eu\"}"
 
@@ -1711,6 +1736,7 @@ Suite *suite(void)
     tcase_add_test(group, list_shows_the_jobs_of_a_state);
     tcase_add_test(group, leased_finds_ids_behind_another);
     tcase_add_test(group, heads_finds_the_first_jobs_of_topics);
+    tcase_add_test(group, heads_and_leased_find_the_jobs_of_an_owner);
     tcase_add_test(group, list_finds_labels);
     tcase_add_test(group, list_puts_the_jobs_of_several_topics_in_one_order);
     tcase_add_test(group, list_names_jobs_as_they_are);

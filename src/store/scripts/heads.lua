@@ -1,25 +1,36 @@
 #!lua flags=no-writes
--- heads.lua - finds the first waiting job of each of many topics, after a given job: one step of a walk
--- through all topics.
+-- heads.lua - finds the first waiting or dead job of each of many topics, after a given job: one step of a
+-- walk through all topics.
 --
--- ARGV[2] delayed or ready   [3] the name after which topics are examined, may be empty   [4] maximum number
+-- ARGV[2] delayed, ready or dead   [3] the name after which topics are examined, may be empty   [4] maximum number
 --      of topics to examine
 -- ARGV[5] [6] score and id of a job, or two empty texts   [7] [8] [9] as ARGV[9], [10] and [13] of list.lua
 -- ARGV[10] 'oldest' or 'newest' first   [11] 'heads', or 'count' to count the topics' jobs instead
+-- ARGV[12] only this topic and its siblings; may be empty
 -- Returns {now_us, the last name examined or '' at the end, number of jobs counted, then score, id of each
 -- first job}.
 -- uses: names walk
-local state, behind, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local state, behind, most, owner = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[12] or ''
 local low, high = bounds_of(state, ARGV[7], ARGV[8], tonumber(ARGV[9]))
 local is_newest_first = ARGV[10] == 'newest'
 
-local names = call('ZRANGE', NAMES, behind == '' and '-' or '(' .. behind, '+', 'BYLEX', 'LIMIT', 0, most)
+-- The names behind the last one that was examined. Those of siblings stand between owner~ and owner DEL.
+local function next_names()
+  if owner == '' then return call('ZRANGE', NAMES, behind == '' and '-' or '(' .. behind, '+', 'BYLEX', 'LIMIT', 0, most) end
+  local from = (behind == '' or behind == owner) and '[' .. owner .. '~' or '(' .. behind
+  local names = behind == '' and {owner} or {}
+  local siblings = call('ZRANGE', NAMES, from, '(' .. owner .. '\127', 'BYLEX', 'LIMIT', 0, most - #names)
+  for i = 1, #siblings do names[#names + 1] = siblings[i] end
+  return names
+end
+
+local names = next_names()
 local replies, counted = {now_us, '', 0}, 0
 for i = 1, #names do
   if ARGV[11] == 'count' then
-    counted = counted + call('ZCOUNT', bucket_of(names[i]), from_text(low), below_text(high))
+    counted = counted + call('ZCOUNT', places_of(state, names[i]), from_text(low), below_text(high))
   else
-    local head = entries_behind(names[i], low, high, ARGV[5], ARGV[6], 1, is_newest_first)
+    local head = entries_behind(state, names[i], low, high, ARGV[5], ARGV[6], 1, is_newest_first)
     if head[1] then
       replies[#replies + 1] = head[2]
       replies[#replies + 1] = head[1]

@@ -5,12 +5,16 @@
 -- ARGV[2] topic, or empty for all topics   [3] only ids after this id; may be empty
 -- ARGV[4] start of the step: 0, or the value that the previous step returned, which begins with 'p' in the
 --      leases of workers   [5] maximum number of leases
---      to examine, give or take some
+--      to examine, give or take some   [6] only jobs of this topic and its siblings; may be empty
 -- Returns {now_us, start of the next step or '0' at the end, id ...}.
 -- uses: clock has order topic
-local topic, behind, at, look = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local topic, behind, at, look, owner = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] or ''
 local STEP = 500
 local replies = {now_us, at}
+local function is_asked_for(id)
+  if topic ~= '' then return topic_of(id) == topic end
+  return owner == '' or owner_of(topic_of(id)) == owner
+end
 local is_pulled = string.byte(at) == 112
 if is_pulled then at = string.sub(at, 2) end
 repeat
@@ -18,7 +22,7 @@ repeat
   at, look = step[1], look - STEP
   for i = 1, #step[2], 2 do
     local id = step[2][i]
-    if (topic == '' or topic_of(id) == topic) and (behind == '' or precedes(behind, id)) then replies[#replies + 1] = id end
+    if is_asked_for(id) and (behind == '' or precedes(behind, id)) then replies[#replies + 1] = id end
   end
 until at == '0' or look <= 0
 if is_pulled and at ~= '0' then

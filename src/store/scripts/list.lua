@@ -14,7 +14,7 @@
 --      out: for ready and dead jobs, those that became ready or died since then; for other states, those that
 --      were created since then
 -- ARGV[14] names to examine, one per line: ids of leased jobs, see leased.lua; or, for delayed and ready jobs
---      of all topics, names of topics, see heads.lua
+--      of all topics, and for all but leased jobs of an owner, names of topics, see heads.lua
 -- ARGV[15] only jobs whose jobId begins so   [16] only jobs that died for one of these reasons   [17] only
 --      jobs whose last attempt had one of these statuses, or a status with this first digit: 503,4xx. All
 --      three may be empty
@@ -23,6 +23,7 @@
 -- ARGV[21] only jobs with this label; may be empty
 -- ARGV[22] 'unbegun' leaves out waiting jobs that became due, or whose last attempt began, since the start of
 --      the walk; or empty
+-- ARGV[23] without topic: only jobs of this topic and its siblings; may be empty
 -- Returns {now_us, score and id of the last entry examined (or '', '' at the end), number of jobs found, then
 -- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time
 -- until which it is kept or 0, and line of its last attempt or '' if it has ended. Each job of 'seen' has id
@@ -31,7 +32,7 @@
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
-local prefix, reasons, statuses, label = ARGV[15], ARGV[16], ARGV[17], ARGV[21] or ''
+local prefix, reasons, statuses, label, owner = ARGV[15], ARGV[16], ARGV[17], ARGV[21] or '', ARGV[23] or ''
 local has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
 local key = bucket_of(topic)
 if state == 'leased' then key = LEASES end
@@ -189,7 +190,7 @@ local CHUNK_MAX = 64
 local function visit_topics(names, end_score, end_id)
   local lanes, size = {}, 0
   local function refill(lane, score, id)
-    lane.entries = entries_behind(lane.topic, low, high, score, id, lane.chunk, is_newest_first)
+    lane.entries = entries_behind(state, lane.topic, low, high, score, id, lane.chunk, is_newest_first)
     lane.at, lane.chunk = 1, math.min(CHUNK_MAX, lane.chunk * 4)
     lane.id, lane.score = lane.entries[1], tonumber(lane.entries[2])
     return lane.id
@@ -245,14 +246,14 @@ local function visit_topics(names, end_score, end_id)
 end
 
 -- Where each entry counts there is no need to look at them.
-local is_plain = not reads_record and prefix == '' and (state ~= 'leased' or topic == '')
+local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then
   found, is_whole = math.max(0, to - from + 1), true
   if state == 'leased' and has(PULLED) then found = found + call('ZCOUNT', PULLED, from_text(low), below_text(high)) end
 elseif state == 'leased' then
   is_whole = visit_leased(ARGV[14])
-elseif topic == '' and not has_ended then
+elseif topic == '' and (owner ~= '' or not has_ended) then
   is_whole = visit_topics(ARGV[14], ARGV[19], ARGV[20])
 else
   is_whole = visit_range()

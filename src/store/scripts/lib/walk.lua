@@ -1,5 +1,5 @@
 -- walk.lua - walks through the jobs of a sorted set by their scores, then by their ids, in either direction.
--- uses: clock order topic
+-- uses: clock kept_keys order topic
 
 -- Returns the limits of the scores that a list of this state shows: from the first number on, below the
 -- second number. Ready and delayed jobs are two parts of one bucket: a job is ready when its time has come,
@@ -28,9 +28,12 @@ local function rank_of(key, score, id, with_it)
   return low
 end
 
--- The next entries of a topic's bucket behind (score, id), which may be of another topic, or empty: id, score, id ...
-local function entries_behind(topic, low, high, score, id, number, is_newest_first)
-  local bucket, from, to = bucket_of(topic), from_text(low), below_text(high)
+-- The set of a topic's jobs in this state, by their times.
+local function places_of(state, topic) return state == 'dead' and index_of(state, topic) or bucket_of(topic) end
+
+-- The next entries of a topic's jobs in this state behind (score, id), which may be of another topic, or empty: id, score, id ...
+local function entries_behind(state, topic, low, high, score, id, number, is_newest_first)
+  local bucket, from, to = places_of(state, topic), from_text(low), below_text(high)
   local other = id ~= '' and topic_of(id)
   if other == topic then
     -- Entries of one time, of which there may be many, are passed by their rank.
