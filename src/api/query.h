@@ -20,6 +20,7 @@ struct list_query {
     bool is_of_patterns; /* the list has patterns instead of topics */
     struct app_receiver_cursor receiver;
     struct app_schedule_cursor schedule;
+    struct slice schedule_prefix;   /* of scheduleIds, or of topics in a list of all topics */
     size_t max;                     /* items in one page */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
 };

@@ -158,8 +158,8 @@ static void list_schedules(struct exchange *exchange)
     if (!query_read_schedules(exchange))
         return;
     const struct list_query *query = list_query(exchange);
-    app_schedules(app_of(exchange), exchange->topic, query->max, &query->schedule, on_schedule_of_page,
-                  page_end, page_new(exchange, "schedules"));
+    app_schedules(app_of(exchange), exchange->topic, query->schedule_prefix, query->max, &query->schedule,
+                  on_schedule_of_page, page_end, page_new(exchange, "schedules"));
 }
 
 HANDLER(schedules_handle)

@@ -292,11 +292,13 @@ static void on_page(void *arg, enum status status, const struct store_recurring 
     free(call);
 }
 
-void app_schedules(struct app *app, struct slice topic, size_t max, const struct app_schedule_cursor *from,
-                   app_schedule_fn *each, app_verdict_fn *fn, void *arg)
+void app_schedules(struct app *app, struct slice topic, struct slice prefix, size_t max,
+                   const struct app_schedule_cursor *from, app_schedule_fn *each, app_verdict_fn *fn,
+                   void *arg)
 {
     struct list_call *call = NEW(struct list_call);
-    struct store_recurrings list = {.topic = topic, .max = max, .from = {from->shard, from->id}};
+    struct store_recurrings list = {
+        .topic = topic, .prefix = prefix, .max = max, .from = {from->shard, from->id}};
     *call = (struct list_call){app, each, fn, arg};
     store_recurrings(app->store, &list, on_page, call);
 }

@@ -44,8 +44,10 @@ struct app_schedule_cursor {
 /* Reads a cursor from a page. Returns false if the text is not a cursor. */
 bool app_schedule_cursor_parse(const struct app *, struct slice text, struct app_schedule_cursor *);
 
-/* Calls each for each schedule of a page, and then fn. topic is empty for all. max is 1 to APP_PAGE_MAX. */
-void app_schedules(struct app *, struct slice topic, size_t max, const struct app_schedule_cursor *from,
-                   app_schedule_fn *each, app_verdict_fn *fn, void *arg);
+/* Calls each for each schedule of a page, and then fn. topic is empty for all. prefix may be empty, else
+ * scheduleIds begin with it; without a topic, names topic/scheduleId do. max is 1 to APP_PAGE_MAX. */
+void app_schedules(struct app *, struct slice topic, struct slice prefix, size_t max,
+                   const struct app_schedule_cursor *from, app_schedule_fn *each, app_verdict_fn *fn,
+                   void *arg);
 
 #endif

@@ -239,8 +239,8 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 
 static void read_page(struct schedule_list *list)
 {
-    app_schedules(app_of(list->exchange), SLICE(SCHEDULES_TOPIC), APP_PAGE_MAX, &list->from, on_listed,
-                  on_page, list);
+    app_schedules(app_of(list->exchange), SLICE(SCHEDULES_TOPIC), SLICE(""), APP_PAGE_MAX, &list->from,
+                  on_listed, on_page, list);
 }
 
 HANDLER(message_schedules_handle)

@@ -131,6 +131,7 @@ static void recurring_ask(struct recurring_walk *walk)
     script_call_text(call, list->topic);
     script_call_text(call, list->from.id);
     script_call_number(call, list->max < SCHEDULES_MAX ? (int64_t)list->max : SCHEDULES_MAX);
+    script_call_text(call, list->prefix);
     script_call_send(call, shard->reads, on_page, walk);
 }
 

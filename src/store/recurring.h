@@ -41,9 +41,10 @@ struct store_recurring_cursor {
 };
 
 struct store_recurrings {
-    struct slice id;    /* only this schedule; else empty */
-    struct slice topic; /* only schedules of this topic; else empty */
-    size_t max;         /* 1 to STORE_LIST_MAX */
+    struct slice id;     /* only this schedule; else empty */
+    struct slice topic;  /* only schedules of this topic; else empty */
+    struct slice prefix; /* only ids that begin with this; with topic, only scheduleIds; else empty */
+    size_t max;          /* 1 to STORE_LIST_MAX */
     struct store_recurring_cursor from;
 };
 

@@ -376,6 +376,34 @@ def test_pages(server, topic):
     assert {schedule["topic"] for schedule in server.get("/schedules?limit=1000").expect(200)["schedules"]} >= {topic}
 
 
+def names_in(server, target):
+    return [f"{schedule['topic']}/{schedule['scheduleId']}" for schedule in server.get(target).expect(200)["schedules"]]
+
+
+def test_lists_by_the_beginning_of_names(server, topic):
+    for name in ("a", "ab", "b"):
+        for suffix in ("x", "y"):
+            put(server, f"{topic}-{suffix}", name, every=3600, job={"url": "http://127.0.0.1:9/"})
+    assert names_in(server, f"/schedules/{topic}-x?idPrefix=a") == [f"{topic}-x/a", f"{topic}-x/ab"]
+    assert names_in(server, f"/schedules/{topic}-x?idPrefix=ac") == []
+    assert names_in(server, f"/schedules?topicPrefix={topic}-y") == [f"{topic}-y/{name}" for name in ("a", "ab", "b")]
+    assert len(names_in(server, f"/schedules?topicPrefix={topic}-")) == 6
+    page = server.get(f"/schedules?topicPrefix={topic}-&limit=4").expect(200)
+    rest = server.get(f"/schedules?topicPrefix={topic}-&cursor={page['cursor']}").expect(200)
+    assert len(page["schedules"]) == 4 and [schedule["scheduleId"] for schedule in rest["schedules"]] == ["ab", "b"]
+    for target, name in (("?topicPrefix=", "topicPrefix"), ("?topicPrefix=a/b", "topicPrefix"), (f"/{topic}?idPrefix=", "idPrefix"),
+                         (f"/{topic}?topicPrefix=a", "topicPrefix"), ("?idPrefix=a", "idPrefix"), (f"/{topic}?idPrefix={'a' * 300}", "idPrefix")):
+        assert server.get(f"/schedules{target}").fields() == [name]
+
+
+def test_a_cursor_of_another_topic_shows_nothing_of_it(server, topic):
+    for name in (f"{topic}-a", f"{topic}-b"):
+        for schedule_id in ("1", "2"):
+            put(server, name, schedule_id, every=3600, job={"url": "http://127.0.0.1:9/"})
+    cursor = server.get(f"/schedules/{topic}-a?limit=1").expect(200)["cursor"]
+    assert names_in(server, f"/schedules/{topic}-b?cursor={cursor}") == [f"{topic}-b/1", f"{topic}-b/2"]
+
+
 def test_while_redis_is_away_nothing_is_confirmed(start, redis, topic):
     behind = redis()
     server = start(redis=behind)

@@ -131,12 +131,17 @@ START_TEST(schedules_are_read)
     CHECK_EXAMPLES( //
         {TWO, "fires 9", "1 now+10 t/s now-10 d T - 0 0 0 ", NULL}, {TWO, "fires 0", "1 now+10", NULL},
         {ABSENT, "fires 9", "0 -1", NULL}, {AT("now-10"), "fires 9", "1 -1 t/s now-10 '' ''", NULL},
-        {TWO, "recurring '' '' '' 1", "1 t/s now-10 d T - 0 0 0 ", NULL},
-        {TWO, "recurring '' '' t/s 9", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring '' u '' 9", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring u/v '' '' 1", "0 u/v now+10 e U - 0 0 0 ", NULL},
-        {TWO, "recurring u/w '' '' 1", "0", NULL},
-        {PAUSED, "recurring t/s '' '' 1", "0 t/s -1 d T - 0 0 0 ", NULL},
+        {TWO, "recurring '' '' '' 1 ''", "1 t/s now-10 d T - 0 0 0 ", NULL},
+        {TWO, "recurring '' '' t/s 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring '' u '' 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring '' '' '' 9 u", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring '' u '' 9 v", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring '' u '' 9 w", "0", NULL}, {TWO, "recurring '' u u/v 9 v", "0", NULL},
+        /* A page never goes on outside of its topic. */
+        {TWO, "recurring '' u a/b 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring u/v '' '' 1 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
+        {TWO, "recurring u/w '' '' 1 ''", "0", NULL},
+        {PAUSED, "recurring t/s '' '' 1 ''", "0 t/s -1 d T - 0 0 0 ", NULL},
         {DUE, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 0 now-10",
          DUE "carry: at=now beat=1 owner=me\n"}, );
 }

@@ -2,15 +2,18 @@
 -- recurring.lua - reads one schedule, or a page of schedules by name.
 --
 -- ARGV[2] an id, or empty for a page   [3] a topic, or empty for all   [4] the id after which the page begins, or empty
--- ARGV[5] maximum number of schedules
+-- ARGV[5] maximum number of schedules   [6] what the names topic/scheduleId of a page begin with; with a topic, what the
+--         scheduleIds begin with; or empty
 -- Returns {now_us, 1 if there are more, then for each schedule: id, next time in ms or -1, definition, entry in fired}.
 -- A page ends early if it has some MiB of definitions.
 -- uses: record schedules
 local one, topic, after, most = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local names = {one}
 if one == '' then
-  local from = after ~= '' and '(' .. after or topic ~= '' and '[' .. topic .. '/' or '-'
-  local to = topic ~= '' and '(' .. topic .. '0' or '+' -- '0' follows '/'
+  local start = (topic ~= '' and topic .. '/' or '') .. ARGV[6]
+  local goes_on = after ~= '' and string.sub(after, 1, #start) == start -- else the page begins with the first name
+  local from = goes_on and '(' .. after or start ~= '' and '[' .. start or '-'
+  local to = start ~= '' and '(' .. start .. '\255' or '+' -- no name has the byte 255
   names = call('ZRANGE', SCHEDULE_NAMES, from, to, 'BYLEX', 'LIMIT', 0, most + 1)
 end
 
