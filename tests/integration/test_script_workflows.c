@@ -207,6 +207,35 @@ START_TEST(a_workflow_is_read_with_or_without_its_elements)
 }
 END_TEST
 
+/* ---- waits ---- */
+
+#define WAITING                                                                                              \
+    DELAYED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: t/a=w,0,0," PLACE "\nwaits: t/a=1,1,ETe2\n"         \
+                   "waiters:t/E: t/a@now-5\nwaiters:" PLACE "/E: t/a@now-5\n"
+#define TAKEN_BY(job, element)                                                                               \
+    NAMED "elements:" PLACE ": se1 s" element "\nopen:" PLACE ": " job "=\nworkflow:" PLACE                  \
+          ": bytes=6 createdAt=now-9 first=t/a settings={s} state=active\nworkflow_jobs: " job               \
+          "=s,2,6," PLACE "\n"
+#define B_READY "bucket:t: t/b@now\njobs: t/b={\"createdAt\":now,\"q\"}\nready: t\nturns: t@1\n"
+
+START_TEST(a_wait_ends_with_its_event_or_its_deadline)
+{
+    CHECK_EXAMPLES( //
+        {WAITING, "arrive t/a", "(list now-9 (se1 se2))", DELAYED TAKEN_BY("t/a", "e2")},
+        {WAITING, "waiters t E '' 9", "t/a T", NULL}, {WAITING, "waiters t E t/w 9", "t/a T", NULL},
+        {WAITING, "waiters t F '' 9", "", NULL},
+        {WAITING, "notify t E '' '' t/a t/b \"q\"} e3", "(0 1)", TAKEN_BY("t/b", "e3") B_READY},
+        {WAITING "history: backlog=1000000 bodies=on\n", "notify t E t/w d t/a t/b \"q\"} e3", "(0 1)",
+         TAKEN_BY("t/b", "e3") B_READY "history: backlog=1000000 bodies=on\n"
+                                       "ended: t/a=cancelled,now,0,3,{r}\nended_ids: t/a\n"},
+        {WAITING, "notify t E t/w d", "(-2)", NULL}, {WAITING, "notify t E t/v d", "(-1)", NULL},
+        {WAITING, "notify t E '' '' t/c t/b \"q\"} e3", "(0 0)", NULL},
+        {WAITING, "conclude t/w cancelled '' ''", "now-9",
+         NAMED "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE
+               ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n"}, );
+}
+END_TEST
+
 /* ---- ends ---- */
 
 START_TEST(conclude_drops_what_is_left)
@@ -316,6 +345,24 @@ END_TEST
     "workflow:t/p/now-7: bytes=5 createdAt=now-7 state=active\nelements:t/p/now-7: se0 s" element "\n"       \
     "open:t/p/now-7: " job "=\nworkflow_jobs: " job "=s,2,5,t/p/now-7\n"
 
+/* The parent gets an element, and loses it again with its own step, t/b. */
+START_TEST(a_job_that_a_call_has_scheduled_can_be_dropped_by_it)
+{
+    CHECK_EXAMPLES( //
+        {"holders:t: t/a=n1,now-1000 t/b=n1,now-1000\njobs: t/a={r} t/b={q}\nleases: t/a@now+9 "
+         "t/b@now+9\n" NAMED "elements:" PLACE ": se1\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 first=t/a " PREPARED "settings={s} state=active\nopen:" PLACE
+         ": t/a=\nopen:t/p/now-7: t/b=\nworkflow_jobs: " STEP_A " t/b=s,1,3,t/p/now-7\n" PARENT("active"),
+         "bury t/a n1 {d} '' t/b n1 {e} ''", "1 1",
+         "dead: t/a@now t/b@now\ndead:t: t/a@now t/b@now\ndead_due: t@inf\n"
+         "kept: t/a=dead,now,0,3,{d} t/b=dead,now,0,3,{e}\n"
+         "elements:t/p/now-7: se0 sf\nworkflow:t/p/now-7: bytes=5 createdAt=now-7 endedAt=now failedBy=t/b "
+         "state=failed\n" NAMED "elements:" PLACE ": se1\nworkflows_over: t/p/now-7@now " PLACE
+         "@now\nworkflow:" PLACE ": bytes=3 createdAt=now-9 endedAt=now failedBy=t/a first=t/a " PREPARED
+         "settings={s} state=failed\n"}, );
+}
+END_TEST
+
 START_TEST(the_parent_gets_an_element_at_the_end)
 {
     CHECK_EXAMPLES( //
@@ -344,12 +391,14 @@ Suite *suite(void)
     tcase_add_test(tests, calls_of_a_wrong_shape_change_nothing);
     tcase_add_test(tests, a_step_arrives_with_the_elements_up_to_its_own);
     tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);
+    tcase_add_test(tests, a_wait_ends_with_its_event_or_its_deadline);
     tcase_add_test(tests, conclude_drops_what_is_left);
     tcase_add_test(tests, dropped_jobs_are_in_the_history);
     tcase_add_test(tests, a_job_that_ends_leaves_its_workflow);
     tcase_add_test(tests, what_follows_from_a_call_is_its_answer);
     tcase_add_test(tests, the_death_of_a_step_fails_its_workflow);
     tcase_add_test(tests, a_workflow_fails_once);
+    tcase_add_test(tests, a_job_that_a_call_has_scheduled_can_be_dropped_by_it);
     tcase_add_test(tests, the_parent_gets_an_element_at_the_end);
     suite_add_tcase(suite, tests);
     return suite;

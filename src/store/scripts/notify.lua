@@ -43,5 +43,6 @@ for i = 6, #ARGV, 4 do
   taken = taken + result
 end
 if taken == 0 and ARGV[4] ~= '' then results[1] = keep_event(ARGV[3], ARGV[5]) end
+date_dead_topics()
 finish()
 return {now_us, results}

@@ -1,5 +1,5 @@
 -- leave.lua - jobs of workflows that end, and workflows that end with them.
--- uses: attempts clock crashes keep linger outbox settings waits workflows
+-- uses: attempts clock crashes keep linger outbox places settings topic waits workflows
 
 local WORKFLOWS_OVER = base .. 'workflows_over' -- place -> when it ended, ms
 local KEPT_MAX, KEPT_MS = 10000, 604800000
@@ -20,6 +20,19 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
+-- Takes the place that this call has given a job: it is in no bucket yet, see write_places.
+-- rare: workflow
+local function unput(id)
+  local list = places[topic_of(id)]
+  for i = list and #list or 0, 2, -2 do
+    if list[i] == id then
+      table.remove(list, i)
+      table.remove(list, i - 1)
+    end
+  end
+  if list and #list == 0 then places[topic_of(id)] = nil end
+end
+
 -- Jobs that this call has dropped. An outcome of such a job in the same call comes too late.
 local dropped = {}
 
@@ -32,6 +45,7 @@ local function drop_member(id)
   if call('HDEL', JOBS, id) == 0 then return end
   forget_crashes(id)
   forget_attempts({id})
+  unput(id)
   take_cancelled(id)
 end
 
