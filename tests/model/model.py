@@ -31,6 +31,7 @@ SCHEDULES = ("a/s", "a/t", "b/s")
 ENDPOINTS = ("x", "y", "z")  # of groups
 SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
 LIMIT = 2  # in flight of one topic
+WORKFLOWS = ("a/w", "a/v", "b/w")
 BREAKERS = ("h:1", "h:2/path")
 SHARE = 2
 SLOTS = 3
@@ -181,8 +182,9 @@ class World:
         self.pool.follow = follow
         self.check(script, flat, answer, getattr(self.pool, script)(*shared[:1], items))
         self.pool.follow = ()
+        self.note_workflows()
         for number, job_id, when, _ in follow:
-            if answer[number - 1] == 1:
+            if answer[number - 1] == 1 and job_id in self.pool.jobs:
                 expect(job_id not in self.lives, job_id, "follows twice")
                 self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
         return answer
@@ -192,6 +194,18 @@ class World:
         return [(number, f"{topic_of(job_id)}~c/{job_id.split('/')[1]}~{nonce}", self.chance.choice(("0", "0", "300")), '"f":1}')
                 for number, (job_id, nonce, *_) in enumerate(items, 1)
                 if topic_of(job_id) in "ab" and self.chance.random() < 0.25]
+
+    def note_workflows(self):
+        """The lives of jobs that ended workflows have dropped, and of those that their parents got. Some began and ended in this call."""
+        for job_id, was_leased in self.pool.dropped_members:
+            if job_id in self.lives:
+                self.end_cancelled(job_id, int(was_leased), "")
+        for job_id, due in self.pool.prepared_members:
+            if job_id not in self.pool.jobs:
+                continue
+            expect(job_id not in self.lives, job_id, "was prepared for a parent that has it")
+            self.lives[job_id] = Life(job_id, due)
+        self.pool.dropped_members, self.pool.prepared_members = [], []
 
     # ---- what has to hold ----
 
@@ -254,16 +268,43 @@ class World:
         return {"schedules": dict(zip(schedules[::2], schedules[1::2])), "fired": dict(zip(fired[::2], fired[1::2])),
                 "fires": dict(zip(fires[::2], map(int, fires[1::2]))), "schedule names": names}
 
+    def read_workflows(self):
+        places = sorted(self.pool.workflows.keys() | self.pool.open.keys())
+        workflows, jobs, times, over, *parts = self.link.pipeline([
+            ("HGETALL", BASE + "workflows"), ("HGETALL", BASE + "workflow_jobs"),
+            ("ZRANGE", BASE + "workflow_times", 0, -1, "WITHSCORES"), ("ZRANGE", BASE + "workflows_over", 0, -1, "WITHSCORES"),
+            *(words for place in places for words in (
+                ("HGETALL", f"{BASE}workflow:{place}"), ("LRANGE", f"{BASE}elements:{place}", 0, -1), ("HKEYS", f"{BASE}open:{place}")))])
+        fields, elements, ids = ({place: part for place, part in zip(places, parts[i::3]) if part} for i in range(3))
+        self.workflow_keys = [f"{BASE}{kind}:{place}" for kind in ("workflow", "elements", "open") for place in places]
+        return {
+            "workflows": dict(zip(workflows[::2], workflows[1::2])), "workflow_jobs": dict(zip(jobs[::2], jobs[1::2])),
+            "workflow_times": dict(zip(times[::2], map(int, times[1::2]))), "workflows_over": dict(zip(over[::2], map(int, over[1::2]))),
+            "workflow": {place: dict(zip(part[::2], part[1::2])) for place, part in fields.items()}, "elements": elements, "open": ids,
+        }
+
+    def check_workflows(self, found, after):
+        """The jobs of a workflow are in the pool, and it is active. A step that was accepted is in the list for good, see the pool."""
+        places = {job_id: text.split(" ", 3)[3] for job_id, text in found["workflow_jobs"].items()}
+        expect(places.keys() <= found["jobs"].keys(), "jobs of workflows that are not in the pool:", places, "after", after)
+        opened = {job_id: place for place, ids in found["open"].items() for job_id in ids}
+        expect(opened == places, "jobs of workflows", places, "are", opened, "after", after)
+        for place in places.values():
+            expect(found["workflow"][place]["state"] == "active", place, "is over and has jobs, after", after)
+
     def check_keyspace(self, after):
-        found = self.read_keyspace() | self.read_schedules()
+        found = self.read_keyspace() | self.read_schedules() | self.read_workflows()
         self.check_invariants(found, after)
+        self.check_workflows(found, after)
         for name, expected in self.pool.keyspace().items():
             expect(found[name] == expected, name, "after", after, "is", found[name], "instead of", expected)
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until",
                                           "schedules", "fired", "fires", "schedule_names",
-                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read")]
+                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read",
+                                          "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
+        names += self.workflow_keys
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
         foreign = {key for key in self.keys if not re.fullmatch(re.escape(BASE) + r"(hour|breaker|completed):.*", key)} - set(names)
         expect(not foreign, "keys", self.keys)
@@ -807,6 +848,59 @@ class World:
         for job_id, code, seen in zip((f"{send_id}~{endpoint}" for endpoint in result[::2]), result[1::2], self.pool.met) if result != -1 else ():
             self.end_cancelled(job_id, code, seen)
 
+    # ---- workflows ----
+
+    def some_prepared(self, owner):
+        job_id, record = f"{owner}/{self.chance.choice('1234')}", self.some_record()
+        return self.chance.choice(("", f"{len(job_id)} {len(record)} {job_id}{record}p"))
+
+    def some_entries(self, owner, most):
+        """Few are due later, so that many arrive while their workflow is active."""
+        return [(self.chance.choice("sssca"), f"{owner}/{self.chance.choice('1234')}", self.some_when(), self.some_record(),
+                 f"e{self.chance.randrange(100)}") for _ in range(self.chance.randrange(1, most + 1))]
+
+    def step_begin(self):
+        if self.is_away:
+            return
+        items = []
+        for _ in range(self.chance.choice((1, 1, 2))):
+            workflow = self.chance.choice(WORKFLOWS)
+            owner = workflow[0]
+            parents = sorted(place for place in self.pool.workflows if place[0] == owner)
+            parent = self.chance.choice(parents) if parents and self.chance.random() < 0.6 else ""
+            items.append((workflow, "{}", parent, self.some_prepared(owner), self.some_prepared(owner),
+                          self.chance.choice("0001"), *self.some_entries(owner, 1)[0]))
+        answer = self.call_items("begin", (self.chance.choice((0, 0, 6)),), items)
+        for (*_, job_id, when, _, _), result in zip(items, answer):
+            if isinstance(result, list) and result[0] == 1 and job_id in self.pool.members:
+                self.accept_member(job_id, when)
+
+    def step_append(self):
+        if self.is_away:
+            return
+        workflow = self.chance.choice(WORKFLOWS)
+        entries = self.some_entries(workflow[0], 3)
+        result, = self.call_items("append", (self.chance.choice((0, 0, 6)),),
+                                  [(workflow, len(entries), *(word for entry in entries for word in entry))])
+        for _, job_id, when, *_ in entries if result > 0 else ():
+            self.accept_member(job_id, when)
+
+    def accept_member(self, job_id, when):
+        expect(job_id not in self.lives, job_id, "was accepted twice")
+        self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
+
+    def step_arrive(self):
+        ids = self.some_ids()
+        if not self.is_away:
+            self.check("arrive", ids, self.call("arrive", *ids), self.pool.arrive(ids))
+
+    def step_conclude(self):
+        if self.is_away:
+            return
+        items = [(workflow, self.chance.choice(("succeeded", "cancelled")), "r", self.some_prepared(workflow[0]))
+                 for workflow in self.chance.choices(WORKFLOWS, k=self.chance.choice((1, 1, 2)))]
+        self.call_items("conclude", (), items)
+
     # ---- schedules ----
 
     def next_fire(self):
@@ -1240,6 +1334,7 @@ class World:
         "define": 4, "fire": 5, "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
+        "begin": 5, "append": 8, "arrive": 2, "conclude": 2,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -1501,6 +1596,16 @@ CONTROLS = {
     "an occurrence replaces a job": [("fire", "  if call('HEXISTS', JOBS, id) == 1 then return RESULT_TAKEN, 'conflict' end\n", "")],
     "a deleted schedule fires": [("undefine", "  call('HDEL', FIRED, id)\n  call('ZREM', FIRES, id)\n", "")],
     "a definition that was not read is replaced": [("define", "if (its_tag or '-') ~= tag then return 0 end", "")],
+    "a death does not fail its workflow": [("bury", "    if has(WORKFLOW_JOBS) then fail_workflow_of(id) end\n", "")],
+    "a workflow fails twice": [("bury", "verdicts[number] and not dropped[id]", "verdicts[number]")],
+    "a delivered job stays in its workflow": [("complete", "  if has(WORKFLOW_JOBS) then leave_all(gone) end\n", "")],
+    "a cancelled job stays in its workflow": [("lib/cancel", "  if has(WORKFLOW_JOBS) then leave(id) end\n", "")],
+    "what follows from a call is of no workflow": [("lib/follow", "      if has(WORKFLOW_JOBS) then adopt(list[i], parent) end\n", "")],
+    "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
+    "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i]) end\n", "")],
+    "a parent gets nothing": [("lib/leave", "  add_prepared(call('HGET', workflow_of(place), 'parent'), prepared)\n", "")],
+    "a step arrives with what was appended later": [("arrive", "'0', position - 1)", "'0', '-1')")],
+    "a part of an append": [("append", "  if number > room or ", "  if room < 1 or ")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }
 

@@ -10,6 +10,8 @@ import json
 import math
 import re
 
+from workflows import Workflows
+
 LEASE_MS = 5000
 PULL_LEASE_MAX_MS = 43_200_000
 COMPLETED_MS = 60_000
@@ -56,8 +58,9 @@ def is_expired(record, now):
     return bool(found) and now >= int(found[1]) + round(float(found[2]) * 1000)
 
 
-class Pool:
+class Pool(Workflows):
     def __init__(self, limit):
+        super().__init__()
         self.limit = limit
         self.now_us = 0
         self.jobs = {}  # id -> record
@@ -496,6 +499,7 @@ class Pool:
             keep(job_id, state, self.now, self.losses(job_id), self.jobs[job_id], self.lines(job_id))
         del self.jobs[job_id]
         self.forget(job_id)
+        self.leave(job_id)
 
     def die(self, job_id, record, losses, line=""):
         self.note(job_id, line)
@@ -658,6 +662,10 @@ class Pool:
             return 0
         if not seen:
             return -4 if job_id in self.jobs or job_id in self.dead else -1
+        return self.remove(job_id)
+
+    def remove(self, job_id):
+        """Whether it was leased. Its attempt goes on."""
         was_leased = self.deadline(job_id) is not None
         if was_leased and not is_recovering(self.holders[job_id][0]):
             self.lingering[job_id, self.holders[job_id][0]] = self.deadline(job_id)
@@ -1029,7 +1037,7 @@ class Pool:
         self.ring()
         return claims
 
-    def end(self, items, finish_item, verdicts=("lease", "late", "dead"), finish_call=lambda: None):
+    def end(self, items, finish_item, verdicts=("lease", "late", "dead"), finish_call=lambda: None, end_item=lambda job_id: None):
         answers = []
         for number, item in enumerate(items, 1):
             job_id, nonce = item[:2]
@@ -1040,9 +1048,13 @@ class Pool:
             if verdict == "dead" and is_held:
                 self.bring_back(job_id)
             if is_held:
+                role, _, _, workflow = self.members.get(job_id, (None, 0, 0, None))
                 finish_item(*item)
                 for _, *following in (entry for entry in self.follow if entry[0] == number and entry[1] not in self.jobs):
                     self.start(*following)
+                    if role == "c":
+                        self.add_membership(following[0], "a", 0, 0, workflow)
+                end_item(job_id)
             elif not self.verdict(job_id, nonce):
                 self.free_place(job_id, nonce)
         finish_call()
@@ -1223,7 +1235,7 @@ class Pool:
             self.take(job_id)
             self.die(job_id, record, f"{losses}/{last}" if is_recovering(nonce) else 0, line)
             self.pause_after(job_id)
-        return self.end(items, finish_item)
+        return self.end(items, finish_item, end_item=self.fail_workflow_of)
 
     def pause_after(self, job_id):
         """The head of a fifo topic is dead."""
@@ -1412,7 +1424,7 @@ class Pool:
     # ---- the whole keyspace ----
 
     def keyspace(self):
-        return {
+        return self.workflow_keyspace() | {
             "jobs": self.jobs, "bucket": self.bucket, "leases": self.leases, "pulled": self.pulled, "pull notes": self.pull_notes, "awaited": self.awaited, "dead": self.dead, "dead_due": self.dead_due,
             "ended": {f"{state}:{job_id}": at for job_id, (state, at, *_) in self.kept.items()},
             "holders": self.holders, "crashes": self.crashes, "lingering": self.lingering, "lines": self.line,

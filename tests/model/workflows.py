@@ -1,0 +1,153 @@
+"""Workflows in the model: lists of elements that grow, and the jobs that belong to them, see src/store/scripts/lib/workflows.lua."""
+
+ROLES = "sca"
+KEPT_MS = 604_800_000
+
+
+class Workflows:
+    """A part of the pool, which has the jobs."""
+
+    def __init__(self):
+        self.last_made = {}  # owner/workflowId -> when the last one with this id was made, ms
+        self.workflows = {}  # place (owner/workflowId/ms) -> fields of its hash
+        self.elements = {}  # place -> texts
+        self.open = {}  # place -> its jobs that have not ended, in the order in which they came
+        self.members = {}  # id of such a job -> (role, elements up to its own, their bytes, place)
+        self.over = {}  # place -> when it ended, ms
+        self.dropped_members, self.prepared_members = [], []  # by the call under way: (id, whether it was leased), (id, due)
+
+    def active_place(self, workflow):
+        place = f"{workflow}/{self.last_made.get(workflow)}"
+        return place if self.is_active(place) else None
+
+    def is_active(self, place):
+        return self.workflows.get(place, {}).get("state") == "active"
+
+    def add_membership(self, job_id, role, position, size, place):
+        self.members[job_id] = role, position, size, place
+        self.open.setdefault(place, {})[job_id] = ""
+
+    def add_member(self, place, role, job_id, when, record, element):
+        position = size = 0
+        if role != "a":
+            self.elements.setdefault(place, []).append(role + element)
+            fields = self.workflows[place]
+            position, size = len(self.elements[place]), int(fields.get("bytes", 0)) + len(element) + 1
+            fields["bytes"] = str(size)
+        self.add_membership(job_id, role, position, size, place)
+        return self.start(job_id, when, record)[0]
+
+    def leave(self, job_id):
+        """A job has ended. Its role and its place."""
+        role, _, _, place = self.members.pop(job_id, (None, 0, 0, None))
+        if role:
+            del self.open[place][job_id]
+        return role, place
+
+    def drop_members(self, place):
+        for job_id in list(self.open.get(place, ())):
+            self.dropped_members.append((job_id, bool(self.remove(job_id))))
+
+    def begin(self, max_jobs, items):
+        room = max_jobs - len(self.jobs) if max_jobs else float("inf")
+        answers = []
+        for workflow, settings, parent, if_failed, if_cancelled, replaces, *first in items:
+            place = self.active_place(workflow)
+            if place and replaces == "0":
+                answers.append([0, int(self.workflows[place]["createdAt"]), self.workflows[place]["first"]])
+            elif room < 1 or first[1] in self.jobs:
+                answers.append(-7 if room < 1 else -6)
+            else:
+                room -= 1
+                made = self.last_made[workflow] if place else max(self.now, self.last_made.get(workflow, 0) + 1)
+                if place:
+                    self.drop_members(place)
+                    self.elements.pop(place, None)
+                place = f"{workflow}/{made}"
+                self.last_made[workflow] = made
+                self.workflows[place] = {"state": "active", "createdAt": str(made), "settings": settings, "first": first[1]}
+                if parent:
+                    self.workflows[place] |= {"parent": parent, "ifFailed": if_failed, "ifCancelled": if_cancelled}
+                self.add_member(place, *first)
+                self.forget_old()
+                answers.append([1, made])
+        self.finish()
+        return answers
+
+    def append(self, max_jobs, items):
+        room = max_jobs - len(self.jobs) if max_jobs else float("inf")
+        answers = []
+        for workflow, number, *words in items:
+            place, entries = self.active_place(workflow), [words[i:i + 5] for i in range(0, len(words), 5)]
+            ids = [job_id for _, job_id, *_ in entries]
+            if not place or number > room:
+                answers.append(-7 if place else -1)
+            elif len(set(ids)) < number or any(job_id in self.jobs for job_id in ids):
+                answers.append(-6)
+            else:
+                for entry in entries:
+                    self.add_member(place, *entry)
+                room -= number
+                answers.append(int(self.workflows[place]["createdAt"]))
+        self.finish()
+        return answers
+
+    def arrive(self, ids):
+        return [self.arrive_one(job_id) for job_id in ids]
+
+    def arrive_one(self, job_id):
+        if job_id not in self.members:
+            return ["over"]
+        role, position, _, place = self.members[job_id]
+        upto = position if role == "s" else 1
+        return ["list" if role == "s" else "own", int(self.workflows[place]["createdAt"]), self.elements.get(place, [])[:upto]]
+
+    def conclude(self, items):
+        answers = []
+        for workflow, state, result, prepared in items:
+            place = self.active_place(workflow)
+            answers.append(int(self.workflows[place]["createdAt"]) if place else -1)
+            if place:
+                if state == "cancelled":
+                    prepared = self.workflows[place].get("ifCancelled", "")
+                self.end_workflow(place, state, prepared, result=result)
+        self.finish()
+        return answers
+
+    def end_workflow(self, place, state, prepared, **more):
+        self.drop_members(place)
+        self.workflows[place] |= {"state": state, "endedAt": str(self.now), **more}
+        self.over[place] = self.now
+        parent = self.workflows[place].get("parent")
+        if parent and prepared and self.is_active(parent):
+            id_size, record_size, rest = prepared.split(" ", 2)
+            job_id, rest = rest[:int(id_size)], rest[int(id_size):]
+            if job_id not in self.jobs:
+                due = self.add_member(parent, "s", job_id, "0", rest[:int(record_size)], rest[int(record_size):])
+                self.prepared_members.append((job_id, due))
+        self.forget_old()
+
+    def fail_workflow_of(self, job_id):
+        role, place = self.leave(job_id)
+        if role in ("s", "a"):
+            self.end_workflow(place, "failed", self.workflows[place].get("ifFailed"), failedBy=job_id)
+
+    def forget_old(self):
+        for _ in range(4):
+            ended, place = min(((ended, place) for place, ended in self.over.items()), default=(0, None))
+            if not place or ended > self.now - KEPT_MS:
+                return
+            workflow, made = place.rsplit("/", 1)
+            if self.last_made.get(workflow) == int(made):
+                del self.last_made[workflow]
+            del self.workflows[place], self.over[place]
+            self.elements.pop(place, None)
+
+    def workflow_keyspace(self):
+        return {
+            "workflows": {workflow: str(made) for workflow, made in self.last_made.items()},
+            "workflow_times": {place: int(place.rsplit("/", 1)[1]) for place in self.workflows},
+            "workflows_over": self.over, "workflow": self.workflows, "elements": self.elements,
+            "open": {place: list(ids) for place, ids in self.open.items() if ids},
+            "workflow_jobs": {job_id: " ".join(map(str, words)) for job_id, words in self.members.items()},
+        }
