@@ -134,7 +134,6 @@ class Story:
         self.ticks.define(node)
         self.send_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
-        self.begin_runs(node)
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
@@ -169,6 +168,7 @@ class Story:
         if self.can_go_on(node):
             self.ticks.read(node)
         self.ticks.delete(node, lambda: self.can_go_on(node))
+        self.begin_runs(node)
         deadline = time.monotonic() + 12 * SLOW
         while time.monotonic() < deadline and self.can_go_on(node) and not lane.is_settled():
             time.sleep(0.02)
