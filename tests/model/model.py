@@ -1597,15 +1597,10 @@ CONTROLS = {
     "a deleted schedule fires": [("undefine", "  call('HDEL', FIRED, id)\n  call('ZREM', FIRES, id)\n", "")],
     "a definition that was not read is replaced": [("define", "if (its_tag or '-') ~= tag then return 0 end", "")],
     "a death does not fail its workflow": [("bury", "    if has(WORKFLOW_JOBS) then fail_workflow_of(id) end\n", "")],
-    "a workflow fails twice": [("bury", "verdicts[number] and not dropped[id]", "verdicts[number]")],
     "a delivered job stays in its workflow": [("complete", "  if has(WORKFLOW_JOBS) then leave_all(gone) end\n", "")],
     "a cancelled job stays in its workflow": [("lib/cancel", "  if has(WORKFLOW_JOBS) then leave(id) end\n", "")],
-    "what follows from a call is of no workflow": [("lib/follow", "      if has(WORKFLOW_JOBS) then adopt(list[i], parent) end\n", "")],
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
     "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i]) end\n", "")],
-    "a parent gets nothing": [("lib/leave", "  add_prepared(call('HGET', workflow_of(place), 'parent'), prepared)\n", "")],
-    "a step arrives with what was appended later": [("arrive", "'0', position - 1)", "'0', '-1')")],
-    "a part of an append": [("append", "  if number > room or ", "  if room < 1 or ")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }
 
