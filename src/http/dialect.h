@@ -62,7 +62,7 @@ struct route_names {
  * a name is invalid. */
 typedef bool route_names_fn(struct buffer *text, struct route_names *);
 
-enum { ROUTE_METHODS_MAX = 4 };
+enum { ROUTE_METHODS_MAX = 5 };
 
 struct route {
     /* Each ":" stands for a segment that names a topic, a jobId, a group or a receiver. A path that ends in

@@ -1,12 +1,17 @@
-/* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits for an event; and GET
- * /v2/waiters/{eventId}. */
+/* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits for an event;
+ * requests to a webhook of a run, which do the same; and GET /v2/waiters/{eventId}. */
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
 #include "qstash/run_step.h"
 #include "qstash/waiter.h"
 
-enum { ROUNDS_MAX = 1000 /* of APP_WORKFLOW_WAITERS_MAX waiters each */ };
+enum {
+    ROUNDS_MAX = 1000, /* of APP_WORKFLOW_WAITERS_MAX waiters each */
+    ANSWER_MAX = 16 * 1024 * 1024,
+    HOOK_HEADERS_MAX = 64 * 1024, /* room for method, headers and address */
+};
 
 /* One waiter of a round. */
 struct notice {
@@ -25,6 +30,7 @@ struct notifying {
     struct exchange *exchange;
     struct slice event, run_id, data; /* run_id empty: all runs */
     char key[RUN_KEY_SIZE];
+    unsigned status;    /* of the answer */
     struct buffer kept; /* a letter and the data */
     struct notice *notices;
     size_t count, pending, rounds;
@@ -32,7 +38,7 @@ struct notifying {
     struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
     const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
     size_t made_count;
-    struct buffer *body;
+    struct buffer body;
     struct json_writer json;
 };
 
@@ -59,6 +65,7 @@ static void notifying_free(void *arg)
     struct notifying *notifying = arg;
     notices_free(notifying);
     buffer_fini(&notifying->kept);
+    buffer_fini(&notifying->body);
     free(notifying);
 }
 
@@ -66,8 +73,10 @@ static void notifying_free(void *arg)
 
 static void notify_answer(struct notifying *notifying)
 {
+    struct buffer *body = exchange_scratch(notifying->exchange);
     json_end_array(&notifying->json);
-    exchange_answer(notifying->exchange, 201, NULL, 0, buffer_slice(notifying->body));
+    buffer_append(body, buffer_slice(&notifying->body)); /* which is freed with the exchange */
+    exchange_answer(notifying->exchange, notifying->status, NULL, 0, buffer_slice(body));
 }
 
 static void put_told(struct json_writer *json, const struct notice *notice)
@@ -221,30 +230,45 @@ static void notify_round(struct notifying *notifying)
                          notifying);
 }
 
-static void notify_begin(struct exchange *exchange, struct slice run_id, struct slice event)
+/* room: bytes of the data that the caller appends to kept, before notify_start. */
+static struct notifying *notifying_new(struct exchange *exchange, struct slice run_id, struct slice event,
+                                       size_t room)
 {
     struct notifying *notifying = NEW(struct notifying);
     notifying->exchange = exchange;
     notifying->event = event;
     notifying->run_id = run_id;
-    notifying->data = http_request_body(exchange->request);
-    notifying->body = exchange_scratch(exchange);
-    notifying->json = json_writer_to(notifying->body);
-    buffer_init_fallible(&notifying->kept, notifying->data.size + 2);
+    notifying->status = 201;
+    buffer_init(&notifying->body, ANSWER_MAX);
+    buffer_init_fallible(&notifying->kept, room + 1);
+    notifying->json = json_writer_to(&notifying->body);
     exchange_keep(exchange, notifying, notifying_free);
     buffer_append_byte(&notifying->kept, 'd'); /* data may be empty, and a kept event is not */
-    buffer_append(&notifying->kept, notifying->data);
-    run_key(run_id, notifying->key);
+    return notifying;
+}
+
+static void notify_start(struct notifying *notifying)
+{
+    notifying->data = slice_skip(buffer_slice(&notifying->kept), 1);
+    run_key(notifying->run_id, notifying->key);
     json_put_array(&notifying->json);
     if (notifying->kept.failed)
-        exchange_refuse(exchange, 503, "there is no memory for the event; nothing changed");
+        exchange_refuse(notifying->exchange, 503, "there is no memory for the event; nothing changed");
     else
         notify_round(notifying);
 }
 
+static void notify_with_body(struct exchange *exchange, struct slice run_id, struct slice event)
+{
+    struct slice data = http_request_body(exchange->request);
+    struct notifying *notifying = notifying_new(exchange, run_id, event, data.size + 1);
+    buffer_append(&notifying->kept, data);
+    notify_start(notifying);
+}
+
 HANDLER(notify_handle)
 {
-    notify_begin(exchange, SLICE(""), exchange->key);
+    notify_with_body(exchange, SLICE(""), exchange->key);
 }
 
 HANDLER(notify_run_handle)
@@ -254,7 +278,80 @@ HANDLER(notify_run_handle)
     if (run_id.size == 0 || run_id.size > SETTINGS_RUN_ID_MAX || event.size == 0)
         exchange_refuse(exchange, 400, "the path must be /v2/notify/<runId>/<eventId>");
     else
-        notify_begin(exchange, run_id, event);
+        notify_with_body(exchange, run_id, event);
+}
+
+/* ---- webhooks ---- */
+
+/* Headers with one name are one member, as the client expects. */
+struct hook_headers {
+    struct json_writer *json;
+    const struct http_request *request;
+    struct slice name; /* of the member that is being written; empty: none */
+    struct slice seen[JOB_HEADERS_MAX];
+    size_t seen_count;
+};
+
+static void put_value(void *arg, struct slice name, struct slice value)
+{
+    struct hook_headers *headers = arg;
+    if (slice_equal_nocase(name, headers->name))
+        json_put_text(headers->json, value);
+}
+
+static void put_header(void *arg, struct slice name, struct slice value)
+{
+    struct hook_headers *headers = arg;
+    (void)value;
+    for (size_t i = 0; i < headers->seen_count; i++)
+        if (slice_equal_nocase(headers->seen[i], name))
+            return;
+    if (headers->seen_count == JOB_HEADERS_MAX)
+        return;
+    headers->seen[headers->seen_count++] = name;
+    headers->name = name;
+    json_put_name_text(headers->json, name);
+    json_put_array(headers->json);
+    http_request_each_header(headers->request, put_value, headers);
+    json_end_array(headers->json);
+}
+
+/* Writes the request that came to the webhook. */
+static void put_request(struct buffer *text, const struct exchange *exchange)
+{
+    const struct http_request *request = exchange->request;
+    struct json_writer json = json_writer_to(text);
+    struct hook_headers headers = {.json = &json, .request = request};
+    json_put_object(&json);
+    json_add_text(&json, "method", http_request_method(request));
+    json_add_object(&json, "header");
+    http_request_each_header(request, put_header, &headers);
+    json_end_object(&json);
+    json_put_name(&json, "body");
+    buffer_append_byte(json_put(&json), '"');
+    base64_append(text, http_request_body(request));
+    buffer_append_byte(text, '"');
+    json_add_text(&json, "proto", SLICE("http"));
+    json_add_text(&json, "host", http_request_header(request, "Host"));
+    json_add_text(&json, "url", http_request_target(request));
+    json_end_object(&json);
+}
+
+/* Anybody who has the address may call it, without a token. */
+HANDLER(hook_handle)
+{
+    struct slice user, run_id, event, rest;
+    slice_cut(exchange->key, '/', &user, &rest);
+    slice_cut(rest, '/', &run_id, &event);
+    if (run_id.size == 0 || run_id.size > SETTINGS_RUN_ID_MAX || event.size == 0) {
+        exchange_refuse(exchange, 400, "the path must be /v2/workflows/hooks/<userId>/<runId>/<eventId>");
+        return;
+    }
+    size_t room = 2 * http_request_body(exchange->request).size + HOOK_HEADERS_MAX;
+    struct notifying *notifying = notifying_new(exchange, run_id, event, room);
+    notifying->status = 200;
+    put_request(&notifying->kept, exchange);
+    notify_start(notifying);
 }
 
 /* ---- /v2/waiters ---- */

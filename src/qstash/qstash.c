@@ -17,7 +17,7 @@ exchange_fn flow_handle, flows_handle, flow_pause_handle, flow_resume_handle, fl
     flow_unpin_handle, flow_reset_rate_handle, global_parallelism_handle;
 exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_group_delete_handle,
     endpoints_put_handle, endpoints_delete_handle;
-exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle;
+exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle, hook_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
 exchange_fn message_schedule_put_handle, message_schedule_handle, message_schedules_handle,
@@ -29,6 +29,12 @@ static bool names_one(struct buffer *text, struct route_names *names)
     names->key = buffer_slice(text);
     return true;
 }
+
+/* Webhooks of runs: the address is the secret. */
+#define HOOK_METHOD(name)                                                                                    \
+    {                                                                                                        \
+        name, "/v2/workflows/hooks", hook_handle, REACH_FREE, .body = BODY_ANY, .takes_query = true          \
+    }
 
 /* POST names a destination, the others a schedule. */
 #define SCHEDULE_METHODS                                                                                     \
@@ -146,6 +152,10 @@ static const struct route routes[] = {
      .names = names_one,
      .methods = {{"POST", "POST /v2/notify/{runId}/{eventId}", notify_run_handle, REACH_TOPIC, SCOPE_SCHEDULE,
                   .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/hooks/:/:/:",
+     .names = names_one,
+     .methods = {HOOK_METHOD("GET"), HOOK_METHOD("POST"), HOOK_METHOD("PUT"), HOOK_METHOD("PATCH"),
+                 HOOK_METHOD("DELETE")}},
     {.path = "/v2/waiters/:",
      .names = names_one,
      .methods = {{"GET", "GET /v2/waiters/{eventId}", waiters_handle, REACH_TOPIC, SCOPE_READ,

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -514,3 +515,37 @@ def test_waits_that_are_refused(qstash, run):
     assert qstash.call("POST", "wait/e", good, Upstash_Workflow_RunId="unknown").status == 400
     assert qstash.call("POST", "wait/e", b"{", Upstash_Workflow_RunId=run.id).status == 400
     assert qstash.call("GET", "waiters/e").expect(200) == []
+
+
+# ---- webhooks ----
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+def test_a_request_to_a_webhook_ends_the_wait(qstash, run, receiver, topic, method):
+    arrivals(receiver, run.path, 1)
+    assert wait(run, topic).status == 200
+    address = f"/v2/workflows/hooks/somebody/{run.id}/{topic}?a=%20b&a=c"
+    reply = qstash.request(method, address, None if method == "GET" else b"\x00\xff", {"X-Own": "1"}, check=False)
+    assert reply.status == 200 and [one["workflowRunId"] for one in reply.json] == [run.id]
+    data = json.loads(base64.b64decode(woken(arrivals(receiver, run.path, 2)[1])["out"]))
+    assert (data["method"], data["proto"], data["url"]) == (method, "http", address)
+    assert data["host"] == f"{qstash.host}:{qstash.port}" and data["header"]["X-Own"] == ["1"]
+    assert base64.b64decode(data["body"]) == (b"" if method == "GET" else b"\x00\xff")
+
+
+def test_webhooks_need_a_run_and_an_event(qstash):
+    for path in "hooks", "hooks/somebody", "hooks/somebody/wfr_1":
+        assert qstash.call("POST", f"workflows/{path}", b"").status == 404
+    assert qstash.call("POST", "workflows/hooks/somebody/wfr_unknown/event", b"").expect(200) == []
+    assert qstash.call("POST", f"workflows/hooks/somebody/{'x' * 600}/event", b"").status == 400
+
+
+def test_answers_to_events_are_whole_beside_other_requests(qstash, run, receiver, topic):
+    """Each answer is collected over several calls of Redis."""
+    arrivals(receiver, run.path, 1)
+    for number in range(20):
+        assert wait(run, f"{topic}-{number}").status == 200
+    with ThreadPoolExecutor(8) as pool:
+        others = [pool.submit(lambda: qstash.call("GET", "queues").expect(200)) for _ in range(200)]
+        told = [pool.submit(lambda event=number: qstash.call("POST", f"notify/{topic}-{event}", b"x").expect(201)) for number in range(20)]
+        assert all(isinstance(one.result(), list) for one in others)
+        assert [[one["workflowRunId"] for one in each.result()] for each in told] == [[run.id]] * 20

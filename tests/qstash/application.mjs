@@ -69,6 +69,13 @@ const workflows = {
     const { notifyResponse } = await context.notify("tell", event, { news: "good" }, run);
     return finish(context, notifyResponse.length);
   },
+  async webhook(context) {
+    const webhook = await context.createWebhook("make");
+    await step(context, "tell", () => note(context.workflowRunId, "webhook", { url: webhook.webhookUrl }));
+    const { request, timeout } = await context.waitForWebhook("await", webhook, "30s");
+    const own = request ? { method: request.method, query: new URL(request.url).search, header: request.headers.get("x-own"), body: await request.text() } : null;
+    return finish(context, { timeout, ...own });
+  },
   async invokes(context) {
     const { how } = context.requestPayload;
     const answer = await context.invoke("child", { workflow: invoked[how === "plain" ? "child" : how], body: { first: 5 }, retries: 0 });

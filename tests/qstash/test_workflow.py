@@ -80,6 +80,17 @@ def test_a_run_notifies_others(application, topic):
     assert application.result(telling) == 1
 
 
+@pytest.mark.parametrize("is_early", [False, True])
+def test_webhooks(application, is_early):
+    run = application.trigger("webhook")
+    url = until(lambda: [one["url"] for one in application.effects(run) if one["step"] == "webhook"], 20, "the address is made")[0]
+    if not is_early:
+        event = url.rpartition("/")[2]
+        until(lambda: application.client("return client.getWaiters({eventId: event})", event=event), 20, "it waits")
+    assert application.post(f"{url}?a=%20b", b"from outside", {"X-Own": "1"}) == 200
+    assert application.result(run) == {"timeout": False, "method": "POST", "query": "?a=%20b", "header": "1", "body": "from outside"}
+
+
 @pytest.mark.parametrize("how, expected", [
     ("plain", {"body": {"six": 6}, "isCanceled": False, "isFailed": False}),
     ("child_fails", {"isCanceled": False, "isFailed": True}),
