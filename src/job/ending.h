@@ -11,10 +11,11 @@
  *                          no retries left           bury     retries_exhausted
  *                          rejected by a worker      bury     rejected
  *     ENDING_CAUSE_EXPIRED, _NO_URL                  bury     expired, no_url; no attempt was made
- *     ENDING_CAUSE_OVER                              bury     workflow_ended; no attempt was made, no
- * callbacks ENDING_CAUSE_UNREADABLE                        bury     the record as it is ENDING_CAUSE_UNSENT
- * release  at its old place ENDING_CAUSE_HELD                              release  after hold_ms, but not
- * after it has expired ENDING_CAUSE_UNSERVED                          release  after hold_ms
+ *     ENDING_CAUSE_OVER                              bury     workflow_ended; no callbacks
+ *     ENDING_CAUSE_UNREADABLE                        bury     the record as it is
+ *     ENDING_CAUSE_UNSENT                            release  at its old place
+ *     ENDING_CAUSE_HELD                              release  after hold_ms, but not after it has expired
+ *     ENDING_CAUSE_UNSERVED                          release  after hold_ms
  *     ENDING_CAUSE_NO_MEMORY                         release  after ENDING_NO_MEMORY_MS
  *
  * ending_decide returns the verdict and the numbers. ending_write writes the texts, including those of
