@@ -221,7 +221,7 @@ def test_a_change_of_others_is_not_overwritten_unseen(browser, server):
 def test_a_cron_expression_is_explained_as_one_types(browser, server):
     browser.open(server, "#/schedules")
     browser.click("button", "New schedule")
-    browser.fill("Topic", "reports", exact=True)
+    browser.fill("Topic (required)", "reports", exact=True)
     browser.fill("Name", "nightly")
     browser.fill("Cron expression", "30 4 * * mon-fri")
     browser.await_text("at 04:30, on Monday to Friday")

@@ -69,9 +69,9 @@ end
 -- The head has the time when it may go again in its line; its score may be far in the past.
 local function move_head(topic, id, score)
   local at, line_score, line_id = line_of(topic)
-  if at and is_fifo(topic) and line_id == id and tonumber(line_score) == tonumber(score) then
-    move(span_of(score), math.max(span_of(score), span_of(at)), 1)
-  end
+  if not at or not is_fifo(topic) or line_id ~= id or tonumber(line_score) ~= tonumber(score) then return end
+  local from = has(HELD) and call('ZSCORE', held_of(topic), id) and 1 or span_of(score) -- see move_held
+  move(from, math.max(from, span_of(at)), 1)
 end
 
 -- Most buckets have few jobs, for which one call is enough. Returns whether this bucket has many.
