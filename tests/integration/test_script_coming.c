@@ -84,7 +84,16 @@ START_TEST(coming_counts_the_head_of_a_line_when_it_may_go)
         {LINE("now+500,now-9,t/a"), FIRST("9"), "now 1 1 0 2 1 1 0 0", NULL},
         {LINE("now-1,now-9,t/a"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
         {LINE("now+500,now-7,t/a"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
-        {LINE("now+500,now-9,t/z"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL}, );
+        {LINE("now+500,now-9,t/z"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
+        /* A held head: the line decides, and not the hold. */
+        {"bucket:t: t/a@now+2000 t/b@now+2001\n"
+         "due: t@now+500\n"
+         "held: t@now-8\n"
+         "held:t: t/a@now-8\n"
+         "jobs: t/a={r} t/b={r}\n"
+         "lines: t=now+500,now+2000,t/a\n"
+         "topics: t={\"order\":\"fifo\"}\n",
+         FIRST("9"), "now 1 1 0 2 0 1 1 0", NULL}, );
 #undef LINE
 }
 END_TEST
