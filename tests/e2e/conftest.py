@@ -103,9 +103,12 @@ def pytest_testnodedown(node, error):
 
 # script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.
 _failed = {}
+_seconds = {}  # of each file; to keep LONG up to date
 
 
 def pytest_runtest_logreport(report):
+    name = pathlib.Path(report.nodeid.partition("::")[0]).stem.removeprefix("test_")
+    _seconds[name] = _seconds.get(name, 0) + report.duration
     if report.failed:
         file, _, test = report.nodeid.partition("::")  # the file is named relative to pytest's root directory
         _failed[f"{pathlib.Path(__file__).parent / pathlib.Path(file).name}::{test}"] = True
@@ -132,5 +135,8 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    if len(_seconds) > 1:
+        longest = sorted(_seconds.items(), key=lambda item: -item[1])[:40]
+        terminalreporter.write_line("seconds of files: " + ", ".join(f"{name} {seconds:.0f}" for name, seconds in longest))
     for path, method, status in getattr(config, "unseen", []):
         terminalreporter.write_line(f"not seen in this run: {method} {path} {status}", red=True)

@@ -105,7 +105,7 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         slowest = max(map(took, dead))
         print(f"{AT_ONCE} at once: the slowest took {slowest:.2f} s with a timeout of {TIMEOUT} s, from claim to record "
               f"{max(map(took_with_redis, dead)):.2f} s; {grown:.0f} KiB each")
-        assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 1 * SLOW
+        assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 5 * SLOW
         if SLOW == 1:  # sanitizers keep what was freed
             assert grown < PER_ATTEMPT
         server.schedule(topic=topic, jobId="after", url=receiver.url())
