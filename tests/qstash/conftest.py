@@ -1,5 +1,6 @@
 """Fixtures of the tests with the unmodified clients of QStash. They take duepost and receivers from tests/e2e."""
 
+import asyncio
 import itertools
 import json
 import os
@@ -44,26 +45,55 @@ def topic(request):
     return f"{name}.{next(_numbers)}"
 
 
-@pytest.fixture
-def client(server):
-    """The client in Python."""
+class Waiting:
+    """The asynchronous client in Python, or a part of it: each call is waited for."""
+
+    def __init__(self, part, loop):
+        self._part, self._loop = part, loop
+
+    def __getattr__(self, name):
+        found = getattr(self._part, name)
+        if callable(found):
+            return lambda *values, **named: self._loop.run_until_complete(found(*values, **named))
+        return Waiting(found, self._loop)
+
+
+@pytest.fixture(params=["sync", "async"])
+def client(request, server):
+    """The client in Python, and then the asynchronous one."""
     import qstash
-    return qstash.QStash("any", base_url=server.url, retry=False)
+    if request.param == "sync":
+        yield qstash.QStash("any", base_url=server.url, retry=False)
+        return
+    loop = asyncio.new_event_loop()
+    yield Waiting(qstash.AsyncQStash("any", base_url=server.url, retry=False), loop)
+    loop.close()
 
 
-@pytest.fixture
-def javascript(server):
-    """javascript(text, **names) runs the text in Node with the client in JavaScript, and returns its result.
+def run_in_node(module, server):
+    """Returns run(text, **names), which runs the text in Node with a client of that module, and returns its result.
 
     It has: client, Client, Receiver, and the names that are given. A call that fails returns {"error", "status"}.
     """
     def run(text, **names):
         values = json.dumps({"baseUrl": server.url, **names})
-        answer = subprocess.run(["node", HERE / "run.mjs", CLIENTS / "node_modules/@upstash/qstash/index.mjs", values], input=text.encode(),
+        answer = subprocess.run(["node", HERE / "run.mjs", CLIENTS / "node_modules" / module / "index.mjs", values], input=text.encode(),
                                 capture_output=True, timeout=20 * SLOW, env={**os.environ, "UPSTASH_DISABLE_TELEMETRY": "1"})
         assert answer.returncode == 0, answer.stderr.decode()
         return json.loads(answer.stdout)
     return run
+
+
+@pytest.fixture
+def javascript(server):
+    """The client in JavaScript."""
+    return run_in_node("@upstash/qstash", server)
+
+
+@pytest.fixture
+def workflows(server):
+    """The client of workflows in JavaScript."""
+    return run_in_node("@upstash/workflow", server)
 
 
 # script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.

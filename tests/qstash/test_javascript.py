@@ -81,7 +81,29 @@ def test_cancel_of_several(javascript, topic):
     assert answers[2]["cancelled"] >= 2 and answers[3]["cancelled"] == 0
 
 
+def test_deprecated_calls_cancel(javascript, topic):
+    answers = javascript("""
+        const send = async () => (await client.publish({ url: "https://example.com/" + topic, delay: "1h" })).messageId;
+        const ids = [await send(), await send(), await send(), await send()];
+        await client.messages.delete(ids[0]);
+        const many = await client.messages.deleteMany(ids.slice(0, 3)), all = await client.messages.deleteAll();
+        return { many, all, rest: await client.messages.deleteAll() };""", topic=topic)
+    assert answers["many"] == 2 and answers["all"] >= 1 and answers["rest"] == 0
+
+
 # ---- batch ----
+
+def test_batch_of_texts(javascript, receiver, topic):
+    sent = javascript("""return await client.batch([
+        { url: url + "-1", body: "one", method: "PUT", headers: { "My-Header": "1" } },
+        { url: url + "-2", body: "two", queueName: topic },
+        { url: "no-url", body: "three" }]);""", url=receiver.url(f"/{topic}"), topic=topic)
+    first, = arrivals(receiver, f"/{topic}-1", 1)
+    second, = arrivals(receiver, f"/{topic}-2", 1)
+    assert (first.method, first.body, first.headers["my-header"], second.body) == ("PUT", b"one", "1", b"two")
+    assert [first.headers["upstash-message-id"], second.headers["upstash-message-id"]] == [each["messageId"] for each in sent[:2]]
+    assert "no-url" in sent[2]["error"]
+
 
 def test_batch(javascript, receiver, topic):
     sent = javascript("""return await client.batchJSON([0, 1, 2].map((number) => (
@@ -117,6 +139,23 @@ def test_dead_letters(javascript, receiver, topic):
         assert arrivals(receiver, f"/{topic}-{number}", 2)[1].body == str(number).encode()
 
 
+def test_many_dead_letters_are_deleted(javascript, receiver, topic):
+    for number in range(2):
+        receiver.script(f"/{topic}-{number}", Answer(500))
+    javascript("for (const n of [0, 1]) await client.publish({ url: `${url}-${n}`, retries: 0, label: topic });",
+               url=receiver.url(f"/{topic}"), topic=topic)
+    found = []
+
+    def are_dead():
+        found[:] = javascript("return (await client.dlq.listMessages({ filter: { label: topic } })).messages;", topic=topic)
+        return len(found) == 2
+    until(are_dead, 20, "two dead letters")
+    answers = javascript("""const ids = found.map((each) => each.dlqId);
+        return [(await client.dlq.listMessages({ dlqIds: ids })).messages.length, await client.dlq.deleteMany({ dlqIds: ids }),
+                (await client.dlq.listMessages({ filter: { label: topic } })).messages];""", found=found, topic=topic)
+    assert answers[0] == 2 and answers[1]["deleted"] == 2 and answers[2] == []
+
+
 # ---- queues ----
 
 def test_queues(javascript, receiver, topic):
@@ -136,21 +175,27 @@ def test_queues(javascript, receiver, topic):
     assert gone["status"] == 404
 
 
+def test_a_text_is_enqueued(javascript, receiver, topic):
+    sent = javascript("const queue = client.queue({ queueName: topic }); return await queue.enqueue({ url, body: 'a text', method: 'PUT', delay: 1 });",
+                      url=receiver.url(f"/{topic}"), topic=topic)
+    arrival, = arrivals(receiver, f"/{topic}", 1)
+    assert (arrival.method, arrival.body, arrival.headers["upstash-message-id"]) == ("PUT", b"a text", sent["messageId"])
+
+
 # ---- schedules ----
 
 def test_schedules(javascript, topic):
     answers = javascript("""
-        const { schedules } = client;
-        const made = await schedules.create({ scheduleId: topic, destination: "https://example.com/", cron: "CRON_TZ=Europe/Berlin 0 4 1 1 *",
+        const made = await client.schedules.create({ scheduleId: topic, destination: "https://example.com/", cron: "CRON_TZ=Europe/Berlin 0 4 1 1 *",
             body: '{"a":1}', headers: { "My-Header": "v" }, method: "PUT", retries: 2, delay: 90, timeout: 20, queueName: topic, label: ["a", "b"],
             callback: "https://example.com/cb", failureCallback: "https://example.com/fail", retryDelay: "1000", redact: { header: ["My-Header"] } });
-        const first = await schedules.get(topic);
-        await schedules.pause({ schedule: topic });
-        const paused = await schedules.get(topic);
-        await schedules.resume({ schedule: topic });
-        const ids = (await schedules.list()).map((each) => each.scheduleId);
-        await schedules.create({ scheduleId: topic, destination: "https://example.com/2", cron: "0 4 * * *" });
-        return { made, first, paused, ids, replaced: await schedules.get(topic) };""", topic=topic)
+        const first = await client.schedules.get(topic);
+        await client.schedules.pause({ schedule: topic });
+        const paused = await client.schedules.get(topic);
+        await client.schedules.resume({ schedule: topic });
+        const ids = (await client.schedules.list()).map((each) => each.scheduleId);
+        await client.schedules.create({ scheduleId: topic, destination: "https://example.com/2", cron: "0 4 * * *" });
+        return { made, first, paused, ids, replaced: await client.schedules.get(topic) };""", topic=topic)
     first = answers["first"]
     assert answers["made"] == {"scheduleId": topic} and topic in answers["ids"]
     assert (first["cron"], first["destination"], first["method"], first["body"]) == ("CRON_TZ=Europe/Berlin 0 4 1 1 *", "https://example.com/", "PUT", '{"a":1}')
@@ -177,17 +222,17 @@ def test_a_schedule_sends(javascript, server, receiver, topic):
 
 def test_flow_control(javascript, topic):
     answers = javascript("""
-        const { flowControl } = client, all = [];
+        const all = [];
         await client.publish({ url: "https://example.com", delay: "1h", flowControl: { key: topic, parallelism: 2, rate: 3, period: "1m" } });
-        all.push(await flowControl.get(topic));
-        await flowControl.pause(topic);
-        all.push(await flowControl.get(topic));
-        await flowControl.resume(topic);
-        await flowControl.pin(topic, { parallelism: 5, rate: 7, period: 120 });
-        all.push(await flowControl.get(topic));
-        await flowControl.unpin(topic, { parallelism: true, rate: true });
-        await flowControl.resetRate(topic);
-        all.push(await flowControl.get(topic), await flowControl.getGlobalParallelism());
+        all.push(await client.flowControl.get(topic));
+        await client.flowControl.pause(topic);
+        all.push(await client.flowControl.get(topic));
+        await client.flowControl.resume(topic);
+        await client.flowControl.pin(topic, { parallelism: 5, rate: 7, period: 120 });
+        all.push(await client.flowControl.get(topic));
+        await client.flowControl.unpin(topic, { parallelism: true, rate: true });
+        await client.flowControl.resetRate(topic);
+        all.push(await client.flowControl.get(topic), await client.flowControl.getGlobalParallelism());
         return all;""", topic=topic)
     assert (answers[0]["parallelismMax"], answers[0]["rateMax"], answers[0]["ratePeriod"]) == (2, 3, 60)
     assert answers[1]["isPaused"] is True

@@ -131,6 +131,14 @@ def test_runs_are_cancelled(application, topic):
     assert application.client("return client.getWaiters({eventId: event})", event=topic) == []
 
 
+def test_the_deprecated_cancel_of_a_run(application, javascript, topic):
+    run = application.trigger("waits", {"event": topic, "timeout": "1h"})
+    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    assert javascript("return await client.workflow.cancel(run);", run=run) is True
+    assert application.client("return client.getWaiters({eventId: event})", event=topic) == []
+    assert javascript("return await client.workflow.cancel(run);", run=run)["status"] == 404
+
+
 def test_long_lists_are_fetched(application):
     """The list is longer than a delivery may be, so that the client fetches it."""
     run = application.trigger("large")

@@ -1,0 +1,82 @@
+"""Each public method of each client is called by a test, or is listed here with the reason why it is not served."""
+
+import pytest
+import qstash
+from qstash.errors import QStashError
+
+import methods
+
+# What is not served: a call, which answers a clear error, and the reason.
+CHAT = "language models are not served; the calls for other providers go to them, not to duepost"
+EVENTS = "events are not served yet"
+RUNS = "logs and dead letters of runs, and triggers, are not served yet"
+JAVASCRIPT = {
+    "chat": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
+    "chat().create": ("client.chat().create({ provider: Provider.upstash(), model: 'm', messages: [] })", CHAT),
+    "chat().prompt": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
+    "logs": ("client.logs()", EVENTS),
+    "events": ("client.events()", EVENTS),
+}
+RUNS_OF_JAVASCRIPT = {
+    "logs": ("client.logs()", RUNS),
+    "dlq.list": (None, "the list is empty: dead letters of runs are not served yet"),
+    "dlq.resume": ("client.dlq.resume('dlq_any')", RUNS),
+    "dlq.restart": ("client.dlq.restart('dlq_any')", RUNS),
+    "dlq.retryFailureFunction": ("client.dlq.retryFailureFunction({ dlqId: 'dlq_any' })", RUNS),
+    "dlq.delete": ("client.dlq.delete('dlq_any')", RUNS),
+}
+PYTHON = {
+    "log.list": (lambda client: client.log.list(), EVENTS),
+}
+
+
+def check(of_client, called, not_served):
+    untested = of_client - called - set(not_served)
+    assert not untested, f"no test calls {sorted(untested)}"
+    assert not called & set(not_served), "these are called by a test; they are not among those that are not served"
+    assert set(not_served) <= of_client, "the client has no such methods"
+
+
+def test_each_method_of_the_client_in_javascript_is_called():
+    found = methods.methods_of_javascript()["client"]
+    assert {"publish", "queue().enqueueJSON", "messages.deleteAll", "Receiver.verify"} <= found
+    check(found, methods.calls_in_javascript(methods.texts_for("javascript")), JAVASCRIPT)
+
+
+def test_each_method_of_the_client_of_workflows_is_called():
+    found = methods.methods_of_javascript()["runs"]
+    assert {"trigger", "dlq.restart"} <= found
+    check(found, methods.calls_in_javascript(methods.texts_for("application.client")) | {"trigger"}, RUNS_OF_JAVASCRIPT)
+
+
+def test_each_kind_of_step_is_run():
+    found = methods.methods_of_javascript()["steps"]
+    assert {"run", "waitForWebhook"} <= found
+    check(found, methods.calls_in_javascript([(methods.HERE / "application.mjs").read_text()]), {})
+
+
+@pytest.mark.parametrize("kind", [qstash.QStash, qstash.AsyncQStash])
+def test_each_method_of_the_clients_in_python_is_called(kind):
+    found = methods.methods_of_python(kind)
+    assert {"message.publish_json", "schedule.create", "Receiver.verify"} <= found
+    check(found, methods.calls_in_python(), PYTHON)
+
+
+# ---- what is not served says so ----
+
+@pytest.mark.parametrize("name", JAVASCRIPT)
+def test_what_is_not_served_in_javascript_is_an_error(javascript, name):
+    answer = javascript(f"const Provider = {{ upstash: () => ({{ owner: 'upstash', baseUrl, token: '' }}) }}; return await {JAVASCRIPT[name][0]};")
+    assert answer["status"] == 404 and "nothing at this path" in answer["error"]
+
+
+@pytest.mark.parametrize("name", [name for name, (call, _) in RUNS_OF_JAVASCRIPT.items() if call])
+def test_what_is_not_served_of_workflows_is_an_error(workflows, name):
+    answer = workflows(f"return await {RUNS_OF_JAVASCRIPT[name][0]};")
+    assert answer["status"] in (400, 404) and answer["error"]
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_what_is_not_served_in_python_is_an_error(client, name):
+    with pytest.raises(QStashError, match="nothing at this path"):
+        PYTHON[name][0](client)
