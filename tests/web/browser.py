@@ -38,6 +38,17 @@ window.executed = text => console.error("executed: " + text);
 for (const name of ["alert", "confirm", "prompt", "print"]) window[name] = text => console.error("executed: " + name + " " + text);
 """
 
+# Moves the page's clock on by some ms.
+AHEAD = """
+{
+    const Time = Date, now = Date.now;
+    Date = class extends Time {
+        constructor(...parts) { parts.length ? super(...parts) : super(Date.now()); }
+        static now() { return now() + %d; }
+    };
+}
+"""
+
 # The visible elements of a role. name: a text that the accessible name contains, or equals. Those whose name begins with it come
 # first; otherwise the order is that of the page.
 FIND = """
@@ -79,7 +90,7 @@ class Browser:
         service = Service(DRIVER, log_path=str(self.profile / "driver.log"), env={**os.environ, "TZ": "Europe/Berlin", "HOME": str(self.profile)})
         self.driver = webdriver.Chrome(service=service, options=options)
         self.driver_pid = service.process.pid
-        self.expected, self.messages, self.requests, self.bytes, self.cached = [], [], [], {}, set()
+        self.expected, self.messages, self.requests, self.bytes, self.cached, self.ahead = [], [], [], {}, set(), None
         self.driver.set_page_load_timeout(30 * SLOW)
         self.driver.set_script_timeout(60 * SLOW)
         self.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
@@ -111,6 +122,10 @@ class Browser:
         self.command("Network.clearBrowserCache")
         self.size(1440, 900)
         self.theme("light")
+        self.zone("")  # that of the environment
+        if self.ahead:
+            self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self.ahead)
+            self.ahead = None
         self.read_logs()
         self.expected, self.messages, self.requests, self.bytes, self.cached = [], [], [], {}, set()
 
@@ -182,6 +197,14 @@ class Browser:
     def theme(self, scheme, motion="no-preference"):
         self.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme},
                                                              {"name": "prefers-reduced-motion", "value": motion}])
+
+    def zone(self, name):
+        """The time zone of the page, until reset()."""
+        self.command("Emulation.setTimezoneOverride", timezoneId=name)
+
+    def clock_ahead(self, seconds):
+        """The clock of the pages that are opened from now on is ahead of the server's, until reset()."""
+        self.ahead = self.command("Page.addScriptToEvaluateOnNewDocument", source=AHEAD % (1000 * seconds))["identifier"]
 
     def text(self):
         return self.script("return document.body ? document.body.innerText : ''")
