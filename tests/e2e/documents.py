@@ -6,14 +6,15 @@ How a page is written, so that it can be run:
 - A `text` block behind it is the output: compared whole. A `json` block is compared without white space. Times, ids,
   signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines.
 - A block that only reads is repeated until it prints what is expected, at most for as long as PATIENCE.
-- A command that prints "duepost listening on http://…", "receiver on http://…", "worker on http://…", or what redis-server and PHP print then, is a
-  server and goes on running: duepost and Redis to the end of the page, the others to the end of their section, or of the page
+- A command that prints "duepost listening on http://…", "receiver on http://…", "worker on http://…", "application on http://…", or what
+  redis-server and PHP print then, is a server and goes on running: duepost and Redis to the end of the page, the others to the end of their section, or of the page
   when no `##` came before them.
 - `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
 - `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
 - A block of a programming language begins with a comment that has the name of its file. It is run at once, unless an
   `sh` block of its section names that file. Where its tool is missing it is passed over; and when an `sh` block is, the rest of
   its section is, too.
+- `npm install` gives the packages that tests/qstash/install has fetched. Where they are not wanted, it is a missing tool.
 - Ports of the documents become free ports of the host."""
 
 import contextlib
@@ -37,8 +38,8 @@ PATIENCE = 20  # seconds
 PORTS = ("7700", "7701", "7702", "9000", "9001", "6379", "6380", "9090")
 COMMANDS = {"python": "python3", "js": "node", "go": "go run", "php": "php", "java": "java"}
 FILE_NAME = re.compile(r"(?:#|//|<\?php //|package main //) ?([\w.-]+\.(?:py|mjs|go|php|java))$")
-IS_SERVER = re.compile(r"(?:duepost listening|receiver|worker) on https?://\S+:(\d+)\n|Ready to accept connections|Development Server \(\S+\) started")
-ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers|history export)\b|curl -s http|sleep )")
+IS_SERVER = re.compile(r"(?:duepost listening|receiver|worker|application) on https?://\S+:(\d+)\n|Ready to accept connections|Development Server \(\S+\) started")
+ONLY_READS = re.compile(r"(duepost (show|why|dead|jobs|attempts|topics|receivers|history export)\b|curl -s http|sleep |(cat|sort|tail -n 1) \S+$)")
 VARIES = [(re.compile(pattern), word) for pattern, word in [
     (r"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)", "<time>"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", "<time>"),
@@ -148,6 +149,9 @@ class Page:
         receiver.write_text(self._in_ports(receiver.read_text()))
         (self.tree / "build/release/duepost").symlink_to(BINARY)
         (self.programs / "duepost").symlink_to(BINARY)
+        npm = self.programs / "npm"
+        npm.write_text(f"#!/bin/sh\nln -s {ROOT}/build/qstash-clients/node_modules\n")
+        npm.chmod(0o755)
         (self.programs / "python3").symlink_to("/usr/bin/python3")
 
     @staticmethod
@@ -214,9 +218,10 @@ class Page:
             self._fail(block, f"'{block.directive}' names no file of the tree")
 
     def _needs(self, text):
-        """The languages that commands take."""
-        return {language for language, command in COMMANDS.items()
-                if re.search(rf"^{command.split()[0]} .*\.(py|mjs|go|php|java)\b", text, re.M)}
+        """The languages that commands take, and npm."""
+        found = {language for language, command in COMMANDS.items()
+                 if re.search(rf"^{command.split()[0]} .*\.(py|mjs|go|php|java)\b", text, re.M)}
+        return found | ({"npm"} if re.search("^npm install ", text, re.M) else set())
 
     def _run_commands(self, block, expected):
         missing = self._needs(block.text) - self.languages
