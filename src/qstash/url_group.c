@@ -1,7 +1,10 @@
 #include "qstash/url_group.h"
 
+#include "base/utf8.h"
 #include "job/json.h"
 #include "job/url.h"
+
+enum { ENDPOINT_NAME_MAX = 128 };
 
 struct slice url_group_topic(struct slice name, char room[PLACE_SIZE])
 {
@@ -77,7 +80,7 @@ void url_group_fini(struct url_group *group)
 
 static bool is_name(struct slice name)
 {
-    return name.size == 0 || group_name_is_valid(name);
+    return name.size == 0 || (name.size <= ENDPOINT_NAME_MAX && utf8_is_text(name.data, name.size));
 }
 
 static const char *check_endpoint(const struct url_group_endpoint *endpoint, bool with_urls)
@@ -85,7 +88,7 @@ static const char *check_endpoint(const struct url_group_endpoint *endpoint, boo
     struct url url;
     const char *detail = NULL;
     if (!is_name(endpoint->name))
-        return "the name of an endpoint must be at most 128 of A-Z a-z 0-9 . _ -";
+        return "the name of an endpoint must have at most 128 bytes, and no control characters";
     if (!with_urls)
         return endpoint->name.size || endpoint->url.size ? NULL : "an endpoint must have a name or a url";
     if (endpoint->url.size > JOB_URL_MAX)

@@ -56,11 +56,18 @@ def test_a_group_without_endpoints_ceases_to_exist(qstash, topic):
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", {"endpoints": []}, {"endpoints": [1]}, {"endpoints": [{"name": "a"}]}, {"endpoints": [{"url": "ftp://h/"}]},
-                                  {"endpoints": [{"name": "a/b", "url": "https://h/"}]}, {"endpoints": [{"url": "https://h/" + "a" * 3000}]},
+                                  {"endpoints": [{"name": "a\n", "url": "https://h/"}]}, {"endpoints": [{"name": "a" * 129, "url": "https://h/"}]}, {"endpoints": [{"url": "https://h/" + "a" * 3000}]},
                                   {"endpoints": [{"url": f"https://example.com/{n}/" + "a" * 1500} for n in range(60)]}], ids=lambda body: str(body)[:40])
 def test_wrong_endpoints_are_refused(qstash, topic, body):
     assert qstash.call("POST", f"topics/{topic}/endpoints", body).status == 400
     assert qstash.call("GET", f"topics/{topic}").status == 404
+
+
+def test_names_of_endpoints_may_be_any_text(qstash, topic):
+    name = "Erster Endpunkt, ä/b"
+    put(qstash, topic, {"name": name, "url": url(1)}, {"name": name + "2", "url": url(2)})
+    assert qstash.call("DELETE", f"topics/{topic}/endpoints", {"endpoints": [{"name": name}]}).status == 200
+    assert get(qstash, topic)["endpoints"] == [{"name": name + "2", "url": url(2)}]
 
 
 def test_a_group_has_at_most_100_endpoints(qstash, topic):
