@@ -105,6 +105,39 @@ class Redis:
         os.close(self._dir)
 
 
+class Link:
+    """A kept-alive connection to a server that does no more than is needed."""
+
+    def __init__(self, port):
+        self._link = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._in = self._link.makefile("rb")
+
+    def ask(self, method, target, document=None):
+        """Returns the document of the answer, None if it is empty."""
+        body = b"" if document is None else json.dumps(document).encode()
+        self._link.sendall(f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                           f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        status = int(self._in.readline().split()[1])
+        answer = self._in.read(int(read_headers(self._in).get("content-length", 0)))
+        if status not in (200, 207):
+            raise SystemExit(f"{target}: {status} {answer.decode()}")
+        return json.loads(answer) if answer else None
+
+    def close(self):
+        self._in.close()
+        self._link.close()
+
+
+def read_headers(stream):
+    """The headers of a message whose first line has been read, by their names in lower case."""
+    headers = {}
+    while (line := stream.readline().strip()):
+        name, _, value = line.decode().partition(":")
+        headers[name.lower()] = value.strip()
+    return headers
+
+
 class Receiver:
     def __init__(self, binary):
         self._process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -1,40 +1,13 @@
 """Workers that lease jobs in batches and complete them: of duepost, and of beanstalkd."""
 
-import json
 import socket
 import subprocess
 import threading
 import time
 
-from parts import await_condition, cpu_seconds
+from parts import Link, await_condition, cpu_seconds
 
 BATCH, WORKERS = 32, 8
-
-
-class Link:
-    """A kept-alive connection that does no more than is needed."""
-
-    def __init__(self, port):
-        self._link = socket.create_connection(("127.0.0.1", port), timeout=60)
-        self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._in = self._link.makefile("rb")
-
-    def ask(self, method, target, document):
-        body = json.dumps(document).encode()
-        self._link.sendall(f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                           f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        status, size = int(self._in.readline().split()[1]), 0
-        while (line := self._in.readline()) != b"\r\n":
-            name, _, value = line.partition(b":")
-            size = int(value) if name.lower() == b"content-length" else size
-        answer = json.loads(self._in.read(size))
-        if status not in (200, 207):
-            raise SystemExit(f"{target}: {answer}")
-        return answer
-
-    def close(self):
-        self._in.close()
-        self._link.close()
 
 
 def make_pull_topic(port, topic):
