@@ -18,6 +18,7 @@ exchange_fn overview_handle, stats_handle, history_delete_handle;
 exchange_fn lease_handle, complete_handle, retry_handle, bury_handle, extend_handle, release_handle;
 exchange_fn schedules_handle, topic_schedules_handle, schedule_read_handle, schedule_put_handle,
     schedule_patch_handle, schedule_delete_handle, schedule_run_handle;
+exchange_fn workflows_handle, workflow_read_handle, workflow_cancel_handle;
 
 static const struct route routes[] = {
     {
@@ -199,6 +200,19 @@ static const struct route routes[] = {
         .names = route_names_schedule,
         .methods = {{"POST", "POST /schedules/{topic}/{scheduleId}/run", schedule_run_handle, REACH_TOPIC,
                      SCOPE_SCHEDULE, .body = BODY_NONE}},
+    },
+    {
+        .path = "/workflows",
+        .methods = {{"GET", "GET /workflows", workflows_handle, REACH_ASKED, SCOPE_READ,
+                     .takes_query = true}},
+    },
+    {
+        .path = "/workflows/:/:",
+        .names = route_names_workflow,
+        .methods = {{"GET", "GET /workflows/{topic}/{workflowId}", workflow_read_handle, REACH_TOPIC,
+                     SCOPE_READ, .takes_query = true},
+                    {"DELETE", "DELETE /workflows/{topic}/{workflowId}", workflow_cancel_handle, REACH_TOPIC,
+                     SCOPE_CANCEL, .body = BODY_NONE}},
     },
     {
         .path = "/receivers",

@@ -6,6 +6,7 @@
 #define DUEPOST_APP_WORKFLOWS_H
 
 #include "app/workflow_entry.h"
+#include "app/workflow_reads.h"
 
 /* Checks whether a job can be accepted now. Returns false after a callback with NOT_REACHED, INVALID or
  * UNAVAILABLE. */
@@ -93,21 +94,5 @@ struct app_workflow_notify {
 typedef void app_workflow_notified_fn(void *arg, const struct app_verdict *, const bool *was_waiting);
 void app_workflow_notify(struct app *, const struct app_workflow_notify *, app_workflow_notified_fn *,
                          void *arg);
-
-/* ---- reading ---- */
-
-/* Borrowed until the callback returns. */
-struct app_workflow {
-    bool is_active;
-    int64_t made_ms;
-    struct slice settings;
-    const struct slice *elements; /* if they were asked for */
-    size_t element_count;
-};
-
-/* Reads the last workflow with this id. workflow is NULL unless the verdict is DONE. Other ends are NOT_FOUND
- * and UNAVAILABLE. */
-typedef void app_workflow_fn(void *arg, const struct app_verdict *, const struct app_workflow *);
-void app_workflow_read(struct app *, struct slice id, bool with_elements, app_workflow_fn *, void *arg);
 
 #endif

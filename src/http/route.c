@@ -75,6 +75,11 @@ bool route_names_schedule(struct buffer *text, struct route_names *names)
     return route_names_job(text, names) && recurring_id_is_valid(names->job_id);
 }
 
+bool route_names_workflow(struct buffer *text, struct route_names *names)
+{
+    return route_names_job(text, names) && !memchr(names->job_id.data, '/', names->job_id.size);
+}
+
 bool route_names_schedules(struct buffer *text, struct route_names *names)
 {
     return route_names_topic(text, names) && topic_is_valid(names->topic);

@@ -35,8 +35,8 @@ static void answer_list(struct exchange *exchange, const struct app_workflow *wo
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     json_put_array(&json);
-    for (size_t i = 0; i < workflow->element_count; i++)
-        json_put_raw(&json, workflow->elements[i]);
+    for (size_t i = 0; workflow->elements && i < workflow->element_count; i++)
+        json_put_raw(&json, workflow->elements[i].text);
     json_end_array(&json);
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }

@@ -132,33 +132,71 @@ void workflow_notify(struct store *, const struct workflow_notify *, workflow_no
 /* ---- Reading ---- */
 
 /* Slices are borrowed until the callback returns. */
+struct workflow_element {
+    bool is_call;
+    struct slice text; /* empty unless it was asked for */
+    /* If jobs were asked for: its job, when it was appended, and the size of the text. */
+    struct slice job;
+    int64_t at_ms;
+    size_t bytes;
+};
+
+/* A job that has not ended. */
+struct workflow_open {
+    struct slice job;
+    enum workflow_role role;
+    bool is_wait;    /* a step that waits for an event, and has no element yet */
+    size_t position; /* number of the elements up to its own; 0: it has none */
+};
+
 struct workflow {
     struct slice id; /* owner/workflowId */
     enum workflow_state state;
     int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
     struct slice settings, result, parent, failed_by, first_job;
-    size_t open, element_count;
-    const struct slice *elements; /* if they were asked for; each without its kind */
-    const bool *is_call;          /* of each element */
+    int64_t bytes; /* of all elements */
+    size_t open_count, element_count;
+    const struct workflow_element *elements; /* NULL unless they, or jobs, were asked for */
+    const struct workflow_open *open;        /* the same, for jobs */
 };
 
-/* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. */
+struct workflow_query {
+    struct slice id;
+    int64_t made_ms; /* 0: the last one with this id */
+    bool with_jobs;
+    size_t texts_max; /* bytes; if all elements are larger, none has its text */
+};
+
+/* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. Borrows the id until the callback. */
 typedef void workflow_read_fn(void *arg, enum status, const struct workflow *);
+void workflow_read(struct store *, const struct workflow_query *, workflow_read_fn *, void *arg);
 
-/* made_ms 0: the last one with this id. */
-void workflow_read(struct store *, struct slice id, int64_t made_ms, bool with_elements, workflow_read_fn *,
-                   void *arg);
+/* Where a list goes on. At the end, and at the beginning, all is 0. */
+struct workflow_cursor {
+    size_t shard;
+    struct slice place; /* owner/workflowId/made_ms */
+};
 
-/* place: where a list goes on, see workflow_place. */
+struct workflow_list {
+    struct slice owner, prefix; /* prefix: of workflowIds; empty: all */
+    bool has_state;
+    enum workflow_state state;
+    size_t max; /* up to WORKFLOW_PAGE_MAX */
+    struct workflow_cursor from;
+};
+
+enum { WORKFLOW_PAGE_MAX = 100 };
+
+/* The status is OK or UNAVAILABLE. */
 typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, size_t count,
-                              struct slice next);
+                              struct workflow_cursor next);
 
-/* Lists the workflows in the shard of the owner, the latest first, behind a place; empty: from the beginning.
- * They have no elements, open is 0, and some may be of other owners. next is empty at the end. */
-void workflow_list(struct store *, struct slice owner, struct slice behind, size_t max, workflow_list_fn *,
-                   void *arg);
+/* Lists workflows, the latest first; with several shards, shard by shard. They have neither elements nor
+ * jobs; settings and results of more than 8 KiB are empty. A page may have few of them, or none, and yet be
+ * followed by others. Borrows all until the callback. */
+void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
 
-/* Writes owner/workflowId/made_ms. */
-void workflow_place(const struct workflow *, struct buffer *text);
+/* Splits a place. Returns false if the text is none. */
+bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
 
 #endif

@@ -184,7 +184,7 @@ def test_checks_come_in_the_order_of_the_contract(server, topic):
                                          ("/jobs/redrive", "POST"), ("/topics", "GET HEAD"),
                                          ("/topics/a", "GET HEAD PUT PATCH DELETE"), ("/schedules", "GET HEAD"), ("/schedules/a", "GET HEAD"),
                                          ("/schedules/a/b", "GET HEAD PUT PATCH DELETE"), ("/schedules/a/b/run", "POST"),
-                                         ("/healthz", "GET HEAD"), ("/readyz", "GET HEAD"),
+                                         ("/workflows", "GET HEAD"), ("/workflows/a/b", "GET HEAD DELETE"), ("/healthz", "GET HEAD"), ("/readyz", "GET HEAD"),
                                          ("/metrics", "GET HEAD")])
 def test_a_wrong_method_is_405_and_allow_names_the_right_ones(server, path, allow):
     for method in sorted({"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} - set(allow.split())):

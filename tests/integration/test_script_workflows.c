@@ -5,20 +5,21 @@
 /* t/w was made 9 ms ago. Its members are t/a, a step whose element is e1, and what a test adds. */
 #define PLACE "t/w/now-9"
 #define NAMED "workflow_times: " PLACE "@now-9\nworkflows: t/w=now-9\n"
+#define E1    "element_jobs:" PLACE ": s,now-9,2,t/a\nelements:" PLACE ": se1\n"
 #define HAS(ended, state)                                                                                    \
     "workflow:" PLACE ": bytes=3 createdAt=now-9 " ended "first=t/a settings={s} state=" state "\n"
-#define ACTIVE NAMED HAS("", "active") "elements:" PLACE ": se1\n"
-#define STEP_A "t/a=s,1,3," PLACE
-#define OVER(ended, state)                                                                                   \
-    NAMED HAS("endedAt=now " ended, state) "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\n"
-#define LEASED_STEP  LEASED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: " STEP_A "\n"
-#define DELAYED_STEP DELAYED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: " STEP_A "\n"
+#define ACTIVE             NAMED HAS("", "active") E1
+#define STEP_A             "t/a=s,1,3," PLACE
+#define OVER(ended, state) NAMED HAS("endedAt=now " ended, state) E1 "workflows_over: " PLACE "@now\n"
+#define LEASED_STEP        LEASED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: " STEP_A "\n"
+#define DELAYED_STEP       DELAYED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: " STEP_A "\n"
 
 /* ---- begin ---- */
 
 #define BEGIN(parent, replaces) "begin 0 t/w {s} " parent " " replaces " s t/a 0 \"r\"} e1"
 #define BEGUN                                                                                                \
-    "bucket:t: t/a@now\nelements:t/w/now: se1\njobs: t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"    \
+    "bucket:t: t/a@now\nelement_jobs:t/w/now: s,now,2,t/a\nelements:t/w/now: se1\njobs: "                    \
+    "t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"                                                    \
     "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflow_times: t/w/now@now\n"                  \
     "workflows: t/w=now\n"
 
@@ -52,12 +53,13 @@ START_TEST(begin_may_replace_an_active_workflow)
 {
     CHECK_EXAMPLES( //
         {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
-         "bucket:t: t/b@now\nelements:" PLACE ": se2\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
+         "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
+         ": se2\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
          ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
          "workflow_jobs: t/b=s,1,3," PLACE "\n" NAMED},
         {LEASED_STEP, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
-         "bucket:t: t/b@now\nelements:" PLACE
+         "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
          ": se2\nholders:t: t/a|n1=\njobs: t/b={\"createdAt\":now,\"q\"}\n"
          "lingering: t/a|n1@now+3000\nopen:" PLACE ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
@@ -69,16 +71,17 @@ START_TEST(an_id_can_be_used_again)
 {
     CHECK_EXAMPLES( //
         {OVER("", "failed"), BEGIN("'' '' ''", "0"), "(1 now)",
-         "bucket:t: t/a@now\nelements:t/w/now: se1\njobs: t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"
+         "bucket:t: t/a@now\nelement_jobs:t/w/now: s,now,2,t/a\nelements:t/w/now: se1\njobs: "
+         "t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"
          "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflows: t/w=now\n"
-         "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"
-         "elements:" PLACE ": se1\n" HAS("endedAt=now ", "failed") "workflow_times: " PLACE
-                                                                   "@now-9 t/w/now@now\n"
-                                                                   "workflows_over: " PLACE "@now\n"},
+         "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n" E1 HAS(
+             "endedAt=now ", "failed") "workflow_times: " PLACE "@now-9 t/w/now@now\n"
+                                       "workflows_over: " PLACE "@now\n"},
         /* the clock has stepped back since the earlier one was made */
         {"workflow:t/w/now+5: createdAt=now+5 state=failed\nworkflows: t/w=now+5\n", BEGIN("'' '' ''", "0"),
          "(1 now+6)",
-         "bucket:t: t/a@now\nelements:t/w/now+6: se1\njobs: t/a={\"createdAt\":now,\"r\"}\n"
+         "bucket:t: t/a@now\nelement_jobs:t/w/now+6: s,now,2,t/a\nelements:t/w/now+6: se1\njobs: "
+         "t/a={\"createdAt\":now,\"r\"}\n"
          "open:t/w/now+6: t/a=\nready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now+6\n"
          "workflow_times: t/w/now+6@now+6\nworkflows: t/w=now+6\nworkflow:t/w/now+5: createdAt=now+5 "
          "state=failed\n"
@@ -98,7 +101,8 @@ START_TEST(workflows_that_ended_long_ago_go)
         {"workflow:t/o/now-9: state=failed\nworkflow_times: t/o/now-9@now-9\n"
          "workflows: t/o=now-7\nworkflows_over: t/o/now-9@" WEEK_AGO "\n",
          BEGIN("'' '' ''", "0"), "(1 now)",
-         "bucket:t: t/a@now\nelements:t/w/now: se1\njobs: t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"
+         "bucket:t: t/a@now\nelement_jobs:t/w/now: s,now,2,t/a\nelements:t/w/now: se1\njobs: "
+         "t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"
          "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflow_times: t/w/now@now\n"
          "workflows: t/o=now-7 t/w=now\n"
          "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"}, );
@@ -115,7 +119,7 @@ START_TEST(append_adds_elements_and_their_jobs)
 {
     CHECK_EXAMPLES( //
         {DELAYED_STEP, "append 0 t/w 1 s t/b 0 \"q\"} e22", "now-9",
-         A_AND("t/b@now") "elements:" PLACE ": se1 se22\n"
+         A_AND("t/b@now") "element_jobs:" PLACE ": s,now-9,2,t/a s,now,3,t/b\nelements:" PLACE ": se1 se22\n"
                           "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
                           ": t/a= t/b=\nready: t\nturns: t@1\n"
                           "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED MORE("7")},
@@ -123,14 +127,17 @@ START_TEST(append_adds_elements_and_their_jobs)
         {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 a t/c 0 \"p\"} ''", "-7", NULL},
         {DELAYED_STEP, "append 3 t/w 1 c t/b 0 \"q\"} e22 t/w 1 a t/c 0 \"p\"} '' t/w 1 s t/d 0 \"o\"} e3",
          "now-9 now-9 -7",
-         A_AND("t/b@now t/c@now.0005") "elements:" PLACE ": se1 ce22\n"
+         A_AND("t/b@now t/c@now.0005") "element_jobs:" PLACE ": s,now-9,2,t/a c,now,3,t/b\nelements:" PLACE
+                                       ": se1 ce22\n"
                                        "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"} "
                                        "t/c={\"createdAt\":now,\"p\"}\n"
                                        "open:" PLACE ": t/a= t/b= t/c=\nready: t\nturns: t@1\n"
                                        "workflow_jobs: " STEP_A " t/b=c,2,7," PLACE " t/c=a,0,0," PLACE
                                        "\n" NAMED MORE("7")},
         {DELAYED_STEP, "append 3 t/w 2 s t/b 0 \"q\"} e2 s t/c 0 \"p\"} e3", "now-9",
-         A_AND("t/b@now t/c@now.0005") "elements:" PLACE ": se1 se2 se3\n"
+         A_AND("t/b@now t/c@now.0005") "element_jobs:" PLACE
+                                       ": s,now-9,2,t/a s,now,2,t/b s,now,2,t/c\nelements:" PLACE
+                                       ": se1 se2 se3\n"
                                        "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"} "
                                        "t/c={\"createdAt\":now,\"p\"}\n"
                                        "open:" PLACE ": t/a= t/b= t/c=\nready: t\nturns: t@1\n"
@@ -199,11 +206,48 @@ END_TEST
 START_TEST(a_workflow_is_read_with_or_without_its_elements)
 {
 #define FIELDS "(bytes 9 createdAt now-9 first t/a settings {s} state active)"
+#define THREE_JOBS                                                                                           \
+    THREE "element_jobs:" PLACE ": s,now-9,2,t/a c,now-8,2,t/b s,now-7,2,t/c\nopen:" PLACE                   \
+          ": t/a=\nworkflow_jobs: t/a=s,1,3," PLACE "\n"
     CHECK_EXAMPLES( //
-        {THREE "open:" PLACE ": t/a=\n", "workflow t/w '' 1", FIELDS " 1 3 (se1 ce2 se3)", NULL},
-        {THREE "open:" PLACE ": t/a=\n", "workflow t/w '' 0", FIELDS " 1 3 ()", NULL},
-        {THREE, "workflow t/w now-9 0", FIELDS " 0 3 ()", NULL}, {THREE, "workflow t/w now-8 0", "", NULL},
-        {THREE, "workflow t/v '' 0", "", NULL}, );
+        {THREE_JOBS, "workflow t/w '' 0 9", FIELDS " 1 3 (se1 ce2 se3) () ()", NULL},
+        {THREE_JOBS, "workflow t/w '' 0 8", FIELDS " 1 3 () () ()", NULL},
+        {THREE_JOBS, "workflow t/w '' 0 -1", FIELDS " 1 3 () () ()", NULL},
+        {THREE_JOBS, "workflow t/w '' 1 -1",
+         FIELDS " 1 3 () (s now-9 2 t/a c now-8 2 t/b s now-7 2 t/c) (t/a s 1 3 " PLACE ")", NULL},
+        {THREE_JOBS, "workflow t/w '' 1 9",
+         FIELDS " 1 3 (se1 ce2 se3) (s now-9 2 t/a c now-8 2 t/b s now-7 2 t/c) (t/a s 1 3 " PLACE ")", NULL},
+        {THREE, "workflow t/w now-9 0 -1", FIELDS " 0 3 () () ()", NULL},
+        {THREE, "workflow t/w now-8 0 -1", "", NULL}, {THREE, "workflow t/v '' 0 -1", "", NULL}, );
+}
+END_TEST
+
+/* Three workflows; the last one was made last, and two of one owner have ended. */
+#define LISTED                                                                                               \
+    "elements:t/w1/now-9: se1 se2\nelements:u/w2/now-8: se1\nelements:t/w3/now-7: se1\n"                     \
+    "open:t/w3/now-7: t/c=\nworkflow_times: t/w1/now-9@now-9 u/w2/now-8@now-8 t/w3/now-7@now-7\n"            \
+    "workflow:t/w1/now-9: createdAt=now-9 endedAt=now-3 failedBy=t/b first=t/a settings={1} state=failed\n"  \
+    "workflow:u/w2/now-8: createdAt=now-8 endedAt=now-2 first=u/a result=2 settings={2} state=succeeded\n"   \
+    "workflow:t/w3/now-7: createdAt=now-7 first=t/c settings={3} state=active\n"
+#define ITEM_1 "t/w1/now-9 (failed now-9 now-3 t/a t/b '' {1}) 0 2"
+#define ITEM_2 "u/w2/now-8 (succeeded now-8 now-2 u/a '' 2 {2}) 0 1"
+#define ITEM_3 "t/w3/now-7 (active now-7 '' t/c '' '' {3}) 1 1"
+
+START_TEST(workflows_are_listed_latest_first)
+{
+    CHECK_EXAMPLES( //
+        {LISTED, "workflow_list '' '' '' '' 9 9", "'' " ITEM_3 " " ITEM_2 " " ITEM_1, NULL},
+        {LISTED, "workflow_list '' '' '' '' 2 9", "u/w2/now-8 " ITEM_3 " " ITEM_2, NULL},
+        {LISTED, "workflow_list '' '' '' u/w2/now-8 2 9", "'' " ITEM_1, NULL},
+        {LISTED, "workflow_list '' '' '' t/w1/now-9 2 9", "''", NULL},
+        /* the workflow before the page is gone */
+        {LISTED, "workflow_list '' '' '' t/gone/now-8 2 9", "'' " ITEM_1, NULL},
+        {LISTED, "workflow_list t '' '' '' 9 9", "'' " ITEM_3 " " ITEM_1, NULL},
+        {LISTED, "workflow_list t w1 '' '' 9 9", "'' " ITEM_1, NULL},
+        {LISTED, "workflow_list '' '' failed '' 9 9", "'' " ITEM_1, NULL},
+        /* it looks at two of them only */
+        {LISTED, "workflow_list '' '' failed '' 9 2", "u/w2/now-8", NULL},
+        {ABSENT, "workflow_list '' '' '' '' 9 9", "''", NULL}, );
 }
 END_TEST
 
@@ -213,7 +257,8 @@ END_TEST
     DELAYED ACTIVE "open:" PLACE ": t/a=\nworkflow_jobs: t/a=w,0,0," PLACE "\nwaits: t/a=1,1,ETe2\n"         \
                    "waiters:t/E: t/a@now-5\nwaiters:" PLACE "/E: t/a@now-5\n"
 #define TAKEN_BY(job, element)                                                                               \
-    NAMED "elements:" PLACE ": se1 s" element "\nopen:" PLACE ": " job "=\nworkflow:" PLACE                  \
+    NAMED "element_jobs:" PLACE ": s,now-9,2,t/a s,now,2," job "\nelements:" PLACE ": se1 s" element         \
+          "\nopen:" PLACE ": " job "=\nworkflow:" PLACE                                                      \
           ": bytes=6 createdAt=now-9 first=t/a settings={s} state=active\nworkflow_jobs: " job               \
           "=s,2,6," PLACE "\n"
 #define B_READY "bucket:t: t/b@now\njobs: t/b={\"createdAt\":now,\"q\"}\nready: t\nturns: t@1\n"
@@ -231,8 +276,9 @@ START_TEST(a_wait_ends_with_its_event_or_its_deadline)
         {WAITING, "notify t E t/w d", "(-2)", NULL}, {WAITING, "notify t E t/v d", "(-1)", NULL},
         {WAITING, "notify t E '' '' t/c t/b \"q\"} e3", "(0 0)", NULL},
         {WAITING, "conclude t/w cancelled '' ''", "now-9",
-         NAMED "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE
-               ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n"}, );
+         NAMED E1
+         "workflows_over: " PLACE "@now\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n"}, );
 }
 END_TEST
 
@@ -242,11 +288,11 @@ START_TEST(conclude_drops_what_is_left)
 {
     CHECK_EXAMPLES( //
         {DELAYED_STEP, "conclude t/w succeeded r ''", "now-9",
-         NAMED "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE
-               ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
+         NAMED E1 "workflows_over: " PLACE "@now\nworkflow:" PLACE
+                  ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
         {LEASED_STEP, "conclude t/w cancelled '' '' t/w succeeded '' ''", "now-9 -1",
-         NAMED
-         "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE
+         NAMED E1
+         "workflows_over: " PLACE "@now\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n" LINGERING},
         {OVER("", "failed"), "conclude t/w cancelled '' ''", "-1", NULL},
         {ABSENT, "conclude t/w cancelled '' ''", "-1", NULL}, );
@@ -258,11 +304,13 @@ START_TEST(dropped_jobs_are_in_the_history)
 #define ON "history: backlog=1000000 bodies=on\n"
     CHECK_EXAMPLES( //
         {DELAYED_STEP ON, "conclude t/w succeeded r ''", "now-9",
-         ON NAMED "elements:" PLACE ": se1\nended: t/a=cancelled,now,0,3,{r}\nended_ids: t/a\n"
-                  "workflows_over: " PLACE "@now\nworkflow:" PLACE
-                  ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
+         ON NAMED E1
+         "ended: t/a=cancelled,now,0,3,{r}\nended_ids: t/a\n"
+         "workflows_over: " PLACE "@now\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
         {DELAYED_STEP ON, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
-         ON NAMED "bucket:t: t/b@now\nelements:" PLACE ": se2\nended: t/a=cancelled,now,0,3,{r}\n"
+         ON NAMED "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
+                  ": se2\nended: t/a=cancelled,now,0,3,{r}\n"
                   "ended_ids: t/a\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE ": t/b=\nready: t\n"
                   "turns: t@1\nworkflow:" PLACE
                   ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
@@ -330,19 +378,22 @@ END_TEST
 /* ---- parents ---- */
 
 /* t/w has a parent, t/p, which gets f or c. */
-#define PARENT(state) "workflow:t/p/now-7: bytes=3 createdAt=now-7 state=" state "\nelements:t/p/now-7: se0\n"
+#define PARENT(state)                                                                                        \
+    "workflow:t/p/now-7: bytes=3 createdAt=now-7 state=" state                                               \
+    "\nelement_jobs:t/p/now-7: s,now-7,2,t/p1\nelements:t/p/now-7: se0\n"
 #define CHILD                                                                                                \
-    LEASED NAMED "elements:" PLACE ": se1\nworkflow:" PLACE                                                  \
-                 ": bytes=3 createdAt=now-9 first=t/a ifCancelled=3,4,t/c\"q\"}c ifFailed=3,4,t/f\"q\"}f "   \
-                 "parent=t/p/now-7 settings={s} state=active\nopen:" PLACE ": t/a=\nworkflow_jobs: " STEP_A  \
-                 "\n"
+    LEASED NAMED E1                                                                                          \
+        "workflow:" PLACE                                                                                    \
+        ": bytes=3 createdAt=now-9 first=t/a ifCancelled=3,4,t/c\"q\"}c ifFailed=3,4,t/f\"q\"}f "            \
+        "parent=t/p/now-7 settings={s} state=active\nopen:" PLACE ": t/a=\nworkflow_jobs: " STEP_A "\n"
 #define CHILD_OVER(more, state)                                                                              \
-    NAMED "elements:" PLACE ": se1\nworkflows_over: " PLACE "@now\nworkflow:" PLACE                          \
-          ": bytes=3 createdAt=now-9 endedAt=now " more "state=" state "\n"
+    NAMED E1 "workflows_over: " PLACE "@now\nworkflow:" PLACE ": bytes=3 createdAt=now-9 endedAt=now " more  \
+             "state=" state "\n"
 #define PREPARED "ifCancelled=3,4,t/c\"q\"}c ifFailed=3,4,t/f\"q\"}f parent=t/p/now-7 "
 #define GETS(job, element)                                                                                   \
     "bucket:t: " job "@now\njobs: " job "={\"createdAt\":now,\"q\"}\nready: t\nturns: t@1\n"                 \
-    "workflow:t/p/now-7: bytes=5 createdAt=now-7 state=active\nelements:t/p/now-7: se0 s" element "\n"       \
+    "workflow:t/p/now-7: bytes=5 createdAt=now-7 state=active\nelement_jobs:t/p/now-7: s,now-7,2,t/p1 "      \
+    "s,now,1," job "\nelements:t/p/now-7: se0 s" element "\n"                                                \
     "open:t/p/now-7: " job "=\nworkflow_jobs: " job "=s,2,5,t/p/now-7\n"
 
 /* The parent gets an element, and loses it again with its own step, t/b. */
@@ -350,15 +401,16 @@ START_TEST(a_job_that_a_call_has_scheduled_can_be_dropped_by_it)
 {
     CHECK_EXAMPLES( //
         {"holders:t: t/a=n1,now-1000 t/b=n1,now-1000\njobs: t/a={r} t/b={q}\nleases: t/a@now+9 "
-         "t/b@now+9\n" NAMED "elements:" PLACE ": se1\nworkflow:" PLACE
-         ": bytes=3 createdAt=now-9 first=t/a " PREPARED "settings={s} state=active\nopen:" PLACE
-         ": t/a=\nopen:t/p/now-7: t/b=\nworkflow_jobs: " STEP_A " t/b=s,1,3,t/p/now-7\n" PARENT("active"),
+         "t/b@now+9\n" NAMED E1 "workflow:" PLACE ": bytes=3 createdAt=now-9 first=t/a " PREPARED
+         "settings={s} state=active\nopen:" PLACE ": t/a=\nopen:t/p/now-7: t/b=\nworkflow_jobs: " STEP_A
+         " t/b=s,1,3,t/p/now-7\n" PARENT("active"),
          "bury t/a n1 {d} '' t/b n1 {e} ''", "1 1",
          "dead: t/a@now t/b@now\ndead:t: t/a@now t/b@now\ndead_due: t@inf\n"
          "kept: t/a=dead,now,0,3,{d} t/b=dead,now,0,3,{e}\n"
-         "elements:t/p/now-7: se0 sf\nworkflow:t/p/now-7: bytes=5 createdAt=now-7 endedAt=now failedBy=t/b "
-         "state=failed\n" NAMED "elements:" PLACE ": se1\nworkflows_over: t/p/now-7@now " PLACE
-         "@now\nworkflow:" PLACE ": bytes=3 createdAt=now-9 endedAt=now failedBy=t/a first=t/a " PREPARED
+         "element_jobs:t/p/now-7: s,now-7,2,t/p1 s,now,1,t/f\nelements:t/p/now-7: se0 "
+         "sf\nworkflow:t/p/now-7: bytes=5 createdAt=now-7 endedAt=now failedBy=t/b "
+         "state=failed\n" NAMED E1 "workflows_over: t/p/now-7@now " PLACE "@now\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 endedAt=now failedBy=t/a first=t/a " PREPARED
          "settings={s} state=failed\n"}, );
 }
 END_TEST
@@ -391,6 +443,7 @@ Suite *suite(void)
     tcase_add_test(tests, calls_of_a_wrong_shape_change_nothing);
     tcase_add_test(tests, a_step_arrives_with_the_elements_up_to_its_own);
     tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);
+    tcase_add_test(tests, workflows_are_listed_latest_first);
     tcase_add_test(tests, a_wait_ends_with_its_event_or_its_deadline);
     tcase_add_test(tests, conclude_drops_what_is_left);
     tcase_add_test(tests, dropped_jobs_are_in_the_history);

@@ -126,6 +126,7 @@ class World:
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the life that is in the pool
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
+        self.workflows_behind = ""  # where a list of workflows goes on
         self.seen_tags, self.listed = {}, []  # of schedules, as a process has seen them some time ago
         self.deaths = {}  # id -> the life that is dead and kept, and when it died
         self.nonces = 0
@@ -274,13 +275,15 @@ class World:
             ("HGETALL", BASE + "workflows"), ("HGETALL", BASE + "workflow_jobs"),
             ("ZRANGE", BASE + "workflow_times", 0, -1, "WITHSCORES"), ("ZRANGE", BASE + "workflows_over", 0, -1, "WITHSCORES"),
             *(words for place in places for words in (
-                ("HGETALL", f"{BASE}workflow:{place}"), ("LRANGE", f"{BASE}elements:{place}", 0, -1), ("HKEYS", f"{BASE}open:{place}")))])
-        fields, elements, ids = ({place: part for place, part in zip(places, parts[i::3]) if part} for i in range(3))
-        self.workflow_keys = [f"{BASE}{kind}:{place}" for kind in ("workflow", "elements", "open") for place in places]
+                ("HGETALL", f"{BASE}workflow:{place}"), ("LRANGE", f"{BASE}elements:{place}", 0, -1), ("HKEYS", f"{BASE}open:{place}"),
+                ("LRANGE", f"{BASE}element_jobs:{place}", 0, -1)))])
+        fields, elements, ids, element_jobs = ({place: part for place, part in zip(places, parts[i::4]) if part} for i in range(4))
+        self.workflow_keys = [f"{BASE}{kind}:{place}" for kind in ("workflow", "elements", "element_jobs", "open") for place in places]
         return {
             "workflows": dict(zip(workflows[::2], workflows[1::2])), "workflow_jobs": dict(zip(jobs[::2], jobs[1::2])),
             "workflow_times": dict(zip(times[::2], map(int, times[1::2]))), "workflows_over": dict(zip(over[::2], map(int, over[1::2]))),
             "workflow": {place: dict(zip(part[::2], part[1::2])) for place, part in fields.items()}, "elements": elements, "open": ids,
+            "element_jobs": element_jobs,
         }
 
     def check_workflows(self, found, after):
@@ -901,6 +904,14 @@ class World:
                  for workflow in self.chance.choices(WORKFLOWS, k=self.chance.choice((1, 1, 2)))]
         self.call_items("conclude", (), items)
 
+    def step_workflow_list(self):
+        """Pages follow each other without gap and repetition, unless workflows come or go."""
+        owner, state, most = self.chance.choice(("", *{name[0] for name in WORKFLOWS})), self.chance.choice(("", "active", "failed")), self.chance.choice((1, 2, 9))
+        behind = self.chance.choice(("", self.workflows_behind))
+        found = self.call("workflow_list", owner, "", state, behind, most, 1000)
+        self.check("workflow_list", (owner, state, behind, most), found, self.pool.list_workflows(owner, state, behind, most))
+        self.workflows_behind = found[0]
+
     # ---- schedules ----
 
     def next_fire(self):
@@ -1334,7 +1345,7 @@ class World:
         "define": 4, "fire": 5, "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
-        "begin": 5, "append": 8, "arrive": 2, "conclude": 2,
+        "begin": 5, "append": 8, "arrive": 2, "conclude": 2, "workflow_list": 2,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 

@@ -2,6 +2,7 @@
 
 ROLES = "sca"
 KEPT_MS = 604_800_000
+LISTED = ("state", "createdAt", "endedAt", "first", "failedBy", "result", "settings")
 
 
 class Workflows:
@@ -11,6 +12,7 @@ class Workflows:
         self.last_made = {}  # owner/workflowId -> when the last one with this id was made, ms
         self.workflows = {}  # place (owner/workflowId/ms) -> fields of its hash
         self.elements = {}  # place -> texts
+        self.element_jobs = {}  # place -> 'kind time bytes job' of each element
         self.open = {}  # place -> its jobs that have not ended, in the order in which they came
         self.members = {}  # id of such a job -> (role, elements up to its own, their bytes, place)
         self.over = {}  # place -> when it ended, ms
@@ -31,6 +33,7 @@ class Workflows:
         position = size = 0
         if role != "a":
             self.elements.setdefault(place, []).append(role + element)
+            self.element_jobs.setdefault(place, []).append(f"{role} {self.now} {len(element)} {job_id}")
             fields = self.workflows[place]
             position, size = len(self.elements[place]), int(fields.get("bytes", 0)) + len(element) + 1
             fields["bytes"] = str(size)
@@ -63,6 +66,7 @@ class Workflows:
                 if place:
                     self.drop_members(place)
                     self.elements.pop(place, None)
+                    self.element_jobs.pop(place, None)
                 place = f"{workflow}/{made}"
                 self.last_made[workflow] = made
                 self.workflows[place] = {"state": "active", "createdAt": str(made), "settings": settings, "first": first[1]}
@@ -101,6 +105,23 @@ class Workflows:
         role, position, _, place = self.members[job_id]
         upto = position if role == "s" else 1
         return ["list" if role == "s" else "own", int(self.workflows[place]["createdAt"]), self.elements.get(place, [])[:upto]]
+
+    def list_workflows(self, owner, state, behind, most):
+        """A page, and the place of the last one that was looked at, see workflow_list.lua."""
+        latest = sorted(self.workflows, key=lambda place: (int(place.rsplit("/", 1)[1]), place), reverse=True)
+        if behind in self.workflows:
+            latest = latest[latest.index(behind) + 1:]
+        elif behind:
+            latest = [place for place in latest if int(place.rsplit("/", 1)[1]) < int(behind.rsplit("/", 1)[1])]
+        words, found = [], 0
+        for i, place in enumerate(latest):
+            fields = self.workflows[place]
+            if (not owner or place.split("/")[0] == owner) and (not state or fields["state"] == state):
+                found += 1
+                words += [place, [fields.get(name, "") for name in LISTED], len(self.open.get(place, ())), len(self.elements.get(place, ()))]
+            if found == most:
+                return [place if i + 1 < len(latest) else "", *words]
+        return ["", *words]
 
     def conclude(self, items):
         answers = []
@@ -142,12 +163,14 @@ class Workflows:
                 del self.last_made[workflow]
             del self.workflows[place], self.over[place]
             self.elements.pop(place, None)
+            self.element_jobs.pop(place, None)
 
     def workflow_keyspace(self):
         return {
             "workflows": {workflow: str(made) for workflow, made in self.last_made.items()},
             "workflow_times": {place: int(place.rsplit("/", 1)[1]) for place in self.workflows},
             "workflows_over": self.over, "workflow": self.workflows, "elements": self.elements,
+            "element_jobs": self.element_jobs,
             "open": {place: list(ids) for place, ids in self.open.items() if ids},
             "workflow_jobs": {job_id: " ".join(map(str, words)) for job_id, words in self.members.items()},
         }

@@ -66,15 +66,16 @@ static bool is_hash(struct slice name)
 
 static bool is_list(struct slice name)
 {
-    return is_one_of(name,
-                     (const char *const[]){"ready", "ended_ids", "ended_read", "elements:", "events:", NULL});
+    return is_one_of(name, (const char *const[]){"ready", "ended_ids", "ended_read",
+                                                 "elements:", "element_jobs:", "events:", NULL});
 }
 
 static bool has_words(struct slice name)
 {
     return slice_equal(name, SLICE("ended")) ||
            is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
-                                                 "lines", "workflow:", "workflow_jobs", "waits", NULL});
+                                                 "lines", "workflow:", "workflow_jobs", "waits",
+                                                 "element_jobs:", NULL});
 }
 
 /* In kept and ended, the first commas end fields; a record follows, which may contain commas. */
@@ -114,6 +115,8 @@ static void load_entry(redisContext *redis, struct slice name, struct slice entr
     if (is_list(name)) {
         if (has_places(name))
             swap(entry, '|', '\n', INT_MAX);
+        if (has_words(name))
+            swap(entry, ',', ' ', INT_MAX);
         redis_do(redis, "RPUSH " KEYSPACE_PREFIX "%b %b", name.data, name.size, entry.data, entry.size);
     } else if (is_hash(name)) {
         ck_assert(slice_cut(entry, '=', &field, &value));
@@ -256,7 +259,10 @@ static void dump_key(redisContext *redis, struct buffer *text, const char *key)
     if (is_list(slice_of(name))) {
         entries = redis_command(redis, "LRANGE %s 0 -1", key);
         for (size_t i = 0; i < entries->elements; i++) {
-            swap(slice_from(entries->element[i]->str, entries->element[i]->len), '\n', '|', INT_MAX);
+            struct slice entry = slice_from(entries->element[i]->str, entries->element[i]->len);
+            swap(entry, '\n', '|', INT_MAX);
+            if (has_words(slice_of(name)))
+                swap(entry, ' ', ',', INT_MAX);
             buffer_printf(text, " %s", entries->element[i]->str);
         }
     } else if (is_hash(slice_of(name))) {

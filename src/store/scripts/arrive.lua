@@ -14,7 +14,7 @@ local LIST_MAX = 1048576
 local function end_wait(id, place)
   local _, _, element = wait_of(id)
   forget_wait(id, place)
-  local position, bytes = add_element(place, 's', element)
+  local position, bytes = add_element(place, 's', element, id)
   note_membership(id, 's', position, bytes, place)
   return position, bytes
 end

@@ -44,7 +44,7 @@ local function begin(at)
   if place then
     local jobs = call('HKEYS', open_of(place))
     for i = 1, #jobs do drop_member(jobs[i]) end
-    call('DEL', elements_of(place), workflow_of(place))
+    call('DEL', elements_of(place), element_jobs_of(place), workflow_of(place))
   end
   place = id .. '/' .. created
   call('HSET', WORKFLOWS, id, created)

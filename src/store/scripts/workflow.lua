@@ -1,12 +1,21 @@
 #!lua flags=no-writes
 -- workflow.lua - reads one workflow.
 --
--- ARGV[2] id: owner/workflowId   [3] when it was made, ms, or '' for the last one with this id   [4] 1: with its elements
+-- ARGV[2] id: owner/workflowId   [3] when it was made, ms, or '' for the last one with this id   [4] 1: with its jobs
+-- ARGV[5] maximum size of all elements, bytes; if they are larger, none is read
 -- Returns {now_us, {name, value ... of its hash}, number of its jobs that have not ended, number of elements, elements with their
--- kinds in front}, or {now_us} if there is no such workflow.
+-- kinds in front, {'kind time bytes job' of each element}, {job, 'role position bytes place' ...}: those that have not ended}, or {now_us} if there
+-- is no such workflow.
 -- uses: clock workflows
 local place = ARGV[3] == '' and place_of_workflow(ARGV[2]) or ARGV[2] .. '/' .. ARGV[3]
 local fields = place and call('HGETALL', workflow_of(place)) or {}
 if #fields == 0 then return {now_us} end
-local elements = ARGV[4] == '1' and call('LRANGE', elements_of(place), '0', '-1') or {}
-return {now_us, fields, call('HLEN', open_of(place)), call('LLEN', elements_of(place)), elements}
+local count = call('LLEN', elements_of(place))
+local bytes = tonumber(call('HGET', workflow_of(place), 'bytes') or 0)
+local elements = bytes <= tonumber(ARGV[5]) and call('LRANGE', elements_of(place), '0', '-1') or {}
+if ARGV[4] ~= '1' then return {now_us, fields, call('HLEN', open_of(place)), count, elements, {}, {}} end
+local jobs, open = {}, call('HKEYS', open_of(place))
+for i = 1, #open do
+  jobs[2 * i - 1], jobs[2 * i] = open[i], call('HGET', WORKFLOW_JOBS, open[i]) or ''
+end
+return {now_us, fields, #open, count, elements, call('LRANGE', element_jobs_of(place), '0', '-1'), jobs}

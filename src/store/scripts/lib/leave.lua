@@ -53,7 +53,7 @@ end
 local function remove_workflow(place)
   local id, created = string.match(place, '^(.*)/(%d+)$')
   if call('HGET', WORKFLOWS, id) == created then call('HDEL', WORKFLOWS, id) end
-  call('UNLINK', workflow_of(place), elements_of(place))
+  call('UNLINK', workflow_of(place), elements_of(place), element_jobs_of(place))
   call('ZREM', WORKFLOW_TIMES, place)
   call('ZREM', WORKFLOWS_OVER, place)
 end

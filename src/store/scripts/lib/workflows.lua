@@ -11,12 +11,13 @@
 --   a  answer: it is delivered as it is and has no element; if it dies, the workflow fails
 --   w  wait: a step whose element is appended when it is due, see waits.lua
 -- WORKFLOW_JOBS has 'role position bytes place' of each of them until it ends: the number of elements up to its own, and their size.
--- uses: has keys places when
+-- uses: clock has keys places when
 
 local WORKFLOWS = base .. 'workflows' -- owner/workflowId -> when the last one with this id was made, ms
 local WORKFLOW_TIMES = base .. 'workflow_times' -- place -> the same time
 local function workflow_of(place) return base .. 'workflow:' .. place end
 local function elements_of(place) return base .. 'elements:' .. place end -- LIST: 's' or 'c', and the element
+local function element_jobs_of(place) return base .. 'element_jobs:' .. place end -- LIST: of each element 'kind time bytes job'
 local function open_of(place) return base .. 'open:' .. place end -- HASH: its jobs that have not ended
 local OPEN_MAX, ELEMENTS_MAX = 1000, 10000
 
@@ -45,15 +46,16 @@ local function note_membership(id, role, position, bytes, place)
   is_there[WORKFLOW_JOBS] = true
 end
 
--- Appends an element. Returns the number and the size of all.
-local function add_element(place, kind, element)
+-- Appends the element of a job. Returns the number and the size of all.
+local function add_element(place, kind, element, id)
+  call('RPUSH', element_jobs_of(place), table.concat({kind, integer(now), #element, id}, ' '))
   return call('RPUSH', elements_of(place), kind .. element), call('HINCRBY', workflow_of(place), 'bytes', #element + 1)
 end
 
 -- Schedules a job of a workflow, and appends its element. Returns its due time, ms.
 local function add_member(place, role, id, when, record, element)
   local position, bytes = 0, 0
-  if role == 's' or role == 'c' then position, bytes = add_element(place, role, element) end
+  if role == 's' or role == 'c' then position, bytes = add_element(place, role, element, id) end
   local at, created = due_of(when)
   call('HSET', JOBS, id, opening_of(created) .. record)
   note_membership(id, role, position, bytes, place)

@@ -1,0 +1,223 @@
+#include "app/workflow_reads.h"
+
+#include <stdint.h>
+
+#include "app/cursor.h"
+#include "app/use_case.h"
+#include "base/base64url.h"
+#include "base/memory.h"
+#include "job/job_id.h"
+#include "store/workflow.h"
+
+enum { CALLS_MAX = 10 /* of the store, for one page */ };
+
+static const enum app_workflow_state app_states[] = {[WORKFLOW_ACTIVE] = APP_WORKFLOW_ACTIVE,
+                                                     [WORKFLOW_SUCCEEDED] = APP_WORKFLOW_SUCCEEDED,
+                                                     [WORKFLOW_FAILED] = APP_WORKFLOW_FAILED,
+                                                     [WORKFLOW_CANCELLED] = APP_WORKFLOW_CANCELLED};
+static const enum workflow_state stored_states[] = {[APP_WORKFLOW_ACTIVE] = WORKFLOW_ACTIVE,
+                                                    [APP_WORKFLOW_SUCCEEDED] = WORKFLOW_SUCCEEDED,
+                                                    [APP_WORKFLOW_FAILED] = WORKFLOW_FAILED,
+                                                    [APP_WORKFLOW_CANCELLED] = WORKFLOW_CANCELLED};
+static const enum app_workflow_role app_roles[] = {[WORKFLOW_STEP] = APP_WORKFLOW_STEP,
+                                                   [WORKFLOW_CALL] = APP_WORKFLOW_CALL,
+                                                   [WORKFLOW_ANSWER] = APP_WORKFLOW_ANSWER};
+
+/* Converts all but elements and jobs. */
+static struct app_workflow convert(const struct workflow *stored)
+{
+    struct app_workflow workflow = {.id = stored->id,
+                                    .state = app_states[stored->state],
+                                    .is_active = stored->state == WORKFLOW_ACTIVE,
+                                    .made_ms = stored->made_ms,
+                                    .ended_ms = stored->ended_ms,
+                                    .settings = stored->settings,
+                                    .result = stored->result,
+                                    .failed_by = stored->failed_by,
+                                    .first_job = stored->first_job,
+                                    .bytes = stored->bytes,
+                                    .open_count = stored->open_count,
+                                    .element_count = stored->element_count};
+    if (stored->parent.size &&
+        !workflow_place_parse(stored->parent, &workflow.parent, &workflow.parent_made_ms))
+        workflow.parent = SLICE("");
+    return workflow;
+}
+
+/* ---- one ---- */
+
+struct workflow_reading {
+    struct app *app;
+    struct slice id;
+    const struct app_workflow *workflow;
+    app_workflow_fn *fn;
+    void *arg;
+};
+
+static void reading_end(void *arg, const struct app_verdict *verdict)
+{
+    const struct workflow_reading *reading = arg;
+    reading->fn(reading->arg, verdict, reading->workflow);
+}
+
+static struct app_workflow_element *convert_elements(const struct workflow *stored)
+{
+    if (!stored->elements)
+        return NULL;
+    struct app_workflow_element *elements = NEW_ARRAY(struct app_workflow_element, stored->element_count + 1);
+    for (size_t i = 0; i < stored->element_count; i++) {
+        const struct workflow_element *element = &stored->elements[i];
+        elements[i] = (struct app_workflow_element){.is_call = element->is_call,
+                                                    .text = element->text,
+                                                    .job = element->job,
+                                                    .at_ms = element->at_ms,
+                                                    .bytes = element->bytes};
+    }
+    return elements;
+}
+
+static struct app_workflow_open *convert_open(const struct workflow *stored)
+{
+    if (!stored->open)
+        return NULL;
+    struct app_workflow_open *open = NEW_ARRAY(struct app_workflow_open, stored->open_count + 1);
+    for (size_t i = 0; i < stored->open_count; i++) {
+        const struct workflow_open *job = &stored->open[i];
+        open[i] = (struct app_workflow_open){job->job, app_roles[job->role], job->is_wait, job->position};
+    }
+    return open;
+}
+
+static void on_workflow(void *arg, enum status status, const struct workflow *stored)
+{
+    struct workflow_reading *reading = arg;
+    struct app_workflow workflow = {.is_active = false};
+    struct app_workflow_element *elements = NULL;
+    struct app_workflow_open *open = NULL;
+    if (stored) {
+        workflow = convert(stored);
+        workflow.elements = elements = convert_elements(stored);
+        workflow.open = open = convert_open(stored);
+    }
+    reading->workflow = stored ? &workflow : NULL;
+    use_case_end(reading->app, reading->id, status, NULL, reading_end, reading);
+    free(elements);
+    free(open);
+    free(reading);
+}
+
+void app_workflow_find(struct app *app, const struct app_workflow_query *query, app_workflow_fn *fn,
+                       void *arg)
+{
+    const struct workflow_query stored = {query->id, query->made_ms, query->with_jobs, query->texts_max};
+    struct workflow_reading *reading = NEW(struct workflow_reading);
+    *reading = (struct workflow_reading){.app = app, .id = query->id, .fn = fn, .arg = arg};
+    workflow_read(app->store, &stored, on_workflow, reading);
+}
+
+void app_workflow_read(struct app *app, struct slice id, bool with_elements, app_workflow_fn *fn, void *arg)
+{
+    const struct app_workflow_query query = {.id = id, .texts_max = with_elements ? INT64_MAX : 0};
+    app_workflow_find(app, &query, fn, arg);
+}
+
+/* ---- pages ---- */
+
+struct workflow_listing {
+    struct app *app;
+    struct workflow_list list;
+    size_t left, calls;
+    char room[sizeof((struct app_workflow_cursor *)NULL)->room]; /* list.from points into it */
+    app_workflow_each_fn *each;
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct app_workflow_cursor *cursor)
+{
+    struct buffer plain = {
+        .data = cursor->room, .capacity = sizeof cursor->room, .max = sizeof cursor->room - 1};
+    struct slice number, id;
+    uint64_t shard;
+    int64_t made_ms;
+    if (!base64url_decode(text, &plain) || !slice_cut(buffer_slice(&plain), '@', &number, &cursor->place) ||
+        !slice_to_number(number, store_shards(app->store) - 1, &shard))
+        return false;
+    cursor->shard = shard;
+    return cursor->place.size == 0 || workflow_place_parse(cursor->place, &id, &made_ms);
+}
+
+static void write_cursor(struct buffer *text, struct workflow_cursor next)
+{
+    struct buffer plain;
+    if (next.place.size == 0 && next.shard == 0)
+        return;
+    buffer_init(&plain, sizeof((struct app_workflow_cursor *)NULL)->room);
+    buffer_printf(&plain, "%zu@", next.shard);
+    buffer_append(&plain, next.place);
+    base64url_append(text, buffer_slice(&plain));
+    buffer_fini(&plain);
+}
+
+static void listing_end(struct workflow_listing *listing, enum status status, struct workflow_cursor next)
+{
+    struct buffer cursor;
+    buffer_init(&cursor, CURSOR_TEXT_MAX);
+    if (status == STATUS_OK) {
+        write_cursor(&cursor, next);
+        listing->fn(listing->arg,
+                    &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&cursor)}});
+    } else {
+        use_case_end(listing->app, SLICE(""), status, NULL, listing->fn, listing->arg);
+    }
+    buffer_fini(&cursor);
+    free(listing);
+}
+
+static void listing_ask(struct workflow_listing *listing);
+
+/* Copies the position. Returns false if it is too long. */
+static bool keep_position(struct workflow_listing *listing, struct workflow_cursor next)
+{
+    struct buffer room = {
+        .data = listing->room, .capacity = sizeof listing->room, .max = sizeof listing->room - 1};
+    buffer_append(&room, next.place);
+    listing->list.from = (struct workflow_cursor){next.shard, buffer_slice(&room)};
+    return !room.failed;
+}
+
+static void on_workflows(void *arg, enum status status, const struct workflow *workflows, size_t count,
+                         struct workflow_cursor next)
+{
+    struct workflow_listing *listing = arg;
+    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
+        const struct app_workflow workflow = convert(&workflows[i]);
+        listing->each(listing->arg, &workflow);
+    }
+    listing->left -= count;
+    bool is_end = next.place.size == 0 && next.shard == 0;
+    if (status == STATUS_OK && !is_end && listing->left > 0 && ++listing->calls < CALLS_MAX &&
+        keep_position(listing, next))
+        listing_ask(listing);
+    else
+        listing_end(listing, status, next);
+}
+
+static void listing_ask(struct workflow_listing *listing)
+{
+    listing->list.max = listing->left;
+    workflow_list(listing->app->store, &listing->list, on_workflows, listing);
+}
+
+void app_workflow_list(struct app *app, const struct app_workflow_list *list, app_workflow_each_fn *each,
+                       app_verdict_fn *fn, void *arg)
+{
+    struct workflow_listing *listing = NEW(struct workflow_listing);
+    *listing = (struct workflow_listing){.app = app, .left = list->max, .each = each, .fn = fn, .arg = arg};
+    listing->list = (struct workflow_list){.owner = list->owner,
+                                           .prefix = list->prefix,
+                                           .has_state = list->has_state,
+                                           .state = stored_states[list->state],
+                                           .from = {list->from.shard, list->from.place}};
+    listing_ask(listing);
+}

@@ -1,0 +1,54 @@
+#!lua flags=no-writes
+-- workflow_list.lua - reads a page of workflows, the latest first.
+--
+-- ARGV[2] owner, or '' for all   [3] what the workflowIds begin with, or ''   [4] state, or ''   [5] place behind which the page begins, or ''
+-- ARGV[6] maximum number of workflows   [7] maximum number of those that are looked at
+-- Returns {now_us, place of the last one that was looked at, or '' if there are no more, then for each workflow: its place, {state,
+-- createdAt, endedAt, first, failedBy, result, settings}, number of its jobs that have not ended, number of its elements}. Texts of
+-- more than 8 KiB are left out.
+-- uses: clock workflows
+local owner, prefix, state, behind, most, looks = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+local NAMES, TEXT_MAX = {'state', 'createdAt', 'endedAt', 'first', 'failedBy', 'result', 'settings'}, 8192
+
+-- Returns the rank at which the page begins. The workflow before it may be gone.
+local function first_rank()
+  if behind == '' then return 0 end
+  local rank = call('ZREVRANK', WORKFLOW_TIMES, behind)
+  return rank and rank + 1 or call('ZCOUNT', WORKFLOW_TIMES, string.match(behind, '%d+$'), '+inf')
+end
+
+local function matches(place)
+  local topic, id = string.match(place, '^([^/]*)/(.*)/%d+$')
+  if owner ~= '' and topic ~= owner or string.sub(id, 1, #prefix) ~= prefix then return false end
+  return state == '' or call('HGET', workflow_of(place), 'state') == state
+end
+
+local function fields_of(place)
+  local fields = call('HMGET', workflow_of(place), unpack(NAMES))
+  for i = 1, #NAMES do
+    if not fields[i] or #fields[i] > TEXT_MAX then fields[i] = '' end
+  end
+  return fields
+end
+
+local reply, rank, looked, found = {now_us, ''}, first_rank(), 0, 0
+while looked < looks and found < most do
+  local places = call('ZREVRANGE', WORKFLOW_TIMES, rank + looked, rank + looked + math.min(99, looks - looked - 1))
+  if #places == 0 then
+    reply[2] = ''
+    break
+  end
+  for i = 1, #places do
+    looked = looked + 1
+    reply[2] = places[i]
+    if matches(places[i]) then
+      found = found + 1
+      for _, value in ipairs({places[i], fields_of(places[i]), call('HLEN', open_of(places[i])), call('LLEN', elements_of(places[i]))}) do
+        reply[#reply + 1] = value
+      end
+    end
+    if found == most then break end
+  end
+end
+if reply[2] ~= '' and rank + looked >= call('ZCARD', WORKFLOW_TIMES) then reply[2] = '' end
+return reply
