@@ -8,6 +8,7 @@
 /* The dialect's data in one reactor. */
 struct qstash {
     struct app *app;
+    bool is_development;  /* see keys.h */
     int64_t keys_seen_us; /* when the keys were seen to exist, CLOCK_BOOTTIME, see keys.h; 0: never */
 };
 

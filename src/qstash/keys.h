@@ -1,7 +1,11 @@
 /* keys.h - the keys that sign deliveries: the current one, and the next one, which receivers accept, too.
  *
  * They are a member of the settings of the topic "qstash", so that each process has them with the settings of
- * a job's topic. They are made when they are needed first. A rotation makes the next key the current one. */
+ * a job's topic. They are made when they are needed first. A rotation makes the next key the current one.
+ *
+ * In the development mode they are the two keys that QStash's clients contain. It never replaces other keys,
+ * which would be lost: it refuses to publish. Without it, these two keys count as none, so that data that a
+ * development server leaves get keys of their own. */
 #ifndef DUEPOST_QSTASH_KEYS_H
 #define DUEPOST_QSTASH_KEYS_H
 

@@ -232,10 +232,11 @@ const struct dialect qstash_dialect = {
     .token_parameter = "qstash_token",
 };
 
-struct qstash *qstash_new(struct app *app)
+struct qstash *qstash_new(struct app *app, bool is_development)
 {
     struct qstash *qstash = NEW(struct qstash);
     qstash->app = app;
+    qstash->is_development = is_development;
     return qstash;
 }
 

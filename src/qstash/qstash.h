@@ -17,7 +17,8 @@ struct qstash;
 extern const struct dialect qstash_dialect;    /* its self is a struct qstash */
 extern const struct delivery_form qstash_form; /* every process delivers it, also with --qstash off */
 
-struct qstash *qstash_new(struct app *);
+/* is_development: signs with the keys of the clients' development mode, which everybody knows. */
+struct qstash *qstash_new(struct app *, bool is_development);
 void qstash_free(struct qstash *); /* NULL is ignored */
 
 #endif

@@ -62,10 +62,17 @@ void front_free(struct front *front)
     free(front);
 }
 
-static enum status check_reach(const struct listener *listener, struct problem *problem)
+static enum status check_reach(const struct listener *listener, bool is_qstash_dev, struct problem *problem)
 {
     if (!listener || listener_is_loopback(listener))
         return STATUS_OK;
+    if (is_qstash_dev) {
+        problem_set(problem,
+                    "%s can be reached from other hosts, which --qstash-dev does not allow; listen on "
+                    "127.0.0.1, or switch it off",
+                    listener_url(listener));
+        return STATUS_INVALID;
+    }
     problem_set(problem,
                 "%s can be reached from other hosts, which requires tokens: create one (duepost token "
                 "new NAME scopes=...) and set --tokens to the file; or listen on 127.0.0.1",
@@ -77,8 +84,8 @@ enum status front_check(const struct front *front, const struct options *options
 {
     if (options->tokens)
         return STATUS_OK;
-    enum status status = check_reach(front->api, problem);
-    return status == STATUS_OK ? check_reach(front->health, problem) : status;
+    enum status status = check_reach(front->api, options->is_qstash_dev, problem);
+    return status == STATUS_OK ? check_reach(front->health, options->is_qstash_dev, problem) : status;
 }
 
 void front_refuse(const struct front *front, struct target_policy *policy)

@@ -57,6 +57,7 @@ enum option_id {
     OPTION_RETRY_SCHEDULE,
     OPTION_DASHBOARD,
     OPTION_QSTASH,
+    OPTION_QSTASH_DEV,
     OPTION_BREAKER,
     OPTION_BREAKER_WAIT,
     OPTION_ALLOW_TARGET,
@@ -136,7 +137,8 @@ struct options {
     int64_t idempotency_window_ms;
     struct retry_schedule retry_schedule;
     bool has_dashboard;
-    bool has_qstash; /* serves the API of QStash */
+    bool has_qstash;    /* serves the API of QStash */
+    bool is_qstash_dev; /* with the public signing keys of its development mode */
     bool is_breaker_on;
     int64_t breaker_wait_ms;
     struct target_policy *targets;

@@ -267,13 +267,32 @@ static enum status settle_history(const struct loading *loading)
     return STATUS_OK;
 }
 
+/* Everything about the development mode is public: its token as well as its keys. */
+static enum status check_qstash_dev(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    const struct option_setting *setting = &options->settings[OPTION_QSTASH_DEV];
+    if (!options->is_qstash_dev)
+        return STATUS_OK;
+    if (!options->has_qstash)
+        return place_problem(loading, OPTION_QSTASH_DEV, setting, "needs qstash, too");
+    if (options->tokens_file)
+        return place_problem(loading, OPTION_QSTASH_DEV, setting,
+                             "cannot be combined with tokens: the token of the development mode is public");
+    options_warn(options,
+                 "qstash-dev is on: deliveries are signed with keys that everybody knows; use it for "
+                 "development only");
+    return STATUS_OK;
+}
+
 /* Checks options against each other and against the system. */
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
     if (read_password(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
         settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
-        read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK)
+        read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK ||
+        check_qstash_dev(loading) != STATUS_OK)
         return STATUS_INVALID;
     settle_connections(options);
     if (options->is_embedded && !options->data_dir) {

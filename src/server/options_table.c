@@ -476,6 +476,21 @@ const struct option option_table[OPTION_COUNT] = {
                 "Messages are jobs of the topics qstash~messages, qstash~queue.NAME and so on; tokens need\n"
                 "their scopes for the topic qstash. docs/qstash.md says what differs from QStash.",
         },
+    [OPTION_QSTASH_DEV] =
+        {
+            .name = "qstash-dev",
+            .placeholder = "on|off",
+            .kind = OPTION_KIND_ON_OFF,
+            .offset = MEMBER(is_qstash_dev),
+            .fallback = "off",
+            .help = "the development mode of QStash's clients; never in production",
+            .text = "Signs with the two keys that the clients contain, so that clients with devMode or\n"
+                    "QSTASH_DEV=true find this server; they look at 127.0.0.1:8080 (QSTASH_DEV_PORT). These "
+                    "keys\n"
+                    "are public: anyone can sign with them. Needs qstash, listens on loopback only, and "
+                    "cannot be\n"
+                    "combined with tokens, because the token of these clients is public, too.",
+        },
     [OPTION_BREAKER] =
         {
             .name = "breaker",

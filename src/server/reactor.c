@@ -187,7 +187,7 @@ static void start_api(struct reactor *reactor)
     if (reactor->options.options->has_dashboard)
         site_add(reactor->site, &web_dialect, NULL);
     if (reactor->options.options->has_qstash) {
-        reactor->qstash = qstash_new(&reactor->app);
+        reactor->qstash = qstash_new(&reactor->app, reactor->options.options->is_qstash_dev);
         site_add(reactor->site, &qstash_dialect, reactor->qstash);
     }
     if (!reactor->options.waits_to_listen)

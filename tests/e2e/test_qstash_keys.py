@@ -2,6 +2,7 @@
 
 import pytest
 
+from duepost import run
 from patience import until
 from qstash import QStash, arrivals, verified
 from receiver import Answer
@@ -68,3 +69,50 @@ def test_keys_that_were_removed_are_made_anew(qstash, receiver, topic):
         return "upstash-signature" in receiver.of(f"/{topic}")[-1].headers
     until(is_signed, 15, "a signed delivery", pause=0.2)
     assert qstash.call("GET", "keys").expect(200)["current"] != before["current"]
+
+
+# ---- the development mode ----
+
+PUBLIC = {"current": "sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r", "next": "sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs"}
+
+
+def test_the_development_mode_has_public_keys(data, receiver, topic):
+    server = QStash("--qstash-dev", "on", data=data)
+    assert "qstash-dev is on: deliveries are signed with keys that everybody knows" in server.log()
+    server.publish(receiver.url(f"/{topic}"), "x")
+    verified(arrivals(receiver, f"/{topic}", 1)[0], PUBLIC["current"], receiver.url(f"/{topic}"))
+    assert keys(server) == PUBLIC
+    reply = server.call("POST", "keys/rotate")
+    assert reply.status == 400 and "fixed" in reply.json["error"] and keys(server) == PUBLIC
+    server.stop()
+    server = QStash(data=data)
+    server.publish(receiver.url(f"/{topic}-2"), "x")
+    arrival, = arrivals(receiver, f"/{topic}-2", 1)
+    assert not set(keys(server).values()) & set(PUBLIC.values())
+    verified(arrival, keys(server)["current"], receiver.url(f"/{topic}-2"))
+    server.stop()
+
+
+def test_the_development_mode_keeps_other_keys(data):
+    server = QStash(data=data)
+    before = keys(server)
+    server.stop()
+    server = QStash("--qstash-dev", "on", data=data)
+    for method, path in ("POST", "publish/https://example.com"), ("GET", "keys"):
+        reply = server.call(method, path)
+        assert reply.status == 503 and "there are signing keys already" in reply.json["error"]
+    server.stop()
+    server = QStash(data=data)
+    assert keys(server) == before
+    server.stop()
+
+
+@pytest.mark.parametrize("options, error", [
+    (["--qstash-dev", "on"], "needs qstash"),
+    (["--qstash-dev", "on", "--qstash", "on", "--tokens", "/dev/null"], "cannot be combined with tokens"),
+    (["--qstash-dev", "on", "--qstash", "on", "--listen", "0.0.0.0:0"], "which --qstash-dev does not allow"),
+    (["--qstash-dev", "on", "--qstash", "on", "--listen", "127.0.0.1:0", "--health-listen", "[::]:0"], "which --qstash-dev does not allow"),
+])
+def test_the_development_mode_is_refused(tmp_path, options, error):
+    result = run(*options, "--data", str(tmp_path / "d"))
+    assert result.returncode != 0 and "listening" not in result.stdout and error in result.stderr

@@ -2,6 +2,7 @@
 // Prints what the text returns, as JSON.
 import { readFileSync } from "node:fs";
 
+console.log = console.error; // the client prints lines of its own
 const [clientFile, valuesText] = process.argv.slice(2);
 const { Client, Receiver } = await import(clientFile);
 const { baseUrl, ...values } = JSON.parse(valuesText);
@@ -15,4 +16,4 @@ try {
 } catch (error) {
   result = { error: error.message, status: error.status };
 }
-console.log(JSON.stringify(result ?? null));
+process.stdout.write(JSON.stringify(result ?? null));

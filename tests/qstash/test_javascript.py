@@ -1,6 +1,8 @@
 """The unmodified client in JavaScript: each method of its parts."""
 
 from arrivals import arrivals
+from conftest import run_in_node
+from duepost import Duepost
 from patience import until
 from receiver import Answer
 
@@ -269,3 +271,25 @@ def test_callbacks(javascript, server, receiver, topic):
     for path in f"/{topic}-each", f"/{topic}-dead":
         arrival, = arrivals(receiver, path, 1)
         assert verified(javascript, server, arrival, receiver.url(path)) is True
+
+
+# ---- the development mode ----
+
+DEVELOPMENT = """
+const own = new Client({ devMode: true }), { signature, body, url } = arrival ?? {};
+return arrival ? await new Receiver({ devMode: true }).verify({ signature, body, url }) : await own.publish({ url: to, body: "text" });
+"""
+
+
+def test_the_development_mode_is_found(receiver, topic, monkeypatch):
+    """The client finds the server by its port, and downloads no server of its own."""
+    server = Duepost("--qstash", "on", "--qstash-dev", "on")
+    monkeypatch.setenv("QSTASH_DEV_PORT", str(server.port))
+    run, url = run_in_node("@upstash/qstash", server), receiver.url(f"/{topic}")
+    sent = run(DEVELOPMENT, to=url, arrival=None)
+    arrival, = arrivals(receiver, f"/{topic}", 1)
+    assert arrival.headers["upstash-message-id"] == sent["messageId"]
+    signature = arrival.headers["upstash-signature"]
+    assert run(DEVELOPMENT, arrival={"signature": signature, "body": "text", "url": url}) is True
+    assert run(DEVELOPMENT, arrival={"signature": signature, "body": "other", "url": url})["error"]
+    server.stop()

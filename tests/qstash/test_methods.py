@@ -6,7 +6,7 @@ from qstash.errors import QStashError
 
 import methods
 
-# What is not served: a call, which answers a clear error, and the reason.
+# Methods that are not served: a call, which answers a clear error, and the reason.
 CHAT = "language models are not served; the calls for other providers go to them, not to duepost"
 EVENTS = "events are not served yet"
 RUNS = "logs and dead letters of runs, and triggers, are not served yet"
