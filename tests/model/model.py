@@ -1481,7 +1481,7 @@ CONTROLS = {
     "a stale end has its follow-ups": [("complete", "follow_ups[number] and verdicts[number] and replies[number + 1] > 0", "follow_ups[number]")],
     "an outbox that loses a delivery": [("lib/keep", "    archive(id, state, now, losses, record, lines)\n", "")],
     "an outbox that loses a cancel of a dead job": [("lib/cancel", "    if record then archive(id, 'cancelled', now, losses, record, lines) end\n", "")],
-    "an earlier end is overwritten": [("lib/outbox", "      add(field, moved)\n", "")],
+    "an earlier end is overwritten": [("lib/outbox", "fields[at + 3], fields[at + 4], bytes = field, moved, bytes + more", "bytes = bytes + more")],
     "dropped texts are not counted": [("lib/outbox", "  call('HINCRBY', NUMBERS, 'outbox_dropped', dropped)\n", "")],
     "texts in hand are read again": [("archive", "offset = math.min(offset, call('LLEN', ENDED_READ))", "offset = 0")],
     "texts of a dead archiver are forgotten": [("archive", "offset = math.min(offset, call('LLEN', ENDED_READ))", "offset = call('LLEN', ENDED_READ)")],

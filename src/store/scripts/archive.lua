@@ -47,9 +47,8 @@ while backlog ~= '0' and most > 0 and bytes_left > 0 do
   local texts = call('HMGET', ENDED, unpack(fields))
   for i = 1, #fields do
     if bytes_left <= 0 then break end
-    local text = texts[i] or ''
-    replies[#replies + 1] = fields[i]
-    replies[#replies + 1] = text
+    local text, number = texts[i] or '', #replies
+    replies[number + 1], replies[number + 2] = fields[i], text
     bytes_left, most, offset = bytes_left - #text, most - 1, offset + 1
   end
 end

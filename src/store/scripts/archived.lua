@@ -14,7 +14,7 @@ for i = 2, #ARGV, 3 do seen[ARGV[i]] = i end
 -- not among the first stay, and are added to the history once more.
 local first, others, changed, gone, bytes = call('LRANGE', ENDED_READ, 0, number - 1), {}, {}, {}, 0
 
-local CHUNK = 16
+local CHUNK = 64 -- of texts that archive.lua has given to one call
 local is_gone = {}
 local function look_at(fields)
   local texts = call('HMGET', ENDED, unpack(fields))
@@ -23,10 +23,13 @@ local function look_at(fields)
     if not at then
       others[#others + 1] = field
     elseif text and not is_gone[field] then -- a walk that repairs may list a field twice
-      is_gone[field] = #text == tonumber(ARGV[at + 2]) and string.sub(text, 1, TAG_SIZE) == ARGV[at + 1]
-      local list = is_gone[field] and gone or changed
-      list[#list + 1] = field
-      bytes = bytes + (is_gone[field] and outbox_size(field, text) or 0)
+      if #text == tonumber(ARGV[at + 2]) and string.find(text, ARGV[at + 1], 1, true) == 1 then
+        is_gone[field] = true
+        gone[#gone + 1] = field
+        bytes = bytes + 2 * #field + #text
+      else
+        changed[#changed + 1] = field
+      end
     end
   end
 end

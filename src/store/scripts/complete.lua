@@ -12,6 +12,7 @@ check(2, 3)
 local verdicts, claims = fence(2, 3)
 local is_archived = has_history()
 local may_keep = is_archived or has_settings()
+local function is_to_be_kept(topic) return may_keep and (is_archived or keeps_ended(topic)) end
 local replies = {now_us}
 local gone, leased, pulled, by_topic = {}, {}, {}, {}
 
@@ -25,13 +26,13 @@ end
 local function complete(id, verdict, line, nonce, claim)
   local topic = topic_of(id)
   if not verdict then return is_pulled(nonce) and was_completed(id, nonce) and 2 or 0 end
-  if may_keep and keeps_ended(topic) and has_read_enough() then return RESULT_AGAIN end
+  if is_to_be_kept(topic) and has_read_enough() then return RESULT_AGAIN end
   local its_worker, began, callbacks = verdict == 'lease' and is_pulled(nonce), nil, nil
   if its_worker then
     began, callbacks = string.match(claim, '^(%d+) (.)', #nonce + 2)
     local result = note_pulled(id, nonce, callbacks == '+', line)
     if result then return result end
-    if may_keep and line == '' and keeps_ended(topic) then line = line_of_completed(id, claim) end
+    if line == '' and is_to_be_kept(topic) then line = line_of_completed(id, claim) end
   end
   if verdict == 'dead' then bring_back(id) end
   if may_keep then keep_job(id, 'delivered', line) end
@@ -39,10 +40,14 @@ local function complete(id, verdict, line, nonce, claim)
   if verdict ~= 'lease' then
     take_late(id)
   else
-    by_topic[topic] = by_topic[topic] or {}
-    table.insert(by_topic[topic], id)
+    local ended = by_topic[topic]
+    if not ended then
+      ended = {}
+      by_topic[topic] = ended
+      touch(topic)
+    end
+    ended[#ended + 1] = id
     if not its_worker then leased[#leased + 1] = id end
-    touch(topic)
   end
   return its_worker and tonumber(began) or 1
 end

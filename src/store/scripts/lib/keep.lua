@@ -8,7 +8,7 @@ local function keeps_ended(topic) return has_history() or retention_of(topic) ~=
 
 -- rare: ended
 local function keep_job(id, state, line)
-  local is_kept, is_archived = retention_of(topic_of(id)), has_history()
+  local is_kept, is_archived = has_settings() and retention_of(topic_of(id)), has_history()
   if not is_kept and not is_archived then return end
   local record, lines
   if is_archived then
@@ -18,7 +18,7 @@ local function keep_job(id, state, line)
   end
   if not record then return end
   local losses = has(CRASHES) and losses_of(id) or 0
-  lines = with_attempt(lines, line or '')
+  if line ~= '' then lines = with_attempt(lines, line or '') end
   if is_kept then
     keep(id, state, now, losses, record, lines)
   else

@@ -47,17 +47,24 @@ local function without_body(record)
   end
 end
 
--- Puts a job into the outbox that has ended so at this time.
+-- Puts a job into the outbox that has ended so at this time. Most jobs of a call end alike, and many have a record of the same size.
 local history
-local text_of_time = {} -- most jobs of a call end at one time
+local last_state, last_at, last_losses, last_head
+local text_of_size = {}
 -- rare: outbox
 local function archive(id, state, at, losses, record, lines)
   history = history or call('HMGET', HISTORY, 'backlog', 'bodies')
   if history[2] == 'off' or history[2] == 'errors' and state == 'delivered' then record = without_body(record) end
-  outbox_ids[#outbox_ids + 1] = id
-  text_of_time[at] = text_of_time[at] or integer(at)
-  local words = losses == 0 and ' 0 ' or ' ' .. losses .. ' '
-  outbox_texts[#outbox_ids] = state .. ' ' .. text_of_time[at] .. words .. integer(#record) .. ' ' .. record .. lines
+  if state ~= last_state or at ~= last_at or losses ~= last_losses then
+    last_state, last_at, last_losses, last_head = state, at, losses, state .. ' ' .. integer(at) .. ' ' .. losses .. ' '
+  end
+  local size = text_of_size[#record]
+  if not size then
+    size = #record .. ' '
+    text_of_size[#record] = size
+  end
+  local number = #outbox_ids + 1
+  outbox_ids[number], outbox_texts[number] = id, last_head .. size .. record .. lines
 end
 
 -- Drops the oldest texts, a limited number of them in one call.
@@ -85,28 +92,30 @@ end
 local TAG_SIZE = 48
 local function has_same_tag(a, b) return #a == #b and string.sub(a, 1, TAG_SIZE) == string.sub(b, 1, TAG_SIZE) end
 
+-- An older end of the id that is still in ENDED moves to a field of its own. Returns this field, its text, and the bytes that are added.
+-- rare: outbox
+local function move_old(id, old, text)
+  local field = id .. '\n' .. call('HINCRBY', NUMBERS, 'outbox_moved', 1)
+  -- The archiver may have read the old text, and would then remove a text with the same tag: the new one gets both fields.
+  local moved = has_same_tag(old, text) and text or old
+  return field, moved, outbox_size(field, moved) + #text - #old
+end
+
 -- rare: outbox
 local function write_outbox()
-  local olds, is_old, fields, listed, bytes = call('HMGET', ENDED, unpack(outbox_ids)), {}, {}, {}, 0
-  local function add(field, text)
-    fields[#fields + 1] = field
-    fields[#fields + 1] = text
-  end
+  local olds, texts, fields, listed, bytes = call('HMGET', ENDED, unpack(outbox_ids)), {}, {}, {}, 0
   for i = 1, #outbox_ids do
-    local id, text = outbox_ids[i], outbox_texts[i]
-    local old, field = is_old[id] or olds[i], id
+    local id, text, field = outbox_ids[i], outbox_texts[i], outbox_ids[i]
+    local old, at = texts[id] or olds[i], #fields
+    fields[at + 1], fields[at + 2] = id, text
     if old then
-      field = id .. '\n' .. call('HINCRBY', NUMBERS, 'outbox_moved', 1)
-      -- The archiver may have read the old text, and would then remove a text with the same tag: the new one gets both fields.
-      local moved = has_same_tag(old, text) and text or old
-      add(field, moved)
-      bytes = bytes + outbox_size(field, moved) + #text - #old
+      local moved, more
+      field, moved, more = move_old(id, old, text)
+      fields[at + 3], fields[at + 4], bytes = field, moved, bytes + more
     else
-      bytes = bytes + outbox_size(id, text)
+      bytes = bytes + 2 * #id + #text
     end
-    add(id, text)
-    listed[#listed + 1] = field
-    is_old[id] = text
+    listed[i], texts[id] = field, text
   end
   call('HSET', ENDED, unpack(fields))
   call('RPUSH', ENDED_IDS, unpack(listed))
