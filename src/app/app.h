@@ -76,6 +76,7 @@ struct app_job {
     struct slice settings;   /* settings of its topic; empty: none */
     int64_t until_ms;        /* when an ended job is removed; 0: without a time limit */
     struct slice last_lines; /* line of its last attempt, see attempt_line.h; empty: unknown */
+    struct slice lines;      /* lines of its attempts; only of a job in the history */
     bool is_of_history;      /* the job is in the history and no longer in Redis; settings are unknown */
     bool is_body_left_out;   /* the job had a body that the history does not keep */
 };

@@ -27,6 +27,7 @@ struct app_job ended_job(const struct history_row *row)
         .at_ms = row->ended_ms,
         .record = row->record,
         .last_lines = last_line(row->lines),
+        .lines = row->lines,
         .is_of_history = true,
         .is_body_left_out = row->is_body_left_out,
     };

@@ -112,7 +112,8 @@ static void on_job(void *arg, const struct app_job *job)
         !message_view_read(job->id, job->record, &view))
         return;
     int64_t at_ms = job->state == JOB_STATE_DEAD ? job->at_ms : view.job.created_ms;
-    if (filters_match(&bulk->filters, &view, at_ms) && has_status(bulk, &view)) {
+    if (filters_match(&bulk->filters, &view) && filters_match_time(&bulk->filters, at_ms) &&
+        has_status(bulk, &view)) {
         if (bulk->kind->show)
             bulk->kind->show(bulk, job, &view);
         else

@@ -232,13 +232,25 @@ static bool word_matches(const struct filter_word *word, const struct message_vi
     }
 }
 
-bool filters_match(const struct filters *filters, const struct message_view *view, int64_t at_ms)
+bool filters_match_time(const struct filters *filters, int64_t at_ms)
+{
+    return at_ms >= filters->from_ms && at_ms <= filters->to_ms;
+}
+
+bool filters_match(const struct filters *filters, const struct message_view *view)
 {
     unsigned open = filters->given & ((1U << FILTER_MATCHED) - 1);
     for (size_t i = 0; i < filters->word_count && open; i++)
         if (open & 1U << filters->words[i].filter && word_matches(&filters->words[i], view))
             open &= ~(1U << filters->words[i].filter);
-    return open == 0 && at_ms >= filters->from_ms && at_ms <= filters->to_ms;
+    return open == 0;
+}
+
+struct slice filters_only(const struct filters *filters, enum filter filter)
+{
+    size_t at = 0;
+    struct slice word = filters_next(filters, filter, &at);
+    return filters_next(filters, filter, &at).size ? SLICE("") : word;
 }
 
 struct slice filters_next(const struct filters *filters, enum filter filter, size_t *at)

@@ -64,8 +64,12 @@ static inline bool filters_are_empty(const struct filters *filters)
     return filters->given == 0;
 }
 
-/* Returns whether a message matches, whose time for fromDate and toDate is at_ms. */
-bool filters_match(const struct filters *, const struct message_view *, int64_t at_ms);
+/* Return whether a message matches, and whether its time does, for fromDate and toDate. */
+bool filters_match(const struct filters *, const struct message_view *);
+bool filters_match_time(const struct filters *, int64_t at_ms);
+
+/* Returns the word of a filter that has one word; else an empty slice. */
+struct slice filters_only(const struct filters *, enum filter);
 
 /* Returns the first word of a filter that the handler uses itself; empty: none. *at is 0 for the first call,
  * and moves on. */

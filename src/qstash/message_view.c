@@ -2,12 +2,11 @@
 
 #include "base/base64.h"
 #include "base/utf8.h"
-#include "job/fingerprint.h"
 #include "job/json.h"
 #include "qstash/message_id.h"
 #include "qstash/qstash.h"
 
-enum { NAME_BYTES_MAX = 256, REDACTED_SIZE = sizeof "REDACTED:" + DIGEST_TEXT_SIZE };
+enum { NAME_BYTES_MAX = 256 };
 
 /* Reads what the job itself does not have: the data of its form, and its body. */
 static void view_read_rest(struct message_view *view)
@@ -92,7 +91,7 @@ void message_view_put_name(struct json_writer *json, struct slice name)
     json_put_name_text(json, slice_from(room, name.size));
 }
 
-static struct slice redacted(struct slice bytes, char room[REDACTED_SIZE])
+struct slice message_view_redacted(struct slice bytes, char room[REDACTED_SIZE])
 {
     char digest[DIGEST_TEXT_SIZE];
     struct buffer text = {.data = room, .capacity = REDACTED_SIZE, .max = REDACTED_SIZE - 1};
@@ -122,7 +121,7 @@ static void put_values(struct json_writer *json, const struct message_view *view
         if (!slice_equal_nocase(headers[i].name, headers[first].name))
             continue;
         bool is_hidden = is_redacted(&view->data.redact, headers[i].name);
-        json_put_text(json, is_hidden ? redacted(headers[i].value, room) : headers[i].value);
+        json_put_text(json, is_hidden ? message_view_redacted(headers[i].value, room) : headers[i].value);
     }
     json_end_array(json);
 }
@@ -186,7 +185,7 @@ static void add_body(struct json_writer *json, const struct message_view *view)
     if (view->body.size == 0)
         return;
     if (view->data.redact.body)
-        json_add_text(json, "body", redacted(view->body, room));
+        json_add_text(json, "body", message_view_redacted(view->body, room));
     else
         message_view_add_bytes(json, "body", "bodyBase64", view->body);
 }
@@ -196,15 +195,18 @@ struct slice message_view_callback(struct slice member, struct buffer *text)
     return json_is_text(member) ? json_text(member, text) : SLICE("");
 }
 
-static void add_callbacks(struct json_writer *json, const struct message_view *view)
+static void add_callbacks(struct json_writer *json, const struct message_view *view,
+                          enum message_naming naming)
 {
+    static const char *const callback[] = {"callbackHeader", "callbackHeaders"};
+    static const char *const failure[] = {"failureCallbackHeader", "failureCallbackHeaders"};
     struct buffer text;
     buffer_init(&text, 8 * JOB_URL_MAX);
     add_text(json, "callback", message_view_callback(view->job.on_attempt, &text));
-    add_callback_headers(json, "callbackHeader", view->data.callback);
+    add_callback_headers(json, callback[naming], view->data.callback);
     buffer_clear(&text);
     add_text(json, "failureCallback", message_view_callback(view->job.on_dead, &text));
-    add_callback_headers(json, "failureCallbackHeader", view->data.failure_callback);
+    add_callback_headers(json, failure[naming], view->data.failure_callback);
     buffer_fini(&text);
 }
 
@@ -236,9 +238,10 @@ void message_view_add_content(struct json_writer *json, const struct message_vie
     add_body(json, view);
 }
 
-void message_view_add_settings(struct json_writer *json, const struct message_view *view)
+void message_view_add_settings(struct json_writer *json, const struct message_view *view,
+                               enum message_naming naming)
 {
-    add_callbacks(json, view);
+    add_callbacks(json, view, naming);
     add_text(json, "queueName", view->data.queue);
     add_text(json, "callerIP", view->data.caller_ip);
     add_labels(json, &view->job.labels);
@@ -257,6 +260,6 @@ void message_view_add(struct json_writer *json, const struct message_view *view)
     json_add_number(json, "maxRetries", job->retry);
     json_add_number(json, "notBefore", job_due_ms(job, job->created_ms));
     json_add_number(json, "createdAt", job->created_ms);
-    message_view_add_settings(json, view);
+    message_view_add_settings(json, view, MESSAGE_HEADER);
     add_text(json, "scheduleId", view->data.schedule_id);
 }

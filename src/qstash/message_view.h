@@ -2,6 +2,7 @@
 #ifndef DUEPOST_QSTASH_MESSAGE_VIEW_H
 #define DUEPOST_QSTASH_MESSAGE_VIEW_H
 
+#include "job/fingerprint.h"
 #include "qstash/form_data.h"
 
 /* A message that was read. */
@@ -26,10 +27,18 @@ void message_view_release(struct message_view *);
 /* Adds the members, from messageId on, to an object. Redacted parts are replaced by their digests. */
 void message_view_add(struct json_writer *, const struct message_view *);
 
-/* Add the members that messages and schedules share: method, headers and body; callbacks, queue, labels and
- * flow control. */
+/* How an answer names the headers of callbacks: callbackHeader, or callbackHeaders. */
+enum message_naming { MESSAGE_HEADER, MESSAGE_HEADERS };
+
+/* Add the members that messages, schedules and events share: method, headers and body; callbacks, queue,
+ * labels and flow control. */
 void message_view_add_content(struct json_writer *, const struct message_view *);
-void message_view_add_settings(struct json_writer *, const struct message_view *);
+void message_view_add_settings(struct json_writer *, const struct message_view *, enum message_naming);
+
+enum { REDACTED_SIZE = sizeof "REDACTED:" + DIGEST_TEXT_SIZE };
+
+/* Writes what is shown instead of a redacted value. */
+struct slice message_view_redacted(struct slice bytes, char room[REDACTED_SIZE]);
 
 /* Adds the headers that are forwarded, as arrays by their names in canonical form. Adds nothing if there are
  * none. */

@@ -20,6 +20,7 @@ exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_gro
 exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle, hook_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
+exchange_fn events_handle, logs_handle;
 exchange_fn message_schedule_put_handle, message_schedule_handle, message_schedules_handle,
     message_schedule_delete_handle, message_schedule_pause_handle, message_schedule_resume_handle;
 
@@ -140,6 +141,12 @@ static const struct route routes[] = {
                   .takes_query = true},
                  {"DELETE", "DELETE /v2/messages/{id}", message_cancel_handle, REACH_TOPIC, SCOPE_CANCEL,
                   .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/events",
+     .methods = {{"GET", "GET /v2/events", events_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+                  .takes_query = true}}},
+    {.path = "/v2/logs",
+     .methods = {{"GET", "GET /v2/logs", logs_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
+                  .takes_query = true}}},
     {.path = "/v2/wait/:",
      .names = names_one,
      .methods = {{"POST", "POST /v2/wait/{eventId}", wait_handle, REACH_TOPIC, SCOPE_SCHEDULE,

@@ -72,7 +72,7 @@ static void put_schedule(struct json_writer *json, const struct app_schedule *sc
         json_add_number(json, "delay", recurring->delay_ms / 1000);
     if (job->has_timeout)
         json_add_number(json, "timeout", job->timeout_ms / 1000);
-    message_view_add_settings(json, &view);
+    message_view_add_settings(json, &view, MESSAGE_HEADER);
     json_add_bool(json, "isPaused", recurring->is_paused);
     add_times(json, schedule);
     if (with_states)

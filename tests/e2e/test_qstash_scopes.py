@@ -15,6 +15,7 @@ PATHS = [  # method, path, scope
     ("GET", "topics", "read"), ("GET", "topics/g", "read"), ("PATCH", "topics/g", "admin"), ("DELETE", "topics/g", "admin"),
     ("POST", "topics/g/endpoints", "admin"), ("DELETE", "topics/g/endpoints", "admin"),
     ("GET", "messages/msg_1", "read"), ("DELETE", "messages/msg_1", "cancel"), ("DELETE", "messages?label=none", "cancel"),
+    ("GET", "events", "read"), ("GET", "logs", "read"),
     ("GET", "schedules", "read"), ("GET", "schedules/s", "read"), ("POST", "schedules/http://127.0.0.1:9/", "schedule"),
     ("DELETE", "schedules/s", "schedule"), ("POST", "schedules/s/pause", "schedule"), ("PATCH", "schedules/s/resume", "schedule"),
     ("GET", "dlq", "read"), ("GET", "dlq/dlq_1", "read"), ("DELETE", "dlq/dlq_1", "cancel"), ("DELETE", "dlq?label=none", "cancel"),

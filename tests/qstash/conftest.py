@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server():
-    started = Duepost("--qstash", "on", "--breaker", "off")
+    started = Duepost("--qstash", "on", "--breaker", "off", "--history", f"sqlite:{scratch.file('history.sqlite')}")
     yield started
     started.stop()
     assert "ERROR: AddressSanitizer" not in started.log()

@@ -158,6 +158,37 @@ def test_many_dead_letters_are_deleted(javascript, receiver, topic):
     assert answers[0] == 2 and answers[1]["deleted"] == 2 and answers[2] == []
 
 
+# ---- logs ----
+
+def test_logs(javascript, receiver, topic):
+    receiver.script(f"/{topic}", Answer(500, body=b"no"))
+    message_id = javascript("return (await client.publish({ url, body: 'x', retries: 0, label: topic })).messageId;", url=receiver.url(f"/{topic}"), topic=topic)
+    waits = javascript("return (await client.publish({ url: 'https://example.com/', delay: '1h', label: topic })).messageId;", topic=topic)
+    found = []
+
+    def are_there():
+        found[:] = javascript("return (await client.logs({ filter: { label: topic } })).logs;", topic=topic)
+        return len(found) == 5
+    until(are_there, 20, lambda: f"five events: {found}")
+    states = [event["state"] for event in sorted(found, key=lambda event: event["time"]) if event["messageId"] == message_id]
+    assert sorted(states) == ["ACTIVE", "CREATED", "ERROR", "FAILED"]
+    assert {event["url"] for event in found if event["messageId"] == waits} == {"https://example.com/"}
+    answers = javascript("""
+        const pages = [];
+        for (let cursor; ; ) {
+            const page = await client.logs({ cursor, count: 2, filter: { label: topic } });
+            pages.push(page.logs.map((event) => event.state));
+            cursor = page.cursor;
+            if (!cursor) break;
+        }
+        return { pages, byId: (await client.logs({ filter: { messageId } })).logs.map((event) => event.state),
+            byIds: (await client.logs({ messageIds: [messageId, waits] })).logs.length,
+            failed: (await client.logs({ filter: { state: "FAILED", label: topic } })).logs.map((event) => event.messageId),
+            later: (await client.events({ filter: { label: topic, fromDate: Date.now() + 60_000 } })).events };""", topic=topic, messageId=message_id, waits=waits)
+    assert [len(page) for page in answers["pages"]] == [2, 2, 1] and answers["byId"] == ["FAILED", "ERROR", "ACTIVE", "CREATED"]
+    assert answers["byIds"] == 5 and answers["failed"] == [message_id] and answers["later"] == []
+
+
 # ---- queues ----
 
 def test_queues(javascript, receiver, topic):

@@ -2,20 +2,16 @@
 
 import pytest
 import qstash
-from qstash.errors import QStashError
 
 import methods
 
 # Methods that are not served: a call, which answers a clear error, and the reason.
 CHAT = "language models are not served; the calls for other providers go to them, not to duepost"
-EVENTS = "events are not served yet"
 RUNS = "logs and dead letters of runs, and triggers, are not served yet"
 JAVASCRIPT = {
     "chat": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
     "chat().create": ("client.chat().create({ provider: Provider.upstash(), model: 'm', messages: [] })", CHAT),
     "chat().prompt": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
-    "logs": ("client.logs()", EVENTS),
-    "events": ("client.events()", EVENTS),
 }
 RUNS_OF_JAVASCRIPT = {
     "logs": ("client.logs()", RUNS),
@@ -24,9 +20,6 @@ RUNS_OF_JAVASCRIPT = {
     "dlq.restart": ("client.dlq.restart('dlq_any')", RUNS),
     "dlq.retryFailureFunction": ("client.dlq.retryFailureFunction({ dlqId: 'dlq_any' })", RUNS),
     "dlq.delete": ("client.dlq.delete('dlq_any')", RUNS),
-}
-PYTHON = {
-    "log.list": (lambda client: client.log.list(), EVENTS),
 }
 
 
@@ -59,7 +52,7 @@ def test_each_kind_of_step_is_run():
 def test_each_method_of_the_clients_in_python_is_called(kind):
     found = methods.methods_of_python(kind)
     assert {"message.publish_json", "schedule.create", "Receiver.verify"} <= found
-    check(found, methods.calls_in_python(), PYTHON)
+    check(found, methods.calls_in_python(), {})
 
 
 # ---- what is not served says so ----
@@ -74,9 +67,3 @@ def test_what_is_not_served_in_javascript_is_an_error(javascript, name):
 def test_what_is_not_served_of_workflows_is_an_error(workflows, name):
     answer = workflows(f"return await {RUNS_OF_JAVASCRIPT[name][0]};")
     assert answer["status"] in (400, 404) and answer["error"]
-
-
-@pytest.mark.parametrize("name", PYTHON)
-def test_what_is_not_served_in_python_is_an_error(client, name):
-    with pytest.raises(QStashError, match="nothing at this path"):
-        PYTHON[name][0](client)

@@ -7,6 +7,7 @@ import time
 import pytest
 import qstash
 from qstash.errors import QStashError, SignatureError
+from qstash.log import LogState
 
 from arrivals import arrivals
 from patience import until
@@ -145,6 +146,32 @@ def test_many_dead_letters_are_deleted(client, receiver, topic):
 
 
 # ---- keys ----
+
+def test_logs(client, receiver, topic):
+    letter = dead(client, receiver, topic)
+    found = []
+
+    def are_there():
+        found[:] = client.log.list(filter={"label": topic}).logs
+        return len(found) == 4
+    until(are_there, 20, lambda: f"four events: {found}")
+    assert [each.state for each in found] == [LogState.FAILED, LogState.ERROR, LogState.ACTIVE, LogState.CREATED]
+    assert found[1].response_status == 500 and base64.b64decode(found[1].response_body) == b"no"
+    assert {each.message_id for each in found} == {letter.message_id} and {base64.b64decode(each.body_base64) for each in found} == {b"x"}
+    pages, cursor = [], None
+    while not pages or cursor:
+        page = client.log.list(cursor=cursor, count=3, filter={"message_id": letter.message_id})
+        pages, cursor = [*pages, [each.state for each in page.logs]], page.cursor
+    assert [state for page in pages for state in page] == [each.state for each in found] and len(pages) == 2
+    assert len(client.log.list(filter={"label": topic, "state": LogState.FAILED}).logs) == 1
+    assert client.log.list(filter={"label": topic, "to_time": 1000}).logs == []
+
+
+def test_logs_of_several_messages(client, topic):
+    ids = [client.message.publish(url="https://example.com/", delay="1h", label=topic).message_id for _ in range(2)]
+    found = client.log.list(filter={"message_ids": ids, "label": topic}).logs
+    assert {each.message_id for each in found} == set(ids) and {each.state for each in found} == {LogState.CREATED}
+
 
 def test_signing_keys(client):
     keys = client.signing_key.get()

@@ -1,0 +1,35 @@
+/* event_cursor.h - a position among events: of which message some events are left, and which messages follow.
+ *
+ *     p~0~7~<cursor of a list>~<messageId>
+ *
+ * The fields are the source of the messages, the number of ids that were read, and the number of an event of
+ * the message: its events before that one are left. Fields may be empty. */
+#ifndef DUEPOST_QSTASH_EVENT_CURSOR_H
+#define DUEPOST_QSTASH_EVENT_CURSOR_H
+
+#include "qstash/event_page.h"
+
+/* Where messages are read, in this order. */
+enum event_place {
+    EVENTS_OF_IDS,     /* those whose ids the request has; then the others are left out */
+    EVENTS_OF_POOL,    /* those that wait or are under way; without a history, also dead ones */
+    EVENTS_OF_HISTORY, /* those that have ended */
+    EVENTS_END,
+};
+
+enum { EVENT_CURSOR_SIZE = EVENT_LIST_CURSOR_MAX + MESSAGE_ID_MAX + 64 };
+
+struct event_cursor {
+    enum event_place place;
+    size_t ids;              /* ids that were read */
+    struct slice list;       /* cursor of the list; empty: its beginning */
+    struct slice message_id; /* some events of it are left; empty: none */
+    int number;              /* those before the one with this number */
+};
+
+void event_cursor_write(struct buffer *, const struct event_cursor *);
+
+/* Borrows text. Returns false if it is not such a cursor. The cursor of the list is not examined. */
+bool event_cursor_parse(struct slice text, struct event_cursor *);
+
+#endif

@@ -1,0 +1,66 @@
+/* event_page.h - some messages with their attempts, copied, to take events from.
+ *
+ * Messages are read by their ids or from a list. Then the attempts are read of those whose attempts did not
+ * come with them. */
+#ifndef DUEPOST_QSTASH_EVENT_PAGE_H
+#define DUEPOST_QSTASH_EVENT_PAGE_H
+
+#include "app/lists.h"
+#include "qstash/answer.h"
+#include "qstash/event_view.h"
+#include "qstash/filters.h"
+#include "qstash/message_id.h"
+
+enum {
+    EVENT_PAGE_MAX = 100,        /* messages */
+    EVENT_LIST_CURSOR_MAX = 2048 /* bytes of a cursor of a list */
+};
+
+struct event_page;
+
+/* A message. */
+struct event_item {
+    struct event_page *page;
+    char key[MESSAGE_KEY_SIZE]; /* topic/messageId */
+    struct slice id;            /* the same; empty: there is no such message */
+    enum job_state state;
+    int64_t at_ms;               /* see app_job */
+    struct buffer record, lines; /* owned, fallible */
+    bool needs_lines;
+    size_t place; /* number of messages of the page up to this one, also of those that are left out */
+    int number;   /* only events before this one are taken; 0: all */
+};
+
+typedef void event_page_fn(void *arg);
+
+struct event_page {
+    struct exchange *exchange;
+    const struct filters *filters;
+    event_page_fn *fn;
+    void *arg;
+    struct event_item items[EVENT_PAGE_MAX];
+    size_t count, seen;                   /* items, and messages that they were chosen from */
+    char next[EVENT_LIST_CURSOR_MAX + 1]; /* cursor of the list behind this page; empty: its end */
+    size_t pending;                       /* calls under way, and one more while they are begun */
+    unsigned fault_status;                /* of the first call that failed; 0: none */
+    char fault[ANSWER_TEXT_SIZE];
+};
+
+/* Borrows all. fn is called when a page was read, perhaps before the call returns. */
+void event_page_init(struct event_page *, struct exchange *, const struct filters *, event_page_fn *,
+                     void *arg);
+void event_page_fini(struct event_page *);
+
+/* Read messages by their ids: begin, add each, and end. */
+void event_page_begin_ids(struct event_page *);
+void event_page_add_id(struct event_page *, struct slice message_id, int number);
+void event_page_end_ids(struct event_page *);
+
+/* Reads a page of a list, and leaves out what the filters do not match. The list has at most EVENT_PAGE_MAX
+ * jobs, and is borrowed until the callback. */
+void event_page_list(struct event_page *, const struct app_list *);
+
+/* Reads a page of a list only for its cursor. */
+void event_page_pass(struct event_page *, const struct app_list *);
+
+#endif

@@ -1,0 +1,202 @@
+#include "qstash/event_view.h"
+
+#include "base/base64.h"
+#include "job/json.h"
+
+/* Numbers of events: an attempt has those of three, and the last event is behind those of all attempts. */
+enum { NUMBERS_OF_ATTEMPT = 3, NUMBER_LAST = 1000000 };
+
+static const struct slice words[] = {
+#define EVENT_WORD(word) SLICE_INIT(#word),
+    EVENT_STATES(EVENT_WORD)
+#undef EVENT_WORD
+};
+
+enum { STATES = sizeof words / sizeof *words };
+
+bool event_states_take(struct slice word, unsigned *states)
+{
+    if (slice_equal(word, SLICE("IN_PROGRESS"))) {
+        *states |= 1U << EVENT_ACTIVE | 1U << EVENT_RETRY | 1U << EVENT_ERROR;
+        return true;
+    }
+    for (unsigned i = 0; i < STATES; i++) {
+        if (slice_equal(word, words[i])) {
+            *states |= 1U << i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what happened ---- */
+
+struct event_list {
+    struct event *events;
+    size_t count;
+};
+
+static struct event *add_event(struct event_list *list, enum event_state state, int64_t at_ms, int number)
+{
+    static struct event ignored;
+    if (list->count == EVENTS_MAX)
+        return &ignored;
+    struct event *event = &list->events[list->count];
+    int64_t before_ms = list->count ? event[-1].at_ms : 0;
+    *event = (struct event){.state = state, .at_ms = at_ms > before_ms ? at_ms : before_ms, .number = number};
+    list->count++;
+    return event;
+}
+
+static int number_of(int attempt, int place)
+{
+    return NUMBERS_OF_ATTEMPT * (attempt < NUMBER_LAST / 4 ? attempt : NUMBER_LAST / 4) + place;
+}
+
+static bool is_alive(enum job_state state)
+{
+    return state == JOB_STATE_DELAYED || state == JOB_STATE_READY || state == JOB_STATE_LEASED;
+}
+
+/* A dead letter that was deleted is a cancelled job. */
+static bool was_dead(const struct event_source *source)
+{
+    return source->state == JOB_STATE_DEAD || source->view->job.reason.size > 0;
+}
+
+/* Returns when the attempt after this one begins, or was due to begin. */
+static int64_t next_attempt_ms(const struct event_source *source, const struct attempt_line *line)
+{
+    int64_t ended_ms = line->result.at_ms + line->result.duration_ms;
+    if (source->state == JOB_STATE_DELAYED || source->state == JOB_STATE_READY)
+        return source->at_ms;
+    return is_alive(source->state) ? ended_ms + source->view->job.wait_ms : 0;
+}
+
+/* Adds the events of one attempt. next is the attempt after it; NULL: it is the last one. */
+static void add_attempt(struct event_list *list, const struct event_source *source,
+                        const struct attempt_line *line, const struct attempt_line *next)
+{
+    int64_t ended_ms = line->result.at_ms + line->result.duration_ms;
+    add_event(list, EVENT_ACTIVE, line->result.at_ms, number_of(line->number, 0));
+    if (attempt_result_is_success(&line->result) && !next)
+        return;
+    add_event(list, EVENT_ERROR, ended_ms, number_of(line->number, 1))->line = *line;
+    if (next || is_alive(source->state) || (source->state == JOB_STATE_CANCELLED && !was_dead(source))) {
+        struct event *retry = add_event(list, EVENT_RETRY, ended_ms, number_of(line->number, 2));
+        retry->next_ms = next ? next->result.at_ms : next_attempt_ms(source, line);
+    }
+}
+
+/* Adds the attempt under way. Its beginning is not known before its end, so this is when it was due. */
+static void add_attempt_under_way(struct event_list *list, const struct event_source *source)
+{
+    const struct job *job = &source->view->job;
+    int64_t due_ms = job->last_attempt.at_ms
+                         ? job->last_attempt.at_ms + job->last_attempt.duration_ms + job->wait_ms
+                         : job_due_ms(job, job->created_ms);
+    add_event(list, EVENT_ACTIVE, due_ms, number_of(job->attempts + 1, 0));
+}
+
+/* Adds the end. When a dead letter that was deleted had died is not known; that was after its last attempt.
+ */
+static void add_end(struct event_list *list, const struct event_source *source)
+{
+    bool is_deleted = source->state == JOB_STATE_CANCELLED && was_dead(source);
+    if (source->state == JOB_STATE_DELIVERED)
+        add_event(list, EVENT_DELIVERED, source->at_ms, NUMBER_LAST);
+    else if (source->state == JOB_STATE_DEAD || is_deleted)
+        add_event(list, EVENT_FAILED, is_deleted ? 0 : source->at_ms, NUMBER_LAST);
+    else if (source->state == JOB_STATE_CANCELLED)
+        add_event(list, EVENT_CANCELED, source->at_ms, NUMBER_LAST);
+}
+
+size_t events_of(const struct event_source *source, struct event events[EVENTS_MAX])
+{
+    struct event_list list = {.events = events};
+    struct attempt_line line, next;
+    struct slice lines = source->lines;
+    add_event(&list, EVENT_CREATED, source->view->job.created_ms, 0);
+    bool has_line = attempt_line_take(&lines, &line);
+    while (has_line) {
+        bool has_next = attempt_line_take(&lines, &next);
+        add_attempt(&list, source, &line, has_next ? &next : NULL);
+        line = next;
+        has_line = has_next;
+    }
+    if (source->state == JOB_STATE_LEASED)
+        add_attempt_under_way(&list, source);
+    add_end(&list, source);
+    return list.count;
+}
+
+/* ---- as JSON ---- */
+
+static void add_bytes(struct json_writer *json, const char *name, struct slice bytes)
+{
+    json_put_name(json, name);
+    struct buffer *out = json_put(json);
+    buffer_append_byte(out, '"');
+    base64_append(out, bytes);
+    buffer_append_byte(out, '"');
+}
+
+/* Adds why an attempt failed. */
+static void add_failure(struct json_writer *json, const struct attempt_line *line)
+{
+    const struct attempt_result *result = &line->result;
+    struct buffer text;
+    if (result->error != FAILURE_NONE) {
+        json_add_text(json, "error",
+                      result->detail.size ? result->detail : slice_of(failure_word(result->error)));
+        return;
+    }
+    json_add_number(json, "responseStatus", result->status);
+    if (line->answer.size == 0)
+        return;
+    buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
+    add_bytes(json, "responseBody", json_text(line->answer, &text));
+    buffer_fini(&text);
+}
+
+static void add_text(struct json_writer *json, const char *name, struct slice text)
+{
+    if (text.size)
+        json_add_text(json, name, text);
+}
+
+static void add_message(struct json_writer *json, const struct message_view *view)
+{
+    const struct job *job = &view->job;
+    char room[REDACTED_SIZE];
+    add_text(json, "topicName", view->data.group);
+    add_text(json, "endpointName", view->data.endpoint);
+    add_text(json, "scheduleId", view->data.schedule_id);
+    json_add_text(json, "method", slice_of(job_method_word(job->method)));
+    message_view_add_headers(json, "header", view);
+    if (view->body.size && view->data.redact.body)
+        json_add_text(json, "body", message_view_redacted(view->body, room));
+    else if (view->body.size)
+        add_bytes(json, "body", view->body);
+    json_add_number(json, "maxRetries", job->retry);
+    json_add_number(json, "timeout", job->timeout_ms);
+    message_view_add_settings(json, view, MESSAGE_HEADERS);
+    add_text(json, "retryDelayExpr", job->retry_wait);
+}
+
+void event_put(struct json_writer *json, const struct message_view *view, const struct event *event)
+{
+    json_put_object(json);
+    json_add_number(json, "time", event->at_ms);
+    json_add_text(json, "messageId", view->job.job_id);
+    json_add_text(json, "state", words[event->state]);
+    json_add_text(json, "url", view->job.url);
+    if (event->next_ms)
+        json_add_number(json, "nextDeliveryTime", event->next_ms);
+    if (event->state == EVENT_ERROR)
+        add_failure(json, &event->line);
+    else if (event->state == EVENT_FAILED)
+        add_text(json, "error", view->job.reason);
+    add_message(json, view);
+    json_end_object(json);
+}

@@ -1,0 +1,59 @@
+/* event_view.h - the events of one message: what became of it, made from its state and its last attempts.
+ *
+ *     CREATED ACTIVE DELIVERED                        the first attempt was answered with 2xx
+ *     CREATED ACTIVE ERROR RETRY ACTIVE DELIVERED     the second one was
+ *     CREATED ACTIVE ERROR FAILED                     without retries
+ *
+ * Events are not stored. Only the last ten attempts of a message are known, see attempt_line.h. */
+#ifndef DUEPOST_QSTASH_EVENT_VIEW_H
+#define DUEPOST_QSTASH_EVENT_VIEW_H
+
+#include "job/attempt_line.h"
+#include "job/job_state.h"
+#include "qstash/message_view.h"
+
+/* The states, with the words of the clients. */
+#define EVENT_STATES(X)                                                                                      \
+    X(CREATED)                                                                                               \
+    X(ACTIVE)                                                                                                \
+    X(RETRY)                                                                                                 \
+    X(ERROR)                                                                                                 \
+    X(DELIVERED)                                                                                             \
+    X(FAILED)                                                                                                \
+    X(CANCELED)                                                                                              \
+    X(CANCEL_REQUESTED) /* duepost cancels at once, so no event has it */
+
+enum event_state {
+#define EVENT_NAME(word) EVENT_##word,
+    EVENT_STATES(EVENT_NAME)
+#undef EVENT_NAME
+};
+
+enum { EVENTS_MAX = 64 /* events of one message */ };
+
+struct event {
+    enum event_state state;
+    int64_t at_ms;
+    int number;      /* larger for a later event of the message; the same as long as the event is known */
+    int64_t next_ms; /* of RETRY: when the next attempt begins; 0: unknown */
+    struct attempt_line line; /* of ERROR; borrows from the lines */
+};
+
+/* The message, as the store or the history has it. All is borrowed. */
+struct event_source {
+    const struct message_view *view;
+    enum job_state state;
+    int64_t at_ms;      /* see app_job */
+    struct slice lines; /* of its attempts */
+};
+
+/* Writes the events, the oldest first. Returns their number. */
+size_t events_of(const struct event_source *, struct event events[EVENTS_MAX]);
+
+/* Writes an event as an object. */
+void event_put(struct json_writer *, const struct message_view *, const struct event *);
+
+/* Adds 1 << each state that a filter means by a word. Returns false if the word is not a state. */
+bool event_states_take(struct slice word, unsigned *states);
+
+#endif
