@@ -58,6 +58,9 @@ void app_workflow_begin(struct app *app, const struct app_workflow_begin *begin,
                                                .if_failed = workflow_entry_stored(begin->if_failed),
                                                .if_cancelled = workflow_entry_stored(begin->if_cancelled),
                                                .replaces = begin->replaces,
+                                               .from = begin->from,
+                                               .kept = begin->kept,
+                                               .kept_bytes = begin->kept_bytes,
                                                .first = workflow_entry_stored(begin->first)};
     workflow_begin(app->store, &beginning->begin, on_begun, beginning);
 }

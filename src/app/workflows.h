@@ -22,11 +22,16 @@ struct app_workflow_begin {
     /* With a parent: what it gets when this workflow fails, or is cancelled. Else NULL. */
     const struct app_workflow_entry *if_failed, *if_cancelled;
     bool replaces; /* an active workflow with this id begins anew */
+    /* A failed workflow that goes on as this one, once: owner/workflowId/time; empty: none. The job that
+     * failed it is dead no more. The new one begins with its first kept elements, of kept_bytes. */
+    struct slice from;
+    size_t kept, kept_bytes;
     const struct app_workflow_entry *first;
 };
 
 /* With DONE made_ms is when the workflow was made. With REPEATED there is an active one with this id, and
- * first_job is its first job. Other ends are FULL, UNAVAILABLE and UNKNOWN. */
+ * first_job is its first job. Other ends are NOT_FOUND (the failed workflow cannot go on, or has gone on
+ * already), EXISTS, FULL, UNAVAILABLE and UNKNOWN. */
 typedef void app_workflow_begun_fn(void *arg, const struct app_verdict *, int64_t made_ms,
                                    struct slice first_job);
 void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_workflow_begun_fn *, void *arg);

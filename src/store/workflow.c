@@ -40,6 +40,15 @@ static void write_prepared(const struct workflow_entry *entry, struct buffer *te
 
 /* ---- begin ---- */
 
+static enum status status_of(int64_t code)
+{
+    if (code >= 0)
+        return STATUS_OK;
+    if (code == RESULT_NOT_FOUND)
+        return STATUS_NOT_FOUND;
+    return code == RESULT_TAKEN ? STATUS_EXISTS : STATUS_FULL;
+}
+
 struct begin_item {
     struct batch_item item;
     struct workflow_begin begin;
@@ -63,14 +72,17 @@ static void begin_add_item(const struct batch_item *item, struct script_call *ca
     script_call_text(call, buffer_slice(&entry->if_failed));
     script_call_text(call, buffer_slice(&entry->if_cancelled));
     script_call_text(call, entry->begin.replaces ? SLICE("1") : SLICE("0"));
+    script_call_text(call, entry->begin.from);
+    script_call_number(call, (int64_t)entry->begin.kept);
+    script_call_number(call, (int64_t)(entry->begin.kept_bytes + entry->begin.kept)); /* a kind is a byte */
     add_entry(&entry->begin.first, entry->when, call);
 }
 
 static enum status read_begun(const struct redis_reply *result, struct workflow_begun *begun)
 {
     int64_t code = redis_reply_integer(result);
-    if (code == RESULT_FULL || code == RESULT_TAKEN)
-        return code == RESULT_FULL ? STATUS_FULL : STATUS_EXISTS;
+    if (code < 0)
+        return status_of(code);
     if (redis_reply_size(result) < 2)
         return reply_refuse("begin");
     begun->is_new = redis_reply_integer(redis_reply_at(result, 0)) == 1;
@@ -106,7 +118,7 @@ void workflow_begin(struct store *store, const struct workflow_begin *begin, wor
     write_prepared(&begin->if_failed, &entry->if_failed);
     write_prepared(&begin->if_cancelled, &entry->if_cancelled);
     entry->item.bytes = begin->id.size + begin->settings.size + entry->if_failed.size +
-                        entry->if_cancelled.size + entry_bytes(&begin->first);
+                        entry->if_cancelled.size + begin->kept_bytes + entry_bytes(&begin->first);
     batch_add(&store_shard_of(store, begin->id)->batches[SHARD_BATCH_BEGIN], &entry->item);
 }
 
@@ -129,15 +141,6 @@ static void append_add_item(const struct batch_item *item, struct script_call *c
     script_call_number(call, (int64_t)entry->count);
     for (size_t i = 0; i < entry->count; i++)
         add_entry(&entry->entries[i], entry->whens[i], call);
-}
-
-static enum status status_of(int64_t code)
-{
-    if (code >= 0)
-        return STATUS_OK;
-    if (code == RESULT_NOT_FOUND)
-        return STATUS_NOT_FOUND;
-    return code == RESULT_TAKEN ? STATUS_EXISTS : STATUS_FULL;
 }
 
 static void append_end_item(struct batch_item *item, enum status status, int64_t now_us,

@@ -45,6 +45,10 @@ struct workflow_begin {
     struct slice parent; /* owner/workflowId/time, see workflow_place */
     struct workflow_entry if_failed, if_cancelled;
     bool replaces; /* an active workflow with this id begins anew */
+    /* A failed workflow that goes on as this one; empty: none. This happens once: the dead job that failed it
+     * goes. The new one begins with this many of its first elements, whose texts have kept_bytes. */
+    struct slice from; /* owner/workflowId/time, see workflow_place */
+    size_t kept, kept_bytes;
     struct workflow_entry first;
 };
 
@@ -56,7 +60,8 @@ struct workflow_begun {
     struct slice first_job;
 };
 
-/* The status is OK, EXISTS (a job has the id of the first one), FULL, UNAVAILABLE or UNKNOWN. */
+/* The status is OK, NOT_FOUND (the failed workflow cannot go on, or not again), EXISTS (a job has the id of
+ * the first one), FULL, UNAVAILABLE or UNKNOWN. */
 typedef void workflow_begun_fn(void *arg, enum status, const struct workflow_begun *);
 void workflow_begin(struct store *, const struct workflow_begin *, workflow_begun_fn *, void *arg);
 

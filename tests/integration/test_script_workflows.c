@@ -16,7 +16,7 @@
 
 /* ---- begin ---- */
 
-#define BEGIN(parent, replaces) "begin 0 t/w {s} " parent " " replaces " s t/a 0 \"r\"} e1"
+#define BEGIN(parent, replaces) "begin 0 t/w {s} " parent " " replaces " '' 0 0 s t/a 0 \"r\"} e1"
 #define BEGUN                                                                                                \
     "bucket:t: t/a@now\nelement_jobs:t/w/now: s,now,2,t/a\nelements:t/w/now: se1\njobs: "                    \
     "t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"                                                    \
@@ -34,7 +34,7 @@ START_TEST(begin_makes_a_workflow_with_its_first_job)
         {ABSENT, BEGIN("'' '' ''", "1"), "(1 now)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
         /* two in one call: the second one has the id of an active one */
-        {ABSENT, BEGIN("'' '' ''", "0") " t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "(1 now) (0 now t/a)",
+        {ABSENT, BEGIN("'' '' ''", "0") " t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "(1 now) (0 now t/a)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"}, );
 }
 END_TEST
@@ -42,23 +42,23 @@ END_TEST
 START_TEST(begin_leaves_an_active_workflow_alone)
 {
     CHECK_EXAMPLES( //
-        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
-        {DELAYED_STEP, "begin 1 t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
-        {DELAYED, "begin 0 t/w {z} '' '' '' 0 s t/a 0 \"q\"} e2", "-6", NULL},
-        {DELAYED, "begin 1 t/w {z} '' '' '' 0 s t/b 0 \"q\"} e2", "-7", NULL}, );
+        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
+        {DELAYED_STEP, "begin 1 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "(0 now-9 t/a)", NULL},
+        {DELAYED, "begin 0 t/w {z} '' '' '' 0 '' 0 0 s t/a 0 \"q\"} e2", "-6", NULL},
+        {DELAYED, "begin 1 t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "-7", NULL}, );
 }
 END_TEST
 
 START_TEST(begin_may_replace_an_active_workflow)
 {
     CHECK_EXAMPLES( //
-        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
+        {DELAYED_STEP, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2", "(1 now-9)",
          "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
          ": se2\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
          ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 first=t/b settings={z} state=active\n"
          "workflow_jobs: t/b=s,1,3," PLACE "\n" NAMED},
-        {LEASED_STEP, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
+        {LEASED_STEP, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2", "(1 now-9)",
          "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
          ": se2\nholders:t: t/a|n1=\njobs: t/b={\"createdAt\":now,\"q\"}\n"
          "lingering: t/a|n1@now+3000\nopen:" PLACE ": t/b=\nready: t\nturns: t@1\nworkflow:" PLACE
@@ -161,11 +161,15 @@ END_TEST
 START_TEST(calls_of_a_wrong_shape_change_nothing)
 {
     static const char *const calls[] = {
-        "begin 0 t {s} '' '' '' 0 s t/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 x t/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 s u/b 0 \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 s t/b x \"q\"} e",
-        "begin 0 t/w {s} '' '' '' 0 s t/b 0 \"q\"}",
+        "begin 0 t {s} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 x t/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s u/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s t/b x \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 '' 0 0 s t/b 0 \"q\"}",
+        "begin 0 t/w {s} '' '' '' 0 t/w 0 0 s t/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 u/w/9 0 0 s t/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 t/w/9 x 0 s t/b 0 \"q\"} e",
+        "begin 0 t/w {s} '' '' '' 0 t/w/9 0 x s t/b 0 \"q\"} e",
         "append 0 t 1 s t/b 0 \"q\"} e",
         "append 0 t/w x s t/b 0 \"q\"} e",
         "append 0 t/w 2 s t/b 0 \"q\"} e",
@@ -308,7 +312,7 @@ START_TEST(dropped_jobs_are_in_the_history)
          "ended: t/a=cancelled,now,0,3,{r}\nended_ids: t/a\n"
          "workflows_over: " PLACE "@now\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
-        {DELAYED_STEP ON, "begin 0 t/w {z} '' '' '' 1 s t/b 0 \"q\"} e2", "(1 now-9)",
+        {DELAYED_STEP ON, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2", "(1 now-9)",
          ON NAMED "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
                   ": se2\nended: t/a=cancelled,now,0,3,{r}\n"
                   "ended_ids: t/a\njobs: t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE ": t/b=\nready: t\n"
@@ -429,6 +433,69 @@ START_TEST(the_parent_gets_an_element_at_the_end)
 }
 END_TEST
 
+/* ---- workflows that go on ---- */
+
+/* t/w has failed with t/a, and goes on as t/v. */
+#define LETTER     DIED("now-4", "0,3,{d}")
+#define HAS_FAILED OVER("failedBy=t/a ", "failed") LETTER
+#define THREE_OVER                                                                                           \
+    NAMED "element_jobs:" PLACE ": s,now-9,2,t/a c,now-8,3,t/x s,now-7,2,t/y\n"                              \
+          "elements:" PLACE ": se1 ce22 se3\nworkflows_over: " PLACE "@now\nworkflow:" PLACE                 \
+          ": bytes=10 createdAt=now-9 endedAt=now failedBy=t/a first=t/a settings={s} state=failed\n" LETTER
+#define GO_ON(kept) "begin 0 t/v {z} '' '' '' 0 " PLACE " " kept " s t/b 0 \"q\"} e4"
+#define GOES_ON(jobs_of_elements, elements, bytes, number)                                                   \
+    "bucket:t: t/b@now\nelement_jobs:t/v/now: " jobs_of_elements "s,now,2,t/b\nelements:t/v/now: " elements  \
+    "\njobs: t/b={\"createdAt\":now,\"q\"}\n"                                                                \
+    "open:t/v/now: t/b=\nready: t\nturns: t@1\nworkflow_jobs: t/b=s," number "," bytes ",t/v/now\n"          \
+    "workflow_times: " PLACE "@now-9 t/v/now@now\nworkflows: t/v=now t/w=now-9\n"                            \
+    "workflows_over: " PLACE "@now\nworkflow:t/v/now: bytes=" bytes                                          \
+    " createdAt=now first=t/b settings={z} state=active\n"
+#define LEFT                                                                                                 \
+    "element_jobs:" PLACE ": s,now-9,2,t/a c,now-8,3,t/x s,now-7,2,t/y\n"                                    \
+    "elements:" PLACE ": se1 ce22 se3\nworkflow:" PLACE                                                      \
+    ": bytes=10 createdAt=now-9 endedAt=now failedBy=t/a first=t/a settings={s} state=failed\n"
+
+START_TEST(a_failed_workflow_goes_on_as_another_one)
+{
+    CHECK_EXAMPLES( //
+        {THREE_OVER, GO_ON("2 7"), "(1 now)",
+         GOES_ON("s,now-9,2,t/a c,now-8,3,t/x ", "se1 ce22 se4", "10", "3") LEFT},
+        {THREE_OVER, GO_ON("0 0"), "(1 now)", GOES_ON("", "se4", "3", "1") LEFT},
+        /* what is not delivered with the elements has none of its own */
+        {THREE_OVER, "begin 0 t/v {z} '' '' '' 0 " PLACE " 3 10 a t/b 0 \"q\"} ''", "(1 now)",
+         "bucket:t: t/b@now\nelement_jobs:t/v/now: s,now-9,2,t/a c,now-8,3,t/x "
+         "s,now-7,2,t/y\nelements:t/v/now: se1 ce22 se3\njobs: t/b={\"createdAt\":now,\"q\"}\n"
+         "open:t/v/now: t/b=\nready: t\nturns: t@1\nworkflow_jobs: t/b=a,0,0,t/v/now\n"
+         "workflow_times: " PLACE "@now-9 t/v/now@now\nworkflows: t/v=now t/w=now-9\n"
+         "workflows_over: " PLACE "@now\nworkflow:t/v/now: bytes=10 createdAt=now first=t/b settings={z} "
+         "state=active\n" LEFT},
+        /* under its own id */
+        {HAS_FAILED, "begin 0 t/w {z} '' '' '' 0 " PLACE " 1 3 s t/b 0 \"q\"} e4", "(1 now)",
+         "bucket:t: t/b@now\nelement_jobs:t/w/now: s,now-9,2,t/a s,now,2,t/b\nelements:t/w/now: se1 "
+         "se4\njobs: t/b={\"createdAt\":now,\"q\"}\n"
+         "open:t/w/now: t/b=\nready: t\nturns: t@1\nworkflow_jobs: t/b=s,2,6,t/w/now\n"
+         "workflow_times: " PLACE "@now-9 t/w/now@now\nworkflows: t/w=now\n"
+         "workflows_over: " PLACE "@now\nworkflow:t/w/now: bytes=6 createdAt=now first=t/b settings={z} "
+         "state=active\n" E1 HAS("endedAt=now failedBy=t/a ", "failed")},
+        /* the history gets the removed dead job */
+        {THREE_OVER ON, GO_ON("0 0"), "(1 now)",
+         GOES_ON("", "se4", "3", "1") LEFT ON "ended: t/a=cancelled,now,0,3,{d}\nended_ids: t/a\n"}, );
+}
+END_TEST
+
+START_TEST(a_workflow_goes_on_once_and_only_if_it_has_failed)
+{
+    CHECK_EXAMPLES( //
+        {HAS_FAILED, GO_ON("2 7"), "-1", NULL}, {OVER("failedBy=t/a ", "failed"), GO_ON("0 0"), "-1", NULL},
+        {OVER("", "cancelled") LETTER, GO_ON("0 0"), "-1", NULL}, {DELAYED_STEP, GO_ON("0 0"), "-1", NULL},
+        {ABSENT, GO_ON("0 0"), "-1", NULL},
+        {THREE_OVER, GO_ON("0 0") " t/u {z} '' '' '' 0 " PLACE " 0 0 s t/c 0 \"q\"} e4", "(1 now) -1",
+         GOES_ON("", "se4", "3", "1") LEFT},
+        {HAS_FAILED "jobs: t/b={r}\nbucket:t: t/b@now+60000\ndue: t@now+60000\n", GO_ON("0 0"), "-6", NULL},
+        {HAS_FAILED DELAYED, "begin 1 t/v {z} '' '' '' 0 " PLACE " 0 0 s t/b 0 \"q\"} e4", "-7", NULL}, );
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("script_workflows");
@@ -453,6 +520,8 @@ Suite *suite(void)
     tcase_add_test(tests, a_workflow_fails_once);
     tcase_add_test(tests, a_job_that_a_call_has_scheduled_can_be_dropped_by_it);
     tcase_add_test(tests, the_parent_gets_an_element_at_the_end);
+    tcase_add_test(tests, a_failed_workflow_goes_on_as_another_one);
+    tcase_add_test(tests, a_workflow_goes_on_once_and_only_if_it_has_failed);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -862,6 +862,16 @@ class World:
         return [(self.chance.choice("sssca"), f"{owner}/{self.chance.choice('1234')}", self.some_when(), self.some_record(),
                  f"e{self.chance.randrange(100)}") for _ in range(self.chance.randrange(1, most + 1))]
 
+    def some_failed(self, owner):
+        """A workflow to go on from: its place, the number of its elements that are kept, and their size."""
+        places = sorted(place for place, fields in self.pool.workflows.items() if place[0] == owner and fields["state"] != "active")
+        if not places or self.chance.random() < 0.5:
+            return "", 0, 0
+        place = self.chance.choice(sorted(place for place in places if "failedBy" in self.pool.workflows[place]) or places)
+        elements = self.pool.elements.get(place, [])
+        kept = self.chance.randrange(len(elements) + 2)
+        return place, kept, sum(len(element) for element in elements[:kept])
+
     def step_begin(self):
         if self.is_away:
             return
@@ -872,7 +882,7 @@ class World:
             parents = sorted(place for place in self.pool.workflows if place[0] == owner)
             parent = self.chance.choice(parents) if parents and self.chance.random() < 0.6 else ""
             items.append((workflow, "{}", parent, self.some_prepared(owner), self.some_prepared(owner),
-                          self.chance.choice("0001"), *self.some_entries(owner, 1)[0]))
+                          self.chance.choice("0001"), *self.some_failed(owner), *self.some_entries(owner, 1)[0]))
         answer = self.call_items("begin", (self.chance.choice((0, 0, 6)),), items)
         for (*_, job_id, when, _, _), result in zip(items, answer):
             if isinstance(result, list) and result[0] == 1 and job_id in self.pool.members:
@@ -1611,6 +1621,8 @@ CONTROLS = {
     "a delivered job stays in its workflow": [("complete", "  if has(WORKFLOW_JOBS) then leave_all(gone) end\n", "")],
     "a cancelled job stays in its workflow": [("lib/cancel", "  if has(WORKFLOW_JOBS) then leave(id) end\n", "")],
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
+    "a workflow goes on again and again": [("begin", "    cancel_dead(letter)\n", "")],
+    "a workflow goes on that has not failed": [("begin", "state ~= 'failed' or ", "")],
     "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i]) end\n", "")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }

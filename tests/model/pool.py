@@ -655,14 +655,17 @@ class Pool(Workflows):
         seen = self.seen(job_id, tags)
         self.met.append(seen)
         if seen == "dead":
-            _, _, losses, record, lines = self.kept[job_id]
-            self.drop(job_id)
-            keep = self.keep if self.retention(job_id) else self.archive
-            keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
+            self.remove_dead(job_id)
             return 0
         if not seen:
             return -4 if job_id in self.jobs or job_id in self.dead else -1
         return self.remove(job_id)
+
+    def remove_dead(self, job_id):
+        _, _, losses, record, lines = self.kept[job_id]
+        self.drop(job_id)
+        keep = self.keep if self.retention(job_id) else self.archive
+        keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
 
     def remove(self, job_id):
         """Whether it was leased. Its attempt goes on."""

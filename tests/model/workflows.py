@@ -54,10 +54,13 @@ class Workflows:
     def begin(self, max_jobs, items):
         room = max_jobs - len(self.jobs) if max_jobs else float("inf")
         answers = []
-        for workflow, settings, parent, if_failed, if_cancelled, replaces, *first in items:
+        for workflow, settings, parent, if_failed, if_cancelled, replaces, failed, kept, size, *first in items:
             place = self.active_place(workflow)
+            letter = self.letter_of(failed, kept)
             if place and replaces == "0":
                 answers.append([0, int(self.workflows[place]["createdAt"]), self.workflows[place]["first"]])
+            elif failed and not letter:
+                answers.append(-1)
             elif room < 1 or first[1] in self.jobs:
                 answers.append(-7 if room < 1 else -6)
             else:
@@ -72,11 +75,24 @@ class Workflows:
                 self.workflows[place] = {"state": "active", "createdAt": str(made), "settings": settings, "first": first[1]}
                 if parent:
                     self.workflows[place] |= {"parent": parent, "ifFailed": if_failed, "ifCancelled": if_cancelled}
+                if letter and kept:
+                    self.elements[place] = self.elements[failed][:kept]
+                    self.element_jobs[place] = self.element_jobs[failed][:kept]
+                    self.workflows[place]["bytes"] = str(size)
+                if letter:
+                    self.remove_dead(letter)
                 self.add_member(place, *first)
                 self.forget_old()
                 answers.append([1, made])
         self.finish()
         return answers
+
+    def letter_of(self, place, kept):
+        """The dead job of a failed workflow that has at least this number of elements."""
+        letter = self.workflows.get(place, {}).get("failedBy")
+        if letter in self.dead and len(self.elements.get(place, ())) >= kept:
+            return letter
+        return None
 
     def append(self, max_jobs, items):
         room = max_jobs - len(self.jobs) if max_jobs else float("inf")

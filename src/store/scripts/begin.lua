@@ -9,16 +9,21 @@
 --   ifFailed     what that workflow gets then, see add_prepared, or ''
 --   ifCancelled  the same
 --   replaces     1: an active workflow with this id begins anew, in its place; 0: it stays
+--   from         place of a failed workflow that goes on as this one, or ''. This happens once: the dead job that failed it goes
+--   kept, bytes  number of the first elements of that one which this one begins with, and their size with their kinds
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
--- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if there is an active one; TAKEN if a
--- job has the id of its first job; FULL.
--- uses: leave probe
-local SIZE = 11
+-- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if there is an active one; NOT_FOUND
+-- if the other workflow cannot go on; TAKEN if a job has the id of its first job; FULL.
+-- uses: cancel leave probe
+local SIZE = 14
 for i = 3, #ARGV, SIZE do
   if not string.match(ARGV[i], '^[^/~]+/[^/]+$') then error('not an id') end
-  if not string.match(ARGV[i + 6], '^[sca]$') or not string.match(ARGV[i + 7], '^[^/]+/.') then error('not a job') end
-  if owner_of(topic_of(ARGV[i + 7])) ~= topic_of(ARGV[i]) then error('another owner') end
-  if not string.match(ARGV[i + 8], '^@?%d+$') then error('not a number') end
+  local from = ARGV[i + 6]
+  if from ~= '' and (not string.match(from, '^[^/~]+/[^/]+/%d+$') or topic_of(from) ~= topic_of(ARGV[i])) then error('not a place') end
+  if not string.match(ARGV[i + 7], '^%d+$') or not string.match(ARGV[i + 8], '^%d+$') then error('not a number') end
+  if not string.match(ARGV[i + 9], '^[sca]$') or not string.match(ARGV[i + 10], '^[^/]+/.') then error('not a job') end
+  if owner_of(topic_of(ARGV[i + 10])) ~= topic_of(ARGV[i]) then error('another owner') end
+  if not string.match(ARGV[i + 11], '^@?%d+$') then error('not a number') end
   if not ARGV[i + SIZE - 1] then error('wrong number of arguments') end
 end
 probe()
@@ -31,14 +36,32 @@ local function time_of(id)
   return integer(math.max(now, last + 1))
 end
 
+-- Returns the dead job of a failed workflow, or nothing if that one cannot go on, or has fewer elements.
+local function letter_of(place, kept)
+  local state, letter = unpack(call('HMGET', workflow_of(place), 'state', 'failedBy'))
+  if state ~= 'failed' or not letter or not call('ZSCORE', DEAD, letter) then return end
+  if call('LLEN', elements_of(place)) >= tonumber(kept) then return letter end
+end
+
+local function take_elements(from, kept, bytes, place)
+  if kept == '0' then return end
+  for _, list_of in ipairs({elements_of, element_jobs_of}) do
+    call('COPY', list_of(from), list_of(place))
+    call('LTRIM', list_of(place), '0', tonumber(kept) - 1)
+  end
+  call('HSET', workflow_of(place), 'bytes', bytes)
+end
+
 local function begin(at)
-  local id, settings, parent, if_failed, if_cancelled, replaces = unpack(ARGV, at, at + 5)
+  local id, settings, parent, if_failed, if_cancelled, replaces, from, kept, bytes = unpack(ARGV, at, at + 8)
   local place = active_place(id)
   if place and replaces ~= '1' then
     return {0, tonumber(call('HGET', workflow_of(place), 'createdAt')), call('HGET', workflow_of(place), 'first')}
   end
+  local letter = from ~= '' and letter_of(from, kept)
+  if from ~= '' and not letter then return RESULT_NOT_FOUND end
   if room < 1 then return RESULT_FULL end
-  if call('HEXISTS', JOBS, ARGV[at + 7]) == 1 then return RESULT_TAKEN end
+  if call('HEXISTS', JOBS, ARGV[at + 10]) == 1 then return RESULT_TAKEN end
   room = room - 1
   local created = place and call('HGET', workflow_of(place), 'createdAt') or time_of(id)
   if place then
@@ -49,9 +72,13 @@ local function begin(at)
   place = id .. '/' .. created
   call('HSET', WORKFLOWS, id, created)
   call('ZADD', WORKFLOW_TIMES, created, place)
-  call('HSET', workflow_of(place), 'state', 'active', 'createdAt', created, 'settings', settings, 'first', ARGV[at + 7])
+  call('HSET', workflow_of(place), 'state', 'active', 'createdAt', created, 'settings', settings, 'first', ARGV[at + 10])
   if parent ~= '' then call('HSET', workflow_of(place), 'parent', parent, 'ifFailed', if_failed, 'ifCancelled', if_cancelled) end
-  add_member(place, unpack(ARGV, at + 6, at + 10))
+  if letter then
+    take_elements(from, kept, bytes, place)
+    cancel_dead(letter)
+  end
+  add_member(place, unpack(ARGV, at + 9, at + 13))
   forget_old_workflows()
   return {1, tonumber(created)}
 end
