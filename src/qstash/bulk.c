@@ -8,6 +8,7 @@
 enum { PAGE = 500 /* messages that are read at once */, RESULTS_MAX = 64 * 1024 * 1024 };
 
 static void read_page(struct bulk *);
+static void act_on_next(struct bulk *);
 
 static void bulk_free(void *arg)
 {
@@ -43,6 +44,30 @@ void bulk_answer_count(struct bulk *bulk, const char *name)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
+struct json_writer bulk_writer(struct bulk *bulk)
+{
+    return bulk->results.size ? json_writer_behind(&bulk->results) : json_writer_to(&bulk->results);
+}
+
+void bulk_answer_results(struct bulk *bulk, unsigned status, const char *name)
+{
+    struct exchange *exchange = bulk->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    struct json_writer json = json_writer_to(body);
+    if (bulk->is_unknown || bulk->results.failed) {
+        exchange_refuse(exchange, 503, "%s: %lld; repeat the request for the others", name,
+                        (long long)bulk->done);
+        return;
+    }
+    json_put_object(&json);
+    bulk_add_cursor(&json, bulk);
+    json_add_array(&json, name);
+    buffer_append(body, buffer_slice(&bulk->results));
+    json_end_array(&json);
+    json_end_object(&json);
+    exchange_answer(exchange, status, NULL, 0, buffer_slice(body));
+}
+
 static void end_page(struct bulk *bulk)
 {
     if (--bulk->pending > 0)
@@ -59,17 +84,33 @@ void bulk_end_one(struct bulk *bulk, enum app_end end)
 {
     bulk->done += end == APP_DONE;
     bulk->is_unknown |= end != APP_DONE && end != APP_NOT_FOUND;
+    if (bulk->kind->is_in_order)
+        act_on_next(bulk);
     end_page(bulk);
+}
+
+void bulk_skip_one(struct bulk *bulk)
+{
+    bulk->left++;
+    bulk_end_one(bulk, APP_NOT_FOUND);
+}
+
+static void act_on_next(struct bulk *bulk)
+{
+    struct slice id;
+    if (!slice_cut(bulk->rest, '\n', &id, &bulk->rest))
+        return;
+    bulk->pending++;
+    bulk->kind->act(bulk, id);
 }
 
 static void act_on_page(struct bulk *bulk)
 {
-    struct slice id, rest = buffer_slice(&bulk->ids);
+    bulk->rest = buffer_slice(&bulk->ids);
     bulk->pending = 1;
-    while (slice_cut(rest, '\n', &id, &rest)) {
-        bulk->pending++;
-        bulk->kind->act(bulk, id);
-    }
+    act_on_next(bulk);
+    while (!bulk->kind->is_in_order && bulk->rest.size)
+        act_on_next(bulk);
     end_page(bulk);
 }
 
@@ -104,6 +145,18 @@ static bool has_status(const struct bulk *bulk, const struct message_view *view)
     return !is_asked;
 }
 
+static bool is_in_scope(const struct bulk *bulk, const struct message_view *view)
+{
+    switch (bulk->kind->scope) {
+    case BULK_OF_NO_RUN:
+        return view->data.run.id.size == 0;
+    case BULK_OF_RUNS:
+        return message_view_is_of_run(view);
+    default:
+        return true;
+    }
+}
+
 static void on_job(void *arg, const struct app_job *job)
 {
     struct bulk *bulk = arg;
@@ -112,8 +165,8 @@ static void on_job(void *arg, const struct app_job *job)
         !message_view_read(job->id, job->record, &view))
         return;
     int64_t at_ms = job->state == JOB_STATE_DEAD ? job->at_ms : view.job.created_ms;
-    if (filters_match(&bulk->filters, &view) && filters_match_time(&bulk->filters, at_ms) &&
-        has_status(bulk, &view)) {
+    if (is_in_scope(bulk, &view) && filters_match(&bulk->filters, &view) &&
+        filters_match_time(&bulk->filters, at_ms) && has_status(bulk, &view)) {
         if (bulk->kind->show)
             bulk->kind->show(bulk, job, &view);
         else
@@ -161,13 +214,11 @@ static void bulk_start(struct bulk *bulk)
     bulk->list = (struct app_list){.states = bulk->kind->states,
                                    .owner = SLICE(QSTASH_TOPIC),
                                    .id_prefix = SLICE("msg_"),
-                                   .is_newest_first = bulk->kind->show != NULL};
+                                   .is_newest_first = bulk->kind->is_newest_first};
     bulk->cursor_bytes = filters->cursor.size <= BULK_CURSOR_MAX ? filters->cursor.size : 0;
     if (bulk->cursor_bytes)
         memcpy(bulk->cursor, filters->cursor.data, bulk->cursor_bytes);
-    if (filters->given & 1U << FILTER_SOURCE) { /* "workflow": these messages are none */
-        bulk->kind->answer(bulk);
-    } else if (filters->given & 1U << bulk->kind->ids) {
+    if (filters->given & 1U << bulk->kind->ids) {
         bulk->cursor_bytes = 0;
         act_on_ids(bulk);
     } else {

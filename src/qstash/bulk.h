@@ -1,7 +1,7 @@
 /* bulk.h - an action on many messages, or a list: those with these ids, or those that the filters find.
  *
  *   1. page   reads a page of messages, and notes those that match
- *   2. act    acts on each of them
+ *   2. act    acts on each of them, on all at once or on one after the other
  *   3. again  from 1, until there are enough or no more; then the answer
  *
  * With ids, step 1 is left out, and unknown ids are skipped. */
@@ -13,11 +13,21 @@
 
 struct bulk;
 
+/* The messages that an action may concern. */
+enum bulk_scope {
+    BULK_ALL,
+    BULK_OF_NO_RUN, /* they do not belong to a run in any way */
+    BULK_OF_RUNS,   /* their death has failed a run */
+};
+
 struct bulk_kind {
+    enum bulk_scope scope;
     unsigned accepted; /* filters, as 1 << each */
     enum filter ids;   /* the filter that has ids */
     unsigned states;   /* 1 << each state of the messages */
-    bool needs_limit;  /* without any filter, the action concerns the first messages only, not all */
+    bool is_in_order;  /* acts on one message after the other, in the order of the answer */
+    bool is_newest_first;
+    bool needs_limit; /* without any filter, the action concerns the first messages only, not all */
     /* Acts on one message, whose id is borrowed until bulk_end_one, which it calls once. */
     void (*act)(struct bulk *, struct slice message_id);
     /* Writes a message that was found, for a list; NULL: the action is act. */
@@ -39,6 +49,7 @@ struct bulk {
     int64_t left;          /* messages that may still be acted on */
     int64_t done;          /* messages that were */
     size_t pending;        /* actions under way, and one more while they are begun */
+    struct slice rest;     /* of ids: those that wait for their turn */
     bool is_unknown;       /* the outcome of some */
     struct buffer results; /* what the actions write for the answer */
 };
@@ -51,6 +62,15 @@ void bulk_end_one(struct bulk *, enum app_end);
 
 /* Answers with {name: number of messages} and the cursor, or 503 if the outcome of some is unknown. */
 void bulk_answer_count(struct bulk *, const char *name);
+
+/* Ends the action on one message that turned out not to match, and does not count. */
+void bulk_skip_one(struct bulk *);
+
+/* Returns a writer for the next result. */
+struct json_writer bulk_writer(struct bulk *);
+
+/* Answers with {name: [results]} and the cursor, or 503 if the outcome of some is unknown. */
+void bulk_answer_results(struct bulk *, unsigned status, const char *name);
 
 /* Adds the cursor of the next page, if there is one. */
 void bulk_add_cursor(struct json_writer *, const struct bulk *);

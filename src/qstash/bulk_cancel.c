@@ -22,8 +22,8 @@ static void answer_cancelled(struct bulk *bulk)
 HANDLER(messages_cancel_handle)
 {
     static const struct bulk_kind kind = {
-        .accepted = ((1U << FILTER_MATCHED) - 1) | 1U << FILTER_COUNT | 1U << FILTER_CURSOR |
-                    1U << FILTER_FROM | 1U << FILTER_TO,
+        .accepted = FILTERS_OF_MESSAGES | 1U << FILTER_COUNT | 1U << FILTER_CURSOR | 1U << FILTER_FROM |
+                    1U << FILTER_TO,
         .ids = FILTER_MESSAGE_ID,
         .states = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED,
         .act = bulk_cancel_one,

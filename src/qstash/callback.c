@@ -100,14 +100,6 @@ static void add_source_body(struct json_writer *json, const struct callback_repo
         add_base64(json, "sourceBody", view->body);
 }
 
-static void add_run(struct json_writer *json, const struct message_view *view)
-{
-    const struct form_data_run *run = &view->data.run;
-    json_add_text(json, "workflowRunId", run->id);
-    json_add_number(json, "workflowCreatedAt", run->made_ms ? run->made_ms : view->job.created_ms);
-    json_add_text(json, "workflowUrl", run->url);
-}
-
 static void add_source(struct json_writer *json, struct message_view *view,
                        const struct callback_report *report, bool is_of_run)
 {
@@ -148,7 +140,7 @@ static void write_document(struct buffer *out, const struct callback_report *rep
     }
     add_source(&json, view, report, is_of_run);
     if (is_of_run)
-        add_run(&json, view);
+        message_view_add_run(&json, view);
     json_end_object(&json);
 }
 
@@ -173,14 +165,28 @@ static void take_settings(struct slice object, struct slice inherits, struct set
         settings_take(settings, SLICE("Content-Type"), SLICE("application/json"));
 }
 
-static void write_id(const struct callback_report *report, bool is_failure, struct buffer *key)
+static void write_key(struct slice id, struct slice nonce, bool is_failure, struct buffer *key)
 {
     char room[SOURCE_MAX], hash[FINGERPRINT_SIZE];
     struct buffer source = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
-    buffer_printf(&source, "%.*s %.*s %d", SLICE_ARG(report->id), SLICE_ARG(report->nonce), is_failure);
+    buffer_printf(&source, "%.*s %.*s %d", SLICE_ARG(id), SLICE_ARG(nonce), is_failure);
     fingerprint_make(buffer_slice(&source), hash);
     buffer_append(key, SLICE(TOPIC "/" MESSAGE_ID_PREFIX "callbacks."));
     buffer_append(key, slice_of(hash));
+}
+
+void callback_write_failure_key(struct slice id, struct buffer *key)
+{
+    write_key(id, SLICE(""), true, key);
+}
+
+static void write_id(const struct callback_report *report, bool is_failure, bool is_of_run,
+                     struct buffer *key)
+{
+    if (is_failure && is_of_run)
+        callback_write_failure_key(report->id, key);
+    else
+        write_key(report->id, report->nonce, is_failure, key);
 }
 
 static bool write_message(const struct message_request *request, struct callback_job *callback)
@@ -204,7 +210,7 @@ static struct form_data_run run_of_callback(const struct message_view *view, con
     struct form_data_run own = {.call_type = run_is_call(run) ? SLICE(RUN_ANSWER) : SLICE(RUN_FAILURE)};
     own.id = run->id;
     own.url = settings->run.url.size ? settings->run.url : run->url;
-    own.made_ms = run->made_ms ? run->made_ms : view->job.created_ms;
+    own.made_ms = message_view_run_ms(view);
     return own;
 }
 
@@ -226,7 +232,7 @@ bool callback_write(const struct callback_report *report, bool is_dead, struct s
     take_settings(is_failure ? view.data.failure_callback : view.data.callback, view.data.run.inherits,
                   &settings, &text);
     write_document(&document, report, is_failure, &view);
-    write_id(report, is_failure, &callback->id);
+    write_id(report, is_failure, view.data.run.id.size > 0, &callback->id);
     struct message_request request = {
         .url = url,
         .body = buffer_slice(&document),

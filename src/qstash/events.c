@@ -19,7 +19,7 @@ enum {
 };
 
 #define ACCEPTED                                                                                             \
-    (((1U << FILTER_MATCHED) - 1) | 1U << FILTER_STATE | 1U << FILTER_COUNT | 1U << FILTER_CURSOR |          \
+    (FILTERS_OF_MESSAGES | 1U << FILTER_STATE | 1U << FILTER_COUNT | 1U << FILTER_CURSOR |                   \
      1U << FILTER_FROM | 1U << FILTER_TO)
 
 struct walk {

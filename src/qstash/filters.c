@@ -24,6 +24,10 @@ static const struct {
     {SLICE_INIT("callerIP"), FILTER_CALLER_IP},
     {SLICE_INIT("messageId"), FILTER_MESSAGE_ID},
     {SLICE_INIT("messageIds"), FILTER_MESSAGE_ID},
+    {SLICE_INIT("workflowRunId"), FILTER_RUN_ID},
+    {SLICE_INIT("workflowUrl"), FILTER_RUN_URL},
+    {SLICE_INIT("workflowCreatedAt"), FILTER_RUN_MADE},
+    {SLICE_INIT("failureFunctionState"), FILTER_FAILURE_STATE},
     {SLICE_INIT("dlqIds"), FILTER_DLQ_ID},
     {SLICE_INIT("responseStatus"), FILTER_RESPONSE_STATUS},
     {SLICE_INIT("state"), FILTER_STATE},
@@ -58,7 +62,7 @@ static void add_word(struct filters *filters, enum filter filter, struct slice w
 /* Adds the words of a value. A url may have commas itself, so it is one word. */
 static void add_words(struct filters *filters, enum filter filter, struct slice value)
 {
-    if (filter == FILTER_URL || filter == FILTER_PATH) {
+    if (filter == FILTER_URL || filter == FILTER_PATH || filter == FILTER_RUN_URL) {
         add_word(filters, filter, value);
         return;
     }
@@ -158,6 +162,17 @@ static void read_body(struct filters *filters, unsigned accepted, struct slice b
         take_json(filters, accepted, json_name(key, &scratch), value);
 }
 
+bool query_has(struct slice query, struct slice wanted)
+{
+    struct slice pair;
+    while (query.size) {
+        slice_cut(query, '&', &pair, &query);
+        if (slice_equal(pair, wanted))
+            return true;
+    }
+    return false;
+}
+
 bool filters_read(struct exchange *exchange, unsigned accepted, struct filters *filters)
 {
     struct slice body = http_request_body(exchange->request);
@@ -204,6 +219,12 @@ static struct slice path_of(const struct job *job)
     return path.size ? path : SLICE("/");
 }
 
+static bool is_run_made_at(const struct message_view *view, struct slice text)
+{
+    uint64_t ms;
+    return slice_to_number(text, INT64_MAX, &ms) && (int64_t)ms == message_view_run_ms(view);
+}
+
 static bool word_matches(const struct filter_word *word, const struct message_view *view)
 {
     switch (word->filter) {
@@ -227,6 +248,12 @@ static bool word_matches(const struct filter_word *word, const struct message_vi
         return slice_equal(word->text, view->data.caller_ip);
     case FILTER_MESSAGE_ID:
         return slice_equal(word->text, view->job.job_id);
+    case FILTER_RUN_ID:
+        return slice_equal(word->text, view->data.run.id);
+    case FILTER_RUN_URL:
+        return slice_equal(word->text, view->data.run.url);
+    case FILTER_RUN_MADE:
+        return is_run_made_at(view, word->text);
     default:
         return true;
     }

@@ -21,12 +21,16 @@ enum filter {
     FILTER_SCHEDULE_ID,
     FILTER_CALLER_IP,
     FILTER_MESSAGE_ID, /* messageId and messageIds */
-    FILTER_MATCHED,    /* number of these */
+    FILTER_RUN_ID,
+    FILTER_RUN_URL,
+    FILTER_RUN_MADE,
+    FILTER_MATCHED, /* number of these */
     /* The handler uses these itself. */
     FILTER_DLQ_ID = FILTER_MATCHED,
     FILTER_RESPONSE_STATUS,
     FILTER_STATE,
     FILTER_SOURCE,
+    FILTER_FAILURE_STATE,
     FILTER_COUNT,
     FILTER_CURSOR,
     FILTER_FROM,
@@ -34,6 +38,9 @@ enum filter {
     FILTER_ORDER,
     FILTERS,
 };
+
+/* The filters of messages that belong to no run, as 1 << each. */
+#define FILTERS_OF_MESSAGES ((1U << FILTER_RUN_ID) - 1)
 
 enum { FILTER_WORDS_MAX = 1000, FILTER_TEXT_MAX = 256 * 1024 };
 
@@ -57,6 +64,9 @@ struct filters {
  * Returns false after answering 400. Call filters_fini in any case. */
 bool filters_read(struct exchange *, unsigned accepted, struct filters *);
 void filters_fini(struct filters *);
+
+/* Returns whether a query has this pair, name=value. */
+bool query_has(struct slice query, struct slice pair);
 
 /* Returns whether the request has nothing that restricts it. */
 static inline bool filters_are_empty(const struct filters *filters)

@@ -9,11 +9,10 @@
 
 #include "app/jobs.h"
 #include "base/memory.h"
-#include "job/json.h"
 #include "qstash/answer.h"
-#include "qstash/message_view.h"
+#include "qstash/message_settings.h"
 
-enum { ONCE_ID_SIZE = MESSAGE_ID_MAX + 32, PAIRS_TEXT_MAX = 2 * JOB_FORM_DATA_MAX };
+enum { ONCE_ID_SIZE = MESSAGE_ID_MAX + 32 };
 
 struct again {
     struct exchange *exchange;
@@ -80,41 +79,6 @@ static void again_on_sent(void *arg, const struct message_sent *sent)
 
 /* ---- 2 ---- */
 
-/* Takes the settings of a callback, an object of texts. */
-static void take_callback(struct settings_callback *callback, struct slice member, struct slice pairs,
-                          struct buffer *text)
-{
-    struct json_cursor cursor;
-    struct slice key, value;
-    callback->url = message_view_callback(member, text);
-    if (pairs.size == 0 || !json_open(pairs, &cursor))
-        return;
-    while (callback->count < SETTINGS_PAIRS_MAX && json_next_member(&cursor, &key, &value))
-        callback->pairs[callback->count++] =
-            (struct settings_pair){json_text(key, text), json_text(value, text)};
-}
-
-static void take_own_settings(struct again *again)
-{
-    const struct message_view *view = &again->view;
-    const struct job *job = &view->job;
-    struct settings *settings = &again->settings;
-    settings->method = job->method;
-    settings->header_count = job->header_count;
-    memcpy(settings->headers, job->headers, job->header_count * sizeof *job->headers);
-    settings->has_retries = true;
-    settings->retries = job->retry;
-    settings->retry_delay = job->retry_wait;
-    settings->has_timeout = job->has_timeout;
-    settings->timeout_ms = job->timeout_ms;
-    settings->flow = view->data.flow;
-    settings->labels = job->labels;
-    settings->redact = view->data.redact;
-    buffer_reserve(&again->text, again->text.max); /* so that decoded texts never move */
-    take_callback(&settings->callback, job->on_attempt, view->data.callback, &again->text);
-    take_callback(&settings->failure_callback, job->on_dead, view->data.failure_callback, &again->text);
-}
-
 /* A setting of the request replaces the message's own one. */
 static void take_header(void *arg, struct slice name, struct slice value)
 {
@@ -132,7 +96,7 @@ static void send_again(struct again *again)
 {
     const struct message_view *view = &again->view;
     struct settings *settings = &again->settings;
-    take_own_settings(again);
+    message_settings_take(view, settings, &again->text);
     http_request_each_header(again->exchange->request, take_header, settings);
     if (settings->fault[0]) {
         again_refuse(again, settings->fault_status, settings->fault);
@@ -177,7 +141,7 @@ static void again_on_read(void *arg, const struct app_verdict *verdict)
             !again->record.failed &&
             message_view_read(buffer_slice(&again->id), buffer_slice(&again->record), &again->view);
     }
-    if (again->has_view)
+    if (again->has_view && again->view.data.run.id.size == 0) /* messages of runs go on with their run only */
         send_again(again);
     else
         again_refuse(again, 404, "there is no such dead letter");
@@ -193,7 +157,7 @@ void message_again(struct exchange *exchange, struct slice message_id, message_a
     settings_init(&again->settings);
     buffer_init(&again->id, MESSAGE_KEY_SIZE);
     buffer_init_fallible(&again->record, JOB_RECORD_MAX);
-    buffer_init(&again->text, PAIRS_TEXT_MAX);
+    buffer_init(&again->text, MESSAGE_SETTINGS_TEXT);
     if (again->key.size)
         app_read(app_of(exchange), again->key, again_on_read, again);
     else

@@ -5,6 +5,7 @@
 #include "job/json.h"
 #include "qstash/message_id.h"
 #include "qstash/qstash.h"
+#include "qstash/run.h"
 
 enum { NAME_BYTES_MAX = 256 };
 
@@ -247,6 +248,23 @@ void message_view_add_settings(struct json_writer *json, const struct message_vi
     add_labels(json, &view->job.labels);
     add_flow(json, &view->data.flow);
     add_text(json, "retryDelayExpression", view->job.retry_wait);
+}
+
+int64_t message_view_run_ms(const struct message_view *view)
+{
+    return view->data.run.made_ms ? view->data.run.made_ms : view->job.created_ms;
+}
+
+bool message_view_is_of_run(const struct message_view *view)
+{
+    return run_has_job(&view->data.run) && !run_is_call(&view->data.run);
+}
+
+void message_view_add_run(struct json_writer *json, const struct message_view *view)
+{
+    json_add_text(json, "workflowRunId", view->data.run.id);
+    json_add_number(json, "workflowCreatedAt", message_view_run_ms(view));
+    json_add_text(json, "workflowUrl", view->data.run.url);
 }
 
 void message_view_add(struct json_writer *json, const struct message_view *view)

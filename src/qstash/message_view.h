@@ -51,6 +51,15 @@ void message_view_add_bytes(struct json_writer *, const char *name, const char *
 /* Writes a name of a header as in Bypass-Tunnel-Reminder. */
 void message_view_put_name(struct json_writer *, struct slice name);
 
+/* Adds the run of the message: workflowRunId, workflowCreatedAt and workflowUrl. */
+void message_view_add_run(struct json_writer *, const struct message_view *);
+
+/* Returns when the run of the message was made, in ms. */
+int64_t message_view_run_ms(const struct message_view *);
+
+/* Returns whether the message is a step of a run, or the answer to a call: its death fails the run. */
+bool message_view_is_of_run(const struct message_view *);
+
 /* Writes the url of a callback member: text, or its field url. Empty: none. */
 struct slice message_view_callback(struct slice member, struct buffer *text);
 

@@ -18,6 +18,9 @@ exchange_fn flow_handle, flows_handle, flow_pause_handle, flow_resume_handle, fl
 exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_group_delete_handle,
     endpoints_put_handle, endpoints_delete_handle;
 exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle, hook_handle;
+exchange_fn run_letters_handle, run_letters_delete_handle, run_letters_resume_handle,
+    run_letters_restart_handle;
+exchange_fn run_letter_handle, run_letter_delete_handle, run_letter_resume_handle, run_letter_restart_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
 exchange_fn events_handle, logs_handle;
@@ -176,6 +179,31 @@ static const struct route routes[] = {
                   .body = BODY_NONE, .takes_query = true},
                  {"DELETE", "DELETE /v2/workflows/runs/{id}", workflow_run_end_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/dlq",
+     .methods = {{"GET", "GET /v2/workflows/dlq", run_letters_handle, REACH_TOPIC, SCOPE_READ,
+                  .body = BODY_NONE, .takes_query = true},
+                 {"DELETE", "DELETE /v2/workflows/dlq", run_letters_delete_handle, REACH_TOPIC, SCOPE_CANCEL,
+                  .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/dlq/resume",
+     .methods = {{"POST", "POST /v2/workflows/dlq/resume", run_letters_resume_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/dlq/restart",
+     .methods = {{"POST", "POST /v2/workflows/dlq/restart", run_letters_restart_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/dlq/resume/:",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/workflows/dlq/resume/{id}", run_letter_resume_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/dlq/restart/:",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/workflows/dlq/restart/{id}", run_letter_restart_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/dlq/:",
+     .names = names_one,
+     .methods = {{"GET", "GET /v2/workflows/dlq/{id}", run_letter_handle, REACH_TOPIC, SCOPE_READ,
+                  .body = BODY_NONE, .takes_query = true},
+                 {"DELETE", "DELETE /v2/workflows/dlq/{id}", run_letter_delete_handle, REACH_TOPIC,
+                  SCOPE_CANCEL, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/schedules",
      .methods = {{"GET", "GET /v2/schedules", message_schedules_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true},

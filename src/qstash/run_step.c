@@ -20,13 +20,14 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
 {
     struct message_request own = *request;
     bool is_call = run_is_call(&request->data.run);
-    if (!is_call) /* the element has the body, and the delivery has the elements */
+    if (step->entry.role == APP_WORKFLOW_STEP) /* the element has the body, and the delivery the elements */
         own.body = SLICE("");
     const char *fault = message_job_make(&own, topic, now_ms, &step->texts, &step->job);
     if (fault)
         return fault;
     step->job.job_id = message_id_make(topic, now_ms, step->id);
-    run_write_element(&step->entry.element, step->job.job_id, request->body, is_call);
+    if (step->entry.role != APP_WORKFLOW_ANSWER)
+        run_write_element(&step->entry.element, step->job.job_id, request->body, is_call);
     return NULL;
 }
 

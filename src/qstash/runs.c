@@ -7,6 +7,7 @@
 #include "base/percent.h"
 #include "job/json.h"
 #include "qstash/answer.h"
+#include "qstash/filters.h"
 #include "qstash/run_invoker.h"
 #include "qstash/run_step.h"
 
@@ -172,18 +173,6 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct ap
         end_run(ending, false);
 }
 
-/* Returns whether the query has this pair. */
-static bool has_pair(struct slice query, struct slice wanted)
-{
-    struct slice pair;
-    while (query.size) {
-        slice_cut(query, '&', &pair, &query);
-        if (slice_equal(pair, wanted))
-            return true;
-    }
-    return false;
-}
-
 HANDLER(workflow_run_end_handle)
 {
     struct run_ending *ending = NEW(struct run_ending);
@@ -197,7 +186,7 @@ HANDLER(workflow_run_end_handle)
         return;
     }
     struct slice key = run_key(exchange->key, ending->key);
-    if (has_pair(exchange->query, SLICE("cancel=false")))
+    if (query_has(exchange->query, SLICE("cancel=false")))
         app_workflow_read(app_of(exchange), key, false, on_run, ending);
     else
         end_run(ending, true);

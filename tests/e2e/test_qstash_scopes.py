@@ -23,6 +23,9 @@ PATHS = [  # method, path, scope
     ("POST", "wait/e", "schedule"), ("POST", "notify/e", "schedule"), ("POST", "notify/wfr_1/e", "schedule"), ("GET", "waiters/e", "read"),
     ("GET", "workflows/runs/wfr_1", "read"), ("DELETE", "workflows/runs/wfr_1", "schedule"),
     ("DELETE", "workflows/runs?workflowRunIds=wfr_1", "cancel"),
+    ("GET", "workflows/dlq", "read"), ("GET", "workflows/dlq/dlq_1", "read"), ("DELETE", "workflows/dlq/dlq_1", "cancel"),
+    ("DELETE", "workflows/dlq?label=none", "cancel"),
+    *(("POST", f"workflows/dlq/{action}", "schedule") for action in ("resume?label=none", "restart?label=none", "resume/dlq_1", "restart/dlq_1")),
 ]
 NAMES = [f"{method} {path.partition('?')[0]}" for method, path, _ in PATHS]
 

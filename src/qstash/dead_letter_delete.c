@@ -1,0 +1,54 @@
+#include "qstash/dead_letter_delete.h"
+
+#include "app/jobs.h"
+#include "base/memory.h"
+#include "qstash/dead_letter_view.h"
+#include "qstash/message_id.h"
+
+struct deleting {
+    struct app *app;
+    const struct app_caller *caller;
+    char key[MESSAGE_KEY_SIZE], tag[JOB_TAG_SIZE];
+    app_verdict_fn *fn;
+    void *arg;
+};
+
+static void deleting_end(struct deleting *deleting, const struct app_verdict *verdict)
+{
+    deleting->fn(deleting->arg, verdict);
+    free(deleting);
+}
+
+static void on_deleted(void *arg, const struct app_verdict *verdict)
+{
+    deleting_end(arg, verdict->end == APP_MISMATCH ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
+}
+
+static void deleting_on_read(void *arg, const struct app_verdict *verdict)
+{
+    struct deleting *deleting = arg;
+    bool is_known = verdict->end == APP_DONE || verdict->end == APP_HISTORY_UNAVAILABLE;
+    if (dead_letter_is(verdict)) {
+        app_job_tag(&verdict->job, deleting->tag);
+        app_cancel(deleting->app, deleting->caller, slice_of(deleting->key), slice_of(deleting->tag),
+                   on_deleted, deleting);
+    } else {
+        deleting_end(deleting, is_known ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
+    }
+}
+
+void dead_letter_delete(struct exchange *exchange, struct slice message_id, app_verdict_fn *fn, void *arg)
+{
+    struct deleting *deleting = NEW(struct deleting);
+    deleting->app = app_of(exchange);
+    deleting->caller = &exchange->caller;
+    deleting->fn = fn;
+    deleting->arg = arg;
+    struct slice key = message_id_key(message_id, deleting->key);
+    if (key.size) {
+        deleting->key[key.size] = '\0';
+        app_read(deleting->app, key, deleting_on_read, deleting);
+    } else {
+        deleting_end(deleting, &(struct app_verdict){.end = APP_NOT_FOUND});
+    }
+}

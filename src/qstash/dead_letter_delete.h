@@ -1,0 +1,11 @@
+/* dead_letter_delete.h - removes one dead message. */
+#ifndef DUEPOST_QSTASH_DEAD_LETTER_DELETE_H
+#define DUEPOST_QSTASH_DEAD_LETTER_DELETE_H
+
+#include "qstash/handler.h"
+
+/* Removes the message with this id if it is dead, and has not changed meanwhile. Ends with DONE, NOT_FOUND,
+ * or what app_cancel ends with. The id is needed during the call only. */
+void dead_letter_delete(struct exchange *, struct slice message_id, app_verdict_fn *, void *arg);
+
+#endif

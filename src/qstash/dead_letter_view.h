@@ -1,0 +1,19 @@
+/* dead_letter_view.h - a dead message as its owner sees it. */
+#ifndef DUEPOST_QSTASH_DEAD_LETTER_VIEW_H
+#define DUEPOST_QSTASH_DEAD_LETTER_VIEW_H
+
+#include "app/app.h"
+#include "qstash/message_view.h"
+
+/* Returns whether a job that was read is dead, and Redis has it. */
+bool dead_letter_is(const struct app_verdict *);
+
+/* Adds the members of a dead letter to an object: the message, dlqId, its run if it has failed one, and the
+ * answer. */
+void dead_letter_add(struct json_writer *, const struct app_job *, const struct message_view *);
+
+/* Adds responseStatus and responseBody: the answer to the last attempt, of which the first 1024 bytes are
+ * kept. */
+void dead_letter_add_answer(struct json_writer *, const struct app_job *, const struct message_view *);
+
+#endif

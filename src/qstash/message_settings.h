@@ -1,0 +1,13 @@
+/* message_settings.h - the settings with which a message was published, for one that takes its place. */
+#ifndef DUEPOST_QSTASH_MESSAGE_SETTINGS_H
+#define DUEPOST_QSTASH_MESSAGE_SETTINGS_H
+
+#include "qstash/message_view.h"
+
+enum { MESSAGE_SETTINGS_TEXT = 2 * JOB_FORM_DATA_MAX }; /* bytes */
+
+/* Sets them, but for the time and the run. settings borrow from the view and from text, which gets decoded
+ * values and must have room for MESSAGE_SETTINGS_TEXT. */
+void message_settings_take(const struct message_view *, struct settings *, struct buffer *text);
+
+#endif

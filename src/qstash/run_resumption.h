@@ -1,0 +1,23 @@
+/* run_resumption.h - where a failed run goes on. Its functions are pure: no clock, no I/O. */
+#ifndef DUEPOST_QSTASH_RUN_RESUMPTION_H
+#define DUEPOST_QSTASH_RUN_RESUMPTION_H
+
+#include "app/workflow_reads.h"
+
+/* The elements of a failed run with their texts and jobs, and the message that failed it. */
+struct run_failure {
+    const struct app_workflow_element *elements;
+    size_t count;
+    struct slice job;        /* topic/messageId; has an element, unless it is the answer to a call */
+    bool is_parallel_answer; /* the answer to a call of a parallel step */
+};
+
+/* Returns the index of the element whose message is delivered again; those before it are kept. It is that of
+ * the message, or of the step before its parallel steps if not all of these have ended. For an answer that
+ * belongs to no parallel step, returns count. */
+size_t run_resumption_find(const struct run_failure *);
+
+/* Appends the body of an element. Returns false if the element cannot be read, or there is no memory. */
+bool run_resumption_read_body(struct slice element, struct buffer *body);
+
+#endif
