@@ -94,6 +94,15 @@ const workflows = {
       throw new WorkflowNonRetryableError("not again");
     });
   },
+  async heals(context) {
+    const one = await step(context, "before", 1);
+    const two = await context.run("heals", () => {
+      note(context.workflowRunId, "heals");
+      failAtFirst(context.requestPayload.key, "heals", 1);
+      return one + 1;
+    });
+    return finish(context, two);
+  },
   async recovers(context) {
     await step(context, "before", 1);
     const value = await context.run("flaky", () => {

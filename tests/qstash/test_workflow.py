@@ -116,6 +116,38 @@ def test_a_run_that_fails_calls_its_failure_function(application, workflow, retr
     assert failure["failStatus"] == (489 if workflow == "fails_at_once" else 500)
 
 
+# ---- dead letters ----
+
+def dead_letter(application, topic, key):
+    """Triggers a run that fails; returns its dead letter."""
+    run = application.trigger("heals", {"key": key}, retries=0, label=topic)
+    found = []
+
+    def is_dead():
+        found[:] = application.client("return client.dlq.list({filter: {workflowRunId: run, label: topic}})", run=run, topic=topic)["messages"]
+        return found
+    until(is_dead, 20, "it is dead")
+    assert (found[0]["workflowRunId"], found[0]["workflowUrl"], found[0]["responseStatus"]) == (run, application.url("heals"), 500)
+    return found[0]
+
+
+@pytest.mark.parametrize("call, steps", [("resume", ["heals", "end"]), ("restart", ["before", "heals", "end"])])
+def test_a_failed_run_goes_on(application, topic, call, steps):
+    letter = dead_letter(application, topic, topic)
+    answer = application.client({"resume": "return client.dlq.resume(id, {retries: 1})", "restart": "return client.dlq.restart([id])"}[call], id=letter["dlqId"])
+    run = answer["workflowRuns"][0]["workflowRunId"]
+    assert application.result(run) == 2
+    assert application.steps(run) == steps
+    assert application.client("return client.dlq.list({filter: {label: topic}})", topic=topic)["messages"] == []
+
+
+def test_dead_letters_of_runs_are_deleted(application, topic):
+    letters = [dead_letter(application, topic, f"{topic}-{number}")["dlqId"] for number in range(3)]
+    assert application.client("return client.dlq.delete(id)", id=letters[0])["deleted"] == 1
+    assert application.client("return client.dlq.delete({filter: {label: topic}})", topic=topic)["deleted"] == 2
+    assert application.client("return client.dlq.list({filter: {label: topic}})", topic=topic)["messages"] == []
+
+
 def test_a_run_cancels_itself(application):
     run = application.trigger("cancels")
     until(lambda: application.is_over(run), 20, "it is cancelled")

@@ -159,6 +159,33 @@ func dead(t *testing.T, r *receiver) (letter qstash.DlqMessage) {
 	return letter
 }
 
+func TestEvents(t *testing.T) {
+	r := newReceiver(t, 404)
+	letter := dead(t, r)
+	var events []qstash.Event
+	until(t, "four events", func() bool {
+		var err error
+		events, _, err = client.Events().List(qstash.ListEventsOptions{Filter: qstash.EventFilter{MessageId: letter.MessageId, Url: r.url}})
+		ok(t, err)
+		return len(events) == 4
+	})
+	for i, state := range []qstash.EventState{qstash.Failed, qstash.Error, qstash.Active, qstash.Created} {
+		equal(t, "event", []interface{}{events[i].State, events[i].MessageId, events[i].Url}, []interface{}{state, letter.MessageId, r.url})
+		if time.Since(time.UnixMilli(events[i].Time)) > time.Minute {
+			t.Errorf("time %d", events[i].Time)
+		}
+	}
+	page, cursor, err := client.Events().List(qstash.ListEventsOptions{Count: 3, Filter: qstash.EventFilter{MessageId: letter.MessageId}})
+	ok(t, err)
+	equal(t, "page", []bool{len(page) == 3, cursor != ""}, []bool{true, true})
+	page, cursor, err = client.Events().List(qstash.ListEventsOptions{Cursor: cursor, Count: 3, Filter: qstash.EventFilter{MessageId: letter.MessageId}})
+	ok(t, err)
+	equal(t, "last page", []interface{}{len(page), cursor}, []interface{}{1, ""})
+	failed, _, err := client.Events().List(qstash.ListEventsOptions{Filter: qstash.EventFilter{MessageId: letter.MessageId, State: qstash.Failed}})
+	ok(t, err)
+	equal(t, "failed", len(failed), 1)
+}
+
 func TestDeadLetters(t *testing.T) {
 	r := newReceiver(t, 404)
 	letter := dead(t, r)
