@@ -1,11 +1,13 @@
 /* main.c - runs a command of the client, or the server: options, start, exit code. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "server/check.h"
 #include "server/options_load.h"
 #include "server/options_print.h"
 #include "server/server.h"
@@ -29,8 +31,20 @@ static int main_run(struct options *options, const struct options_input *input)
     return server_run(options, input);
 }
 
+/* Returns whether to run duepost check, which has the options of the server. Its help is that of a command.
+ */
+static bool is_check(int argc, char *const *argv)
+{
+    bool wants_help = argc == 3 && (strcmp(argv[2], "-h") == 0 || strcmp(argv[2], "--help") == 0);
+    return argc > 1 && strcmp(argv[1], "check") == 0 && !wants_help;
+}
+
 int main(int argc, char **argv)
 {
+    if (is_check(argc, argv)) {
+        struct options_input input = {argc - 1, argv + 1, environ, OPTIONS_CONFIG_FILE};
+        return check_run(&input);
+    }
     if (cli_is_meant(argc, argv))
         return cli_run(argc, argv);
     struct options *options = NEW(struct options);

@@ -133,7 +133,7 @@ static bool help_run(struct call *);
 
 static const struct command {
     const char *name, *words, *help;
-    bool (*run)(struct call *);
+    bool (*run)(struct call *); /* NULL: main.c runs it, because it takes the options of the server */
     int words_max;
     const char *options; /* one line each; NULL: the command has no options of its own */
 } commands[] = {
@@ -222,6 +222,11 @@ static const struct command {
      "Shows rates with bars of the last minute, jobs by state, when waiting jobs become due, overdue "
      "topics,\n"
      "impaired receivers and processes. The key q quits. NO_COLOR=1 turns colours off.\n"},
+    {"check", "[--json] [OPTION]...", "checks options, this host and Redis; changes nothing", NULL, 0,
+     "Takes the options of the server, from the same sources, and says what it found: ok, warn or FAIL. The "
+     "exit\n"
+     "status is 1 if a line says FAIL. Run it as the user of the server.\n"
+     "\n  --json                prints JSON\n"},
     {"token", "new NAME FIELD...", "makes a token and its line for the --tokens file", token_run, 0, NULL},
     {"sign-test", "URL FILE", "POSTs a sample, signed with the keys in FILE", sign_run, 0, NULL},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
@@ -259,6 +264,8 @@ static void print_help(const struct command *command)
     printf("Usage: duepost %s %s\nThe command %s.\n", command->name, command->words, command->help);
     if (command->options)
         printf("\n%s", command->options);
+    if (!command->run)
+        return;
     puts("\n  --json                prints JSON\n"
          "  --server URL          DUEPOST_SERVER, else http://127.0.0.1:7700\n"
          "  --token-file FILE     DUEPOST_TOKEN, else no token\n"

@@ -54,7 +54,10 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     if (remote->options.ca_file)
         curl_easy_setopt(easy, CURLOPT_CAINFO, remote->options.ca_file);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT, TIMEOUT_S);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, remote->options.trusts_any ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, remote->options.trusts_any ? 0L : 2L);
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT,
+                     remote->options.timeout_s ? remote->options.timeout_s : TIMEOUT_S);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
     if (body)

@@ -13,6 +13,8 @@ struct remote_options {
     const char *server;        /* URL of the server; NULL: "http://127.0.0.1:7700" */
     const char *authorization; /* a header; "": none */
     const char *ca_file;       /* trusted certificates for https; NULL: certificates of this host */
+    bool trusts_any;           /* any certificate will do */
+    long timeout_s;            /* for each request; 0: a minute */
 };
 
 /* Borrows the strings. */

@@ -36,6 +36,10 @@ struct driver;
 struct driver_kind {
     const char *name;
 
+    /* Reads the version of the tables without creating or changing anything. *version 0: the tables do not
+     * exist yet. Needs no open. */
+    enum status (*look)(struct driver *, int64_t *version, struct problem *);
+
     /* Connects. */
     enum status (*open)(struct driver *, struct problem *);
     /* Allowed at any time. */

@@ -55,6 +55,12 @@ struct history_options {
  * not show the url. */
 enum status history_url_check(const char *url, bool *has_password, struct problem *) MUST_USE;
 
+/* Finds out whether the database can be used, without creating or changing anything. Blocks for some seconds
+ * at most. *version is that of the tables, 0 if the tables do not exist yet. UNAVAILABLE with the reason in
+ * problem.
+ */
+enum status history_look(const struct history_options *, int64_t *version, struct problem *) MUST_USE;
+
 struct history_thread;
 
 /* Starts the thread, which connects, and connects again after each loss. Copies the options. */

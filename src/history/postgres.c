@@ -356,6 +356,20 @@ static bool on_number(void *arg, const struct sql_value *columns, size_t count)
     return true;
 }
 
+static enum status postgres_look(struct driver *driver, int64_t *version, struct problem *problem)
+{
+    static const struct sql find = {"SELECT count(*) FROM pg_class WHERE oid = to_regclass('duepost_meta')",
+                                    NULL, 0};
+    int64_t tables = 0;
+    *version = 0;
+    enum status status = postgres_open(driver, problem);
+    if (status == STATUS_OK)
+        status = postgres_run(of_driver(driver), &find, on_number, &tables, problem);
+    if (status == STATUS_OK && tables)
+        status = schema_version(driver, version, problem);
+    return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
 /* Tables of this version need no right to create any. */
 static enum status postgres_prepare(struct driver *driver, struct problem *problem)
 {
@@ -457,6 +471,7 @@ static enum status postgres_measure(struct driver *driver, int64_t *bytes, struc
 
 static const struct driver_kind postgres_kind = {
     .name = "postgresql",
+    .look = postgres_look,
     .open = postgres_open,
     .close = postgres_close,
     .free = postgres_free,

@@ -111,23 +111,35 @@ static enum status set_version(struct driver *driver, struct problem *problem)
     return driver->kind->query(driver, &sql, NULL, NULL, problem);
 }
 
+enum status schema_version(struct driver *driver, int64_t *version, struct problem *problem)
+{
+    static const struct sql read = {"SELECT value FROM duepost_meta WHERE name = 'version'", NULL, 0};
+    *version = -1;
+    return driver->kind->query(driver, &read, on_version, version, problem);
+}
+
+enum status schema_check(int64_t version, struct problem *problem)
+{
+    if (version >= 0 && version <= SCHEMA_VERSION)
+        return STATUS_OK;
+    problem_set(problem,
+                "the tables have version %lld; this duepost knows versions up to %d. Use a later duepost",
+                (long long)version, SCHEMA_VERSION);
+    return STATUS_UNAVAILABLE;
+}
+
 enum status schema_migrate(struct driver *driver, const char *const steps[SCHEMA_VERSION],
                            struct problem *problem)
 {
     static const char make[] =
         "CREATE TABLE IF NOT EXISTS duepost_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL);\n"
         "INSERT INTO duepost_meta (name, value) VALUES ('version', 0) ON CONFLICT DO NOTHING;\n";
-    static const struct sql read = {"SELECT value FROM duepost_meta WHERE name = 'version'", NULL, 0};
     int64_t version = -1;
     enum status status = run_text(driver, slice_of(make), problem);
     if (status == STATUS_OK)
-        status = driver->kind->query(driver, &read, on_version, &version, problem);
-    if (status == STATUS_OK && (version < 0 || version > SCHEMA_VERSION)) {
-        problem_set(problem,
-                    "the tables have version %lld; this duepost knows versions up to %d. Use a later duepost",
-                    (long long)version, SCHEMA_VERSION);
-        return STATUS_UNAVAILABLE;
-    }
+        status = schema_version(driver, &version, problem);
+    if (status == STATUS_OK)
+        status = schema_check(version, problem);
     if (status != STATUS_OK || version == SCHEMA_VERSION)
         return status;
     for (; version < SCHEMA_VERSION && status == STATUS_OK; version++)

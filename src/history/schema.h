@@ -18,6 +18,12 @@ void schema_values(const struct history_columns *, struct sql_value values[SCHEM
 /* Reads a row in this order. Borrows values. */
 void schema_read(const struct sql_value *values, struct history_columns *);
 
+/* Reads the version of the tables, or fails. */
+enum status schema_version(struct driver *, int64_t *version, struct problem *);
+
+/* Returns UNAVAILABLE if this duepost does not know this version of the tables. */
+enum status schema_check(int64_t version, struct problem *);
+
 /* Creates or migrates the tables. Call in a transaction that excludes other processes. steps[n] makes version
  * n + 1 of version n; it may have several statements, which end in ";\n". Fails if the version is a later one
  * than SCHEMA_VERSION. */

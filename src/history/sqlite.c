@@ -198,6 +198,21 @@ static enum status sqlite_query(struct driver *driver, const struct sql *sql, sq
     return sqlite_run(of_driver(driver), sql, fn, arg, problem);
 }
 
+static bool on_row_id(void *arg, const struct sql_value *columns, size_t count)
+{
+    int64_t *id = arg;
+    (void)count;
+    *id = columns[0].number;
+    return true;
+}
+
+static enum status read_number(struct sqlite *sqlite, const char *text, int64_t *number,
+                               struct problem *problem)
+{
+    const struct sql sql = {text, NULL, 0};
+    return sqlite_run(sqlite, &sql, on_row_id, number, problem);
+}
+
 /* ---- open and close ---- */
 
 static int on_wal(void *arg, sqlite3 *db, const char *name, int frames)
@@ -259,6 +274,54 @@ static enum status sqlite_open(struct driver *driver, struct problem *problem)
     return STATUS_OK;
 }
 
+/* Opens the file for reading. While no process uses the file, its WAL is not read, because SQLite would
+ * create a file to read it. */
+static enum status open_for_reading(struct sqlite *sqlite, struct problem *problem)
+{
+    char *index = NULL, *uri = sqlite3_mprintf("file:%s?immutable=1", sqlite->path);
+    if (asprintf(&index, "%s-shm", sqlite->path) < 0 || !uri)
+        abort();
+    bool is_used = access(index, F_OK) == 0 || strpbrk(sqlite->path, "?#%");
+    int code = sqlite3_open_v2(is_used ? sqlite->path : uri, &sqlite->db,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    sqlite3_free(uri);
+    free(index);
+    return code == SQLITE_OK ? STATUS_OK : sqlite_failed(sqlite, "open", problem);
+}
+
+/* A new file needs a folder in which it can be created. */
+static enum status try_folder(const struct sqlite *sqlite, struct problem *problem)
+{
+    char *folder = slice_dup(slice_of(sqlite->path)), *slash = strrchr(folder, '/');
+    if (slash && slash != folder)
+        *slash = '\0';
+    bool is_writable = access(slash ? folder : ".", W_OK | X_OK) == 0;
+    if (!is_writable)
+        problem_set(problem, "%.200s: cannot create the file: %s", sqlite->path, strerror(errno));
+    free(folder);
+    return is_writable ? STATUS_OK : STATUS_UNAVAILABLE;
+}
+
+static enum status sqlite_look(struct driver *driver, int64_t *version, struct problem *problem)
+{
+    struct sqlite *sqlite = of_driver(driver);
+    *version = 0;
+    if (access(sqlite->path, R_OK | W_OK) != 0) {
+        if (errno == ENOENT)
+            return try_folder(sqlite, problem);
+        problem_set(problem, "%.200s: cannot open the file: %s", sqlite->path, strerror(errno));
+        return STATUS_UNAVAILABLE;
+    }
+    enum status status = open_for_reading(sqlite, problem);
+    int64_t tables = 0;
+    if (status == STATUS_OK)
+        status = read_number(sqlite, "SELECT count(*) FROM sqlite_master WHERE name = 'duepost_meta'",
+                             &tables, problem);
+    if (status == STATUS_OK && tables)
+        status = schema_version(driver, version, problem);
+    return status;
+}
+
 static void sqlite_free(struct driver *driver)
 {
     struct sqlite *sqlite = of_driver(driver);
@@ -304,14 +367,6 @@ static enum status sqlite_append_begin(struct driver *driver, struct problem *pr
     enum status status = run_text(sqlite, "BEGIN IMMEDIATE", problem);
     sqlite->is_in_transaction = status == STATUS_OK;
     return status;
-}
-
-static bool on_row_id(void *arg, const struct sql_value *columns, size_t count)
-{
-    int64_t *id = arg;
-    (void)count;
-    *id = columns[0].number;
-    return true;
 }
 
 /* A label of an earlier end of the row stays, and is ignored because its ended_at is another one. */
@@ -387,13 +442,6 @@ static enum status sqlite_remove(struct driver *driver, const int64_t *ids, size
 
 /* ---- upkeep ---- */
 
-static enum status read_number(struct sqlite *sqlite, const char *text, int64_t *number,
-                               struct problem *problem)
-{
-    const struct sql sql = {text, NULL, 0};
-    return sqlite_run(sqlite, &sql, on_row_id, number, problem);
-}
-
 static enum status read_pages(struct sqlite *sqlite, int64_t *all, int64_t *unused, struct problem *problem)
 {
     enum status status = read_number(sqlite, "PRAGMA page_count", all, problem);
@@ -452,6 +500,7 @@ static enum status sqlite_tidy(struct driver *driver, bool *has_more, struct pro
 
 static const struct driver_kind sqlite_kind = {
     .name = "sqlite",
+    .look = sqlite_look,
     .open = sqlite_open,
     .close = sqlite_close,
     .free = sqlite_free,

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <microhttpd.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -66,6 +67,35 @@ void http_tls_release(struct http_tls *tls)
     if (tls->credentials)
         gnutls_certificate_free_credentials(tls->credentials);
     free(tls);
+}
+
+/* Narrows the span to that of one certificate. */
+static bool narrow(const gnutls_datum_t *der, int64_t *from_ms, int64_t *until_ms)
+{
+    gnutls_x509_crt_t certificate;
+    if (gnutls_x509_crt_init(&certificate) != GNUTLS_E_SUCCESS)
+        return false;
+    bool is_read = gnutls_x509_crt_import(certificate, der, GNUTLS_X509_FMT_DER) == GNUTLS_E_SUCCESS;
+    if (is_read) {
+        int64_t from = (int64_t)gnutls_x509_crt_get_activation_time(certificate) * 1000;
+        int64_t until = (int64_t)gnutls_x509_crt_get_expiration_time(certificate) * 1000;
+        *from_ms = from > *from_ms ? from : *from_ms;
+        *until_ms = until < *until_ms ? until : *until_ms;
+    }
+    gnutls_x509_crt_deinit(certificate);
+    return is_read;
+}
+
+bool http_tls_dates(const struct http_tls *tls, int64_t *from_ms, int64_t *until_ms)
+{
+    gnutls_datum_t der;
+    unsigned count = 0;
+    *from_ms = 0;
+    *until_ms = INT64_MAX;
+    while (gnutls_certificate_get_crt_raw(tls->credentials, 0, count, &der) == GNUTLS_E_SUCCESS &&
+           narrow(&der, from_ms, until_ms))
+        count++;
+    return count > 0;
 }
 
 bool http_tls_begin(const struct http_tls *tls, void *session)

@@ -6,6 +6,7 @@
 #define DUEPOST_IO_HTTP_TLS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/status.h"
 
@@ -19,6 +20,10 @@ enum status http_tls_load(const char *certificate_file, const char *key_file, st
 /* Add and release a reference. Releasing NULL is ignored. Any thread may call them. */
 struct http_tls *http_tls_share(struct http_tls *);
 void http_tls_release(struct http_tls *);
+
+/* Reads the time from which and until which the certificate and its chain are valid, in ms since 1970.
+ * Returns false if they cannot be read. */
+bool http_tls_dates(const struct http_tls *, int64_t *from_ms, int64_t *until_ms);
 
 /* ---- For http_server.c ---- */
 

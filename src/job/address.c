@@ -192,6 +192,33 @@ bool address_is_public(const struct address *address)
     return address_rule(address) == NULL;
 }
 
+enum { WIDE_BITS = 8 }; /* blocks with fewer bits are wider than a private network needs */
+
+static bool overlap(const struct address_block *a, const struct address_block *b)
+{
+    return address_block_has(a, &b->base) || address_block_has(b, &a->base);
+}
+
+const char *address_block_risk(const struct address_block *block)
+{
+    static const struct {
+        struct address_block block;
+        const char *risk;
+    } risks[] = {
+        {{{false, {169, 254}}, 16}, "includes the metadata services of clouds, which give out credentials"},
+        {{{true, {0xfd, 0x00, 0x0e, 0xc2}}, 32},
+         "includes the metadata services of clouds, which give out credentials"},
+        {{{false, {127}}, 8}, "includes loopback: every service of this host"},
+        {{{true, {[15] = 1}}, 128}, "includes loopback: every service of this host"},
+    };
+    if (block->bits < WIDE_BITS)
+        return "is wider than any private network";
+    for (size_t i = 0; i < sizeof risks / sizeof *risks; i++)
+        if (overlap(block, &risks[i].block))
+            return risks[i].risk;
+    return NULL;
+}
+
 void address_write(const struct address *address, char text[ADDRESS_TEXT_SIZE])
 {
     inet_ntop(address->is_v6 ? AF_INET6 : AF_INET, address->bytes, text, ADDRESS_TEXT_SIZE);

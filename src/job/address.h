@@ -36,6 +36,10 @@ bool address_is_public(const struct address *);
  * the address is public. */
 const char *address_rule(const struct address *);
 
+/* Returns the risk of letting jobs connect to a whole block, or NULL if the block is small and contains
+ * nothing that is usually reached by mistake. */
+const char *address_block_risk(const struct address_block *);
+
 enum { ADDRESS_TEXT_SIZE = 46 }; /* with a NUL at the end */
 
 /* Writes an address like inet_ntop. */

@@ -101,6 +101,21 @@ enum status target_policy_allow(struct target_policy *policy, struct slice text,
     return STATUS_OK;
 }
 
+size_t target_policy_block_count(const struct target_policy *policy)
+{
+    return policy->block_count;
+}
+
+const struct address_block *target_policy_block(const struct target_policy *policy, size_t index)
+{
+    return &policy->blocks[index];
+}
+
+size_t target_policy_name_count(const struct target_policy *policy)
+{
+    return policy->name_count;
+}
+
 void target_policy_refuse(struct target_policy *policy, const struct address *address, uint16_t port)
 {
     struct refusal refusal = {.has_address = address != NULL, .port = port};

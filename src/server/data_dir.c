@@ -53,9 +53,9 @@ static bool is_empty(int fd)
     return empty;
 }
 
-/* Makes the directory private. Refuses a directory of another user or with other files, such as /srv or /tmp,
- * because the operator may have named it by mistake. */
-static enum status make_private(int fd, const char *path, struct problem *problem)
+/* Refuses a directory of another user or with other files, such as /srv or /tmp, because the operator may
+ * have named it by mistake. *is_private: its mode need not be changed. */
+static enum status judge_dir(int fd, const char *path, bool *is_private, struct problem *problem)
 {
     struct stat stat;
     if (fstat(fd, &stat) != 0)
@@ -63,16 +63,50 @@ static enum status make_private(int fd, const char *path, struct problem *proble
     if (stat.st_uid != geteuid())
         return data_dir_refuse(
             problem, path, "belongs to another user; start duepost as that user or choose another --data");
-    if ((stat.st_mode & 077) == 0)
-        return STATUS_OK;
-    if (faccessat(fd, LOCK_NAME, F_OK, 0) != 0 && !is_empty(fd))
+    *is_private = (stat.st_mode & 077) == 0;
+    if (!*is_private && faccessat(fd, LOCK_NAME, F_OK, 0) != 0 && !is_empty(fd))
         return data_dir_refuse(
             problem, path,
             "is readable by other users and has other files; chmod 700 it or choose another --data");
-    if (fchmod(fd, 0700) != 0)
+    return STATUS_OK;
+}
+
+static enum status make_private(int fd, const char *path, struct problem *problem)
+{
+    bool is_private;
+    enum status status = judge_dir(fd, path, &is_private, problem);
+    if (status == STATUS_OK && !is_private && fchmod(fd, 0700) != 0)
         return data_dir_refuse(problem, path,
                                "is readable by other users and its mode cannot be changed; chmod 700 it");
-    return STATUS_OK;
+    return status;
+}
+
+/* Finds the directory in which path, or its first missing parent, would be created. */
+static enum status try_parent(const char *path, struct problem *problem)
+{
+    char *part = slice_dup(slice_of(path));
+    for (char *slash; access(part, F_OK) != 0 && (slash = strrchr(part, '/')) && slash != part;)
+        *slash = '\0';
+    const char *parent = access(part, F_OK) == 0 ? part : part[0] == '/' ? "/" : ".";
+    bool is_writable = access(parent, W_OK | X_OK) == 0;
+    if (!is_writable)
+        problem_set(problem, "cannot create the directory %.200s: %s", path, strerror(errno));
+    free(part);
+    return is_writable ? STATUS_OK : STATUS_FAILED;
+}
+
+enum status data_dir_try(const char *path, bool *exists, struct problem *problem)
+{
+    bool is_private;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *exists = fd >= 0;
+    if (fd < 0 && errno == ENOENT)
+        return try_parent(path, problem);
+    if (fd < 0)
+        return data_dir_refuse(problem, path, strerror(errno));
+    enum status status = judge_dir(fd, path, &is_private, problem);
+    close(fd);
+    return status;
 }
 
 static int read_holder(int fd)
@@ -142,6 +176,12 @@ enum status data_dir_open(const char *path, struct data_dir *dir, struct problem
     if (status != STATUS_OK)
         data_dir_close(dir);
     return status;
+}
+
+void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_DIR_SOCKET_SIZE])
+{
+    if (snprintf(text, DATA_DIR_SOCKET_SIZE, "%s/%s", path, name) >= DATA_DIR_SOCKET_SIZE)
+        snprintf(text, DATA_DIR_SOCKET_SIZE, "/proc/self/fd/%d/%s", fd, name);
 }
 
 void data_dir_close(struct data_dir *dir)

@@ -2,6 +2,8 @@
 #ifndef DUEPOST_SERVER_DATA_DIR_H
 #define DUEPOST_SERVER_DATA_DIR_H
 
+#include <stdbool.h>
+
 #include "base/status.h"
 
 struct data_dir {
@@ -14,6 +16,15 @@ struct data_dir {
  * users may read the directory, it gets mode 0700, provided that it is empty or already a data directory. Any
  * other such directory is refused. */
 enum status data_dir_open(const char *path, struct data_dir *, struct problem *) MUST_USE;
+
+/* Finds out whether data_dir_open can use path, without changing or locking anything. *exists: the directory
+ * is there already. */
+enum status data_dir_try(const char *path, bool *exists, struct problem *) MUST_USE;
+
+/* Writes the path of a socket in the directory. If the path is too long for a socket's address, it begins
+ * with /proc/self/fd. */
+enum { DATA_DIR_SOCKET_SIZE = 108 };
+void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_DIR_SOCKET_SIZE]);
 
 /* Releases the lock. */
 void data_dir_close(struct data_dir *);

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -29,7 +28,7 @@ enum state { STATE_IDLE, STATE_LAUNCHING, STATE_RUNNING, STATE_PAUSED, STATE_STO
 struct embedded_redis {
     struct loop *loop;
     struct data_dir dir;
-    char path[sizeof((struct sockaddr_un *)NULL)->sun_path];
+    char path[DATA_DIR_SOCKET_SIZE];
     enum state state;
     struct redis_process process;
     struct watch *watch; /* of the process's exit */
@@ -55,7 +54,8 @@ static void on_exit_of_redis(void *arg, bool readable, bool writable);
 enum status embedded_redis_new(struct loop *loop, const char *data_dir, struct embedded_redis **made,
                                struct problem *problem)
 {
-    enum status status = redis_process_check(problem);
+    char version[REDIS_PROCESS_VERSION_MAX];
+    enum status status = redis_process_check(version, problem);
     if (status != STATUS_OK)
         return status;
     struct embedded_redis *redis = NEW(struct embedded_redis);
@@ -69,9 +69,7 @@ enum status embedded_redis_new(struct loop *loop, const char *data_dir, struct e
     redis->pause_us = PAUSE_MIN_US;
     redis->step = timer_new(loop, on_step, redis);
     redis->deadline = timer_new(loop, on_deadline, redis);
-    int size = snprintf(redis->path, sizeof redis->path, "%s/" REDIS_SOCKET_NAME, redis->dir.path);
-    if (size >= (int)sizeof redis->path)
-        snprintf(redis->path, sizeof redis->path, "/proc/self/fd/%d/" REDIS_SOCKET_NAME, redis->dir.fd);
+    data_dir_socket(redis->dir.path, redis->dir.fd, REDIS_SOCKET_NAME, redis->path);
     *made = redis;
     return STATUS_OK;
 }

@@ -25,9 +25,7 @@ static enum status open_all(struct front *front, const struct options *options, 
         return status;
     if (!options->tls && !listener_is_loopback(front->api))
         log_warning("listens_without_tls", LOG_TEXT("at", listener_url(front->api)),
-                    LOG_TEXT("risk",
-                             "tokens and jobs can be read on the network; set --tls-cert and --tls-key, or "
-                             "put a TLS proxy in front"));
+                    LOG_TEXT("risk", FRONT_RISK));
     if (front->health)
         log_info("health_listening", LOG_TEXT("at", listener_url(front->health)));
     return STATUS_OK;
@@ -62,30 +60,37 @@ void front_free(struct front *front)
     free(front);
 }
 
-static enum status check_reach(const struct listener *listener, bool is_qstash_dev, struct problem *problem)
+enum status front_check_reach(const struct options *options, const char *url, bool is_loopback,
+                              struct problem *problem)
 {
-    if (!listener || listener_is_loopback(listener))
+    if (is_loopback || options->tokens)
         return STATUS_OK;
-    if (is_qstash_dev) {
+    if (options->is_qstash_dev) {
         problem_set(problem,
                     "%s can be reached from other hosts, which --qstash-dev does not allow; listen on "
                     "127.0.0.1, or switch it off",
-                    listener_url(listener));
+                    url);
         return STATUS_INVALID;
     }
     problem_set(problem,
                 "%s can be reached from other hosts, which requires tokens: create one (duepost token "
                 "new NAME scopes=...) and set --tokens to the file; or listen on 127.0.0.1",
-                listener_url(listener));
+                url);
     return STATUS_INVALID;
+}
+
+static enum status check_reach(const struct options *options, const struct listener *listener,
+                               struct problem *problem)
+{
+    if (!listener)
+        return STATUS_OK;
+    return front_check_reach(options, listener_url(listener), listener_is_loopback(listener), problem);
 }
 
 enum status front_check(const struct front *front, const struct options *options, struct problem *problem)
 {
-    if (options->tokens)
-        return STATUS_OK;
-    enum status status = check_reach(front->api, options->is_qstash_dev, problem);
-    return status == STATUS_OK ? check_reach(front->health, options->is_qstash_dev, problem) : status;
+    enum status status = check_reach(options, front->api, problem);
+    return status == STATUS_OK ? check_reach(options, front->health, problem) : status;
 }
 
 void front_refuse(const struct front *front, struct target_policy *policy)

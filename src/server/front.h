@@ -7,6 +7,10 @@
 
 struct front;
 
+/* The risk of an address that other hosts can reach without TLS. */
+#define FRONT_RISK                                                                                           \
+    "tokens and jobs can be read on the network; set --tls-cert and --tls-key, or put a TLS proxy in front"
+
 /* Opens the listening sockets of the options; blocks for name lookups. Returns STATUS_FAILED if a socket
  * cannot be opened; problem then says what to do. */
 enum status front_open(const struct options *, struct front **, struct problem *) MUST_USE;
@@ -14,6 +18,10 @@ void front_free(struct front *); /* NULL is ignored */
 
 /* Returns STATUS_INVALID if other hosts could use the API without a token under these options. */
 enum status front_check(const struct front *, const struct options *, struct problem *) MUST_USE;
+
+/* Returns the same for one address. */
+enum status front_check_reach(const struct options *, const char *url, bool is_loopback,
+                              struct problem *) MUST_USE;
 
 /* Adds the listening addresses to the addresses that no job may be sent to. */
 void front_refuse(const struct front *, struct target_policy *);

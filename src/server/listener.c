@@ -21,21 +21,23 @@ struct listener {
     ino_t *inodes; /* of all sockets */
     struct address address;
     bool is_wildcard;
+    bool is_trial; /* never listens */
+    int error;     /* errno of the first address that could not be bound */
     uint16_t port;
     char url[LISTENER_URL_MAX];
 };
 
-static void read_address(struct listener *listener, const struct sockaddr_storage *bound)
+static void read_address(struct listener *listener, const struct sockaddr *bound)
 {
-    assert(bound->ss_family == AF_INET6 || bound->ss_family == AF_INET);
-    if (bound->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)bound;
+    assert(bound->sa_family == AF_INET6 || bound->sa_family == AF_INET);
+    if (bound->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)bound;
         listener->address.is_v6 = true;
         memcpy(listener->address.bytes, &in6->sin6_addr, 16);
         listener->is_wildcard = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr);
         listener->port = ntohs(in6->sin6_port);
     } else {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)bound;
+        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)bound;
         memcpy(listener->address.bytes, &in->sin_addr, 4);
         listener->is_wildcard = in->sin_addr.s_addr == htonl(INADDR_ANY);
         listener->port = ntohs(in->sin_port);
@@ -44,7 +46,7 @@ static void read_address(struct listener *listener, const struct sockaddr_storag
 
 /* Opens the first socket; returns -1 with errno after an error. When it listens, other sockets may share its
  * port with SO_REUSEPORT. */
-static int open_first(const struct sockaddr *address, socklen_t size)
+static int open_first(const struct sockaddr *address, socklen_t size, bool is_trial)
 {
     int on = 1;
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -52,7 +54,8 @@ static int open_first(const struct sockaddr *address, socklen_t size)
         return -1;
     /* Without SO_REUSEADDR, connections of the previous run would block the port for a minute. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 && bind(fd, address, size) == 0 &&
-        listen(fd, BACKLOG) == 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0)
+        (is_trial || listen(fd, BACKLOG) == 0) &&
+        setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0)
         return fd;
     int error = errno;
     close(fd);
@@ -86,14 +89,16 @@ static ino_t inode_of(int fd)
  * were opened. */
 static bool open_all(struct listener *listener, const struct addrinfo *where, bool is_shared)
 {
-    listener->fds[0] = (is_shared ? open_other : open_first)(where->ai_addr, where->ai_addrlen);
+    read_address(listener, where->ai_addr); /* known even if it cannot be bound */
+    listener->fds[0] = is_shared ? open_other(where->ai_addr, where->ai_addrlen)
+                                 : open_first(where->ai_addr, where->ai_addrlen, listener->is_trial);
     if (listener->fds[0] < 0)
         return false;
     struct sockaddr_storage bound = {0};
     socklen_t size = sizeof bound;
     if (getsockname(listener->fds[0], (struct sockaddr *)&bound, &size) != 0)
         return false;
-    read_address(listener, &bound);
+    read_address(listener, (const struct sockaddr *)&bound);
     for (size_t i = 1; i < listener->count; i++) {
         listener->fds[i] = open_other((const struct sockaddr *)&bound, size);
         if (listener->fds[i] < 0)
@@ -141,23 +146,21 @@ static enum status open_any(struct listener *listener, const char *host, uint16_
         return STATUS_FAILED;
     }
     enum status status = STATUS_FAILED;
-    int first_error = 0;
     for (const struct addrinfo *where = found; where && status != STATUS_OK; where = where->ai_next) {
         if (open_all(listener, where, is_shared)) {
             status = STATUS_OK;
         } else {
-            first_error = first_error ? first_error : errno;
+            listener->error = listener->error ? listener->error : errno;
             close_all(listener);
         }
     }
     if (status != STATUS_OK)
-        explain(problem, host, port, first_error);
+        explain(problem, host, port, listener->error);
     freeaddrinfo(found);
     return status;
 }
 
-enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count, bool is_shared,
-                          struct listener **opened, struct problem *problem)
+static struct listener *listener_new(size_t count)
 {
     assert(count > 0);
     struct listener *listener = NEW(struct listener);
@@ -166,6 +169,26 @@ enum status listener_open(const char *scheme, const char *host, uint16_t port, s
     listener->inodes = NEW_ARRAY(ino_t, count);
     for (size_t i = 0; i < count; i++)
         listener->fds[i] = -1;
+    return listener;
+}
+
+enum status listener_try(const char *host, uint16_t port, bool is_shared, struct listener_trial *trial,
+                         struct problem *problem)
+{
+    struct listener *listener = listener_new(1);
+    listener->is_trial = true;
+    enum status status = open_any(listener, host, port, is_shared, problem);
+    *trial = (struct listener_trial){.is_held = listener->error == EADDRINUSE,
+                                     .is_loopback = listener_is_loopback(listener),
+                                     .port = listener->port};
+    listener_free(listener);
+    return trial->is_held ? STATUS_OK : status;
+}
+
+enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count, bool is_shared,
+                          struct listener **opened, struct problem *problem)
+{
+    struct listener *listener = listener_new(count);
     enum status status = open_any(listener, host, port, is_shared, problem);
     if (status != STATUS_OK) {
         listener_free(listener);

@@ -20,6 +20,18 @@ enum { LISTENER_URL_MAX = 300 };
 enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count, bool is_shared,
                           struct listener **, struct problem *) MUST_USE;
 
+/* The result of listener_try. */
+struct listener_trial {
+    bool is_held; /* another socket listens there */
+    bool is_loopback;
+    uint16_t port; /* the actual one, if it is free */
+};
+
+/* Finds out whether listener_open would succeed, without listening. Returns STATUS_FAILED if the address
+ * cannot be used at all; problem then says what to do. If is_held, problem says so, too. */
+enum status listener_try(const char *host, uint16_t port, bool is_shared, struct listener_trial *,
+                         struct problem *) MUST_USE;
+
 /* Closes the sockets that were not taken. NULL is ignored. */
 void listener_free(struct listener *);
 

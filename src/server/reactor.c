@@ -276,13 +276,13 @@ static void start_carrying(struct reactor *reactor)
 static void warn_of_durability(const struct reactor *reactor)
 {
     const struct store_facts *facts = store_facts(reactor->store);
-    if (reactor->options.store->is_durability_set || facts->in_force.is_synced)
+    const char *why = store_facts_risk(facts);
+    if (reactor->options.store->is_durability_set || !why)
         return;
     log_warning(
         facts->is_fsync_hidden ? "durability_is_unknown" : "durability_is_memory",
         LOG_TEXT("risk", "confirmed jobs are lost when Redis crashes or its host loses power"),
-        LOG_TEXT("why", facts->is_fsync_hidden ? "Redis refuses CONFIG GET appendfsync"
-                                               : "Redis does not have appendonly yes and appendfsync always"),
+        LOG_TEXT("why", why),
         LOG_TEXT("do",
                  "set both in Redis and --durability fsync, or accept the risk with --durability memory"));
 }

@@ -126,13 +126,15 @@ static void read_all(int fd, char *text, size_t max)
     text[size] = '\0';
 }
 
-static enum status judge_version(const char *text, struct problem *problem)
+static enum status judge_version(const char *text, char number_text[REDIS_PROCESS_VERSION_MAX],
+                                 struct problem *problem)
 {
     const char *version = strstr(text, " v=");
     struct slice number = slice_of(version ? version + strlen(" v=") : "");
     struct slice major, rest;
     uint64_t value;
     slice_cut(number, ' ', &number, &rest);
+    snprintf(number_text, REDIS_PROCESS_VERSION_MAX, "%.*s", SLICE_ARG(number));
     slice_cut(number, '.', &major, &rest);
     if (slice_to_number(major, 1000000, &value) && value >= VERSION_MAJOR)
         return STATUS_OK;
@@ -144,7 +146,7 @@ static enum status judge_version(const char *text, struct problem *problem)
     return STATUS_FAILED;
 }
 
-enum status redis_process_check(struct problem *problem)
+enum status redis_process_check(char found[REDIS_PROCESS_VERSION_MAX], struct problem *problem)
 {
     static const char *const version[] = {"redis-server", "--version", NULL};
     posix_spawn_file_actions_t actions;
@@ -165,7 +167,7 @@ enum status redis_process_check(struct problem *problem)
         waitpid(pid, NULL, 0);
     }
     close(ends[0]);
-    return error ? cannot_run(problem, error) : judge_version(text, problem);
+    return error ? cannot_run(problem, error) : judge_version(text, found, problem);
 }
 
 static void turn_log(int dir_fd)

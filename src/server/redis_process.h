@@ -20,9 +20,11 @@ struct redis_process {
     bool is_child;
 };
 
+enum { REDIS_PROCESS_VERSION_MAX = 32 };
+
 /* Runs redis-server --version and blocks for at most 5 s. Returns STATUS_FAILED if redis-server is missing or
- * older than 7.0. */
-enum status redis_process_check(struct problem *) MUST_USE;
+ * older than 7.0. Writes the version otherwise. */
+enum status redis_process_check(char version[REDIS_PROCESS_VERSION_MAX], struct problem *) MUST_USE;
 
 /* Starts redis-server in the directory dir_fd. The process inherits lock_fd. */
 enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *, struct problem *) MUST_USE;

@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -14,13 +13,13 @@
 #include "base/memory.h"
 #include "io/http_trial.h"
 #include "server/embedded_redis.h"
+#include "server/file_limit.h"
 #include "server/front.h"
 #include "server/reactor.h"
 #include "server/redis_addresses.h"
 #include "server/reload.h"
+#include "server/store_setup.h"
 #include "server/token_file.h"
-
-enum { FILES_MIN = 1024 }; /* in addition to client connections and attempts */
 
 #define PREFLIGHT_US INT64_C(2000000) /* maximum wait, because Redis may be unreachable at the start */
 #define CUT_US       INT64_C(3000000) /* for recording the outcomes of aborted attempts */
@@ -170,19 +169,6 @@ static void catch_signals(struct server *server)
     server->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     server->signals = watch_new(server->loop, server->signal_fd, on_signal, server);
     watch_set(server->signals, true, false);
-}
-
-/* Raises the limit of open files, because a thousand attempts and their clients need more than the usual
- * 1,024. */
-static void raise_file_limit(const struct options *options)
-{
-    int64_t wanted = options->max_connections + options->max_in_flight + FILES_MIN;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur < (rlim_t)wanted)
-        log_warning("file_limit_is_low", LOG_NUMBER("limit", limit.rlim_cur), LOG_NUMBER("wanted", wanted));
 }
 
 /* Logs that the server listens. A program that waits for this line may send jobs at once. */
@@ -366,9 +352,6 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     return STATUS_OK;
 }
 
-static const char *const history_bodies[] = {
-    [HISTORY_BODIES_ON] = "on", [HISTORY_BODIES_ERRORS] = "errors", [HISTORY_BODIES_OFF] = "off"};
-
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
@@ -385,31 +368,14 @@ static enum status open_all(struct server *server, struct problem *problem)
         return status;
     if (options->tokens)
         token_file_log(options->tokens_file, options->tokens);
-    server->store = (struct store_options){
-        .redis = &server->redis,
-        .prefix = server->prefix,
-        .shards = (size_t)options->shards,
-        .max_in_flight_topic = options->max_in_flight_topic,
-        .max_jobs = options->max_jobs,
-        .dead_max = options->dead_max,
-        .dead_max_age_ms = options->dead_max_age_ms,
-        .idempotency_window_ms = options->idempotency_window_ms,
-        .breaker_wait_ms = options->breaker_wait_ms,
-        .history_backlog_bytes = options_have_history(options) ? options->history_backlog_bytes : 0,
-        .history_bodies = history_bodies[options->history_bodies],
-        .durability = options->durability,
-        .is_durability_set = options->is_durability_set,
-        .metrics = metrics_of(server->board, 0), /* until reactors run */
-    };
+    server->store = store_setup(options, &server->redis, server->prefix);
+    server->store.metrics = metrics_of(server->board, 0); /* until reactors run */
     if (!options->is_embedded)
         return STATUS_OK;
     status = embedded_redis_new(server->loop, options->data_dir, &server->embedded, problem);
     if (status != STATUS_OK)
         return status;
     server->redis.path = slice_dup(slice_of(embedded_redis_path(server->embedded)));
-    if (!server->store.is_durability_set)
-        server->store.durability.is_synced = true;
-    server->store.is_durability_set = true;
     return STATUS_OK;
 }
 
@@ -447,7 +413,7 @@ int server_run(struct options *options, const struct options_input *input)
     server.live = live_board_new((size_t)options->reactors);
     server.timer = timer_new(server.loop, server_on_timer, &server);
     catch_signals(&server);
-    raise_file_limit(options);
+    file_limit_raise(options);
     if (open_all(&server, &problem) != STATUS_OK) {
         server_fail(&server, "cannot_start", problem.text);
     } else {

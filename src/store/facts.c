@@ -10,23 +10,20 @@
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
     ASK_SOON_US = 500 * 1000, /* interval of the queries while Redis cannot be used */
-    REDIS_MAJOR_MIN = 7,      /* supports script flags */
 };
 
 struct facts {
     struct redis_link *link;
     struct slice jobs_key;
     const struct store_options *options;
-    bool may_lay_out, is_laid_out;
+    bool may_lay_out;
     loop_fn *on_change;
     void *arg;
     struct timer *again;
     struct store_facts facts;
     struct rights *rights;
-    bool has_aof, aof_is_broken;
-    char trouble[160];                  /* Redis's error when it refuses writes; empty: none */
-    char refusal[RIGHTS_TEXT_MAX];      /* refusal of the last complete round; empty: none */
-    char next_refusal[RIGHTS_TEXT_MAX]; /* refusal of the current round */
+    char trouble[160];             /* Redis's error when it refuses writes; empty: none */
+    char refusal[RIGHTS_TEXT_MAX]; /* refusal of the last complete round; empty: none */
 };
 
 /* Returns the value of a "name:value" line of INFO. */
@@ -56,22 +53,12 @@ static void copy(char *to, size_t size, struct slice from)
     snprintf(to, size, "%.*s", SLICE_ARG(from));
 }
 
-static void judge_version(struct facts *facts)
+/* Returns whether a duepost of this layout can use such a Redis. */
+static bool is_usable(const struct facts *facts, struct problem *problem)
 {
-    long major = strtol(facts->facts.version, NULL, 10);
-    if (major < REDIS_MAJOR_MIN)
-        snprintf(facts->next_refusal, sizeof facts->next_refusal,
-                 "Redis is version %s; duepost needs 7.0 or newer", facts->facts.version);
-}
-
-/* Refuses a Redis that evicts keys, because it would lose jobs. */
-static void judge_eviction(struct facts *facts)
-{
-    if (facts->facts.eviction[0] && strcmp(facts->facts.eviction, "noeviction") != 0)
-        snprintf(facts->next_refusal, sizeof facts->next_refusal,
-                 "Redis has maxmemory-policy %s, which may evict jobs; duepost needs noeviction: CONFIG SET "
-                 "maxmemory-policy noeviction, and the same in redis.conf",
-                 facts->facts.eviction);
+    return store_check_version(&facts->facts, problem) == STATUS_OK &&
+           store_check_eviction(&facts->facts, problem) == STATUS_OK &&
+           store_check_layout(&facts->facts, facts->options->shards, problem) == STATUS_OK;
 }
 
 /* Counts online replicas: "slave0:ip=...,port=...,state=online,offset=...,lag=0". */
@@ -97,48 +84,38 @@ static void on_info(void *arg, const struct redis_reply *reply)
     copy(facts->facts.version, sizeof facts->facts.version, info_value(info, "redis_version"));
     copy(facts->facts.role, sizeof facts->facts.role, info_value(info, "role"));
     copy(facts->facts.eviction, sizeof facts->facts.eviction, info_value(info, "maxmemory_policy"));
-    facts->has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1"));
-    facts->aof_is_broken = slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
+    facts->facts.has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1")) &&
+                           !slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
     facts->facts.in_force.replicas = count_replicas(info);
     facts->facts.used_bytes = info_number(info, "used_memory");
     facts->facts.max_bytes = info_number(info, "maxmemory");
-    judge_version(facts);
-    judge_eviction(facts);
+    facts->facts.system_bytes = info_number(info, "total_system_memory");
 }
 
 static void end_round(struct facts *facts)
 {
+    struct problem problem = {""};
     facts->facts.is_known = facts->facts.version[0] != '\0';
     const char *denied = rights_refusal(facts->rights);
-    snprintf(facts->refusal, sizeof facts->refusal, "%s", denied ? denied : facts->next_refusal);
+    bool is_refused = denied || !is_usable(facts, &problem);
+    snprintf(facts->refusal, sizeof facts->refusal, "%s", denied ? denied : is_refused ? problem.text : "");
     if (facts->trouble[0] || denied || !facts_give_durability(facts) ||
-        (facts->may_lay_out && !facts->is_laid_out))
+        (facts->may_lay_out && !facts_is_laid_out(facts)))
         timer_start(facts->again, ASK_SOON_US);
     facts->on_change(facts->arg);
 }
 
-static void judge_layout(struct facts *facts, const struct redis_reply *reply)
+static void read_layout(struct facts *facts, const struct redis_reply *reply)
 {
-    int64_t format = redis_reply_integer(redis_reply_at(reply, 1));
-    int64_t shards = redis_reply_integer(redis_reply_at(reply, 2));
-    facts->is_laid_out = format > 0;
-    if (!facts->is_laid_out)
-        return;
-    if (format > STORE_FORMAT_MAX)
-        snprintf(facts->next_refusal, sizeof facts->next_refusal,
-                 "the data in Redis has format %lld, newer than this duepost's %d; run a newer duepost",
-                 (long long)format, STORE_FORMAT_MAX);
-    else if (shards != (int64_t)facts->options->shards)
-        snprintf(facts->next_refusal, sizeof facts->next_refusal,
-                 "the data in Redis has %lld shards, this duepost is set up for %zu", (long long)shards,
-                 facts->options->shards);
+    facts->facts.format = redis_reply_integer(redis_reply_at(reply, 1));
+    facts->facts.shards = redis_reply_integer(redis_reply_at(reply, 2));
 }
 
 static void on_opened(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct facts *facts = arg;
     if (status == STATUS_OK)
-        judge_layout(facts, reply);
+        read_layout(facts, reply);
     copy(facts->trouble, sizeof facts->trouble, status == STATUS_OK ? SLICE("") : redis_reply_text(reply));
     if (reply)
         end_round(facts);
@@ -148,11 +125,12 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
  * used. */
 static void open_data(struct facts *facts)
 {
+    struct problem problem;
     struct script_call *open = script_call_new(SCRIPT_OPEN, facts->jobs_key);
     script_call_number(open, 0);
     script_call_number(open, STORE_FORMAT);
     script_call_number(open, (int64_t)facts->options->shards);
-    script_call_number(open, facts->may_lay_out && !facts->next_refusal[0]);
+    script_call_number(open, facts->may_lay_out && is_usable(facts, &problem));
     script_call_number(open, store_options_part(facts->options, facts->options->history_backlog_bytes));
     script_call_text(open, slice_of(facts->options->history_bodies ? facts->options->history_bodies : "on"));
     script_call_send(open, facts->link, on_opened, facts);
@@ -174,9 +152,8 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
     if (!reply)
         return;
     struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
-    bool is_kept = facts->has_aof && !facts->aof_is_broken;
-    facts->facts.is_fsync_hidden = is_kept && mode.size == 0; /* CONFIG is forbidden */
-    facts->facts.in_force.is_synced = is_kept && slice_equal(mode, SLICE("always"));
+    facts->facts.is_fsync_hidden = facts->facts.has_aof && mode.size == 0; /* CONFIG is forbidden */
+    facts->facts.in_force.is_synced = facts->facts.has_aof && slice_equal(mode, SLICE("always"));
     if (rights_need_recheck(facts->rights))
         rights_ask(facts->rights);
     else
@@ -188,7 +165,6 @@ static void facts_ask(void *arg)
     struct facts *facts = arg;
     if (!redis_link_is_up(facts->link))
         return;
-    facts->next_refusal[0] = '\0';
     redis_send(facts->link, 1, (struct slice[]){SLICE("INFO")}, on_info, facts);
     redis_send(facts->link, 3, (struct slice[]){SLICE("CONFIG"), SLICE("GET"), SLICE("appendfsync")},
                on_appendfsync, facts);
@@ -224,7 +200,7 @@ void facts_lay_out(struct facts *facts)
     if (facts->may_lay_out)
         return;
     facts->may_lay_out = true;
-    if (!facts->is_laid_out && facts->facts.is_known)
+    if (!facts_is_laid_out(facts) && facts->facts.is_known)
         timer_start(facts->again, 0);
 }
 
@@ -279,7 +255,12 @@ const char *facts_trouble(const struct facts *facts)
 
 bool facts_is_laid_out(const struct facts *facts)
 {
-    return facts->is_laid_out;
+    return facts->facts.format > 0;
+}
+
+const char *facts_denial(const struct facts *facts)
+{
+    return rights_refusal(facts->rights);
 }
 
 const char *facts_refusal(const struct facts *facts)

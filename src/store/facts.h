@@ -43,6 +43,9 @@ const char *facts_trouble(const struct facts *);
 /* Returns whether the data has the layout of this duepost, as far as known. */
 bool facts_is_laid_out(const struct facts *);
 
+/* Returns the denied rights, as far as known, or NULL if no right is denied. The text is borrowed. */
+const char *facts_denial(const struct facts *);
+
 /* Returns why this Redis cannot be used at all, as far as known, or NULL when it can be used. The text is
  * borrowed. */
 const char *facts_refusal(const struct facts *);

@@ -260,6 +260,7 @@ static void init_batches(struct shard *shard)
         [SHARD_BATCH_WAIT] = &wait_kind,
         [SHARD_BATCH_NOTIFY] = &notify_kind,
         [SHARD_BATCH_CLOSE] = &close_kind,
+        [SHARD_BATCH_TRIAL] = &trial_kind,
         [SHARD_BATCH_REPORT] = &report_kind,
         [SHARD_BATCH_READ] = &read_kind,
         [SHARD_BATCH_ARRIVE] = &arrive_kind,
@@ -321,8 +322,8 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
     shard->bell = connect_link(shard, BELL_DEADLINE_US, on_bell_up, on_bell_down, on_work_error);
     shard->subscriber =
         connect_link(shard, REPLY_DEADLINE_US, on_subscriber_up, on_subscriber_down, on_error);
-    shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options, number == 0,
-                             tell_change, shard);
+    shard->facts = facts_new(loop, shard->reads, buffer_slice(&shard->jobs_key), options,
+                             number == 0 && !options->is_read_only, tell_change, shard);
     init_batches(shard);
     list_init(&shard->lost_pulls);
     shard->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, shard);
@@ -404,6 +405,10 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
         problem_set(problem, "%s", facts_refusal(shard->facts));
         return false;
     }
+    if (facts->role[0] && strcmp(facts->role, "master") != 0) {
+        problem_set(problem, "this Redis is a replica, which takes no writes");
+        return false;
+    }
     if (!facts->is_known) {
         problem_set(problem, "Redis has not said yet what it is (duepost needs the command INFO)");
         return false;
@@ -412,12 +417,8 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
         problem_set(problem, "Redis refuses: %s", facts_trouble(shard->facts));
         return false;
     }
-    if (!facts_is_laid_out(shard->facts)) {
+    if (!facts_is_laid_out(shard->facts) && !shard->options->is_read_only) {
         problem_set(problem, "shard 0 has not said yet how many shards there are");
-        return false;
-    }
-    if (strcmp(facts->role, "master") != 0) {
-        problem_set(problem, "this Redis is a replica, which takes no writes");
         return false;
     }
     if (!facts_give_durability(shard->facts)) {

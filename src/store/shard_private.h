@@ -30,6 +30,7 @@ enum shard_batch {
     SHARD_BATCH_WAIT,
     SHARD_BATCH_NOTIFY,
     SHARD_BATCH_CLOSE,
+    SHARD_BATCH_TRIAL,
     SHARD_BATCH_PULL_COMPLETE,
     SHARD_BATCH_PULL_RETRY,
     SHARD_BATCH_PULL_BURY,
@@ -135,7 +136,7 @@ extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kin
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
     close_kind, arrive_kind;
 extern const struct batch_kind begin_kind, append_kind, conclude_kind, wait_kind, notify_kind;
-extern const struct batch_kind define_kind, undefine_kind, fire_kind, run_recurring_kind;
+extern const struct batch_kind trial_kind, define_kind, undefine_kind, fire_kind, run_recurring_kind;
 
 extern const struct batch_kind pull_kind, pulled_kind, pull_complete_kind, pull_retry_kind, pull_bury_kind,
     pull_release_kind, pull_extend_kind;

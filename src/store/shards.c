@@ -133,11 +133,13 @@ bool store_is_redis(const struct store *store, const struct address *address, ui
 static void add_facts(struct store_facts *sum, const struct store_facts *facts)
 {
     sum->is_known = sum->is_known && facts->is_known;
+    sum->has_aof = sum->has_aof && facts->has_aof;
     sum->is_fsync_hidden = sum->is_fsync_hidden || facts->is_fsync_hidden;
     sum->in_force.is_synced = sum->in_force.is_synced && facts->in_force.is_synced;
     if (facts->used_bytes > sum->used_bytes) {
         sum->used_bytes = facts->used_bytes;
         sum->max_bytes = facts->max_bytes;
+        sum->system_bytes = facts->system_bytes;
     }
     if (facts->in_force.replicas < sum->in_force.replicas)
         sum->in_force.replicas = facts->in_force.replicas;
@@ -148,7 +150,7 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
 static void lay_out_others(const struct store *store)
 {
     const struct facts *first = store_shard(store, 0)->facts;
-    if (!facts_is_laid_out(first) || facts_refusal(first))
+    if (store->options.is_read_only || !facts_is_laid_out(first) || facts_refusal(first))
         return;
     for (size_t i = 1; i < store->options.shards; i++)
         facts_lay_out(store_shard(store, i)->facts);
@@ -176,6 +178,11 @@ const struct store_facts *store_facts(const struct store *store)
     return &store->facts;
 }
 
+const struct store_facts *store_facts_of(const struct store *store, size_t shard)
+{
+    return facts_get(store_shard(store, shard)->facts);
+}
+
 void store_durability_configured(const struct store *store, char text[DURABILITY_TEXT_MAX])
 {
     if (store->options.is_durability_set)
@@ -190,6 +197,14 @@ void store_facts_durability(const struct store_facts *facts, char text[DURABILIT
         snprintf(text, DURABILITY_TEXT_MAX, "unknown");
     else
         durability_format(facts->in_force, text);
+}
+
+const char *store_facts_risk(const struct store_facts *facts)
+{
+    if (facts->in_force.is_synced)
+        return NULL;
+    return facts->is_fsync_hidden ? "Redis refuses CONFIG GET appendfsync"
+                                  : "Redis does not have appendonly yes and appendfsync always";
 }
 
 /* Adds the number of the shard to the problem if there are several shards. */
@@ -207,6 +222,19 @@ bool store_is_refused(const struct store *store, struct problem *problem)
     problem_set(problem, "%s", facts_refusal(store->refused->facts));
     name_shard(store, store->refused, problem);
     return true;
+}
+
+bool store_is_denied(const struct store *store, struct problem *problem)
+{
+    for (size_t i = 0; i < store->options.shards; i++) {
+        const struct shard *shard = store_shard(store, i);
+        if (facts_denial(shard->facts)) {
+            problem_set(problem, "%s", facts_denial(shard->facts));
+            name_shard(store, shard, problem);
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool is_shard_ready(const struct store *store, const struct shard *shard, struct problem *problem)

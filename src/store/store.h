@@ -56,6 +56,7 @@ struct store_options {
     const char *history_bodies;        /* bodies that reach the history: "on", "errors" or "off"; a literal */
     struct durability durability;      /* required of a confirmed change */
     bool is_durability_set;  /* the operator configured the durability; otherwise it is what Redis provides */
+    bool is_read_only;       /* data without a layout, or in an older format, remains as it is */
     struct metrics *metrics; /* borrowed */
 };
 
@@ -81,8 +82,11 @@ struct store_facts {
     char eviction[32];
     struct durability in_force; /* with the replicas that are online; WAIT confirms each change */
     bool is_fsync_hidden;       /* CONFIG is forbidden, so the fsync setting is unknown */
+    bool has_aof;               /* appendonly yes, and the last write of the file succeeded */
+    int64_t format, shards;     /* layout of the data; 0: no data yet, or not read yet */
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */
     int64_t used_bytes, max_bytes;
+    int64_t system_bytes; /* memory of the host of Redis; 0: unknown */
 };
 
 /* Writes the configured durability as a word, which is "auto" if the operator configured none. */
@@ -92,9 +96,18 @@ void store_durability_configured(const struct store *, char text[DURABILITY_TEXT
  * hidden and no replica is online. */
 void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
 
+/* Return STATUS_INVALID if duepost cannot use such a Redis at all; problem then has the reason. */
+enum status store_check_version(const struct store_facts *, struct problem *) MUST_USE;
+enum status store_check_eviction(const struct store_facts *, struct problem *) MUST_USE;
+enum status store_check_layout(const struct store_facts *, size_t shards, struct problem *) MUST_USE;
+
+/* Returns why a crash of Redis would lose confirmed changes, or NULL if it would not. */
+const char *store_facts_risk(const struct store_facts *);
+
 /* Returns the facts. With several shards, they are known when the facts of each shard are known, and in_force
  * is the durability that all shards provide. */
 const struct store_facts *store_facts(const struct store *);
+const struct store_facts *store_facts_of(const struct store *, size_t shard);
 
 /* Returns whether confirmed changes can be promised now. If not, problem has the reason. */
 bool store_is_ready(const struct store *, struct problem *);
@@ -105,6 +118,14 @@ bool store_is_ready_for(const struct store *, struct slice id, struct problem *)
 /* Returns whether this duepost cannot use this Redis at all, because Redis is too old, evicts keys or denies
  * rights, or its data has another format or layout. Waiting does not help. */
 bool store_is_refused(const struct store *, struct problem *);
+
+/* Returns whether the Redis of a shard denies rights that duepost needs; problem then names the rights. */
+bool store_is_denied(const struct store *, struct problem *);
+
+/* Writes a key of a shard and removes it in the same script. The change gets the configured durability, as
+ * the change of a client does. now_us is the time of the script by the clock of Redis if the status is OK. */
+typedef void store_try_fn(void *arg, enum status, int64_t now_us);
+void store_try_write(struct store *, size_t shard, store_try_fn *, void *arg);
 
 /* Calls fn when the results of the functions above may have changed. There is one listener. */
 void store_on_change(struct store *, loop_fn *, void *arg);

@@ -59,13 +59,17 @@ class Field(Namespace):
         with self:
             self.name_server = NameServer(names)
 
-    def start(self, *options, **named):
-        """A duepost in here, whose names come from our name server. The test talks to it within the field."""
+    @property
+    def through(self):
+        """The command that gives a program our name server."""
         resolver = scratch.file("resolv.conf")
         resolver.write_text(f"nameserver {ADDRESS[0]}\n")
-        through = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(resolver))
+        return "unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(resolver)
+
+    def start(self, *options, **named):
+        """A duepost in here, whose names come from our name server. The test talks to it within the field."""
         with self:
-            self.started.append(Duepost(*options, listen="%s:%d" % API, through=through, **named))
+            self.started.append(Duepost(*options, listen="%s:%d" % API, through=self.through, **named))
         return self.started[-1]
 
     def forbidden(self):

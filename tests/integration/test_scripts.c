@@ -1579,6 +1579,13 @@ START_TEST(open_learns_the_layout_of_the_data)
 }
 END_TEST
 
+START_TEST(trial_leaves_nothing_behind)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "trial", "1", NULL}, {DELAYED, "trial", "1", NULL}, {READY, "trial", "1", NULL}, );
+}
+END_TEST
+
 /* ---- the books ---- */
 
 START_TEST(audit_counts)
@@ -1774,6 +1781,7 @@ Suite *suite(void)
     tcase_add_test(group, a_standby_offers_what_the_owner_has_left_overdue);
     tcase_add_test(group, forget_removes_the_keys_whose_window_is_over);
     tcase_add_test(group, open_learns_the_layout_of_the_data);
+    tcase_add_test(group, trial_leaves_nothing_behind);
     tcase_add_test(group, audit_counts);
     tcase_add_test(group, survey_counts_due_jobs_step_by_step);
     tcase_add_test(group, mend_leaves_what_is_whole);

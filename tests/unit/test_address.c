@@ -193,6 +193,40 @@ START_TEST(blocks_have_their_addresses)
 }
 END_TEST
 
+START_TEST(names_the_risk_of_wide_blocks)
+{
+    static const struct {
+        const char *block, *risk; /* NULL: none */
+    } cases[] = {
+        {"0.0.0.0/0", "is wider"},
+        {"8.0.0.0/7", "is wider"},
+        {"::/0", "is wider"},
+        {"fc00::/7", "is wider"},
+        {"10.0.0.0/8", NULL},
+        {"192.168.0.0/16", NULL},
+        {"fd12:3456::/32", NULL},
+        {"203.0.113.7", NULL},
+        {"127.0.0.0/8", "includes loopback"},
+        {"127.0.0.1", "includes loopback"},
+        {"::ffff:127.0.0.1", "includes loopback"},
+        {"::1", "includes loopback"},
+        {"169.254.169.254", "includes the metadata"},
+        {"169.0.0.0/8", "includes the metadata"},
+        {"fd00::/8", "includes the metadata"},
+        {"fd00:ec2::254", "includes the metadata"},
+        {"fd00:ec3::/32", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct address_block block;
+        ck_assert(address_block_parse(slice_of(cases[i].block), &block));
+        const char *risk = address_block_risk(&block);
+        ck_assert_msg(!risk == !cases[i].risk, "%s: %s", cases[i].block, risk ? risk : "none");
+        ck_assert_msg(!risk || strncmp(risk, cases[i].risk, strlen(cases[i].risk)) == 0, "%s: %s",
+                      cases[i].block, risk);
+    }
+}
+END_TEST
+
 START_TEST(compares)
 {
     static const struct {
@@ -219,6 +253,7 @@ Suite *suite(void)
     tcase_add_test(tests, parses_loosely_what_resolvers_take);
     tcase_add_test(tests, knows_public_addresses);
     tcase_add_test(tests, blocks_have_their_addresses);
+    tcase_add_test(tests, names_the_risk_of_wide_blocks);
     tcase_add_test(tests, compares);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1,0 +1,12 @@
+/* check.h - duepost check: looks at the options, this host and Redis, and says what is wrong, in one screen.
+ */
+#ifndef DUEPOST_SERVER_CHECK_H
+#define DUEPOST_SERVER_CHECK_H
+
+#include "server/options_load.h"
+
+/* Takes the options of the server, and --json. Changes nothing. Returns the exit code: 1 if duepost could not
+ * start or would break a promise, else 0. The first argument after "check" is input->argv[1]. */
+int check_run(struct options_input *);
+
+#endif
