@@ -347,7 +347,7 @@ def test_a_replica_that_does_not_follow(redis):
     second.command("REPLICAOF", "127.0.0.1", str(first.port))
     until(lambda: first.replicas_online() == 1, 20, "replica")
     options = (*of(first), "--durability", "replicated:1")
-    assert check(*options).line("write")[0] == "ok"
+    assert check(*options).line("write")[0] in ("ok", "warn")
     second.freeze()
     result, _ = check(*options).line("write")
     second.thaw()
