@@ -52,12 +52,12 @@ class Run:
         return self.qstash.call("DELETE", f"workflows/runs/{self.id}?cancel=false", result)
 
 
-def call(run, destination, **headers):
+def call(run, destination, body='{"ask":1}', **headers):
     back = {f"upstash-callback-{name}": value for name, value in {
         "workflow-runid": run.id, "workflow-init": "false", "workflow-url": run.url, "workflow-calltype": "fromCallback",
         "feature-set": "LazyFetch", "forward-upstash-workflow-callback": "true", "forward-upstash-workflow-stepid": "1"}.items()}
     own = {"upstash_workflow_calltype": "toCallback", "upstash_retries": "0", "upstash_callback": run.url, **headers}
-    item = run.item('{"ask":1}', **own)
+    item = run.item(body, **own)
     item["headers"].update(back)
     return run.send({**item, "destination": destination}).expect(200)[0]["messageId"]
 

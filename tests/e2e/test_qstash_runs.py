@@ -2,10 +2,13 @@
 
 import base64
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import scratch
+from patience import until
 from qstash import QStash, arrivals, verified
 from receiver import Answer
 from runs import TAKEN, Run, call, decoded, encoded, failing, step
@@ -225,6 +228,29 @@ def test_a_cancelled_run_has_no_messages_any_more(run, receiver):
     assert run.qstash.call("DELETE", f"workflows/runs/{run.id}?cancel=true").status == 404
     assert run.send(run.item(step(2, 2))).status == 400
     assert [run.qstash.call("GET", f"messages/{message_id}").status for message_id in (retried, called)] == [404, 404]
+
+
+def counter(server, name):
+    return int(re.search(rf"^{re.escape(name)} (\d+)$", server.get("/metrics").body.decode(), re.M)[1])
+
+
+def test_a_history_gets_at_most_4_mib_of_dropped_messages_and_counts_the_others(receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    qstash = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
+    run = Run(qstash, receiver, f"/{topic}")
+    arrivals(receiver, run.path, 1)
+    run.step(*[step(number, number) for number in range(20)], upstash_delay="1h")
+    calls = [call(run, receiver.url(f"{run.path}/third"), body=json.dumps("x" * 900_000), upstash_delay="1h") for _ in range(7)]
+    before = counter(qstash, "duepost_outbox_dropped_total")
+    assert qstash.call("DELETE", f"workflows/runs/{run.id}?cancel=true").status == 200
+    assert {qstash.call("GET", f"messages/{message_id}").status for message_id in calls} == {404}
+    dropped = until(lambda: counter(qstash, "duepost_outbox_dropped_total") - before, 15, "some are counted")
+
+    def kept():
+        return qstash.get("/jobs/count?state=cancelled&topic=qstash~messages&source=history").expect(200)["count"]
+    until(lambda: kept() + dropped == 27, 15, lambda: f"the history has the others: {kept()} beside {dropped}")
+    assert 3 <= dropped <= 23
+    qstash.stop()
 
 
 def test_many_runs_are_cancelled_at_once(qstash, receiver, topic):

@@ -36,12 +36,26 @@ end
 -- Jobs that this call has dropped. An outcome of such a job in the same call comes too late.
 local dropped = {}
 
+-- Keeps a dropped job, as long as the dropped jobs of this call that were kept have not too many bytes; the others are counted.
+local DROPPED_BYTES_MAX = 4194304
+local dropped_bytes_left = DROPPED_BYTES_MAX
+-- rare: workflow
+local function keep_dropped(id)
+  if dropped_bytes_left <= 0 then
+    if has_history() then call('HINCRBY', NUMBERS, 'outbox_dropped', 1) end
+    return
+  end
+  local before = record_bytes_left
+  keep_job(id, 'cancelled')
+  dropped_bytes_left = dropped_bytes_left - (before - record_bytes_left)
+end
+
 -- Removes a job of a workflow that is over. Its attempt, if there is one, goes on.
 -- rare: workflow
 local function drop_member(id)
   dropped[id] = true
   leave(id)
-  if has_history() or has_settings() then keep_job(id, 'cancelled') end
+  if has_history() or has_settings() then keep_dropped(id) end
   if call('HDEL', JOBS, id) == 0 then return end
   forget_crashes(id)
   forget_attempts({id})
