@@ -20,7 +20,8 @@ exchange_fn url_group_handle, url_groups_handle, url_group_patch_handle, url_gro
 exchange_fn wait_handle, notify_handle, notify_run_handle, waiters_handle, hook_handle;
 exchange_fn run_letters_handle, run_letters_delete_handle, run_letters_resume_handle,
     run_letters_restart_handle;
-exchange_fn run_letter_handle, run_letter_delete_handle, run_letter_resume_handle, run_letter_restart_handle;
+exchange_fn run_letter_handle, run_letter_delete_handle, run_letter_resume_handle, run_letter_restart_handle,
+    run_letter_callback_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
 exchange_fn events_handle, logs_handle;
@@ -197,6 +198,10 @@ static const struct route routes[] = {
     {.path = "/v2/workflows/dlq/restart/:",
      .names = names_one,
      .methods = {{"POST", "POST /v2/workflows/dlq/restart/{id}", run_letter_restart_handle, REACH_TOPIC,
+                  SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
+    {.path = "/v2/workflows/dlq/callback/:",
+     .names = names_one,
+     .methods = {{"POST", "POST /v2/workflows/dlq/callback/{id}", run_letter_callback_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/workflows/dlq/:",
      .names = names_one,

@@ -130,9 +130,28 @@ def test_the_state_of_the_failure_callback(qstash, receiver, topic):
     assert letter_of(qstash, run, "dlq?source=workflow&failureFunctionState=CALLBACK_FAIL&")["dlqId"] == letter
 
 
+def test_a_failure_callback_that_failed_is_sent_again(qstash, receiver, topic):
+    run = failing(qstash, receiver, topic, Answer(500), upstash_retries="0")
+    receiver.script(f"{run.path}/failed", *[Answer(500, headers=(("Retry-After", "0"),))] * 2, Answer(500, headers=(("Retry-After", "1"),)), 200)
+    run.step(step(1, 1))
+    letter = letter_of(qstash, run)
+    again = f"workflows/dlq/callback/{letter['dlqId']}"
+    until(lambda: state_of(qstash, letter["dlqId"], "CALLBACK_FAIL"), 15, "the callback has failed")
+    assert qstash.call("POST", again, b"").expect(200) == {name: letter[name] for name in ("workflowRunId", "workflowCreatedAt")}
+    arrivals(receiver, f"{run.path}/failed", 3)
+    refused = qstash.call("POST", again, b"")
+    assert refused.status == 400 and "CALLBACK_INPROGRESS" in refused.json["error"]
+    until(lambda: state_of(qstash, letter["dlqId"], "CALLBACK_SUCCESS"), 15, "the callback is delivered")
+    assert qstash.call("POST", again, b"").status == 400
+    bodies = [arrival.body for arrival in arrivals(receiver, f"{run.path}/failed", 4)]
+    assert bodies == bodies[:1] * 4
+    assert qstash.call("POST", "workflows/dlq/callback/dlq_unknown", b"").status == 404
+
+
 def test_a_run_without_a_failure_callback_has_no_state(qstash, receiver, topic):
     receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))
-    assert "failureCallbackInfo" not in letter_of(qstash, Run(qstash, receiver, f"/{topic}"))
+    letter = letter_of(qstash, Run(qstash, receiver, f"/{topic}"))
+    assert "failureCallbackInfo" not in letter and qstash.call("POST", f"workflows/dlq/callback/{letter['dlqId']}", b"").status == 400
 
 
 # ---- deletion ----

@@ -25,7 +25,7 @@ PATHS = [  # method, path, scope
     ("DELETE", "workflows/runs?workflowRunIds=wfr_1", "cancel"),
     ("GET", "workflows/dlq", "read"), ("GET", "workflows/dlq/dlq_1", "read"), ("DELETE", "workflows/dlq/dlq_1", "cancel"),
     ("DELETE", "workflows/dlq?label=none", "cancel"),
-    *(("POST", f"workflows/dlq/{action}", "schedule") for action in ("resume?label=none", "restart?label=none", "resume/dlq_1", "restart/dlq_1")),
+    *(("POST", f"workflows/dlq/{action}", "schedule") for action in ("resume?label=none", "restart?label=none", "resume/dlq_1", "restart/dlq_1", "callback/dlq_1")),
 ]
 NAMES = [f"{method} {path.partition('?')[0]}" for method, path, _ in PATHS]
 

@@ -1,0 +1,117 @@
+#include "qstash/run_letter.h"
+
+#include "app/jobs.h"
+#include "base/memory.h"
+
+static void letter_end(struct run_letter *letter, bool is_known)
+{
+    letter->fn(letter->arg, letter, is_known);
+    if (letter->is_there)
+        message_view_fini(&letter->view);
+    buffer_fini(&letter->id);
+    buffer_fini(&letter->record);
+    buffer_fini(&letter->lines);
+    buffer_fini(&letter->callback);
+    free(letter);
+}
+
+static struct slice state_of_callback(const struct app_verdict *verdict)
+{
+    if (verdict->end != APP_DONE) /* it has ended, and is not kept */
+        return SLICE("CALLBACK_SUCCESS");
+    switch (verdict->job.state) {
+    case JOB_STATE_DEAD:
+        return SLICE("CALLBACK_FAIL");
+    case JOB_STATE_DELIVERED:
+        return SLICE("CALLBACK_SUCCESS");
+    case JOB_STATE_CANCELLED:
+        return SLICE("CALLBACK_CANCELED");
+    default:
+        return SLICE("CALLBACK_INPROGRESS");
+    }
+}
+
+static void on_callback(void *arg, const struct app_verdict *verdict)
+{
+    struct run_letter *letter = arg;
+    struct message_view view;
+    struct json_writer json = json_writer_to(&letter->callback);
+    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND &&
+        verdict->end != APP_HISTORY_UNAVAILABLE) {
+        letter_end(letter, false);
+        return;
+    }
+    letter->state = state_of_callback(verdict);
+    json_put_object(&json);
+    json_add_text(&json, "state", letter->state);
+    if (verdict->end == APP_DONE && message_view_read(verdict->job.id, verdict->job.record, &view)) {
+        dead_letter_add_answer(&json, &verdict->job, &view);
+        message_view_fini(&view);
+    }
+    json_end_object(&json);
+    letter_end(letter, true);
+}
+
+static void read_callback(struct run_letter *letter)
+{
+    struct buffer key = {
+        .data = letter->callback_key, .capacity = CALLBACK_KEY_SIZE, .max = CALLBACK_KEY_SIZE - 1};
+    callback_write_failure_key(letter->job.id, &key);
+    app_read(letter->app, buffer_slice(&key), on_callback, letter);
+}
+
+static void letter_on_read(void *arg, const struct app_verdict *verdict)
+{
+    struct run_letter *letter = arg;
+    bool is_known = verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||
+                    verdict->end == APP_HISTORY_UNAVAILABLE; /* the pool has no such message */
+    if (!dead_letter_is(verdict)) {
+        letter_end(letter, is_known);
+        return;
+    }
+    buffer_append(&letter->id, verdict->job.id);
+    buffer_append(&letter->record, verdict->job.record);
+    buffer_append(&letter->lines, verdict->job.last_lines);
+    letter->job = verdict->job;
+    letter->job.id = buffer_slice(&letter->id);
+    letter->job.record = buffer_slice(&letter->record);
+    letter->job.last_lines = buffer_slice(&letter->lines);
+    if (letter->record.failed || letter->lines.failed ||
+        !message_view_read(letter->job.id, letter->job.record, &letter->view)) {
+        letter_end(letter, true);
+        return;
+    }
+    letter->is_there = message_view_is_of_run(&letter->view);
+    if (!letter->is_there)
+        message_view_fini(&letter->view);
+    if (letter->is_there && letter->view.job.on_dead.size)
+        read_callback(letter);
+    else
+        letter_end(letter, true);
+}
+
+void run_letter_read(struct app *app, struct slice message_id, run_letter_fn *fn, void *arg)
+{
+    struct run_letter *letter = NEW(struct run_letter);
+    letter->app = app;
+    letter->fn = fn;
+    letter->arg = arg;
+    buffer_init(&letter->id, MESSAGE_KEY_SIZE);
+    buffer_init_fallible(&letter->record, JOB_RECORD_MAX);
+    buffer_init_fallible(&letter->lines, JOB_RECORD_MAX);
+    buffer_init_fallible(&letter->callback, JOB_RECORD_MAX);
+    struct slice key = message_id_key(message_id, letter->key);
+    if (key.size)
+        app_read(app, key, letter_on_read, letter);
+    else
+        letter_end(letter, true);
+}
+
+void run_letter_put(struct json_writer *json, const struct run_letter *letter)
+{
+    json_put_object(json);
+    dead_letter_add(json, &letter->job, &letter->view);
+    if (letter->callback.size)
+        json_add_raw(json, "failureCallbackInfo", buffer_slice(&letter->callback));
+    json_end_object(json);
+}

@@ -1,0 +1,37 @@
+/* run_letter.h - a dead message that has failed a run, and what became of the failure callback of the run. */
+#ifndef DUEPOST_QSTASH_RUN_LETTER_H
+#define DUEPOST_QSTASH_RUN_LETTER_H
+
+#include "qstash/callback.h"
+#include "qstash/dead_letter_view.h"
+#include "qstash/message_id.h"
+
+struct run_letter;
+
+/* is_known is false if Redis or the history could not be asked. Without such a dead message is_there is
+ * false. The letter is borrowed until the callback returns. */
+typedef void run_letter_fn(void *arg, struct run_letter *, bool is_known);
+
+/* Steps of reading: the dead message, then the failure callback of its run if it asked for one. */
+struct run_letter {
+    struct app *app;
+    char key[MESSAGE_KEY_SIZE];
+    struct buffer id, record, lines; /* of the dead message */
+    struct app_job job;              /* its slices point into these */
+    struct message_view view;
+    bool is_there;
+    char callback_key[CALLBACK_KEY_SIZE];
+    struct buffer callback; /* failureCallbackInfo; empty: none */
+    struct slice state;     /* of the callback: a literal; empty: it has no callback */
+    run_letter_fn *fn;
+    void *arg;
+};
+
+/* Reads the dead message with this id, which is needed during the call only. Calls back once, perhaps before
+ * the call returns. */
+void run_letter_read(struct app *, struct slice message_id, run_letter_fn *, void *arg);
+
+/* Writes the letter as an object. */
+void run_letter_put(struct json_writer *, const struct run_letter *);
+
+#endif
