@@ -22,7 +22,7 @@ TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "own", "all"]
 # Queries for requests that need more than the path.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
            "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60",
-           "readStats": "step=1m", "explainCron": "expression=@daily", "deleteHistory": "before=2020-01-01T00:00:00Z"}
+           "listWorkflows": "state=failed", "readStats": "step=1m", "explainCron": "expression=@daily", "deleteHistory": "before=2020-01-01T00:00:00Z"}
 SCHEDULE = {"every": 86400, "job": {"url": "http://127.0.0.1:9/"}}
 LEASE = {"jobId": "there", "token": "none"}
 ENDS = ["completeJobs", "retryJobs", "buryJobs", "extendLeases", "releaseJobs"]
