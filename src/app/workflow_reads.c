@@ -31,6 +31,7 @@ static struct app_workflow convert(const struct workflow *stored)
                                     .is_active = stored->state == WORKFLOW_ACTIVE,
                                     .made_ms = stored->made_ms,
                                     .ended_ms = stored->ended_ms,
+                                    .previous_ms = stored->previous_ms,
                                     .settings = stored->settings,
                                     .result = stored->result,
                                     .failed_by = stored->failed_by,
@@ -83,7 +84,8 @@ static struct app_workflow_open *convert_open(const struct workflow *stored)
     struct app_workflow_open *open = NEW_ARRAY(struct app_workflow_open, stored->open_count + 1);
     for (size_t i = 0; i < stored->open_count; i++) {
         const struct workflow_open *job = &stored->open[i];
-        open[i] = (struct app_workflow_open){job->job, app_roles[job->role], job->is_wait, job->position};
+        open[i] = (struct app_workflow_open){job->job, app_roles[job->role], job->is_wait, job->wait,
+                                             job->position};
     }
     return open;
 }
@@ -145,6 +147,15 @@ bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct 
         return false;
     cursor->shard = shard;
     return cursor->place.size == 0 || workflow_place_parse(cursor->place, &id, &made_ms);
+}
+
+void app_workflow_cursor_write(const struct app *app, struct slice id, int64_t made_ms, struct buffer *text)
+{
+    struct buffer plain;
+    buffer_init(&plain, sizeof((struct app_workflow_cursor *)NULL)->room);
+    buffer_printf(&plain, "%zu@%.*s/%lld", workflow_shard(app->store, id), SLICE_ARG(id), (long long)made_ms);
+    base64url_append(text, buffer_slice(&plain));
+    buffer_fini(&plain);
 }
 
 static void write_cursor(struct buffer *text, struct workflow_cursor next)

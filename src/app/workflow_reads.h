@@ -25,8 +25,9 @@ struct app_workflow_element {
 struct app_workflow_open {
     struct slice job; /* topic/jobId */
     enum app_workflow_role role;
-    bool is_wait;    /* a step that waits for an event, and has no element yet */
-    size_t position; /* number of the elements up to its own; 0: it has none */
+    bool is_wait;      /* a step that waits for an event, and has no element yet */
+    struct slice wait; /* of the dialect, see app_workflow_wait */
+    size_t position;   /* number of the elements up to its own; 0: it has none */
 };
 
 /* Borrowed until the callback returns. */
@@ -35,6 +36,7 @@ struct app_workflow {
     enum app_workflow_state state;
     bool is_active;
     int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
+    int64_t previous_ms;       /* when the one before it with this id was made; 0: none, or unknown */
     struct slice settings, result;
     struct slice parent; /* id of the workflow that gets an element at its end; empty: none */
     int64_t parent_made_ms;
@@ -65,6 +67,9 @@ struct app_workflow_cursor {
     struct slice place;
     char room[2 * JOB_KEY_MAX];
 };
+
+/* Writes the cursor of a list that goes on behind a workflow. */
+void app_workflow_cursor_write(const struct app *, struct slice id, int64_t made_ms, struct buffer *text);
 
 /* Reads a cursor from a page. Returns false if the text is not a cursor. */
 bool app_workflow_cursor_parse(const struct app *, struct slice text, struct app_workflow_cursor *);

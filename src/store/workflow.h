@@ -150,14 +150,16 @@ struct workflow_element {
 struct workflow_open {
     struct slice job;
     enum workflow_role role;
-    bool is_wait;    /* a step that waits for an event, and has no element yet */
-    size_t position; /* number of the elements up to its own; 0: it has none */
+    bool is_wait;      /* a step that waits for an event, and has no element yet */
+    struct slice wait; /* of the caller, see workflow_wait */
+    size_t position;   /* number of the elements up to its own; 0: it has none */
 };
 
 struct workflow {
     struct slice id; /* owner/workflowId */
     enum workflow_state state;
     int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
+    int64_t previous_ms;       /* when the one before it with this id was made; 0: none, or unknown */
     struct slice settings, result, parent, failed_by, first_job;
     int64_t bytes; /* of all elements */
     size_t open_count, element_count;
@@ -200,6 +202,9 @@ typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, s
  * jobs; settings and results of more than 8 KiB are empty. A page may have few of them, or none, and yet be
  * followed by others. Borrows all until the callback. */
 void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
+
+/* Returns the number of the shard that has the workflows of an id. */
+size_t workflow_shard(const struct store *, struct slice id);
 
 /* Splits a place. Returns false if the text is none. */
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);

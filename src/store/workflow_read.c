@@ -6,7 +6,12 @@
 #include "store/shard_private.h"
 #include "store/workflow.h"
 
-enum { LOOKS_MAX = 1000 /* workflows that one call looks at */, PARTS = 4, FIRST_OF_PAGE = 2 };
+enum {
+    LOOKS_MAX = 1000 /* workflows that one call looks at */,
+    PARTS = 4,
+    OPEN_PARTS = 3,
+    FIRST_OF_PAGE = 2
+};
 
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms)
 {
@@ -19,6 +24,11 @@ bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms
     *id = slice_from(place.data, end - 1);
     *made_ms = (int64_t)number;
     return memchr(id->data, '/', id->size) != NULL;
+}
+
+size_t workflow_shard(const struct store *store, struct slice id)
+{
+    return store_shard_of(store, id)->number;
 }
 
 static const struct slice states[] = {[WORKFLOW_ACTIVE] = SLICE_INIT("active"),
@@ -58,10 +68,15 @@ static bool read_fields(const struct redis_reply *fields, struct workflow *workf
             struct slice *text;
             int64_t *number;
         } rows[] = {
-            {SLICE("createdAt"), NULL, &workflow->made_ms}, {SLICE("endedAt"), NULL, &workflow->ended_ms},
-            {SLICE("settings"), &workflow->settings, NULL}, {SLICE("result"), &workflow->result, NULL},
-            {SLICE("parent"), &workflow->parent, NULL},     {SLICE("failedBy"), &workflow->failed_by, NULL},
-            {SLICE("first"), &workflow->first_job, NULL},   {SLICE("bytes"), NULL, &workflow->bytes},
+            {SLICE("createdAt"), NULL, &workflow->made_ms},
+            {SLICE("endedAt"), NULL, &workflow->ended_ms},
+            {SLICE("settings"), &workflow->settings, NULL},
+            {SLICE("result"), &workflow->result, NULL},
+            {SLICE("parent"), &workflow->parent, NULL},
+            {SLICE("failedBy"), &workflow->failed_by, NULL},
+            {SLICE("first"), &workflow->first_job, NULL},
+            {SLICE("bytes"), NULL, &workflow->bytes},
+            {SLICE("previous"), NULL, &workflow->previous_ms},
         };
         if (slice_equal(name, SLICE("state")))
             has_state = read_state(redis_reply_text(value), &workflow->state);
@@ -114,15 +129,16 @@ static struct workflow_element *read_elements(const struct redis_reply *texts, c
     return elements;
 }
 
-/* Reads job, 'role position bytes place' ... */
+/* Reads job, 'role position bytes place', text of its wait ... */
 static struct workflow_open *read_open(const struct redis_reply *jobs, size_t count)
 {
     struct workflow_open *open = NEW_ARRAY(struct workflow_open, count + 1);
     for (size_t i = 0; i < count; i++) {
-        struct slice text = redis_reply_text(redis_reply_at(jobs, 2 * i + 1));
+        struct slice text = redis_reply_text(redis_reply_at(jobs, OPEN_PARTS * i + 1));
         struct slice letter = take_word(&text);
         open[i] = (struct workflow_open){
-            .job = redis_reply_text(redis_reply_at(jobs, 2 * i)),
+            .job = redis_reply_text(redis_reply_at(jobs, OPEN_PARTS * i)),
+            .wait = redis_reply_text(redis_reply_at(jobs, OPEN_PARTS * i + 2)),
             .role = slice_equal(letter, SLICE("c"))   ? WORKFLOW_CALL
                     : slice_equal(letter, SLICE("a")) ? WORKFLOW_ANSWER
                                                       : WORKFLOW_STEP,
@@ -150,7 +166,7 @@ static void reading_end(const struct reading *reading, const struct redis_reply 
         workflow->elements = elements = read_elements(texts, jobs, known);
     }
     if (reading->with_jobs) {
-        workflow->open_count = redis_reply_size(open) / 2;
+        workflow->open_count = redis_reply_size(open) / OPEN_PARTS;
         workflow->open = opened = read_open(open, workflow->open_count);
     }
     reading->fn(reading->arg, STATUS_OK, workflow);

@@ -74,9 +74,9 @@ START_TEST(an_id_can_be_used_again)
          "bucket:t: t/a@now\nelement_jobs:t/w/now: s,now,2,t/a\nelements:t/w/now: se1\njobs: "
          "t/a={\"createdAt\":now,\"r\"}\nopen:t/w/now: t/a=\n"
          "ready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now\nworkflows: t/w=now\n"
-         "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n" E1 HAS(
-             "endedAt=now ", "failed") "workflow_times: " PLACE "@now-9 t/w/now@now\n"
-                                       "workflows_over: " PLACE "@now\n"},
+         "workflow:t/w/now: bytes=3 createdAt=now first=t/a previous=now-9 settings={s} state=active\n" E1
+             HAS("endedAt=now ", "failed") "workflow_times: " PLACE "@now-9 t/w/now@now\n"
+                                           "workflows_over: " PLACE "@now\n"},
         /* the clock has stepped back since the earlier one was made */
         {"workflow:t/w/now+5: createdAt=now+5 state=failed\nworkflows: t/w=now+5\n", BEGIN("'' '' ''", "0"),
          "(1 now+6)",
@@ -85,7 +85,15 @@ START_TEST(an_id_can_be_used_again)
          "open:t/w/now+6: t/a=\nready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3,t/w/now+6\n"
          "workflow_times: t/w/now+6@now+6\nworkflows: t/w=now+6\nworkflow:t/w/now+5: createdAt=now+5 "
          "state=failed\n"
-         "workflow:t/w/now+6: bytes=3 createdAt=now+6 first=t/a settings={s} state=active\n"}, );
+         "workflow:t/w/now+6: bytes=3 createdAt=now+6 first=t/a previous=now+5 settings={s} state=active\n"},
+        /* one that is replaced keeps the one before it */
+        {NAMED "workflow:" PLACE
+               ": bytes=3 createdAt=now-9 first=t/b previous=now-20 settings={z} state=active\n",
+         BEGIN("'' '' ''", "1"), "(1 now-9)",
+         "bucket:t: t/a@now\nelement_jobs:" PLACE ": s,now,2,t/a\nelements:" PLACE ": se1\njobs: "
+         "t/a={\"createdAt\":now,\"r\"}\nopen:" PLACE
+         ": t/a=\nready: t\nturns: t@1\nworkflow_jobs: t/a=s,1,3," PLACE "\n" NAMED "workflow:" PLACE
+         ": bytes=3 createdAt=now-9 first=t/a previous=now-20 settings={s} state=active\n"}, );
 }
 END_TEST
 
@@ -218,9 +226,10 @@ START_TEST(a_workflow_is_read_with_or_without_its_elements)
         {THREE_JOBS, "workflow t/w '' 0 8", FIELDS " 1 3 () () ()", NULL},
         {THREE_JOBS, "workflow t/w '' 0 -1", FIELDS " 1 3 () () ()", NULL},
         {THREE_JOBS, "workflow t/w '' 1 -1",
-         FIELDS " 1 3 () (s now-9 2 t/a c now-8 2 t/b s now-7 2 t/c) (t/a s 1 3 " PLACE ")", NULL},
+         FIELDS " 1 3 () (s now-9 2 t/a c now-8 2 t/b s now-7 2 t/c) (t/a s 1 3 " PLACE " '')", NULL},
         {THREE_JOBS, "workflow t/w '' 1 9",
-         FIELDS " 1 3 (se1 ce2 se3) (s now-9 2 t/a c now-8 2 t/b s now-7 2 t/c) (t/a s 1 3 " PLACE ")", NULL},
+         FIELDS " 1 3 (se1 ce2 se3) (s now-9 2 t/a c now-8 2 t/b s now-7 2 t/c) (t/a s 1 3 " PLACE " '')",
+         NULL},
         {THREE, "workflow t/w now-9 0 -1", FIELDS " 0 3 () () ()", NULL},
         {THREE, "workflow t/w now-8 0 -1", "", NULL}, {THREE, "workflow t/v '' 0 -1", "", NULL}, );
 }
@@ -272,6 +281,10 @@ START_TEST(a_wait_ends_with_its_event_or_its_deadline)
     CHECK_EXAMPLES( //
         {WAITING, "arrive t/a", "(list now-9 (se1 se2))", DELAYED TAKEN_BY("t/a", "e2")},
         {WAITING, "waiters t E '' 9", "t/a T", NULL}, {WAITING, "waiters t E t/w 9", "t/a T", NULL},
+        {WAITING, "workflow t/w '' 1 -1",
+         "(bytes 3 createdAt now-9 first t/a settings {s} state active) 1 1 () (s now-9 2 t/a) (t/a w 0 "
+         "0 " PLACE " T)",
+         NULL},
         {WAITING, "waiters t F '' 9", "", NULL},
         {WAITING, "notify t E '' '' t/a t/b \"q\"} e3", "(0 1)", TAKEN_BY("t/b", "e3") B_READY},
         {WAITING "history: backlog=1000000 bodies=on\n", "notify t E t/w d t/a t/b \"q\"} e3", "(0 1)",
@@ -475,7 +488,8 @@ START_TEST(a_failed_workflow_goes_on_as_another_one)
          "se4\njobs: t/b={\"createdAt\":now,\"q\"}\n"
          "open:t/w/now: t/b=\nready: t\nturns: t@1\nworkflow_jobs: t/b=s,2,6,t/w/now\n"
          "workflow_times: " PLACE "@now-9 t/w/now@now\nworkflows: t/w=now\n"
-         "workflows_over: " PLACE "@now\nworkflow:t/w/now: bytes=6 createdAt=now first=t/b settings={z} "
+         "workflows_over: " PLACE
+         "@now\nworkflow:t/w/now: bytes=6 createdAt=now first=t/b previous=now-9 settings={z} "
          "state=active\n" E1 HAS("endedAt=now failedBy=t/a ", "failed")},
         /* the history gets the removed dead job */
         {THREE_OVER ON, GO_ON("0 0"), "(1 now)",

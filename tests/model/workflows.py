@@ -66,13 +66,17 @@ class Workflows:
             else:
                 room -= 1
                 made = self.last_made[workflow] if place else max(self.now, self.last_made.get(workflow, 0) + 1)
+                before = self.workflows[place] if place else None
                 if place:
                     self.drop_members(place)
                     self.elements.pop(place, None)
                     self.element_jobs.pop(place, None)
                 place = f"{workflow}/{made}"
+                previous = before.get("previous") if before else self.last_made.get(workflow)
                 self.last_made[workflow] = made
                 self.workflows[place] = {"state": "active", "createdAt": str(made), "settings": settings, "first": first[1]}
+                if previous:
+                    self.workflows[place]["previous"] = str(previous)
                 if parent:
                     self.workflows[place] |= {"parent": parent, "ifFailed": if_failed, "ifCancelled": if_cancelled}
                 if letter and kept:

@@ -63,6 +63,7 @@ local function begin(at)
   if room < 1 then return RESULT_FULL end
   if call('HEXISTS', JOBS, ARGV[at + 10]) == 1 then return RESULT_TAKEN end
   room = room - 1
+  local previous = place and call('HGET', workflow_of(place), 'previous') or not place and call('HGET', WORKFLOWS, id)
   local created = place and call('HGET', workflow_of(place), 'createdAt') or time_of(id)
   if place then
     local jobs = call('HKEYS', open_of(place))
@@ -73,6 +74,7 @@ local function begin(at)
   call('HSET', WORKFLOWS, id, created)
   call('ZADD', WORKFLOW_TIMES, created, place)
   call('HSET', workflow_of(place), 'state', 'active', 'createdAt', created, 'settings', settings, 'first', ARGV[at + 10])
+  if previous then call('HSET', workflow_of(place), 'previous', previous) end
   if parent ~= '' then call('HSET', workflow_of(place), 'parent', parent, 'ifFailed', if_failed, 'ifCancelled', if_cancelled) end
   if letter then
     take_elements(from, kept, bytes, place)

@@ -4,9 +4,9 @@
 -- ARGV[2] id: owner/workflowId   [3] when it was made, ms, or '' for the last one with this id   [4] 1: with its jobs
 -- ARGV[5] maximum size of all elements, bytes; if they are larger, none is read
 -- Returns {now_us, {name, value ... of its hash}, number of its jobs that have not ended, number of elements, elements with their
--- kinds in front, {'kind time bytes job' of each element}, {job, 'role position bytes place' ...}: those that have not ended}, or {now_us} if there
--- is no such workflow.
--- uses: clock workflows
+-- kinds in front, {'kind time bytes job' of each element}, {job, 'role position bytes place', text of its wait or '' ...}: those that have not
+-- ended}, or {now_us} if there is no such workflow.
+-- uses: clock waits workflows
 local place = ARGV[3] == '' and place_of_workflow(ARGV[2]) or ARGV[2] .. '/' .. ARGV[3]
 local fields = place and call('HGETALL', workflow_of(place)) or {}
 if #fields == 0 then return {now_us} end
@@ -16,6 +16,7 @@ local elements = bytes <= tonumber(ARGV[5]) and call('LRANGE', elements_of(place
 if ARGV[4] ~= '1' then return {now_us, fields, call('HLEN', open_of(place)), count, elements, {}, {}} end
 local jobs, open = {}, call('HKEYS', open_of(place))
 for i = 1, #open do
-  jobs[2 * i - 1], jobs[2 * i] = open[i], call('HGET', WORKFLOW_JOBS, open[i]) or ''
+  local _, text = wait_of(open[i])
+  jobs[3 * i - 2], jobs[3 * i - 1], jobs[3 * i] = open[i], call('HGET', WORKFLOW_JOBS, open[i]) or '', text or ''
 end
 return {now_us, fields, #open, count, elements, call('LRANGE', element_jobs_of(place), '0', '-1'), jobs}

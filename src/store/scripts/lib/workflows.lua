@@ -2,7 +2,7 @@
 --
 -- The place of a workflow is '<owner>/<workflowId>/<time when it was made, ms>', because an id can be used again when its workflow
 -- has ended. Its hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings (a text of the caller),
--- result, first (its first job), failedBy (the job that failed it), bytes (of its elements), parent (a place), and what its parent
+-- result, first (its first job), previous (when the one before it with this id was made, ms), failedBy (the job that failed it), bytes (of its elements), parent (a place), and what its parent
 -- gets if it fails or is cancelled: ifFailed, ifCancelled.
 --
 -- A job of a workflow has a role:
