@@ -69,6 +69,8 @@ START_TEST(a_change_is_made_under_the_version_that_was_read)
 }
 END_TEST
 
+#define BEFORE_ITS_TIME "bucket:t: t/a@now+7.9995 t/b@now+8\ndue: t@now+7\njobs: t/a={1} t/b={1}\n"
+
 START_TEST(topics_are_offered_again)
 {
     CHECK_EXAMPLES( //
@@ -92,7 +94,17 @@ START_TEST(topics_are_offered_again)
          "bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=turns/1/1\n"
          "patterns: a*=" PAUSED "\nready: b\nturns: b@1\n"},
-        {"meta: reoffer=turns/1/1\n", "reoffer 2", "0 0", ABSENT}, );
+        {"meta: reoffer=turns/1/1\n", "reoffer 2", "0 0", ABSENT},
+        /* A topic that was fifo is in neither if its first job is not due. Its head waits until the time of
+           its line. */
+        {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\npatterns: t*={\"order\":\"fifo\"}\n",
+         "set_patterns 0 '' 3 0", VERSION,
+         "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n" META("", VERSION)},
+        {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer_lines=0\n", "reoffer 2", "0 0",
+         "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"},
+        /* After a step that had no time for it. */
+        {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer=turns/1/1 reoffer_lines=0\n",
+         "reoffer 0", "0 1", NULL}, );
 }
 END_TEST
 

@@ -150,6 +150,7 @@ END_TEST
     "{\"maxInFlight\":9,\"rate\":{\"jobs\":2,\"per\":60,\"burst\":1,\"window\":true" more "}}"
 #define WINDOW              WINDOW_RATE("")
 #define COUNTED(us, number) "begun:t: number=" number " window=" us "\n"
+#define SLOW                "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define THREE_DUE           "bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={1} t/c={1}\n"
 #define TWO_BEGUN                                                                                            \
     "holders:t: t/a=n5,now-9 t/b=n5,now-8\njobs: t/a={1} t/b={1} t/c={1}\n"                                  \
@@ -185,6 +186,18 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
          TWO_CLAIMED("") " wake now+60001",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW "\n"},
+        /* The rate had no window before: its attempts do not count in the window, and the key has those of
+           one kind only. */
+        {"begun:t: 849999999900=2 first=849999999800 sum=2\n" THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n",
+         CLAIM, TWO_CLAIMED("") " wake now+60001",
+         COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
+                                          "topics: t=" WINDOW "\n"},
+        /* It has none any more. */
+        {COUNTED("1700000000123400", "2") "bucket:t: t/a@now-9\njobs: t/a={1}\ntopics: t=" SLOW
+                                          "\nturns: t@1\n",
+         CLAIM, "0 0 1 t/a now-9 {1} t " SLOW,
+         "begun:t: 850000000061=1 first=849999999561 sum=1\nholders:t: t/a=n5,now-9\njobs: t/a={1}\n"
+         "leases: t/a@now+5000\nrates: t=1700000002114000\ntopics: t=" SLOW "\n"},
         {COUNTED("1699999990000000", "2") "topics: t=" WINDOW "\n", "topics t '' 1",
          "0 t " WINDOW " 0 0 0 0 -1 -1 0 0 0 0 " WINDOW " '' '' now-10123 2", NULL}, );
 }

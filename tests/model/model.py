@@ -17,6 +17,7 @@ import random
 import re
 import sys
 import time
+import types
 
 from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_pulled, is_recovering, settings_json, topic_of
 from redis_link import Redis, RedisError, script_texts
@@ -1395,8 +1396,9 @@ class World:
                 for attempt in consumer.attempts:
                     attempt.outcome = attempt.outcome or ("complete", ("",))
             self.step_bury()
-            # After a step of the clock, a worker's lease may last for an hour. Its worker ends it.
+            # After a step of the clock, a worker's lease may last for an hour. Its worker ends it, also if its job was cancelled.
             self.complete_pulled([Pulled(job_id, self.pool.holders[job_id][0], self.lives[job_id], "") for job_id in self.pool.pulled])
+            self.complete_pulled([types.SimpleNamespace(id=place[0], nonce=place[1]) for place in self.pool.lingering if is_pulled(place[1])])
             for kind in ("complete", "retry", "bury"):
                 known = [attempt for consumer in self.consumers for attempt in consumer.attempts
                          if attempt.outcome[0] == kind]

@@ -264,7 +264,9 @@ class Pool(Workflows):
         if self.window_rate(topic):
             began, before = self.window(topic, self.window_rate(topic)) or (self.now_us, 0)
             self.windows[topic] = (began, before + number)
+            self.begun.pop(topic, None)
             return
+        self.windows.pop(topic, None)
         step, _, spent = self.rate_of(topic)
         self.spent[topic] = math.ceil(self.spent_since(topic, spent, first_due) + number * step)
         slots, first = self.begun_in_second(topic)
@@ -895,7 +897,7 @@ class Pool(Workflows):
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
         offered = (*self.turns, *behind)
         self.touched.update(dict.fromkeys(offered, True))
-        for topic in (*behind, *offered):
+        for topic in (*behind, *offered, *self.line):
             self.leave_line(topic)
         self.finish()
 

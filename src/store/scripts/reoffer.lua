@@ -4,8 +4,9 @@
 -- ARGV[2] maximum number of topics
 -- Returns {now_us, number of topics, 1 if there are more}.
 -- uses: probe reoffer
-if not call('HGET', META, 'reoffer') then return {now_us, 0, 0} end
+local walks = call('HMGET', META, 'reoffer', 'reoffer_lines')
+if not walks[1] and not walks[2] then return {now_us, 0, 0} end
 probe()
-local number, place = reoffer(tonumber(ARGV[2]))
+local number, has_more = reoffer(tonumber(ARGV[2]))
 finish()
-return {now_us, number, place and 1 or 0}
+return {now_us, number, has_more and 1 or 0}

@@ -4,14 +4,14 @@
 -- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, each
 --   late wake-up would lower the rate.
 -- - In any second, at most the rate and the burst begin. Slots count the attempts of the last second.
--- A rate with a window is counted in windows of its time instead.
+-- A rate with a window is counted in windows of its time instead. A change from one kind to the other begins to count anew.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
 local CREDIT_US, SECOND_US, SLOT_US = 100000, 1000000, 2000
 
 -- HASH: slot, counted since 1970 -> attempts that began in it; sum: of them; first: the first slot that counts. It expires
--- by itself.
+-- by itself. Of a rate with a window, see window_of: the key has the attempts of the kind of rate that last spent some.
 local function begun_of(topic) return base .. 'begun:' .. topic end
 
 local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
@@ -40,9 +40,9 @@ local function whole(number) return math.floor(number + 0.000001) end
 -- count; no slots when all must be forgotten, as after a step of the clock.
 local function begun_in_second(topic)
   local first = math.floor((now_us - SECOND_US) / SLOT_US)
-  local known = call('HMGET', begun_of(topic), 'sum', 'first')
+  local known = call('HMGET', begun_of(topic), 'sum', 'first', 'window')
   local sum, known_first = tonumber(known[1]) or 0, tonumber(known[2]) or first
-  if first - known_first > SECOND_US / SLOT_US or known_first * SLOT_US > now_us then return 0, first end
+  if known[3] or first - known_first > SECOND_US / SLOT_US or known_first * SLOT_US > now_us then return 0, first end
   local gone = {}
   for slot = known_first, first - 1 do gone[#gone + 1] = integer(slot) end
   for _, number in ipairs(#gone > 0 and call('HMGET', begun_of(topic), unpack(gone)) or {}) do
@@ -87,6 +87,7 @@ end
 local function spend_window(topic, rate, number)
   local began, before = window_of(topic, rate)
   local key = begun_of(topic)
+  if not began then call('DEL', key) end
   began = began or now_us
   call('HSET', key, 'window', integer(began), 'number', integer((before or 0) + number))
   call('PEXPIRE', key, integer(math.ceil((began - now_us) / 1000 + rate.per * 1000) + 1000))

@@ -3,7 +3,9 @@
 -- A pattern may reach very many topics, so their new settings hold or free them in steps. Topics that were held are in
 -- behind, and those that were free are in turns up to the last score at the beginning of the walk. meta has the place of the
 -- walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent: no walk is under way.
--- uses: again places turns_page
+-- A head whose line holds it may be in a topic that is in neither, as its first job is not due: reoffer_lines in meta is the cursor of
+-- a walk through LINES, which comes last.
+-- uses: again has places turns_page
 
 local function behind_step(name, last, most)
   local topics = call('ZRANGE', BEHIND, name == '' and '-' or '(' .. name, '+', 'BYLEX', 'LIMIT', 0, most)
@@ -21,6 +23,7 @@ end
 local function start_reoffer()
   local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or ''
   call('HSET', META, 'reoffer', 'behind//' .. last)
+  if has(LINES) then call('HSET', META, 'reoffer_lines', '0') end
 end
 
 -- Most of these topics have no attempts: one query checks all of them.
@@ -32,6 +35,19 @@ local function touch_all(topics)
   end
   if #keys == 0 or call('EXISTS', unpack(keys)) > 0 then return end
   for i = 1, #topics do in_flight[topics[i]] = 0 end
+end
+
+-- Returns the next cursor, or nothing at the end.
+local function lines_step(most)
+  local cursor = call('HGET', META, 'reoffer_lines')
+  if not cursor then return end
+  local page = call('HSCAN', LINES, cursor, 'COUNT', most)
+  for i = 1, #page[2], 2 do leave_line(page[2][i]) end
+  if page[1] ~= '0' then
+    call('HSET', META, 'reoffer_lines', page[1])
+    return page[1]
+  end
+  call('HDEL', META, 'reoffer_lines')
 end
 
 -- One step of the walk. finish offers its topics. Returns their number, and the next place or nothing.
@@ -54,5 +70,5 @@ local function reoffer(most)
   elseif call('HEXISTS', META, 'reoffer') == 1 then
     call('HDEL', META, 'reoffer')
   end
-  return number, place
+  return number, place or number < most and lines_step(most - number)
 end
