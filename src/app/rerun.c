@@ -78,7 +78,7 @@ static enum app_end write_record(struct rerun *rerun, struct job *job)
     job->attempts = job->uncounted = job->rounds = 0;
     job->last_attempt = (struct attempt_result){.at_ms = 0};
     job->wait_ms = 0;
-    job->reason = (struct slice){NULL, 0};
+    job->reason = job->answer_headers = (struct slice){NULL, 0};
     job_write(job, &rerun->record);
     return rerun->record.failed ? APP_NO_MEMORY : APP_DONE;
 }

@@ -165,12 +165,27 @@ static void ending_texts_clear(struct ending_texts *texts)
     callback_jobs_clear(&texts->callbacks);
 }
 
-static void write_record(const struct ending *ending, struct job *job, struct buffer *record)
+/* Returns the first lines that fit of the headers of the answer with which the job died. Only forms that want
+ * headers have them. */
+static struct slice kept_headers(const struct ending *ending, const struct ending_facts *facts)
+{
+    struct slice line, rest = facts->headers;
+    size_t kept = 0;
+    if (ending->verdict != ENDING_BURY || facts->cause != ENDING_CAUSE_RESULT)
+        return SLICE("");
+    while (rest.size && slice_cut(rest, '\n', &line, &rest) && kept + line.size + 1 <= JOB_ANSWER_HEADERS_MAX)
+        kept += line.size + 1;
+    return slice_from(facts->headers.data, kept);
+}
+
+static void write_record(const struct ending *ending, const struct ending_facts *facts, struct job *job,
+                         struct buffer *record)
 {
     job->attempts = ending->attempts;
     job->uncounted = ending->uncounted;
     job->rounds = ending->rounds;
     job->reason = ending->reason;
+    job->answer_headers = kept_headers(ending, facts);
     job_write(job, record);
 }
 
@@ -233,7 +248,7 @@ bool ending_write(const struct ending *ending, const struct ending_facts *facts,
     if (facts->cause == ENDING_CAUSE_UNREADABLE)
         buffer_append(&texts->record, raw);
     else if (ending->has_record)
-        write_record(ending, job, &texts->record);
+        write_record(ending, facts, job, &texts->record);
     if (texts->record.failed)
         return false;
     report.previous = previous.at_ms ? &previous : NULL;

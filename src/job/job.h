@@ -1,10 +1,10 @@
 /* job.h - a job: parsed from a client's JSON, written into a record in Redis, and read from the record again.
  *
  * A record is JSON. It has first the members that the client sent, in our spelling; then our own (createdAt,
- * attempts, uncounted, lastAttempt, waitMs, reason, traceparent, tracestate); then body, byte for byte as the
- * client sent it. topic and jobId are not in the record, because they are the field of the HASH that holds
- * the record. Members that the client left out are not in the record. So a repeated request for the same job
- * can be distinguished from another job with the same id. */
+ * attempts, uncounted, lastAttempt, waitMs, reason, answerHeaders, traceparent, tracestate); then body, byte
+ * for byte as the client sent it. topic and jobId are not in the record, because they are the field of the
+ * HASH that holds the record. Members that the client left out are not in the record. So a repeated request
+ * for the same job can be distinguished from another job with the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -29,6 +29,7 @@ enum {
     JOB_FORM_MAX = 32,                 /* bytes of form */
     JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
     JOB_WORKFLOW_MAX = 255,            /* bytes of workflow */
+    JOB_ANSWER_HEADERS_MAX = 4096,     /* bytes of answerHeaders */
     JOB_ROUNDS_MAX = 10000,
     JOB_ATTEMPTS_MAX = 1000000000, /* far more than retries can make */
 };
@@ -93,6 +94,7 @@ enum job_member {
     JOB_LAST_ATTEMPT,
     JOB_WAIT,
     JOB_REASON,
+    JOB_ANSWER_HEADERS,
     JOB_TRACE_PARENT,
     JOB_TRACE_STATE,
 #ifdef DUEPOST_TEST_NEXT
@@ -134,8 +136,9 @@ struct job {
     int uncounted;      /* of these: attempts that used up no retry, see ending.h */
     int rounds;         /* rounds that the receiver ended with "not yet", see again.h */
     struct attempt_result last_attempt;
-    int64_t wait_ms;     /* from the end of last_attempt to the next attempt; 0: none, or unknown */
-    struct slice reason; /* why it is dead; empty otherwise */
+    int64_t wait_ms;             /* from the end of last_attempt to the next attempt; 0: none, or unknown */
+    struct slice reason;         /* why it is dead; empty otherwise */
+    struct slice answer_headers; /* of the answer with which it died, as lines, if its form wants headers */
     struct slice trace_parent, trace_state; /* of the scheduling request, see trace.h; empty: none */
 
 #ifdef DUEPOST_TEST_NEXT

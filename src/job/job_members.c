@@ -130,6 +130,12 @@ static bool is_workflow_sound(const void *of)
     return job->workflow.size <= JOB_WORKFLOW_MAX;
 }
 
+static bool is_answer_headers_sound(const void *of)
+{
+    const struct job *job = of;
+    return job->answer_headers.size <= JOB_ANSWER_HEADERS_MAX;
+}
+
 static bool is_trace_parent_sound(const void *of)
 {
     const struct job *job = of;
@@ -212,6 +218,8 @@ static const struct member rows[] = {
     [JOB_WAIT] = {NAMED("waitMs"), MEMBER_INTEGER, STORED, FIELD(wait_ms), HAS(wait_ms),
                   .max = TIMESTAMP_MAX_MS},
     [JOB_REASON] = {NAMED("reason"), MEMBER_TEXT, KEPT, FIELD(reason), HAS(reason.size)},
+    [JOB_ANSWER_HEADERS] = {NAMED("answerHeaders"), MEMBER_TEXT, STORED, FIELD(answer_headers),
+                            HAS(answer_headers.size), .is_sound = is_answer_headers_sound},
     [JOB_TRACE_PARENT] = {NAMED("traceparent"), MEMBER_TEXT, STORED, FIELD(trace_parent),
                           HAS(trace_parent.size), .is_sound = is_trace_parent_sound},
     [JOB_TRACE_STATE] = {NAMED("tracestate"), MEMBER_TEXT, STORED, FIELD(trace_state), HAS(trace_state.size),

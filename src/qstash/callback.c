@@ -2,9 +2,9 @@
 
 #include <assert.h>
 
-#include "base/base64.h"
 #include "job/fingerprint.h"
 #include "job/json.h"
+#include "qstash/answer_headers.h"
 #include "qstash/message_id.h"
 #include "qstash/message_job.h"
 #include "qstash/message_view.h"
@@ -15,66 +15,6 @@
 enum { SOURCE_MAX = JOB_KEY_MAX + 64, INHERITED_MAX = 2 * JOB_FORM_DATA_MAX };
 
 /* ---- the document ---- */
-
-static void add_base64(struct json_writer *json, const char *name, struct slice bytes)
-{
-    json_put_name(json, name);
-    struct buffer *out = json_put(json);
-    buffer_append_byte(out, '"');
-    base64_append(out, bytes);
-    buffer_append_byte(out, '"');
-}
-
-static bool take_line(struct slice *lines, struct slice *name, struct slice *value)
-{
-    struct slice line;
-    if (lines->size == 0)
-        return false;
-    slice_cut(*lines, '\n', &line, lines);
-    slice_cut(line, ':', name, value);
-    *value = slice_trim(*value);
-    return true;
-}
-
-/* Returns whether lines, up to the line before rest, have a header with this name. */
-static bool has_before(struct slice lines, struct slice rest, struct slice wanted)
-{
-    struct slice name, value;
-    size_t lines_behind = 0;
-    for (struct slice at = rest; take_line(&at, &name, &value);)
-        lines_behind++;
-    size_t all = 0;
-    for (struct slice at = lines; take_line(&at, &name, &value);)
-        all++;
-    for (size_t i = 0; i + lines_behind + 1 < all && take_line(&lines, &name, &value); i++)
-        if (slice_equal_nocase(name, wanted))
-            return true;
-    return false;
-}
-
-static void put_values(struct json_writer *json, struct slice lines, struct slice wanted)
-{
-    struct slice name, value;
-    json_put_array(json);
-    while (take_line(&lines, &name, &value))
-        if (slice_equal_nocase(name, wanted))
-            json_put_text(json, value);
-    json_end_array(json);
-}
-
-/* Adds the headers of the answer. */
-static void add_answer_headers(struct json_writer *json, struct slice lines)
-{
-    struct slice name, value, rest = lines;
-    json_add_object(json, "header");
-    while (take_line(&rest, &name, &value)) {
-        if (has_before(lines, rest, name))
-            continue;
-        message_view_put_name(json, name);
-        put_values(json, lines, name);
-    }
-    json_end_object(json);
-}
 
 /* Returns the body of the first element of a run, in base64. */
 static struct slice first_body(struct slice elements)
@@ -97,7 +37,7 @@ static void add_source_body(struct json_writer *json, const struct callback_repo
     if (is_of_run)
         json_add_raw(json, "sourceBody", first_body(report->elements));
     else
-        add_base64(json, "sourceBody", view->body);
+        message_view_add_base64(json, "sourceBody", view->body);
 }
 
 static void add_source(struct json_writer *json, struct message_view *view,
@@ -129,8 +69,8 @@ static void write_document(struct buffer *out, const struct callback_report *rep
     struct json_writer json = json_writer_to(out);
     json_put_object(&json);
     json_add_number(&json, "status", attempt && attempt->error == FAILURE_NONE ? attempt->status : 0);
-    add_answer_headers(&json, report->headers);
-    add_base64(&json, "body", report->answer);
+    answer_headers_add(&json, "header", report->headers);
+    message_view_add_base64(&json, "body", report->answer);
     json_add_number(&json, "retried", report->attempts > 0 ? report->attempts - 1 : 0);
     json_add_number(&json, "maxRetries", view->job.retry);
     if (is_failure) {

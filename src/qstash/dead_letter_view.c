@@ -2,6 +2,7 @@
 
 #include "job/attempt_line.h"
 #include "job/json.h"
+#include "qstash/answer_headers.h"
 #include "qstash/dead_letter_id.h"
 
 bool dead_letter_is(const struct app_verdict *verdict)
@@ -22,6 +23,8 @@ void dead_letter_add_answer(struct json_writer *json, const struct app_job *job,
     }
     const struct attempt_result *last = &view->job.last_attempt;
     json_add_number(json, "responseStatus", last->at_ms && last->error == FAILURE_NONE ? last->status : 0);
+    if (view->job.answer_headers.size)
+        answer_headers_add(json, "responseHeader", view->job.answer_headers);
     if (!has_line || line.answer.size == 0)
         return;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);

@@ -1,7 +1,7 @@
 #include "qstash/event_view.h"
 
-#include "base/base64.h"
 #include "job/json.h"
+#include "qstash/answer_headers.h"
 
 /* Numbers of events: an attempt has those of three, and the last event is behind those of all attempts. */
 enum { NUMBERS_OF_ATTEMPT = 3, NUMBER_LAST = 1000000 };
@@ -34,6 +34,7 @@ bool event_states_take(struct slice word, unsigned *states)
 struct event_list {
     struct event *events;
     size_t count;
+    int attempts; /* the number of the last attempt */
 };
 
 static struct event *add_event(struct event_list *list, enum event_state state, int64_t at_ms, int number)
@@ -51,6 +52,14 @@ static struct event *add_event(struct event_list *list, enum event_state state, 
 static int number_of(int attempt, int place)
 {
     return NUMBERS_OF_ATTEMPT * (attempt < NUMBER_LAST / 4 ? attempt : NUMBER_LAST / 4) + place;
+}
+
+/* Returns the number of an attempt. A dead job that runs again counts its attempts from 1, but its events go
+ * on. */
+static int count_attempt(struct event_list *list, int number)
+{
+    list->attempts = number > list->attempts ? number : list->attempts + 1;
+    return list->attempts;
 }
 
 static bool is_alive(enum job_state state)
@@ -77,13 +86,16 @@ static int64_t next_attempt_ms(const struct event_source *source, const struct a
 static void add_attempt(struct event_list *list, const struct event_source *source,
                         const struct attempt_line *line, const struct attempt_line *next)
 {
+    int attempt = count_attempt(list, line->number);
     int64_t ended_ms = line->result.at_ms + line->result.duration_ms;
-    add_event(list, EVENT_ACTIVE, line->result.at_ms, number_of(line->number, 0));
+    add_event(list, EVENT_ACTIVE, line->result.at_ms, number_of(attempt, 0));
     if (attempt_result_is_success(&line->result) && !next)
         return;
-    add_event(list, EVENT_ERROR, ended_ms, number_of(line->number, 1))->line = *line;
+    struct event *error = add_event(list, EVENT_ERROR, ended_ms, number_of(attempt, 1));
+    error->line = *line;
+    error->has_headers = !next && source->view->job.answer_headers.size;
     if (next || is_alive(source->state) || (source->state == JOB_STATE_CANCELLED && !was_dead(source))) {
-        struct event *retry = add_event(list, EVENT_RETRY, ended_ms, number_of(line->number, 2));
+        struct event *retry = add_event(list, EVENT_RETRY, ended_ms, number_of(attempt, 2));
         retry->next_ms = next ? next->result.at_ms : next_attempt_ms(source, line);
     }
 }
@@ -95,7 +107,7 @@ static void add_attempt_under_way(struct event_list *list, const struct event_so
     int64_t due_ms = job->last_attempt.at_ms
                          ? job->last_attempt.at_ms + job->last_attempt.duration_ms + job->wait_ms
                          : job_due_ms(job, job->created_ms);
-    add_event(list, EVENT_ACTIVE, due_ms, number_of(job->attempts + 1, 0));
+    add_event(list, EVENT_ACTIVE, due_ms, number_of(count_attempt(list, job->attempts + 1), 0));
 }
 
 /* Adds the end. When a dead letter that was deleted had died is not known; that was after its last attempt.
@@ -132,15 +144,6 @@ size_t events_of(const struct event_source *source, struct event events[EVENTS_M
 
 /* ---- as JSON ---- */
 
-static void add_bytes(struct json_writer *json, const char *name, struct slice bytes)
-{
-    json_put_name(json, name);
-    struct buffer *out = json_put(json);
-    buffer_append_byte(out, '"');
-    base64_append(out, bytes);
-    buffer_append_byte(out, '"');
-}
-
 /* Adds why an attempt failed. */
 static void add_failure(struct json_writer *json, const struct attempt_line *line)
 {
@@ -155,7 +158,7 @@ static void add_failure(struct json_writer *json, const struct attempt_line *lin
     if (line->answer.size == 0)
         return;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
-    add_bytes(json, "responseBody", json_text(line->answer, &text));
+    message_view_add_base64(json, "responseBody", json_text(line->answer, &text));
     buffer_fini(&text);
 }
 
@@ -177,7 +180,7 @@ static void add_message(struct json_writer *json, const struct message_view *vie
     if (view->body.size && view->data.redact.body)
         json_add_text(json, "body", message_view_redacted(view->body, room));
     else if (view->body.size)
-        add_bytes(json, "body", view->body);
+        message_view_add_base64(json, "body", view->body);
     json_add_number(json, "maxRetries", job->retry);
     json_add_number(json, "timeout", job->timeout_ms);
     message_view_add_settings(json, view, MESSAGE_HEADERS);
@@ -195,7 +198,11 @@ void event_put(struct json_writer *json, const struct message_view *view, const 
         json_add_number(json, "nextDeliveryTime", event->next_ms);
     if (event->state == EVENT_ERROR)
         add_failure(json, &event->line);
-    else if (event->state == EVENT_FAILED)
+    if (event->has_headers) {
+        answer_headers_add(json, "responseHeader", view->job.answer_headers);
+        answer_headers_add(json, "responseHeaders", view->job.answer_headers);
+    }
+    if (event->state == EVENT_FAILED)
         add_text(json, "error", view->job.reason);
     add_message(json, view);
     json_end_object(json);

@@ -37,6 +37,7 @@ struct event {
     int number;      /* larger for a later event of the message; the same as long as the event is known */
     int64_t next_ms; /* of RETRY: when the next attempt begins; 0: unknown */
     struct attempt_line line; /* of ERROR; borrows from the lines */
+    bool has_headers;         /* of ERROR: the headers of the answer are kept with the message */
 };
 
 /* The message, as the store or the history has it. All is borrowed. */

@@ -63,6 +63,15 @@ static bool is_utf8(struct slice text)
     return true;
 }
 
+void message_view_add_base64(struct json_writer *json, const char *name, struct slice bytes)
+{
+    json_put_name(json, name);
+    struct buffer *out = json_put(json);
+    buffer_append_byte(out, '"');
+    base64_append(out, bytes);
+    buffer_append_byte(out, '"');
+}
+
 void message_view_add_bytes(struct json_writer *json, const char *name, const char *base64_name,
                             struct slice bytes)
 {
@@ -70,11 +79,7 @@ void message_view_add_bytes(struct json_writer *json, const char *name, const ch
         json_add_text(json, name, bytes);
         return;
     }
-    json_put_name(json, base64_name);
-    struct buffer *out = json_put(json);
-    buffer_append_byte(out, '"');
-    base64_append(out, bytes);
-    buffer_append_byte(out, '"');
+    message_view_add_base64(json, base64_name, bytes);
 }
 
 void message_view_put_name(struct json_writer *json, struct slice name)

@@ -44,6 +44,9 @@ struct slice message_view_redacted(struct slice bytes, char room[REDACTED_SIZE])
  * none. */
 void message_view_add_headers(struct json_writer *, const char *name, const struct message_view *);
 
+/* Adds bytes as base64. */
+void message_view_add_base64(struct json_writer *, const char *name, struct slice bytes);
+
 /* Adds bytes as a text, or as base64 under the second name if they are not UTF-8. */
 void message_view_add_bytes(struct json_writer *, const char *name, const char *base64_name,
                             struct slice bytes);

@@ -64,7 +64,7 @@ static enum status write_fresh_record(struct run *run, const struct store_job *s
     job.attempts = 0;
     job.uncounted = 0;
     job.rounds = 0;
-    job.reason = (struct slice){NULL, 0};
+    job.reason = job.answer_headers = (struct slice){NULL, 0};
     job_write(&job, &run->new_record);
     job_fini(&job);
     if (run->old_record.failed || run->new_record.failed)

@@ -42,11 +42,25 @@ def test_a_dead_letter_shows_message_and_answer(qstash, receiver, topic):
     assert qstash.call("GET", f"messages/{letter['messageId']}").status == 404
 
 
+def test_a_dead_letter_has_the_headers_of_the_answer(qstash, receiver, topic):
+    headers = (("X-Why", "so"), ("set-cookie", "a=1"), ("Set-Cookie", "b=2"), ("X-Quoted", '"\\ü'))
+    letter = dead(qstash, receiver, f"/{topic}", answer=Answer(500, headers=headers))
+    found = letter["responseHeader"]
+    assert found["X-Why"] == ["so"] and found["Set-Cookie"] == ["a=1", "b=2"] and found["X-Quoted"][0].startswith('"\\')
+    assert qstash.call("GET", f"dlq/{letter['dlqId']}").expect(200)["responseHeader"] == found
+
+
+def test_many_headers_of_an_answer_are_kept_in_part(qstash, receiver, topic):
+    headers = tuple((f"X-{number:02}", "x" * 500) for number in range(20))
+    found = dead(qstash, receiver, f"/{topic}", answer=Answer(500, headers=headers))["responseHeader"]
+    assert found["X-00"] == ["x" * 500] and "X-19" not in found and sum(len(name) + len(values[0]) for name, values in found.items()) <= 4096
+
+
 def test_without_an_answer_the_status_is_0(qstash, topic):
     message_id = qstash.publish("http://127.0.0.1:9/closed", Upstash_Retries="0")
     until(lambda: letters(qstash, f"messageId={message_id}"), 15, "the dead letter")
     letter, = letters(qstash, f"messageId={message_id}")
-    assert letter["responseStatus"] == 0 and "responseBody" not in letter
+    assert letter["responseStatus"] == 0 and not {"responseBody", "responseHeader"} & set(letter)
 
 
 @pytest.mark.parametrize("method, path", [("GET", "dlq/{}"), ("DELETE", "dlq/{}"), ("POST", "dlq/retry/{}")])

@@ -75,10 +75,11 @@ def test_a_message_that_waits(qstash, topic):
 
 
 def test_a_failed_message(qstash, receiver, topic):
-    receiver.script(f"/{topic}", Answer(500, body=b"no, thanks"))
+    receiver.script(f"/{topic}", Answer(500, headers=(("X-Why", "so"),), body=b"no, thanks"))
     message_id = qstash.publish(receiver.url(f"/{topic}"), b"x", Upstash_Retries="0")
     found = await_states(qstash, message_id, "CREATED", "ACTIVE", "ERROR", "FAILED")
     assert found[2]["responseStatus"] == 500 and base64.b64decode(found[2]["responseBody"]) == b"no, thanks"
+    assert found[2]["responseHeader"] == found[2]["responseHeaders"] and found[2]["responseHeader"]["X-Why"] == ["so"]
     assert found[3]["error"] and "responseStatus" not in found[3]
 
 

@@ -133,6 +133,7 @@ def dead(client, receiver, topic):
 def test_dead_letters(client, receiver, topic):
     letter = dead(client, receiver, topic)
     assert letter.response_status == 500 and letter.response_body == "no" and letter.body == "x"
+    assert letter.response_headers["Content-Length"] == ["2"]
     assert client.dlq.get(letter.dlq_id).message_id == letter.message_id
     assert [each.dlq_id for each in client.dlq.list(filter={"label": topic}).messages] == [letter.dlq_id]
     client.dlq.delete(letter.dlq_id)

@@ -304,6 +304,48 @@ START_TEST(a_death_writes_its_reason_and_no_wait)
     const char *record = written(&facts);
     ck_assert_ptr_nonnull(strstr(record, "\"reason\":\"gone\""));
     ck_assert_ptr_null(strstr(record, "waitMs"));
+    ck_assert_ptr_null(strstr(record, "answerHeaders"));
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_death_keeps_the_headers_of_the_answer)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
+    struct ending_facts facts = facts_of(&result);
+    facts.headers = SLICE("A: 1\nB: \"2\"\n");
+    ck_assert_ptr_nonnull(strstr(written(&facts), "\"answerHeaders\":\"A: 1\\nB: \\\"2\\\"\\n\""));
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+/* One line fits exactly, or is a byte too long. */
+START_TEST(headers_that_do_not_fit_are_left_out)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
+    struct ending_facts facts = facts_of(&result);
+    char lines[JOB_ANSWER_HEADERS_MAX + 16];
+    size_t first = (size_t)JOB_ANSWER_HEADERS_MAX - 5 + (size_t)_i;
+    memset(lines, 'x', sizeof lines);
+    lines[1] = ':';
+    lines[first - 1] = '\n';
+    memcpy(lines + first, "B: 2\n", 5);
+    facts.headers = slice_from(lines, first + 5);
+    const char *record = written(&facts);
+    ck_assert_ptr_nonnull(strstr(record, "\"answerHeaders\":\"x:x"));
+    ck_assert((strstr(record, "\\nB: 2\\n\"") != NULL) == (_i == 0));
+    ending_texts_fini(&texts);
+}
+END_TEST
+
+START_TEST(a_retry_keeps_no_headers)
+{
+    struct attempt_result result = {.at_ms = NOW_MS, .status = 503};
+    struct ending_facts facts = facts_of(&result);
+    facts.headers = SLICE("A: 1\n");
+    const char *record = written(&facts);
+    ck_assert_ptr_nonnull(strstr(record, "waitMs"));
+    ck_assert_ptr_null(strstr(record, "answerHeaders"));
     ending_texts_fini(&texts);
 }
 END_TEST
@@ -474,6 +516,9 @@ Suite *suite(void)
     tcase_add_test(tests, a_round_is_written_with_its_number);
     tcase_add_test(tests, a_failure_writes_the_numbers_and_the_line);
     tcase_add_test(tests, a_death_writes_its_reason_and_no_wait);
+    tcase_add_test(tests, a_death_keeps_the_headers_of_the_answer);
+    tcase_add_loop_test(tests, headers_that_do_not_fit_are_left_out, 0, 2);
+    tcase_add_test(tests, a_retry_keeps_no_headers);
     tcase_add_test(tests, a_delivery_and_a_release_write_no_record);
     tcase_add_test(tests, a_job_that_was_not_attempted_has_no_last_attempt);
     tcase_add_test(tests, an_unreadable_record_is_kept_as_it_is);

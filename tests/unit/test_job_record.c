@@ -204,6 +204,7 @@ static void fill(struct job *out)
         out->last_attempt.status = out->last_attempt.error ? 0 : 100 + (int)roll(500);
     }
     out->reason = roll(2) ? random_text(room[3], 1, 50, "abc_") : SLICE("");
+    out->answer_headers = out->reason.size ? SLICE("A: \"1\"\nB: 2\n") : SLICE("");
 }
 
 static bool same_attempt(const struct attempt_result *a, const struct attempt_result *b)
@@ -222,6 +223,7 @@ static void assert_equal(const struct job *a, const struct job *b)
     ck_assert(same_attempt(&a->last_attempt, &b->last_attempt));
     ck_assert_int_eq(a->wait_ms, b->wait_ms);
     ck_assert(slice_equal(a->reason, b->reason));
+    ck_assert(slice_equal(a->answer_headers, b->answer_headers));
 }
 
 START_TEST(reads_back_any_job)

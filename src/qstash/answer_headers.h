@@ -1,0 +1,11 @@
+/* answer_headers.h - the headers of a receiver's answer, as the clients read them. */
+#ifndef DUEPOST_QSTASH_ANSWER_HEADERS_H
+#define DUEPOST_QSTASH_ANSWER_HEADERS_H
+
+#include "base/json_writer.h"
+
+/* Adds an object: names in canonical form, and arrays of values. lines are "Name: value", each with a
+ * newline. */
+void answer_headers_add(struct json_writer *, const char *member, struct slice lines);
+
+#endif
