@@ -25,6 +25,8 @@ static void add_durability(struct json_writer *json, const struct app_health *he
     json_add_text(json, "configured", slice_of(health->durability));
     if (health->is_redis_known)
         json_add_text(json, "inForce", slice_of(health->in_force));
+    if (health->is_trusted)
+        json_add_text(json, "note", SLICE("trusted, not checked"));
     json_end_object(json);
 }
 

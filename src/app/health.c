@@ -18,4 +18,5 @@ void app_health(const struct app *app, struct app_health *health)
     health->role = facts->role;
     health->eviction = facts->eviction;
     store_facts_durability(facts, health->in_force);
+    health->is_trusted = facts->is_trusted;
 }

@@ -14,6 +14,7 @@ struct app_health {
         *eviction; /* properties of Redis, if known; borrowed until the next turn of the loop */
     char durability[APP_DURABILITY_SIZE]; /* the configured durability */
     char in_force[APP_DURABILITY_SIZE];   /* the durability of Redis, if known */
+    bool is_trusted;                      /* in_force was not checked: see --trust-durability */
 };
 
 void app_health(const struct app *, struct app_health *);

@@ -171,6 +171,11 @@ static void add_durability(const struct redis_check *check, const struct store_o
     store_facts_durability(facts, in_force);
     if (!store_is_ready(check->store, &problem))
         check_add(check->report, CHECK_FAILURE, "durability", "%s", problem.text);
+    else if (facts->is_trusted)
+        check_add(
+            check->report, CHECK_WARNING, "durability",
+            "%s is trusted, not checked: Redis refuses CONFIG GET appendfsync, and --trust-durability is on",
+            in_force);
     else if (!options->is_durability_set && risk)
         check_add(
             check->report, CHECK_WARNING, "durability",

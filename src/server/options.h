@@ -33,6 +33,7 @@ enum option_id {
     OPTION_DATA,
     OPTION_CONFIG,
     OPTION_DURABILITY,
+    OPTION_TRUST_DURABILITY,
     OPTION_HISTORY,
     OPTION_HISTORY_BODIES,
     OPTION_HISTORY_MAX_AGE,
@@ -115,6 +116,7 @@ struct options {
     struct durability durability;
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
                                provides */
+    bool trusts_durability; /* where Redis hides whether it provides the class */
     char *history_path;     /* of the SQLite file; NULL: none */
     char *history_url;      /* of PostgreSQL, with its password; NULL: none */
     enum history_bodies history_bodies;

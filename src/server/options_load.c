@@ -268,6 +268,21 @@ static enum status settle_history(const struct loading *loading)
 }
 
 /* Everything about the development mode is public: its token as well as its keys. */
+static enum status check_trust(const struct loading *loading)
+{
+    const struct options *options = loading->options;
+    const struct option_setting *setting = &options->settings[OPTION_TRUST_DURABILITY];
+    if (!options->trusts_durability)
+        return STATUS_OK;
+    if (options->is_embedded)
+        return place_problem(loading, OPTION_TRUST_DURABILITY, setting,
+                             "needs --redis, because the private Redis hides nothing");
+    if (!options->is_durability_set || !options->durability.is_synced)
+        return place_problem(loading, OPTION_TRUST_DURABILITY, setting,
+                             "needs --durability fsync or fsync+replicated:N, which is what to trust");
+    return STATUS_OK;
+}
+
 static enum status check_qstash_dev(const struct loading *loading)
 {
     struct options *options = loading->options;
@@ -292,7 +307,7 @@ static enum status check_together(const struct loading *loading)
     if (read_password(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
         settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
         read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK ||
-        check_qstash_dev(loading) != STATUS_OK)
+        check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK)
         return STATUS_INVALID;
     settle_connections(options);
     if (options->is_embedded && !options->data_dir) {

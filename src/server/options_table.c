@@ -172,6 +172,22 @@ const struct option option_table[OPTION_COUNT] = {
                 "Redis provides; a warning at start says if that is memory. When Redis does not provide\n"
                 "the configured class, duepost answers 503 with the reason.",
         },
+    [OPTION_TRUST_DURABILITY] =
+        {
+            .name = "trust-durability",
+            .placeholder = "on|off",
+            .kind = OPTION_KIND_ON_OFF,
+            .offset = MEMBER(trusts_durability),
+            .fallback = "off",
+            .help = "take your word for fsync where Redis refuses CONFIG GET appendfsync",
+            .text =
+                "For managed services without CONFIG: duepost cannot check that Redis syncs each write, and\n"
+                "with --durability fsync answers 503. With this option it takes your word; the log, /readyz\n"
+                "and duepost check say so. What Redis shows is checked as before: an appendfsync that is\n"
+                "not always, or an append-only file that cannot be written, is still refused. Needs "
+                "--redis,\n"
+                "and fsync or fsync+replicated:N in --durability.",
+        },
     [OPTION_HISTORY] =
         {
             .name = "history",

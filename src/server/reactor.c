@@ -272,6 +272,19 @@ static void start_carrying(struct reactor *reactor)
         start_upkeep(reactor, i);
 }
 
+/* Logs that the durability is not checked. */
+static void tell_of_trust(const struct reactor *reactor)
+{
+    char trusted[DURABILITY_TEXT_MAX];
+    const struct store_facts *facts = store_facts(reactor->store);
+    if (!facts->is_trusted)
+        return;
+    store_facts_durability(facts, trusted);
+    log_warning("durability_is_trusted", LOG_TEXT("durability", trusted),
+                LOG_TEXT("what", "trusted, not checked"),
+                LOG_TEXT("why", "Redis refuses CONFIG GET appendfsync, and --trust-durability is on"));
+}
+
 /* Warns when no durability class was chosen and a crash of Redis would lose confirmed jobs. */
 static void warn_of_durability(const struct reactor *reactor)
 {
@@ -294,8 +307,10 @@ static void on_store_change(void *arg)
     if (reactor->was_ready || !store_is_ready(reactor->store, &why))
         return;
     reactor->was_ready = true;
-    if (reactor->options.index == 0)
+    if (reactor->options.index == 0) {
         warn_of_durability(reactor);
+        tell_of_trust(reactor);
+    }
     atomic_fetch_sub(reactor->options.awaited, 1);
     reactor->options.on_ready(reactor->options.arg);
 }

@@ -20,6 +20,7 @@ struct store_options store_setup(const struct options *options, const struct red
         .history_bodies = history_bodies[options->history_bodies],
         .durability = options->durability,
         .is_durability_set = options->is_durability_set,
+        .trusts_durability = options->trusts_durability,
     };
     if (options->is_embedded) {
         if (!store.is_durability_set)

@@ -22,6 +22,7 @@ struct facts {
     struct timer *again;
     struct store_facts facts;
     struct rights *rights;
+    bool aof_is_broken;
     char trouble[160];             /* Redis's error when it refuses writes; empty: none */
     char refusal[RIGHTS_TEXT_MAX]; /* refusal of the last complete round; empty: none */
 };
@@ -84,8 +85,8 @@ static void on_info(void *arg, const struct redis_reply *reply)
     copy(facts->facts.version, sizeof facts->facts.version, info_value(info, "redis_version"));
     copy(facts->facts.role, sizeof facts->facts.role, info_value(info, "role"));
     copy(facts->facts.eviction, sizeof facts->facts.eviction, info_value(info, "maxmemory_policy"));
-    facts->facts.has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1")) &&
-                           !slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
+    facts->aof_is_broken = slice_equal(info_value(info, "aof_last_write_status"), SLICE("err"));
+    facts->facts.has_aof = slice_equal(info_value(info, "aof_enabled"), SLICE("1")) && !facts->aof_is_broken;
     facts->facts.in_force.replicas = count_replicas(info);
     facts->facts.used_bytes = info_number(info, "used_memory");
     facts->facts.max_bytes = info_number(info, "maxmemory");
@@ -145,6 +146,14 @@ static void on_rights_known(void *arg)
         open_data(facts);
 }
 
+/* Returns whether the operator's word is taken that each write is synced. A service may have no append-only
+ * file and keep each write in another way. A setting that Redis does show, and a broken file, count more. */
+static bool is_trusted(const struct facts *facts, bool is_hidden)
+{
+    const struct store_options *options = facts->options;
+    return options->trusts_durability && options->durability.is_synced && is_hidden && !facts->aof_is_broken;
+}
+
 /* Reads whether fsync is always. The queries about rights follow, and then the query for the layout. */
 static void on_appendfsync(void *arg, const struct redis_reply *reply)
 {
@@ -152,8 +161,11 @@ static void on_appendfsync(void *arg, const struct redis_reply *reply)
     if (!reply)
         return;
     struct slice mode = redis_reply_text(redis_reply_at(reply, 1));
-    facts->facts.is_fsync_hidden = facts->facts.has_aof && mode.size == 0; /* CONFIG is forbidden */
-    facts->facts.in_force.is_synced = facts->facts.has_aof && slice_equal(mode, SLICE("always"));
+    bool is_hidden = mode.size == 0; /* CONFIG is forbidden */
+    facts->facts.is_fsync_hidden = facts->facts.has_aof && is_hidden;
+    facts->facts.is_trusted = is_trusted(facts, is_hidden);
+    facts->facts.in_force.is_synced =
+        facts->facts.is_trusted || (facts->facts.has_aof && slice_equal(mode, SLICE("always")));
     if (rights_need_recheck(facts->rights))
         rights_ask(facts->rights);
     else

@@ -379,7 +379,8 @@ static void tell_shortfall(const struct shard *shard, const struct store_facts *
     store_facts_durability(facts, given);
     problem_set(problem, "durability %s is configured, but Redis gives %s: %s", wanted, given,
                 !lacks_fsync             ? "too few replicas are online"
-                : facts->is_fsync_hidden ? "it does not let duepost ask (CONFIG GET appendfsync)"
+                : facts->is_fsync_hidden ? "it does not let duepost ask (CONFIG GET appendfsync); if it has "
+                                           "appendonly yes and appendfsync always, set --trust-durability on"
                                          : "it needs appendonly yes and appendfsync always");
 }
 

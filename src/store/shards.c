@@ -134,6 +134,7 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
 {
     sum->is_known = sum->is_known && facts->is_known;
     sum->has_aof = sum->has_aof && facts->has_aof;
+    sum->is_trusted = sum->is_trusted || facts->is_trusted;
     sum->is_fsync_hidden = sum->is_fsync_hidden || facts->is_fsync_hidden;
     sum->in_force.is_synced = sum->in_force.is_synced && facts->in_force.is_synced;
     if (facts->used_bytes > sum->used_bytes) {
@@ -193,7 +194,8 @@ void store_durability_configured(const struct store *store, char text[DURABILITY
 
 void store_facts_durability(const struct store_facts *facts, char text[DURABILITY_TEXT_MAX])
 {
-    if (!facts->is_known || (facts->is_fsync_hidden && facts->in_force.replicas == 0))
+    bool is_hidden = facts->is_fsync_hidden && !facts->is_trusted;
+    if (!facts->is_known || (is_hidden && facts->in_force.replicas == 0))
         snprintf(text, DURABILITY_TEXT_MAX, "unknown");
     else
         durability_format(facts->in_force, text);

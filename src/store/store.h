@@ -56,6 +56,7 @@ struct store_options {
     const char *history_bodies;        /* bodies that reach the history: "on", "errors" or "off"; a literal */
     struct durability durability;      /* required of a confirmed change */
     bool is_durability_set;  /* the operator configured the durability; otherwise it is what Redis provides */
+    bool trusts_durability;  /* assumes that Redis syncs each write, where Redis hides whether it does */
     bool is_read_only;       /* data without a layout, or in an older format, remains as it is */
     struct metrics *metrics; /* borrowed */
 };
@@ -82,6 +83,7 @@ struct store_facts {
     char eviction[32];
     struct durability in_force; /* with the replicas that are online; WAIT confirms each change */
     bool is_fsync_hidden;       /* CONFIG is forbidden, so the fsync setting is unknown */
+    bool is_trusted;            /* in_force.is_synced was not checked, see trusts_durability */
     bool has_aof;               /* appendonly yes, and the last write of the file succeeded */
     int64_t format, shards;     /* layout of the data; 0: no data yet, or not read yet */
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */

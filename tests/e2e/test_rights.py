@@ -93,3 +93,63 @@ def test_a_memory_that_nobody_asked_for_is_told_once(start, redis, options, aof,
     assert len(told) == (1 if event else 0), told
     if event:
         assert event in told[0] and all(word in told[0] for word in ("appendonly yes", "appendfsync always", "--durability memory"))
+
+
+# ---- a service without CONFIG ----
+
+WITHOUT_CONFIG = "~duepost:*", "&duepost:*", "+@all", "-config"
+TRUST = "--durability", "fsync", "--trust-durability", "on"
+
+
+def without_config(redis, aof=True):
+    behind = redis(tcp=True, aof=aof)
+    make_user(behind, *WITHOUT_CONFIG)
+    return behind, address(behind)
+
+
+def trusted(server):
+    return [line for line in server.log().splitlines() if "event=durability_is_trusted" in line]
+
+
+@pytest.mark.parametrize("aof", [True, False])
+def test_a_durability_that_is_hidden_is_trusted_if_the_operator_says_so(start, redis, receiver, topic, aof):
+    """Services that keep writes in another way have no append-only file."""
+    _, extra = without_config(redis, aof)
+    refused = run("check", "--json", "--listen", "127.0.0.1:0", "--durability", "fsync", extra=extra, seconds=40)
+    lines = {line["name"]: line for line in json.loads(refused.stdout)["checks"]}
+    assert lines["durability"]["result"] == "FAIL" and ("--trust-durability" in lines["durability"]["text"]) == aof
+    server = start(*TRUST, "--reactors", "2", extra=extra, data=None)
+    assert server.get("/readyz").expect(200)["durability"] == {"configured": "fsync", "inForce": "fsync", "note": "trusted, not checked"}
+    server.schedule(topic=topic, url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 10, "delivered")
+    (line,) = trusted(server)
+    assert "level=warning" in line and "durability=fsync" in line and 'what="trusted, not checked"' in line
+    result = json.loads(run("check", "--json", "--listen", "127.0.0.1:0", *TRUST, extra=extra, seconds=40).stdout)
+    (line,) = [line for line in result["checks"] if line["name"] == "durability"]
+    assert result["ok"] and line["result"] == "warn" and line["text"].startswith("fsync is trusted, not checked: ")
+
+
+def test_what_redis_shows_counts_more_than_trust(start, redis):
+    behind = redis(tcp=True)
+    make_user(behind, "~duepost:*", "&duepost:*", "+@all")
+    behind.command("CONFIG", "SET", "appendfsync", "everysec")
+    server = start(*TRUST, extra=address(behind), data=None, ready=False)
+    until(lambda: "appendfsync always" in server.get("/readyz").expect(503)["detail"], 10, "the reason")
+    assert server.get("/readyz").json["durability"] == {"configured": "fsync", "inForce": "memory"}
+    behind.command("CONFIG", "SET", "appendfsync", "always")
+    until(lambda: server.get("/readyz").status == 200, 10, "ready")
+    assert "note" not in server.get("/readyz").json["durability"] and trusted(server) == []
+
+
+def test_trust_does_not_make_replicas(start, redis):
+    _, extra = without_config(redis)
+    server = start("--durability", "fsync+replicated:1", "--trust-durability", "on", extra=extra, data=None, ready=False)
+    until(lambda: "too few replicas are online" in server.get("/readyz").expect(503)["detail"], 10, "the reason")
+
+
+@pytest.mark.parametrize("options,words", [
+    (("--durability", "fsync"), "needs --redis"), (("--redis", "unix:/x"), "needs --durability fsync"),
+    (("--redis", "unix:/x", "--durability", "replicated:1"), "needs --durability fsync")])
+def test_trust_needs_what_to_trust(options, words):
+    result = run("--trust-durability", "on", *options)
+    assert result.returncode == 2 and result.stderr.startswith("duepost: --trust-durability: ") and words in result.stderr
