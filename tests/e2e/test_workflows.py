@@ -1,18 +1,17 @@
 """Workflows in the own API: lists, one workflow with its elements and jobs, cancel. The API of QStash makes them."""
 
-import itertools
 import json
 from datetime import datetime
 
 import pytest
 
+from durable import append, begin, item, numbers
 from patience import until
 from qstash import QStash, arrivals
 from receiver import HANG, Answer
+from runs import TAKEN
 from tokens import TokenFile
 
-TAKEN = Answer(200, headers=(("Upstash-Workflow-Sdk-Version", "1"),))
-numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
@@ -20,21 +19,6 @@ def qstash():
     server = QStash()
     yield server
     server.stop()
-
-
-def item(url, run_id, body, init="false", **headers):
-    own = {"upstash-workflow-runid": run_id, "upstash-workflow-init": init, "upstash-workflow-url": url, "upstash-workflow-sdk-version": "1"}
-    return {"destination": url, "body": body, "headers": {**own, **{name.replace("_", "-"): value for name, value in headers.items()}}}
-
-
-def begin(server, url, run_id=None, **headers):
-    run_id = run_id or f"wfr_{next(numbers)}"
-    server.call("POST", "batch", [item(url, run_id, "secret payload", "true", **headers)]).expect(200)
-    return run_id
-
-
-def append(server, url, run_id, *bodies, **headers):
-    return [one["messageId"] for one in server.call("POST", "batch", [item(url, run_id, body, **headers) for body in bodies]).expect(200)]
 
 
 def read(server, run_id, query=""):

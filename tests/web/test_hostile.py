@@ -5,11 +5,12 @@ import urllib.parse
 
 import pytest
 
-from duepost import Duepost
 from patience import until
 from pull import end, lease_one, make_pull, name
+from qstash import QStash
 from receiver import Answer
 from world import JSON, group, recurring, settings
+import durable
 import scratch
 
 # Each of them calls executed() where it is taken for HTML, a script or a link. The policy would block most of that, which fails the
@@ -23,6 +24,7 @@ TEXTS = [
     "{{constructor.constructor('executed(1)')()}}${executed(2)}",
 ]
 EVERYTHING = " ".join(TEXTS)
+RUNS = [text for text in TEXTS if "/" not in text]  # an id of a workflow has none
 
 # Elements that only a planted text can have made.
 PLANTED = """
@@ -36,7 +38,7 @@ def hostile():
     """A server in which each text that a user, receiver or worker can set is hostile."""
     from receiver import Receiver
     answering = Receiver()
-    server = Duepost("--breaker", "off", "--history", f"sqlite:{scratch.file('history.sqlite')}")
+    server = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
     url = answering.url("/" + urllib.parse.quote(TEXTS[1], safe="'()"))
     answering.script("hostile", Answer(500, body=EVERYTHING.encode(), headers=(("X-Answer", TEXTS[0]),)))
     settings(server, "hostile", pauseReason=TEXTS[0][:100], headers={"X-Set": TEXTS[1]}, url=url, maxInFlight=5)
@@ -50,6 +52,8 @@ def hostile():
     end(server, "bury", "of-worker", name(lease_one(server, "of-worker"), error=EVERYTHING[:256])).expect(200)
     recurring(server, "hostile", urllib.parse.quote(TEXTS[0], safe=""), cron="0 4 * * *", job={"url": url, "body": EVERYTHING})
     group(server, "hostile", **{"north": {"url": url, "headers": {"X-Header": TEXTS[1]}}})
+    for text in RUNS:
+        durable.begin(server, url, text, upstash_label=TEXTS[3], upstash_delay="1h")
     for text in TEXTS:
         server.wait_for_state("hostile", urllib.parse.quote("dead" + text, safe=""), "dead")
     yield server
@@ -76,6 +80,8 @@ ROUTES = {
     "receivers": ("#/receivers", ()),
     "pull": ("#/pull", ("of-worker",)),
     "search": (f"#/jobs?topic={path(TEXTS[0])}&idPrefix={path(TEXTS[1])}&label={path(TEXTS[2])}", ()),
+    "workflows": ("#/workflows", RUNS),
+    **{f"workflow-{number}": (f"#/workflows/qstash/{path(text)}", (text, TEXTS[3])) for number, text in enumerate(RUNS)},
     "other-topic": (f"#/topics/{path(TEXTS[0])}", ()),
     "other-page": (f"#/{path(TEXTS[1])}", ()),
     **{f"job-{number}": (f"#/jobs/hostile/{path(text)}", (text,)) for number, text in enumerate(TEXTS)},

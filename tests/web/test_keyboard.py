@@ -5,7 +5,7 @@ from selenium.webdriver.common.keys import Keys
 
 from pages import show
 
-GOES = {"t": "#/topics", "j": "#/jobs", "d": "#/dead", "o": "#/", "s": "#/schedules"}
+GOES = {"t": "#/topics", "j": "#/jobs", "d": "#/dead", "o": "#/", "s": "#/schedules", "w": "#/workflows"}
 
 FOCUS = """
 const one = document.activeElement;

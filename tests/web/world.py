@@ -2,11 +2,13 @@
 
 import json
 
-from duepost import Duepost
 from patience import until
 from pull import Waiter, lease
+from qstash import QStashWithBreakers
 from receiver import HANG, Answer, Receiver
 from redis_server import free_port, release_port
+from runs import TAKEN
+import durable
 import scratch
 
 JSON = {"Content-Type": "application/json"}
@@ -58,11 +60,12 @@ class World:
     reports | schedules
     cart-1 | fifo
     shops | a group
+    qstash | durable workflows: order-1041 sleeps, signup-7 waits for an event, import-3 failed, report-9 succeeded, mail-5 was cancelled
     """
 
     def __init__(self, *options):
         self.receiver = Receiver()
-        self.server = Duepost("--breaker-wait", "10m", "--history", f"sqlite:{scratch.file('history.sqlite')}", *options)
+        self.server = QStashWithBreakers("--breaker-wait", "10m", "--history", f"sqlite:{scratch.file('history.sqlite')}", *options)
         self.waiter = None
         try:
             self.fill()
@@ -77,6 +80,7 @@ class World:
         self.impaired = open_breaker(self.server, "shop")
         self.pulled()
         self.others()
+        self.workflows()
 
     def topics(self):
         settings(self.server, "orders", maxInFlight=20, rate={"jobs": 500, "per": 1}, headers={"Authorization": "Bearer s3cret"})
@@ -128,6 +132,23 @@ class World:
         recurring(self.server, "reports", "daily", cron="0 4 * * mon-fri", timezone="Europe/Berlin", job={"url": url, "body": {"kind": "daily"}})
         recurring(self.server, "reports", "hourly", every="1h", paused=True, job={"url": url})
         group(self.server, "shops", north={"url": url, "headers": {"Authorization": "Bearer s3cret"}}, south={"url": url, "method": "PUT"})
+
+    def workflows(self):
+        server, url = self.server, self.receiver.url("/workflow")
+        self.receiver.script("/workflow", TAKEN)
+        self.receiver.script("/import", TAKEN, Answer(489, body=b"broken", headers=(("Upstash-NonRetryable-Error", "true"),)))
+        for name in ("order-1041", "signup-7", "report-9", "mail-5"):
+            durable.begin(server, url, name, upstash_label="shop")
+            durable.append(server, url, name, "charged")
+        durable.append(server, url, "order-1041", "asleep", upstash_delay="1h")
+        durable.wait(server, url, "signup-7", "confirmed")
+        durable.end(server, "report-9")
+        server.request("DELETE", "/workflows/qstash/mail-5").expect(200)
+        failing = self.receiver.url("/import")
+        durable.begin(server, failing, "import-3")
+        durable.append(server, failing, "import-3", "broken")
+        until(lambda: server.get("/workflows/qstash/import-3").expect(200)["state"] == "failed", 20, "a workflow has failed")
+        until(lambda: server.get("/workflows/qstash/order-1041").expect(200)["openCount"] == 1, 20, "a workflow sleeps")
 
     def stop(self):
         if self.waiter:

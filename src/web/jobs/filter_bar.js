@@ -1,4 +1,4 @@
-// StateTabs and FilterBar: the filter of a list of jobs as a person sees and sets it.
+// StateTabs and FilterBar: the filter of a list of jobs as a person sees and sets it. showCurrentTab: an oncreate of such tabs.
 //
 //   m(StateTabs, {filter, counts})              links, so that each can be opened in a tab of its own
 //   m(FilterBar, {filter, topics, seen, onfilter})
@@ -21,14 +21,14 @@ const TABS = [
 ];
 
 // On a small screen the tabs scroll.
-function showCurrent({ dom }) {
+export function showCurrentTab({ dom }) {
   const current = dom.querySelector("[aria-current]");
   if (current) dom.scrollLeft = current.offsetLeft - 40;
 }
 
 export const StateTabs = {
   view: ({ attrs: { filter, counts } }) =>
-    m("nav.tabs", { "aria-label": "State", oncreate: showCurrent },
+    m("nav.tabs", { "aria-label": "State", oncreate: showCurrentTab },
       TABS.map(({ state, name }) => {
         const isHere = (filter.state ?? "") === state;
         const count = counts[state];

@@ -1,6 +1,6 @@
-// needsTopic(filter) and TopicChoice: a token that is limited to topics lists the jobs of one topic at a time.
+// needsTopic(filter) and TopicChoice: a token that is limited to topics lists the jobs, or workflows, of one topic at a time.
 //
-//   m(TopicChoice, {page: ["jobs"], query})    links to the topics that the token reaches
+//   m(TopicChoice, {page: ["jobs"], query, isOwn})    links to the topics that the token reaches; isOwn: without those of the server
 
 import { m } from "../lib.js";
 import { get, session } from "../api.js";
@@ -21,9 +21,9 @@ export function TopicChoice() {
       }
       m.redraw();
     },
-    view: ({ attrs: { page, query } }) =>
-      m(".empty", m("h2", "Choose a topic"), m("p", "Your token is limited to topics. It lists the jobs of one topic at a time."), m(Problem, { error }),
+    view: ({ attrs: { page, query, isOwn } }) =>
+      m(".empty", m("h2", "Choose a topic"), m("p", "Your token is limited to topics. It lists one topic at a time."), m(Problem, { error }),
         topics && !topics.length ? m("p", "None of its topics has jobs or settings now.") : null,
-        m("ul.topic-choice", (topics ?? []).map((topic) => m("li", m("a.button", { href: href(page, { ...query, topic }) }, topic))))),
+        m("ul.topic-choice", (topics ?? []).filter((topic) => !isOwn || !topic.includes("~")).map((topic) => m("li", m("a.button", { href: href(page, { ...query, topic }) }, topic))))),
   };
 }

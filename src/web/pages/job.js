@@ -109,6 +109,7 @@ function facts(job) {
     ["Timeout", waitText(job.timeout)],
     ["Retries", [number(job.retry), job.retryWait ? [m("span.sub", " after "), m("code", job.retryWait), m("span.sub", " ms")] : job.retrySchedule.length ? m("span.sub", ` after ${job.retrySchedule.slice(0, 12).map(waitText).join(" ")}${job.retrySchedule.length > 12 ? " …" : ""}`) : null]],
     job.form ? ["Sent as", { qstash: "a message of QStash" }[job.form] ?? job.form] : null,
+    job.workflow ? ["Workflow", m("a", { href: href(["workflows", job.topic.split("~")[0], job.workflow]) }, job.workflow)] : null,
     callback("onDelivered"), callback("onDead"), callback("onAttempt"),
   ];
   return m("dl.pairs", pairs.filter(Boolean).map(([title, value]) => [m("dt", title), m("dd", value)]));

@@ -9,6 +9,7 @@ const PATHS = {
   dead: "M5 5l14 14M19 5L5 19",
   schedules: "M12 7v5l3 2M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18z",
   groups: "M12 4v5M12 9L5 15M12 9l7 6M3 15h4v4H3zM17 15h4v4h-4zM10 2h4v3h-4z",
+  workflows: "M4 5h5v5H4zM15 14h5v5h-5zM9 7.500h4v9h2",
   receivers: "M4 12h10M10 7l5 5-5 5M18 4h2v16h-2",
   pull: "M20 12H9M13 7l-5 5 5 5M4 4v16",
   tokens: "M8 11a4 4 0 1 1 3.5 4L9 17.500H7V20H4v-3l4.300-4.300",

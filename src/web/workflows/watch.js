@@ -1,0 +1,47 @@
+// A workflow that is looked at: read again while it is active and the tab is visible. A long one is read more rarely, so that a page that
+// is open costs the server about the same.
+
+import { get, path } from "../api.js";
+import { repeat } from "../repeat.js";
+import { keyOf, rowsOf, wanted } from "./steps.js";
+
+const PERIOD_MS = 1000;
+const ELEMENTS_PER_PERIOD = 500;
+
+export class WorkflowWatch {
+  constructor(topic, workflowId, created) {
+    Object.assign(this, { topic, workflowId, created, workflow: null, rows: null, jobs: new Map(), problem: null, turns: 0 });
+    this.reading = repeat(() => this.round(), PERIOD_MS);
+  }
+
+  stop() {
+    this.reading.stop();
+  }
+
+  // Reads it now, after a change for example.
+  refresh() {
+    this.turns = 0;
+    return this.reading.again();
+  }
+
+  async round() {
+    if (this.turns-- > 0) return;
+    try {
+      const { body } = await get(path`/workflows/${this.topic}/${this.workflowId}`, { created: this.created });
+      this.jobs = await readJobs(wanted(body));
+      this.workflow = body;
+      this.rows = rowsOf(body, this.jobs);
+      this.problem = null;
+      const isOver = body.state !== "active";
+      this.turns = isOver ? 30 : Math.floor(body.elementCount / ELEMENTS_PER_PERIOD);
+    } catch (error) {
+      this.problem = error;
+    }
+  }
+}
+
+// A job that has ended since is left out, unless there is a history.
+async function readJobs(jobs) {
+  const found = await Promise.allSettled(jobs.map(({ topic, jobId }) => get(path`/jobs/${topic}/${jobId}`)));
+  return new Map(found.filter((one) => one.value).map(({ value }) => [keyOf(value.body), value.body]));
+}
