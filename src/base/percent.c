@@ -23,7 +23,8 @@ static int encoded_byte(struct slice text)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-bool percent_decode(struct slice text, char refused, struct buffer *out)
+/* Decodes text, and writes plus for each '+'. */
+static bool decode(struct slice text, char refused, char plus, struct buffer *out)
 {
     for (size_t i = 0; i < text.size; i++) {
         int byte = (unsigned char)text.data[i];
@@ -35,7 +36,17 @@ bool percent_decode(struct slice text, char refused, struct buffer *out)
         } else if (byte <= 0x20 || byte >= 0x7f) {
             return false;
         }
-        buffer_append_byte(out, (char)byte);
+        buffer_append_byte(out, text.data[i] == '+' ? plus : (char)byte);
     }
     return !out->failed;
+}
+
+bool percent_decode(struct slice text, char refused, struct buffer *out)
+{
+    return decode(text, refused, '+', out);
+}
+
+bool percent_decode_form(struct slice text, struct buffer *out)
+{
+    return decode(text, '\0', ' ', out);
 }

@@ -109,7 +109,7 @@ static void filters_take(struct filters *filters, unsigned accepted, struct slic
 static struct slice decode(struct filters *filters, struct slice name, struct slice encoded)
 {
     size_t start = filters->text.size;
-    if (!percent_decode(encoded, '\0', &filters->text))
+    if (!percent_decode_form(encoded, &filters->text))
         filters_refuse(filters, name, "is not valid percent-encoding");
     return slice_from(filters->text.data + start, filters->text.size - start);
 }

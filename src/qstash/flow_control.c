@@ -217,7 +217,7 @@ static bool read_flow_query(struct flow_call *call, flow_parameter_fn *read)
         slice_cut(pair, '=', &name, &value);
         if (pair.size == 0 || slice_equal(name, SLICE("qstash_token")))
             continue;
-        if (!percent_decode(value, '\0', &text) || !read(call, name, buffer_slice(&text))) {
+        if (!percent_decode_form(value, &text) || !read(call, name, buffer_slice(&text))) {
             exchange_refuse(call->exchange, 400, "%.*s: unknown parameter, or wrong value", SLICE_ARG(name));
             return false;
         }
@@ -273,7 +273,7 @@ static bool read_search(struct flow_search *search, struct slice query)
         if (!slice_equal(name, SLICE("search")))
             continue;
         buffer_clear(&text);
-        if (!percent_decode(value, '\0', &text))
+        if (!percent_decode_form(value, &text))
             return false;
         search->text = buffer_slice(&text);
     }

@@ -255,7 +255,7 @@ static void take_query(struct run_cancelling *cancelling, struct slice query)
         while (value.size) {
             slice_cut(value, ',', &id, &value);
             size_t start = cancelling->text.size;
-            if (!percent_decode(id, '\0', &cancelling->text))
+            if (!percent_decode_form(id, &cancelling->text))
                 cancelling->is_wrong = true;
             add_id(cancelling, slice_from(cancelling->text.data + start, cancelling->text.size - start));
         }

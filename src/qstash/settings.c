@@ -470,7 +470,7 @@ void settings_take_encoded(struct settings *settings, struct slice name, struct 
     size_t start = decoded->size;
     if (!decoded->data)
         buffer_reserve(decoded, decoded->max); /* so that its bytes never move */
-    if (decoded->failed || !percent_decode(value, '\0', decoded) || decoded->failed)
+    if (decoded->failed || !percent_decode_form(value, decoded) || decoded->failed)
         settings_refuse(settings, 400, "the query parameter %.*s cannot be decoded", SLICE_ARG(name));
     else
         settings_take(settings, name, slice_from(decoded->data + start, decoded->size - start));

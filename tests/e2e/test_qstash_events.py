@@ -160,6 +160,13 @@ def test_each_filter(qstash, receiver, topic):
     assert events(qstash, f"label={topic}", "logs") == whole
 
 
+def test_a_plus_in_a_query_is_a_space(qstash, topic):
+    space = qstash.publish(f"https://example.com/{topic}", Upstash_Delay="1h", Upstash_Label=f"{topic} b")
+    plus = qstash.publish(f"https://example.com/{topic}", Upstash_Delay="1h", Upstash_Label=f"{topic}+b")
+    for query, message_id in ("+b", space), ("%20b", space), ("%2Bb", plus):
+        assert [event["messageId"] for event in events(qstash, f"label={topic}{query}")] == [message_id]
+
+
 def test_pages(qstash, receiver, topic):
     for number in range(3):
         receiver.script(f"/{topic}-{number}", Answer(503), Answer(200))

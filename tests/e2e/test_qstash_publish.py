@@ -55,6 +55,12 @@ def test_the_destination_is_kept_byte_for_byte(qstash, receiver, topic):
     assert arrival.headers["from-query"] == "a b"
 
 
+def test_a_plus_in_a_setting_of_the_query_is_a_space(qstash, receiver, topic):
+    qstash.publish(receiver.url(path_of(topic, "?upstash-forward-a=1+2%2B3&kept=1+2")), b"x")
+    arrival, = arrivals(receiver, path_of(topic, "?kept=1+2"), 1)
+    assert arrival.headers["a"] == "1 2+3"
+
+
 def test_a_proxy_may_make_one_slash_of_two(qstash, receiver, topic):
     qstash.publish(receiver.url(path_of(topic)).replace("http://", "http:/"))
     arrivals(receiver, path_of(topic), 1)

@@ -93,6 +93,16 @@ def test_deprecated_calls_cancel(javascript, topic):
     assert answers["many"] == 2 and answers["all"] >= 1 and answers["rest"] == 0
 
 
+def test_a_filter_with_a_space_and_a_plus(javascript, topic):
+    answers = javascript("""
+        const send = (label) => client.publish({ url: "https://example.com/" + topic, delay: "1h", label });
+        for (const label of [topic + " a+b", topic + " a b", topic + "+a+b"]) await send(label);
+        const logs = (await client.logs({ filter: { label: topic + " a+b" } })).logs.length;
+        return [logs, await client.messages.cancel({ filter: { label: topic + " a+b" } }), await client.messages.cancel({ filter: { label: topic + " a b" } })];""",
+                         topic=topic)
+    assert answers == [1, {"cancelled": 1}, {"cancelled": 1}]
+
+
 # ---- batch ----
 
 def test_batch_of_texts(javascript, receiver, topic):

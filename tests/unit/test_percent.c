@@ -38,12 +38,35 @@ START_TEST(other_texts_are_refused)
 }
 END_TEST
 
+START_TEST(a_plus_is_a_space_in_a_form_only)
+{
+    static const struct {
+        const char *text, *plain, *form;
+    } cases[] = {
+        {"a+b", "a+b", "a b"}, {"%2B", "+", "+"}, {"a%20b+%2b+", "a b+++", "a b + "}, {"+%", NULL, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct buffer plain, form;
+        buffer_init(&plain, 100);
+        buffer_init(&form, 100);
+        ck_assert(percent_decode(slice_of(cases[i].text), '\0', &plain) == (cases[i].plain != NULL));
+        ck_assert(percent_decode_form(slice_of(cases[i].text), &form) == (cases[i].form != NULL));
+        if (cases[i].form) {
+            ck_assert_str_eq(buffer_text(&plain), cases[i].plain);
+            ck_assert_str_eq(buffer_text(&form), cases[i].form);
+        }
+        buffer_fini(&plain);
+        buffer_fini(&form);
+    }
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("percent");
     TCase *tests = tcase_create("percent");
     tcase_add_test(tests, bytes_come_back_as_they_went);
     tcase_add_test(tests, other_texts_are_refused);
+    tcase_add_test(tests, a_plus_is_a_space_in_a_form_only);
     suite_add_tcase(suite, tests);
     return suite;
 }
