@@ -307,6 +307,7 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
     consumer->receivers = receivers_new(loop, options->store, options->metrics);
     consumer->resumer = resumer_new(loop, options->store);
     receivers_on_closed(consumer->receivers, consumer_on_closed, consumer->resumer);
+    receivers_turn_off(consumer->receivers, !options->policy.is_breaker_on);
     consumer->renew = timer_new(loop, on_renew_tick, consumer);
     consumer->decide = hook_new(loop, LOOP_PHASE_DECIDE, consumer_on_turn_end, consumer);
     for (size_t i = 0; i < consumer->lane_count; i++)
@@ -317,6 +318,7 @@ struct consumer *consumer_new(struct loop *loop, const struct consumer_options *
 void consumer_reload(struct consumer *consumer, const struct attempt_policy *policy, size_t max_in_flight)
 {
     consumer->options.policy = *policy;
+    receivers_turn_off(consumer->receivers, !policy->is_breaker_on);
     consumer->options.max_in_flight = max_in_flight;
     slots_resize(&consumer->slots, max_in_flight);
 }

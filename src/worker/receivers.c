@@ -21,6 +21,7 @@ struct shard_view {
     int64_t last;    /* highest version in any answer */
     int64_t last_us; /* when an answer first had the highest version */
     bool is_behind;  /* Redis may have records newer than version */
+    bool is_started; /* the copy has had all records once */
     bool is_asking;
     int64_t asked_us; /* when news were last asked for */
 };
@@ -82,6 +83,14 @@ bool receiver_is_full(const struct receiver *receiver)
     return receiver->limit > 0 && receiver->in_flight >= (size_t)receiver->limit;
 }
 
+/* Jobs that the breaker holds resume. */
+static void tell_closed(const struct receiver *receiver)
+{
+    struct receivers *receivers = receiver->receivers;
+    if (receivers->on_closed)
+        receivers->on_closed(receivers->closed_arg, slice_of(receiver->name));
+}
+
 static void set_open(struct receiver *receiver, bool is_open)
 {
     if (is_open != receiver->is_open)
@@ -90,8 +99,8 @@ static void set_open(struct receiver *receiver, bool is_open)
     receiver->receivers->open_count -= receiver->is_open;
     bool has_closed = receiver->is_open && !is_open;
     receiver->is_open = is_open;
-    if (has_closed && receiver->receivers->on_closed)
-        receiver->receivers->on_closed(receiver->receivers->closed_arg, slice_of(receiver->name));
+    if (has_closed)
+        tell_closed(receiver);
 }
 
 static void set_limit(struct receiver *receiver, int64_t limit)
@@ -208,6 +217,8 @@ static void hear_of(struct shard_view *shard, const struct store_receiver *known
     if (!receiver)
         return;
     receiver_learn(receiver, known, version);
+    if (receiver->is_open && receivers->is_off && !shard->is_started)
+        tell_closed(receiver);
     receiver_settle(receiver);
 }
 
@@ -226,6 +237,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     forget_oldest(receivers);
     receivers_count(receivers);
     shard->version = version;
+    shard->is_started |= version >= last;
     note_last(shard, last);
     shard->is_behind |= version < last;
     catch_up(shard);
@@ -311,6 +323,21 @@ void receivers_on_closed(struct receivers *receivers, receivers_closed_fn *fn, v
 {
     receivers->on_closed = fn;
     receivers->closed_arg = arg;
+}
+
+void receivers_turn_off(struct receivers *receivers, bool is_off)
+{
+    bool was_off = receivers->is_off;
+    receivers->is_off = is_off;
+    if (was_off || !is_off)
+        return;
+    for (size_t i = 0; i < RECEIVER_BUCKETS; i++)
+        for (struct list *link = receivers->buckets[i].next; link != &receivers->buckets[i];
+             link = link->next) {
+            struct receiver *receiver = LIST_ENTRY(link, struct receiver, link);
+            if (receiver->is_open)
+                tell_closed(receiver);
+        }
 }
 
 void receivers_free(struct receivers *receivers)

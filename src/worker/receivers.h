@@ -31,6 +31,7 @@ struct receivers {
     size_t impaired_count, open_count, limited_count;
     struct list with_news; /* linked by news_link */
     struct timer *later;   /* when news may be read again */
+    bool is_off;           /* breakers hold no jobs, except of topics that turn them on */
     receivers_closed_fn *on_closed;
     void *closed_arg;
 };
@@ -96,6 +97,11 @@ struct receivers *receivers_new(struct loop *, struct store *, struct metrics *)
 /* Calls fn when a breaker that the copy has as open is closed. fn must not call this module. There is one
  * listener. */
 void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
+
+/* Says whether breakers are off. If they are turned off, calls the listener for each open breaker, and at the
+ * start for each one that Redis has, because no breaker will close that holds jobs from before. Later ones
+ * are of processes and topics whose breakers are on. */
+void receivers_turn_off(struct receivers *, bool is_off);
 
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
 void receivers_free(struct receivers *);

@@ -300,6 +300,21 @@ def test_held_jobs_resume_when_the_breaker_closes(start, redis, receiver, topic)
     assert receiver.of(topic)[FAILURES].at_ms - closed_ms < 1000 * SLOW
 
 
+def test_jobs_resume_when_breakers_are_off_after_a_restart(start, redis, receiver, topic):
+    """Also those of the row's end, which an open breaker holds for minutes; once, as another process may hold them again."""
+    shared, count = redis(), 200
+    server = start("--breaker-wait", "300s", redis=shared)
+    open_breaker(server, receiver, topic)
+    receiver.script(topic, 200)
+    jobs = [{"topic": topic, "jobId": f"held{i}", "url": receiver.url()} for i in range(count)]
+    server.request("POST", "/jobs", json.dumps(jobs), JSON).expect(207)
+    until(lambda: server.get(f"/topics/{topic}").expect(200)["jobs"]["held"] == count, 20 * SLOW, "all are held")
+    assert receiver.count(topic) == FAILURES
+    server.stop()
+    server = start("--breaker", "off", redis=shared)
+    until(lambda: receiver.count(topic) == FAILURES + count, 10 * SLOW, lambda: receiver.count(topic))
+
+
 def test_a_change_of_a_held_job_lets_it_try_again(start, receiver, topic):
     server = start("--breaker-wait", "300s")
     open_breaker(server, receiver, topic)
