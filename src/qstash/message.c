@@ -12,7 +12,7 @@ enum { ONCE_SIZE = 2 * FINGERPRINT_SIZE + 64 };
 
 struct message {
     struct app_submission submission;
-    const struct message_request *request;
+    struct message_request request; /* what it points to is borrowed */
     char id[MESSAGE_ID_MAX + 1];
     char once[ONCE_SIZE];
     message_sent_fn *fn;
@@ -119,13 +119,13 @@ static void send_to(struct message *message, struct slice topic)
     struct message_texts texts;
     struct job job;
     message_texts_init(&texts);
-    const char *fault = message_job_make(message->request, topic, clock_wall_ms(), &texts, &job);
+    const char *fault = message_job_make(&message->request, topic, clock_wall_ms(), &texts, &job);
     if (fault)
         message_refuse(message, 400, fault);
-    else if (texts.base64.failed || !write_once(message, message->request))
+    else if (texts.base64.failed || !write_once(message, &message->request))
         message_refuse(message, 503, "there is no memory for the message");
     else
-        send_job(message, message->request, &job);
+        send_job(message, &message->request, &job);
     message_texts_fini(&texts);
 }
 
@@ -140,7 +140,7 @@ static void message_on_placed(void *arg, const struct app_verdict *verdict, stru
 
 void message_send(struct message *message, const struct message_request *request)
 {
-    message->request = request;
+    message->request = *request;
     place_find(message->submission.app, request->caller, request->data.queue, &request->settings->flow,
                message_on_placed, message);
 }

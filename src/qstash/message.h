@@ -23,8 +23,8 @@ struct message;
 struct message *message_new(struct app *, message_sent_fn *, void *arg);
 void message_free(struct message *);
 
-/* Sends the message to the topic of its queue and its flow control (see place.h). Calls back once, perhaps
- * before the call returns. */
+/* Sends the message to the topic of its queue and its flow control (see place.h). Copies the request, and
+ * borrows what it points to until the callback. Calls back once, perhaps before the call returns. */
 void message_send(struct message *, const struct message_request *);
 
 #endif

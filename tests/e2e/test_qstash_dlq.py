@@ -142,6 +142,21 @@ def test_a_retry_is_a_new_message(qstash, receiver, topic):
     assert qstash.call("GET", f"dlq/{letter['dlqId']}").status == 404
 
 
+def test_a_retry_keeps_queue_and_flow_control(qstash, receiver, topic):
+    """The place of the new message is found in Redis, unlike that of a message with neither."""
+    flow = {"Upstash_Flow_Control_Key": topic, "Upstash_Flow_Control_Value": "parallelism=2, rate=10"}
+    letter = dead(qstash, receiver, f"/{topic}", **flow)
+    again = qstash.call("POST", f"dlq/retry/{letter['dlqId']}", Upstash_Delay="1h").expect(201)
+    shown = qstash.call("GET", f"messages/{again['messageId']}").expect(200)
+    assert (shown["flowControlKey"], shown["parallelism"], shown["rate"], shown["body"]) == (topic, 2, 10, "the body")
+    receiver.script(f"/{topic}-queued", Answer(500), Answer(200))
+    message_id = qstash.call("POST", f"enqueue/{topic}/{receiver.url(f'/{topic}-queued')}", b"x", Upstash_Retries="0").expect(200)["messageId"]
+    letter, = until(lambda: letters(qstash, f"messageId={message_id}"), 15, "the death of the message in the queue")
+    again = qstash.call("POST", f"dlq/retry?dlqIds={letter['dlqId']}").expect(201)["responses"][0]
+    arrival = arrivals(receiver, f"/{topic}-queued", 2)[1]
+    assert arrival.headers["upstash-message-id"] == again["messageId"] and arrival.body == b"x"
+
+
 def test_settings_of_the_request_replace_those_of_the_message(qstash, receiver, topic):
     letter = dead(qstash, receiver, f"/{topic}", Upstash_Label="old")
     again = qstash.call("POST", f"dlq/retry/{letter['dlqId']}", Upstash_Delay="1h", Upstash_Retries="7", Upstash_Label="new").expect(201)
