@@ -168,6 +168,7 @@ static void connect_next(void *arg)
         .port = cluster->asked.port,
         .user = cluster->address->user,
         .password = cluster->address->password,
+        .tls = cluster->address->tls,
     };
     cluster->link =
         redis_link_new(cluster->loop, &cluster->own, DEADLINE_US,

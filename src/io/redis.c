@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -13,6 +12,9 @@ enum {
     RECONNECT_MIN_US = 50 * 1000,
     RECONNECT_MAX_US = 1000 * 1000,
     PROVEN_US = RECONNECT_MAX_US, /* a connection that lasted this long resets the waits */
+    READ_BYTES = 16 * 1024,
+    READ_MAX_BYTES = 4 * READ_BYTES,
+    OUT_KEPT_BYTES = 64 * 1024,
 };
 
 static void set_why(struct redis_link *link, const char *why)
@@ -20,69 +22,12 @@ static void set_why(struct redis_link *link, const char *why)
     snprintf(link->why, sizeof link->why, "%s", why);
 }
 
-/* ---- events of hiredis, on our loop ---- */
-
-static void on_ready(void *arg, bool readable, bool writable)
+static void set_reply_why(struct redis_link *link, const struct redis_reply *reply)
 {
-    struct redis_link *link = arg;
-    redisAsyncContext *context = link->context;
-    if (writable && link->context == context)
-        redisAsyncHandleWrite(context);
-    if (readable && link->context == context) {
-        link->heard_us = clock_boot_us();
-        redisAsyncHandleRead(context);
-    }
-}
-
-static void update_watch(struct redis_link *link)
-{
-    if (link->watch)
-        watch_set(link->watch, link->wants_read, link->wants_write);
-}
-
-static void add_read(void *data)
-{
-    struct redis_link *link = data;
-    link->wants_read = true;
-    update_watch(link);
-}
-
-static void delete_read(void *data)
-{
-    struct redis_link *link = data;
-    link->wants_read = false;
-    update_watch(link);
-}
-
-/* Called when hiredis has data to write. After the connect, writing waits for the end of the turn instead of
- * for epoll, so that one write sends all commands of the turn. */
-static void add_write(void *data)
-{
-    struct redis_link *link = data;
-    if (link->context && (link->context->c.flags & REDIS_CONNECTED) && !link->is_dirty) {
-        link->is_dirty = true;
-        return;
-    }
-    link->wants_write = true;
-    update_watch(link);
-}
-
-static void delete_write(void *data)
-{
-    struct redis_link *link = data;
-    link->wants_write = false;
-    update_watch(link);
-}
-
-static void redis_on_turn_end(void *arg)
-{
-    struct redis_link *link = arg;
-    if (!link->is_dirty || !link->context)
-        return;
-    /* is_dirty stays set during the write, so that epoll is used for the part that hiredis could not
-     * write. */
-    redisAsyncHandleWrite(link->context);
-    link->is_dirty = false;
+    if (redis_reply_kind(reply) == REDIS_KIND_ERROR)
+        snprintf(link->why, sizeof link->why, "%.*s", SLICE_ARG(redis_reply_text(reply)));
+    else
+        set_why(link, "Redis sent a reply to no command");
 }
 
 /* ---- losing a connection ---- */
@@ -99,18 +44,32 @@ static int64_t next_wait_us(struct redis_link *link)
     return wait_us;
 }
 
+/* Forgets the commands that wait to be written. */
+static void forget_out(struct redis_link *link)
+{
+    buffer_clear(&link->out);
+    link->out_sent = 0;
+    if (link->out.capacity > OUT_KEPT_BYTES) { /* of a large batch */
+        buffer_fini(&link->out);
+        buffer_init(&link->out, REDIS_OUT_MAX);
+    }
+}
+
 /* Called at the end of each connection, and of each attempt to connect. */
 static void lost(struct redis_link *link)
 {
     bool was_up = link->is_up;
     link->failures += !was_up;
     int64_t wait_us = next_wait_us(link);
-    link->context = NULL;
-    link->is_up = false;
-    link->is_dirty = false;
-    link->wants_read = link->wants_write = false;
     watch_free(link->watch);
     link->watch = NULL;
+    redis_stream_close(link->stream);
+    link->stream = NULL;
+    if (link->reader)
+        redisReaderFree(link->reader);
+    link->reader = NULL;
+    forget_out(link);
+    link->is_open = link->is_blocked = link->is_up = link->is_dropped = false;
     timer_stop(link->deadline);
     redis_link_drop_subscriptions(link);
     if (link->is_closing)
@@ -120,21 +79,121 @@ static void lost(struct redis_link *link)
         link->events.on_down(link->events.arg, link->why);
 }
 
-/* Called by hiredis once for each context that it frees, after all callbacks got NULL. */
-static void cleanup(void *data)
+/* Ends the connection: each command without a reply gets NULL. */
+static void end_connection(struct redis_link *link)
 {
-    struct redis_link *link = data;
-    if (link->context && link->context->errstr && link->context->errstr[0])
-        set_why(link, link->context->errstr);
+    link->is_dropped = true; /* commands that these callbacks send fail */
+    redis_link_fail_sent(link);
     lost(link);
+}
+
+/* Must not be called inside the callback of a reply. */
+static void drop(struct redis_link *link, const char *why)
+{
+    set_why(link, why);
+    end_connection(link);
 }
 
 void redis_link_reset(struct redis_link *link, const char *why)
 {
-    if (!link->context)
+    if (!link->stream || link->is_dropped)
         return;
     set_why(link, why);
-    redisAsyncFree(link->context); /* inside a callback of hiredis: freed when the callback returns */
+    link->is_dropped = true;
+    if (!link->is_in_callback) /* otherwise take_replies ends the connection after the callback */
+        end_connection(link);
+}
+
+/* ---- bytes ---- */
+
+static void update_watch(struct redis_link *link)
+{
+    bool wants_write = redis_stream_wants_write(link->stream);
+    watch_set(link->watch, link->is_open || !wants_write, wants_write);
+}
+
+static void take_replies(struct redis_link *link)
+{
+    void *reply = NULL;
+    while (link->stream) {
+        if (redisReaderGetReply(link->reader, &reply) != REDIS_OK) {
+            drop(link, link->reader->errstr);
+            return;
+        }
+        if (!reply)
+            return;
+        link->is_in_callback = true;
+        bool is_expected = redis_link_take_reply(link, reply);
+        link->is_in_callback = false;
+        if (!is_expected) /* such as the error that there are too many clients */
+            set_reply_why(link, reply);
+        freeReplyObject(reply);
+        if (!is_expected || link->is_dropped)
+            end_connection(link);
+    }
+}
+
+/* Reads at most READ_MAX_BYTES a turn. The loop calls again if there is more. */
+static void read_replies(struct redis_link *link)
+{
+    char bytes[READ_BYTES];
+    size_t count = sizeof bytes;
+    struct problem problem;
+    bool is_lost = false;
+    for (size_t total = 0; !is_lost && total < READ_MAX_BYTES && count == sizeof bytes; total += count) {
+        is_lost = !redis_stream_read(link->stream, bytes, sizeof bytes, &count, &problem);
+        if (count > 0 && redisReaderFeed(link->reader, bytes, count) == REDIS_OK)
+            link->heard_us = clock_boot_us();
+    }
+    take_replies(link);
+    if (is_lost && link->stream)
+        drop(link, problem.text);
+}
+
+/* Writes what the socket takes now. */
+static void flush_out(struct redis_link *link)
+{
+    struct problem problem;
+    size_t count = 1;
+    while (link->out_sent < link->out.size && count > 0) {
+        if (!redis_stream_write(link->stream, link->out.data + link->out_sent,
+                                link->out.size - link->out_sent, &count, &problem)) {
+            read_replies(link); /* Redis may have said why it closed the connection */
+            if (link->stream)
+                drop(link, problem.text);
+            return;
+        }
+        link->out_sent += count;
+    }
+    link->is_blocked = link->out_sent < link->out.size;
+    if (!link->is_blocked)
+        forget_out(link);
+    update_watch(link);
+}
+
+/* Writes all commands of a turn together. */
+static void redis_on_turn_end(void *arg)
+{
+    struct redis_link *link = arg;
+    if (link->is_open && link->out.size && !link->is_blocked)
+        flush_out(link);
+}
+
+static void open_stream(struct redis_link *link);
+
+static void on_ready(void *arg, bool readable, bool writable)
+{
+    struct redis_link *link = arg;
+    (void)readable, (void)writable; /* TLS may have to write before it can read, and the other way round */
+    if (!link->is_open) {
+        open_stream(link);
+        return;
+    }
+    read_replies(link);
+    if (link->stream && link->is_blocked)
+        flush_out(link);
+    else if (link->stream)
+        update_watch(link);
 }
 
 void redis_link_move(struct redis_link *link, const char *why)
@@ -154,7 +213,9 @@ static void on_deadline(void *arg)
 {
     struct redis_link *link = arg;
     if (!link->is_up) {
-        redis_link_reset(link, "connecting took too long");
+        redis_link_reset(link, link->stream && redis_stream_is_in_handshake(link->stream)
+                                   ? "the TLS handshake took too long; does this port speak TLS?"
+                                   : "connecting took too long");
         return;
     }
     if (list_is_empty(&link->sent))
@@ -173,7 +234,7 @@ static void on_deadline(void *arg)
 static void on_hello(void *arg, const struct redis_reply *reply)
 {
     struct redis_link *link = arg;
-    if (!reply || link->is_up || !link->context)
+    if (!reply || link->is_up || link->is_dropped)
         return;
     if (redis_reply_kind(reply) == REDIS_KIND_ARRAY) { /* the reply of ROLE */
         if (!slice_equal(redis_reply_text(redis_reply_at(reply, 0)), SLICE("master")))
@@ -196,14 +257,16 @@ static void on_hello(void *arg, const struct redis_reply *reply)
 static void say_hello(struct redis_link *link)
 {
     const struct redis_address *address = link->address;
+    char *password = secret_copy(address->password);
     struct slice argv[3] = {SLICE("AUTH")};
     size_t argc = 1;
     if (address->user)
         argv[argc++] = slice_of(address->user);
-    if (address->password) {
-        argv[argc++] = slice_of(address->password);
+    if (password) {
+        argv[argc++] = slice_of(password);
         redis_link_send(link, argc, argv, on_hello, link);
     }
+    secret_free_copy(password);
     if (address->database) {
         char number[16];
         snprintf(number, sizeof number, "%u", address->database);
@@ -214,60 +277,67 @@ static void say_hello(struct redis_link *link)
     redis_link_send(link, 1, (struct slice[]){SLICE("PING")}, on_hello, link);
 }
 
-static void on_connected(const redisAsyncContext *context, int status)
+/* Goes on with opening the stream. Called when its descriptor is ready. */
+static void open_stream(struct redis_link *link)
 {
-    struct redis_link *link = context->data;
-    if (status != REDIS_OK) {
-        set_why(link, context->c.errstr[0] ? context->c.errstr : "no connection");
-        return;
+    struct problem problem;
+    switch (redis_stream_open(link->stream, &problem)) {
+    case REDIS_STREAM_OPENING:
+        update_watch(link);
+        break;
+    case REDIS_STREAM_OPEN:
+        link->is_open = true;
+        update_watch(link);
+        say_hello(link);
+        break;
+    case REDIS_STREAM_LOST:
+        drop(link, problem.text);
+        break;
     }
-    if (!link->address->path)
-        redisEnableKeepAlive(&link->context->c); /* otherwise a half-open connection would win a BLPOP */
-    say_hello(link);
 }
 
-static void adopt_context(struct redis_link *link, redisAsyncContext *context)
+static void use_stream(struct redis_link *link, struct redis_stream *stream, const struct problem *problem)
 {
-    if (!context || context->err) {
-        set_why(link, context ? context->errstr : "out of memory");
-        if (context)
-            redisAsyncFree(context);
-        lost(link);
+    if (!stream) {
+        drop(link, problem->text);
         return;
     }
-    fcntl(context->c.fd, F_SETFD, FD_CLOEXEC);
-    link->context = context;
-    link->watch = watch_new(link->loop, context->c.fd, on_ready, link);
-    context->data = link;
-    context->ev.data = link;
-    context->ev.addRead = add_read;
-    context->ev.delRead = delete_read;
-    context->ev.addWrite = add_write;
-    context->ev.delWrite = delete_write;
-    context->ev.cleanup = cleanup;
+    link->stream = stream;
+    link->reader = redisReaderCreate();
+    if (!link->reader)
+        abort(); /* out of memory */
+    link->watch = watch_new(link->loop, redis_stream_fd(stream), on_ready, link);
+    update_watch(link);
     timer_start(link->deadline, link->deadline_us);
-    redisAsyncSetConnectCallback(context, on_connected);
 }
 
 static void connect_address(struct redis_link *link, const char *address)
 {
     struct redis_node node = {.port = link->port};
+    struct problem problem;
     snprintf(node.host, sizeof node.host, "%s", address);
     if (link->events.on_peer)
         link->events.on_peer(link->events.arg, &node);
-    adopt_context(link, redisAsyncConnect(address, link->port));
+    struct redis_stream *stream =
+        redis_stream_tcp(address, link->port, link->address->tls, link->host, &problem);
+    use_stream(link, stream, &problem);
+}
+
+static void connect_path(struct redis_link *link, const char *path)
+{
+    struct problem problem;
+    struct redis_stream *stream = redis_stream_unix(path, &problem);
+    use_stream(link, stream, &problem);
 }
 
 static void on_resolved(void *arg, const struct resolved *resolved)
 {
     struct redis_link *link = arg;
     link->resolver = NULL;
-    if (resolved->count) {
+    if (resolved->count)
         connect_address(link, resolved->addresses[link->failures % resolved->count]);
-        return;
-    }
-    set_why(link, resolved->why);
-    lost(link);
+    else
+        drop(link, resolved->why);
 }
 
 static bool is_literal(const char *host)
@@ -279,6 +349,7 @@ static bool is_literal(const char *host)
 static void connect_host(struct redis_link *link, const char *host, uint16_t port)
 {
     link->port = port;
+    snprintf(link->host, sizeof link->host, "%s", host);
     if (is_literal(host))
         connect_address(link, host);
     else
@@ -290,15 +361,14 @@ static void on_reconnect(void *arg)
     struct redis_link *link = arg;
     struct redis_node node;
     if (link->address->path) {
-        adopt_context(link, redisAsyncConnectUnix(link->address->path));
+        connect_path(link, link->address->path);
     } else if (!link->events.find) {
         connect_host(link, link->address->host, link->address->port);
     } else if (link->events.find(link->events.find_arg, &node)) {
         connect_host(link, node.host, node.port);
     } else {
-        set_why(link, link->address->is_cluster ? "no node of the Cluster has named the primary yet"
-                                                : "no Sentinel has named the primary yet");
-        lost(link);
+        drop(link, link->address->is_cluster ? "no node of the Cluster has named the primary yet"
+                                             : "no Sentinel has named the primary yet");
     }
 }
 
@@ -311,6 +381,7 @@ struct redis_link *redis_link_new(struct loop *loop, const struct redis_address 
     link->deadline_us = deadline_us;
     link->events = events;
     link->reconnect_us = RECONNECT_MIN_US;
+    buffer_init(&link->out, REDIS_OUT_MAX);
     list_init(&link->sent);
     list_init(&link->unsent);
     list_init(&link->subscriptions);
@@ -326,16 +397,18 @@ void redis_link_free(struct redis_link *link)
 {
     if (!link)
         return;
+    assert(!link->is_in_callback);
     link->is_closing = true;
     if (link->resolver)
         resolver_cancel(link->resolver);
-    if (link->context)
-        redisAsyncFree(link->context);
+    if (link->stream)
+        end_connection(link);
     redis_link_fail_unsent(link);
     timer_free(link->reconnect);
     timer_free(link->deadline);
     timer_free(link->fail_unsent);
     hook_free(link->send);
+    buffer_fini(&link->out);
     free(link);
 }
 

@@ -1,5 +1,8 @@
 /* redis.h - one connection to one Redis, which is restored after a loss; the only user of hiredis.
  *
+ * Only the parser of hiredis is used: hiredis 0.14 (Debian 12) has no TLS, so sockets and TLS are in
+ * redis_stream.h.
+ *
  * A link connects, authenticates and selects its database. After a loss it connects again with growing waits
  * (50 ms to 1 s). The waits start over after a connection that lasted a second. Commands are sent together at
  * the end of the loop's turn. No call blocks. Each redis_send leads to exactly one callback, which never
@@ -9,12 +12,14 @@
 #ifndef DUEPOST_IO_REDIS_H
 #define DUEPOST_IO_REDIS_H
 
+#include "base/secret.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "io/loop.h"
 
 struct redis_link;
 struct redis_reply;
+struct redis_tls;
 
 enum { REDIS_HOST_MAX = 256, REDIS_SEEDS_MAX = 16 };
 
@@ -35,16 +40,18 @@ struct redis_address {
     char *path;               /* path of the unix socket */
     struct redis_node *seeds; /* nodes that know the primary; owned */
     size_t seed_count;
-    bool is_cluster; /* seeds are nodes of a Cluster; otherwise Sentinels */
-    char *service;   /* the service's name in the Sentinels */
-    char *user;      /* NULL: the default user */
-    char *password;  /* NULL: no AUTH */
+    bool is_cluster;         /* seeds are nodes of a Cluster; otherwise Sentinels */
+    char *service;           /* the service's name in the Sentinels */
+    char *user;              /* NULL: the default user */
+    struct secret *password; /* NULL or empty: no AUTH */
     uint32_t database;
+    bool has_tls;          /* connections need tls */
+    struct redis_tls *tls; /* not owned; NULL: connections are not encrypted */
 };
 
 /* Parses redis://[user[:password]@]host[:port][/db], unix:PATH,
- * sentinel://[user[:password]@]host[:port],.../service or cluster://[user[:password]@]host[:port],... problem
- * never shows the password. */
+ * sentinel://[user[:password]@]host[:port],.../service or cluster://[user[:password]@]host[:port],...; with
+ * TLS: rediss://, sentinels://, clusters://. problem never shows the password. Does not set tls. */
 enum status redis_address_parse(struct slice text, struct redis_address *, struct problem *) MUST_USE;
 void redis_address_fini(struct redis_address *);
 

@@ -8,7 +8,7 @@ static enum status bad_address(struct problem *problem, const char *what)
 {
     problem_set(problem,
                 "%s; it is redis://[user@]host[:port][/db], unix:PATH, sentinel://host[:port],.../service "
-                "or cluster://host[:port],...",
+                "or cluster://host[:port],..., and with TLS rediss://, sentinels:// or clusters://",
                 what);
     return STATUS_INVALID;
 }
@@ -20,7 +20,7 @@ static void parse_credentials(struct slice text, struct redis_address *address)
     if (user.size)
         address->user = slice_dup(user);
     if (has_password)
-        address->password = slice_dup(password);
+        address->password = secret_new(password);
 }
 
 static enum status parse_node(struct slice text, uint16_t default_port, struct redis_node *node,
@@ -111,6 +111,20 @@ static enum status parse_cluster(struct slice text, struct redis_address *addres
     return parse_seeds(nodes, REDIS_PORT, address, problem);
 }
 
+/* Takes a scheme from the front of text. Its form with TLS ends with an s. */
+static bool take_scheme(struct slice *text, struct slice name, bool *has_tls)
+{
+    if (!slice_starts_with(*text, name))
+        return false;
+    struct slice rest = slice_skip(*text, name.size);
+    *has_tls = slice_starts_with(rest, SLICE("s"));
+    rest = slice_skip(rest, *has_tls);
+    if (!slice_starts_with(rest, SLICE("://")))
+        return false;
+    *text = slice_skip(rest, strlen("://"));
+    return true;
+}
+
 enum status redis_address_parse(struct slice text, struct redis_address *address, struct problem *problem)
 {
     *address = (struct redis_address){0};
@@ -119,12 +133,12 @@ enum status redis_address_parse(struct slice text, struct redis_address *address
         address->path = slice_dup(slice_skip(text, strlen("unix:")));
         return STATUS_OK;
     }
-    if (slice_starts_with(text, SLICE("redis://")))
-        status = parse_tcp(slice_skip(text, strlen("redis://")), address, problem);
-    else if (slice_starts_with(text, SLICE("sentinel://")))
-        status = parse_sentinels(slice_skip(text, strlen("sentinel://")), address, problem);
-    else if (slice_starts_with(text, SLICE("cluster://")))
-        status = parse_cluster(slice_skip(text, strlen("cluster://")), address, problem);
+    if (take_scheme(&text, SLICE("redis"), &address->has_tls))
+        status = parse_tcp(text, address, problem);
+    else if (take_scheme(&text, SLICE("sentinel"), &address->has_tls))
+        status = parse_sentinels(text, address, problem);
+    else if (take_scheme(&text, SLICE("cluster"), &address->has_tls))
+        status = parse_cluster(text, address, problem);
     else
         status = bad_address(problem, "this is not an address of Redis");
     if (status != STATUS_OK)
@@ -139,6 +153,6 @@ void redis_address_fini(struct redis_address *address)
     free(address->seeds);
     free(address->service);
     free(address->user);
-    free(address->password);
+    secret_free(address->password);
     *address = (struct redis_address){0};
 }

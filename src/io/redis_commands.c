@@ -6,40 +6,25 @@
 #include "base/memory.h"
 #include "io/redis_private.h"
 
-enum { ARGS_ON_STACK = 64 };
-
-static void on_reply(redisAsyncContext *context, void *reply, void *data)
+/* Appends a command, or nothing if it does not fit. Returns whether it fits. */
+static bool append_argv(struct buffer *out, size_t argc, const struct slice *argv)
 {
-    struct redis_link *link = context->data;
-    struct pending *pending = data;
-    redis_reply_fn *fn = pending->fn;
-    void *arg = pending->arg;
-    list_remove(&pending->link);
-    free(pending);
-    if (link->events.on_error && redis_reply_kind(reply) == REDIS_KIND_ERROR)
-        link->events.on_error(link->events.arg, redis_reply_text(reply));
-    fn(arg, reply);
-}
-
-static int send_argv(struct redis_link *link, redisCallbackFn *fn, void *data, size_t argc,
-                     const struct slice *argv)
-{
-    const char *texts_on_stack[ARGS_ON_STACK];
-    size_t sizes_on_stack[ARGS_ON_STACK];
     assert(argc > 0);
-    bool is_small = argc <= ARGS_ON_STACK;
-    const char **texts = is_small ? texts_on_stack : NEW_ARRAY(const char *, argc);
-    size_t *sizes = is_small ? sizes_on_stack : NEW_ARRAY(size_t, argc);
+    size_t size = out->size;
+    buffer_append_byte(out, '*');
+    buffer_append_number(out, (int64_t)argc);
     for (size_t i = 0; i < argc; i++) {
-        texts[i] = argv[i].data ? argv[i].data : "";
-        sizes[i] = argv[i].size;
+        buffer_append(out, SLICE("\r\n$"));
+        buffer_append_number(out, (int64_t)argv[i].size);
+        buffer_append(out, SLICE("\r\n"));
+        buffer_append(out, argv[i]);
     }
-    int result = redisAsyncCommandArgv(link->context, fn, data, (int)argc, texts, sizes);
-    if (!is_small) {
-        free(texts);
-        free(sizes);
-    }
-    return result;
+    buffer_append(out, SLICE("\r\n"));
+    bool fits = !out->failed;
+    if (!fits)
+        out->size = size;
+    out->failed = false;
+    return fits;
 }
 
 static struct pending *pending_new(redis_reply_fn *fn, void *arg)
@@ -61,7 +46,7 @@ void redis_link_send(struct redis_link *link, size_t argc, const struct slice *a
                      void *arg)
 {
     struct pending *pending = pending_new(fn, arg);
-    if (send_argv(link, on_reply, pending, argc, argv) != REDIS_OK) {
+    if (!link->is_open || link->is_dropped || !append_argv(&link->out, argc, argv)) {
         fail_soon(link, pending);
         return;
     }
@@ -79,52 +64,87 @@ void redis_send(struct redis_link *link, size_t argc, const struct slice *argv, 
         fail_soon(link, pending_new(fn, arg));
 }
 
-static void on_message(redisAsyncContext *context, void *reply, void *data)
-{
-    (void)context;
-    const struct subscription *subscription = data;
-    const struct redis_reply *message = reply;
-    if (!message || redis_reply_size(message) != 3)
-        return;
-    struct slice kind = redis_reply_text(redis_reply_at(message, 0));
-    if (slice_equal(kind, SLICE("subscribe")))
-        subscription->fn(subscription->arg, redis_reply_text(redis_reply_at(message, 1)), SLICE(""));
-    if (slice_equal(kind, SLICE("message")))
-        subscription->fn(subscription->arg, redis_reply_text(redis_reply_at(message, 1)),
-                         redis_reply_text(redis_reply_at(message, 2)));
-}
+/* ---- channels ---- */
 
 void redis_subscribe(struct redis_link *link, struct slice channel, redis_message_fn *fn, void *arg)
 {
-    if (!link->is_up)
+    if (!link->is_up || link->is_dropped ||
+        !append_argv(&link->out, 2, (struct slice[]){SLICE("SUBSCRIBE"), channel}))
         return;
     struct subscription *subscription = NEW(struct subscription);
+    subscription->channel = slice_dup(channel);
     subscription->fn = fn;
     subscription->arg = arg;
     list_append(&link->subscriptions, &subscription->link);
-    send_argv(link, on_message, subscription, 2, (struct slice[]){SLICE("SUBSCRIBE"), channel});
 }
 
-static void command_fail(struct pending *pending)
+/* Handles a message, or the answer to SUBSCRIBE. Returns false if the reply is neither. */
+static bool take_message(struct redis_link *link, const struct redis_reply *reply)
+{
+    struct slice kind = redis_reply_text(redis_reply_at(reply, 0));
+    struct slice channel = redis_reply_text(redis_reply_at(reply, 1));
+    bool is_message = slice_equal(kind, SLICE("message"));
+    if (redis_reply_size(reply) != 3 || (!is_message && !slice_equal(kind, SLICE("subscribe"))))
+        return false;
+    for (struct list *entry = link->subscriptions.next; entry != &link->subscriptions; entry = entry->next) {
+        const struct subscription *subscription = LIST_ENTRY(entry, struct subscription, link);
+        if (!slice_equal(slice_of(subscription->channel), channel))
+            continue;
+        subscription->fn(subscription->arg, channel,
+                         is_message ? redis_reply_text(redis_reply_at(reply, 2)) : SLICE(""));
+        return true;
+    }
+    return false;
+}
+
+void redis_link_drop_subscriptions(struct redis_link *link)
+{
+    for (struct list *entry; (entry = list_take(&link->subscriptions));) {
+        struct subscription *subscription = LIST_ENTRY(entry, struct subscription, link);
+        free(subscription->channel);
+        free(subscription);
+    }
+}
+
+/* ---- replies ---- */
+
+static void pending_end(struct pending *pending, const struct redis_reply *reply)
 {
     redis_reply_fn *fn = pending->fn;
     void *arg = pending->arg;
     list_remove(&pending->link);
     free(pending);
-    fn(arg, NULL);
+    fn(arg, reply);
+}
+
+bool redis_link_take_reply(struct redis_link *link, const struct redis_reply *reply)
+{
+    if (!list_is_empty(&link->subscriptions) && take_message(link, reply))
+        return true;
+    struct list *oldest = list_take(&link->sent);
+    if (!oldest)
+        return false;
+    if (link->events.on_error && redis_reply_kind(reply) == REDIS_KIND_ERROR)
+        link->events.on_error(link->events.arg, redis_reply_text(reply));
+    pending_end(LIST_ENTRY(oldest, struct pending, link), reply);
+    return true;
+}
+
+static void fail_all(struct list *commands)
+{
+    struct list failed;
+    list_move(commands, &failed);
+    while (!list_is_empty(&failed))
+        pending_end(LIST_ENTRY(failed.next, struct pending, link), NULL);
 }
 
 void redis_link_fail_unsent(void *arg)
 {
     struct redis_link *link = arg;
-    struct list unsent;
-    list_move(&link->unsent, &unsent);
-    while (!list_is_empty(&unsent))
-        command_fail(LIST_ENTRY(unsent.next, struct pending, link));
+    fail_all(&link->unsent);
 }
 
-void redis_link_drop_subscriptions(struct redis_link *link)
+void redis_link_fail_sent(struct redis_link *link)
 {
-    for (struct list *entry; (entry = list_take(&link->subscriptions));)
-        free(LIST_ENTRY(entry, struct subscription, link));
+    fail_all(&link->sent);
 }

@@ -1,13 +1,17 @@
 /* redis_private.h - inside a link to Redis: shared by redis.c (connections) and redis_commands.c (commands
- * and replies). */
+ * and replies). redis_stream.h has the bytes, redis_tls.h their encryption. */
 #ifndef DUEPOST_IO_REDIS_PRIVATE_H
 #define DUEPOST_IO_REDIS_PRIVATE_H
 
-#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
 
+#include "base/buffer.h"
 #include "base/list.h"
 #include "io/redis.h"
+#include "io/redis_stream.h"
 #include "io/resolver.h"
+
+#define REDIS_OUT_MAX ((size_t)1 << 30) /* bytes of commands that wait to be written */
 
 /* A command between redis_send and its callback. */
 struct pending {
@@ -20,6 +24,7 @@ struct pending {
 /* A channel and the function that gets its messages. */
 struct subscription {
     struct list link;
+    char *channel;
     redis_message_fn *fn;
     void *arg;
 };
@@ -29,21 +34,27 @@ struct redis_link {
     const struct redis_address *address;
     struct redis_link_events events;
     int64_t deadline_us;
-    int64_t heard_us;           /* when data of a reply last arrived, CLOCK_BOOTTIME */
-    int64_t reconnect_us;       /* the next wait */
-    int64_t up_us;              /* when the link came up, clock_boot_us */
-    redisAsyncContext *context; /* NULL between connections */
-    struct watch *watch;
-    bool wants_read, wants_write;
-    bool is_dirty; /* commands in hiredis's buffer wait for the end of the turn */
+    int64_t heard_us;            /* when data of a reply last arrived, CLOCK_BOOTTIME */
+    int64_t reconnect_us;        /* the next wait */
+    int64_t up_us;               /* when the link came up, clock_boot_us */
+    struct redis_stream *stream; /* NULL between connections */
+    struct watch *watch;         /* of the stream */
+    redisReader *reader;         /* cuts the stream's bytes into replies */
+    struct buffer out;           /* commands that wait for the end of the turn, or for the socket */
+    size_t out_sent;             /* bytes of out that were written */
+    bool is_open;                /* the stream is open: commands can be written */
+    bool is_blocked;             /* the socket takes no more of out now */
     bool is_up;
-    bool is_closing; /* redis_link_free is running */
-    char why[160];
+    bool is_in_callback; /* of a reply */
+    bool is_dropped;     /* the connection ends after that callback, or is about to end */
+    bool is_closing;     /* redis_link_free is running */
+    char why[sizeof(struct problem)];
     struct list sent;
     struct list unsent; /* commands that get NULL at the next turn */
     struct list subscriptions;
     struct resolver *resolver;
-    uint16_t port;     /* port of the current connection */
+    char host[REDIS_HOST_MAX]; /* of the current connection; TLS checks this name */
+    uint16_t port;
     unsigned failures; /* attempts to connect; selects the next address of a name */
     struct timer *reconnect;
     struct timer *deadline; /* for the oldest command in sent, and for connecting */
@@ -55,8 +66,14 @@ struct redis_link {
 void redis_link_send(struct redis_link *, size_t argc, const struct slice *argv, redis_reply_fn *fn,
                      void *arg);
 
+/* Calls the callback that waits for this reply. Returns false if Redis sent it without a command. */
+bool redis_link_take_reply(struct redis_link *, const struct redis_reply *);
+
 /* Calls the callbacks of all unsent commands with NULL. arg is the link. */
 void redis_link_fail_unsent(void *arg);
+
+/* Calls the callbacks of all sent commands with NULL. */
+void redis_link_fail_sent(struct redis_link *);
 
 /* Frees the subscriptions when their connection ends. */
 void redis_link_drop_subscriptions(struct redis_link *);

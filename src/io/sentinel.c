@@ -26,6 +26,7 @@ struct witness {
 struct sentinel {
     struct sentinel_events events;
     struct slice service;
+    struct redis_tls *tls;
     struct witness *witnesses;
     size_t count;
     bool is_known;
@@ -159,7 +160,8 @@ static void start_witness(struct sentinel *sentinel, struct loop *loop, struct w
                           const struct redis_node *node)
 {
     witness->sentinel = sentinel;
-    witness->own = (struct redis_address){.host = (char *)(uintptr_t)node->host, .port = node->port};
+    witness->own = (struct redis_address){
+        .host = (char *)(uintptr_t)node->host, .port = node->port, .tls = sentinel->tls};
     witness->ask = timer_new(loop, sentinel_ask, witness);
     witness->link =
         redis_link_new(loop, &witness->own, DEADLINE_US,
@@ -172,6 +174,7 @@ struct sentinel *sentinel_new(struct loop *loop, const struct redis_address *add
     struct sentinel *sentinel = NEW(struct sentinel);
     sentinel->events = events;
     sentinel->service = slice_of(address->service);
+    sentinel->tls = address->tls;
     sentinel->count = address->seed_count;
     sentinel->witnesses = NEW_ARRAY(struct witness, sentinel->count);
     for (size_t i = 0; i < sentinel->count; i++)

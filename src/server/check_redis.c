@@ -109,12 +109,13 @@ static void check_redis_describe(const struct redis_address *redis, char text[CH
     if (redis->path)
         snprintf(text, CHECK_TEXT_SIZE, "unix:%.200s", redis->path);
     else if (redis->seed_count)
-        snprintf(text, CHECK_TEXT_SIZE, "%s://%.120s:%u and %zu more%s%.60s",
-                 redis->is_cluster ? "cluster" : "sentinel", redis->seeds[0].host, redis->seeds[0].port,
-                 redis->seed_count - 1, redis->service ? ", service " : "",
+        snprintf(text, CHECK_TEXT_SIZE, "%s%s://%.120s:%u and %zu more%s%.60s",
+                 redis->is_cluster ? "cluster" : "sentinel", redis->has_tls ? "s" : "", redis->seeds[0].host,
+                 redis->seeds[0].port, redis->seed_count - 1, redis->service ? ", service " : "",
                  redis->service ? redis->service : "");
     else
-        snprintf(text, CHECK_TEXT_SIZE, "%.200s:%u", redis->host, redis->port);
+        snprintf(text, CHECK_TEXT_SIZE, "%.200s:%u%s", redis->host, redis->port,
+                 redis->has_tls ? " with TLS" : "");
 }
 
 static void add_failure(const struct redis_check *check, const char *name, size_t shard, const char *why)

@@ -28,6 +28,10 @@ void options_fini(struct options *options)
                            options->data_dir,
                            options->config,
                            options->redis_password_file,
+                           options->redis_ca,
+                           options->redis_cert,
+                           options->redis_key,
+                           options->redis_server_name,
                            options->prefix,
                            options->log,
                            options->signing_secret_file,
@@ -42,6 +46,7 @@ void options_fini(struct options *options)
         free(texts[i]);
     token_table_release(options->tokens);
     http_tls_release(options->tls);
+    redis_tls_free(options->redis_tls);
     redis_address_fini(&options->redis_address);
     target_policy_free(options->targets);
     for (enum option_id id = 0; id < OPTION_COUNT; id++)

@@ -11,6 +11,7 @@
 #include "history/history.h"
 #include "io/http_tls.h"
 #include "io/redis.h"
+#include "io/redis_tls.h"
 #include "job/retry_schedule.h"
 #include "job/signature.h"
 #include "job/target.h"
@@ -29,6 +30,10 @@ enum option_id {
     OPTION_TLS_KEY,
     OPTION_REDIS,
     OPTION_REDIS_PASSWORD_FILE,
+    OPTION_REDIS_CA,
+    OPTION_REDIS_CERT,
+    OPTION_REDIS_KEY,
+    OPTION_REDIS_SERVER_NAME,
     OPTION_SHARDS,
     OPTION_DATA,
     OPTION_CONFIG,
@@ -110,8 +115,11 @@ struct options {
     bool is_embedded;                   /* no --redis */
     struct redis_address redis_address; /* includes the password */
     char *redis_password_file;
-    int64_t shards; /* 1 without a Cluster */
-    char *data_dir; /* not NULL when is_embedded */
+    char *redis_ca, *redis_cert, *redis_key; /* files */
+    char *redis_server_name;
+    struct redis_tls *redis_tls; /* from these files; NULL: no TLS to Redis */
+    int64_t shards;              /* 1 without a Cluster */
+    char *data_dir;              /* not NULL when is_embedded */
     char *config;
     struct durability durability;
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis

@@ -133,13 +133,57 @@ static enum status read_password(const struct loading *loading)
         status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
                                "the file must have exactly one line: the password");
     else
-        options->redis_address.password = slice_dup(line);
+        options->redis_address.password = secret_new(line);
     if (status == STATUS_OK)
         warn_of_readers(options, OPTION_REDIS_PASSWORD_FILE);
     if (content.size)
         explicit_bzero(content.data, content.size);
     buffer_fini(&content);
     return status;
+}
+
+/* Sets the problem if an option of TLS to Redis is given without TLS, or without its other half. */
+static enum status check_redis_tls(const struct loading *loading)
+{
+    static const enum option_id ids[] = {OPTION_REDIS_CA, OPTION_REDIS_CERT, OPTION_REDIS_KEY,
+                                         OPTION_REDIS_SERVER_NAME};
+    const struct options *options = loading->options;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids && !options->redis_address.has_tls; i++)
+        if (options->settings[ids[i]].text)
+            return place_problem(loading, ids[i], &options->settings[ids[i]],
+                                 "needs TLS: --redis rediss://, sentinels:// or clusters://");
+    if (options->redis_cert && !options->redis_key)
+        return place_problem(loading, OPTION_REDIS_CERT, &options->settings[OPTION_REDIS_CERT],
+                             "needs redis-key, too");
+    if (options->redis_key && !options->redis_cert)
+        return place_problem(loading, OPTION_REDIS_KEY, &options->settings[OPTION_REDIS_KEY],
+                             "needs redis-cert, too");
+    return STATUS_OK;
+}
+
+static enum status read_redis_tls(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    const struct redis_tls_options tls = {
+        .ca = options->redis_ca,
+        .certificate = options->redis_cert,
+        .key = options->redis_key,
+        .name = options->redis_server_name,
+    };
+    enum option_id place = options->redis_cert ? OPTION_REDIS_CERT
+                           : options->redis_ca ? OPTION_REDIS_CA
+                                               : OPTION_REDIS;
+    struct problem problem;
+    if (check_redis_tls(loading) != STATUS_OK)
+        return STATUS_INVALID;
+    if (!options->redis_address.has_tls)
+        return STATUS_OK;
+    if (redis_tls_load(&tls, &options->redis_tls, &problem) != STATUS_OK)
+        return place_problem(loading, place, &options->settings[place], problem.text);
+    options->redis_address.tls = options->redis_tls;
+    if (options->redis_key)
+        warn_of_readers(options, OPTION_REDIS_KEY);
+    return STATUS_OK;
 }
 
 static enum status read_signing_keys(const struct loading *loading)
@@ -304,10 +348,11 @@ static enum status check_qstash_dev(const struct loading *loading)
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
-    if (read_password(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
-        settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
-        read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK ||
-        check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK)
+    if (read_password(loading) != STATUS_OK || read_redis_tls(loading) != STATUS_OK ||
+        read_signing_keys(loading) != STATUS_OK || settle_shards(loading) != STATUS_OK ||
+        read_tokens(loading) != STATUS_OK || read_certificate(loading) != STATUS_OK ||
+        settle_history(loading) != STATUS_OK || check_trust(loading) != STATUS_OK ||
+        check_qstash_dev(loading) != STATUS_OK)
         return STATUS_INVALID;
     settle_connections(options);
     if (options->is_embedded && !options->data_dir) {

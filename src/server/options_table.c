@@ -109,10 +109,10 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "redis://[user[:password]@]host[:port][/db], or unix:PATH, or Sentinels that know the\n"
                 "primary: sentinel://[user[:password]@]host[:port],.../service, or nodes of a Cluster:\n"
-                "cluster://[user[:password]@]host[:port],... Needs Redis 7.0 or newer with\n"
-                "maxmemory-policy noeviction. docs/operations.md lists the rights that a Redis user\n"
-                "needs. A password may be set here and in DUEPOST_REDIS, but not in the flag, which every\n"
-                "user of the host can read.",
+                "cluster://[user[:password]@]host[:port],... With TLS: rediss://, sentinels:// and\n"
+                "clusters://. Needs Redis 7.0 or newer with maxmemory-policy noeviction.\n"
+                "docs/operations.md lists the rights that a Redis user needs. A password may be set here\n"
+                "and in DUEPOST_REDIS, but not in the flag, which every user of the host can read.",
         },
     [OPTION_REDIS_PASSWORD_FILE] =
         {
@@ -121,6 +121,52 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(redis_password_file),
             .help = "file with the password for --redis, on its only line",
+            .text = "SIGHUP reads it again, for connections made from then on.",
+            .may_reload = true,
+        },
+    [OPTION_REDIS_CA] =
+        {
+            .name = "redis-ca",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(redis_ca),
+            .help = "PEM file with the CAs that may issue Redis's certificate; default: the system's",
+            .text =
+                "For rediss://, sentinels:// and clusters://. The certificate of each Redis and each\n"
+                "Sentinel is always checked. SIGHUP reads this file, redis-cert and redis-key again, for\n"
+                "connections made from then on.",
+            .may_reload = true,
+        },
+    [OPTION_REDIS_CERT] =
+        {
+            .name = "redis-cert",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(redis_cert),
+            .help = "PEM file with the certificate, and its chain, that duepost shows to Redis",
+            .text = "For a Redis with tls-auth-clients. Needs redis-key.",
+            .may_reload = true,
+        },
+    [OPTION_REDIS_KEY] =
+        {
+            .name = "redis-key",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(redis_key),
+            .help = "PEM file with the private key of redis-cert",
+            .may_reload = true,
+        },
+    [OPTION_REDIS_SERVER_NAME] =
+        {
+            .name = "redis-server-name",
+            .placeholder = "NAME",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(redis_server_name),
+            .help = "name that Redis's certificate must have; default: the host to which duepost connects",
+            .text =
+                "For Sentinels and Clusters that announce addresses, while their certificates have names.\n"
+                "All nodes must have this name.",
+            .may_reload = true,
         },
     [OPTION_SHARDS] =
         {

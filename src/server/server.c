@@ -30,6 +30,7 @@ struct server {
     struct loop *loop;
     struct front *front;
     struct redis_address redis; /* its address */
+    char *redis_text;           /* the address as configured */
     struct redis_addresses *redis_addresses;
     char *prefix;
     struct embedded_redis *embedded;
@@ -352,6 +353,43 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     return STATUS_OK;
 }
 
+/* Gives Redis's password and certificates to connections made from now on. They belong to the address of the
+ * start. If the address has changed, which needs a restart, they may belong to the new one. */
+static void use_redis_access(struct server *server, struct options *fresh)
+{
+    const char *address = fresh->settings[OPTION_REDIS].text;
+    if (!address || strcmp(address, server->redis_text) != 0)
+        return;
+    char *password = secret_copy(fresh->redis_address.password);
+    secret_replace(server->redis.password, password);
+    secret_free_copy(password);
+    if (server->redis.tls && fresh->redis_tls) {
+        redis_tls_replace(server->redis.tls, fresh->redis_tls);
+        fresh->redis_tls = NULL;
+    }
+}
+
+/* Completes options at each reload. */
+static enum status prepare_reload(void *arg, struct options *fresh, struct problem *problem)
+{
+    enum status status = prepare(arg, fresh, problem);
+    if (status == STATUS_OK)
+        use_redis_access(arg, fresh);
+    return status;
+}
+
+/* Takes what outlives options. */
+static void take_redis(struct server *server, struct options *options)
+{
+    const char *text = options->settings[OPTION_REDIS].text;
+    server->redis_text = slice_dup(slice_of(text ? text : ""));
+    server->redis = options->redis_address;
+    if (!server->redis.password)
+        server->redis.password = secret_new((struct slice){NULL, 0});
+    options->redis_address = (struct redis_address){0};
+    options->redis_tls = NULL;
+}
+
 static enum status open_all(struct server *server, struct problem *problem)
 {
     struct options *options = server->options;
@@ -360,8 +398,7 @@ static enum status open_all(struct server *server, struct problem *problem)
         status = front_open(options, &server->front, problem);
     if (status != STATUS_OK)
         return status;
-    server->redis = options->redis_address; /* these two outlive options */
-    options->redis_address = (struct redis_address){0};
+    take_redis(server, options);
     server->prefix = slice_dup(slice_of(options->prefix));
     status = prepare(server, options, problem);
     if (status != STATUS_OK)
@@ -382,7 +419,11 @@ static enum status open_all(struct server *server, struct problem *problem)
 static void close_all(struct server *server)
 {
     embedded_redis_free(server->embedded);
+    redis_tls_free(server->redis.tls);
     redis_address_fini(&server->redis);
+    if (server->redis_text)
+        explicit_bzero(server->redis_text, strlen(server->redis_text));
+    free(server->redis_text);
     redis_addresses_free(server->redis_addresses);
     free(server->prefix);
     reload_free(server->reload);
@@ -405,7 +446,7 @@ int server_run(struct options *options, const struct options_input *input)
     struct server server = {.options = options, .exit_code = EXIT_SUCCESS};
     struct problem problem;
     server.loop = loop_new();
-    server.reload = reload_new(server.loop, input, &server.options, prepare, &server);
+    server.reload = reload_new(server.loop, input, &server.options, prepare_reload, &server);
     server.redis_addresses = redis_addresses_new();
     server.board = metrics_board_new((size_t)options->reactors);
     server.tally = tally_board_new();

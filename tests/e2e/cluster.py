@@ -35,8 +35,8 @@ def topic_in(shard, prefix, shards=16):
 
 
 class Node(RedisServer):
-    def __init__(self, *options, host=None):
-        super().__init__(tcp=True, host=host, options=[
+    def __init__(self, *options, host=None, tls=None):
+        super().__init__(tcp=True, host=host, tls=tls, options=[
             "--cluster-enabled", "yes", "--cluster-port", str((host or self.host).port(16379)),
             "--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--repl-diskless-sync-delay", "0", *options])
 
@@ -56,13 +56,13 @@ class Node(RedisServer):
 
 
 class Cluster:
-    """options: of each redis-server. hosts: one for each node, from where they all can be reached."""
+    """options: of each redis-server. hosts: one for each node, from where they all can be reached. tls: a RedisTls."""
 
-    def __init__(self, *options, primaries=3, replicas=3, hosts=None):
-        self.nodes = [Node(*options, host=hosts and hosts[i]) for i in range(primaries + replicas)]
-        self.address = "cluster://" + ",".join(node.place for node in self.nodes[:primaries])
+    def __init__(self, *options, primaries=3, replicas=3, hosts=None, tls=None):
+        self.nodes = [Node(*options, host=hosts and hosts[i], tls=tls) for i in range(primaries + replicas)]
+        self.address = f"cluster{'s' if tls else ''}://" + ",".join(node.place for node in self.nodes[:primaries])
         places = [node.place for node in self.nodes]
-        done = subprocess.run(["redis-cli", "--cluster", "create", *places, "--cluster-replicas",
+        done = subprocess.run(["redis-cli", *(tls.cli() if tls else []), "--cluster", "create", *places, "--cluster-replicas",
                                str(replicas // primaries), "--cluster-yes"], capture_output=True, text=True,
                               timeout=60 * SLOW, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -48,16 +48,18 @@ class Loopback:
 
 
 class RedisServer:
-    """started at once; stop(), and start() again, keep its data when aof is on."""
+    """started at once; stop(), and start() again, keep its data when aof is on. tls: a RedisTls, then its port speaks
+    nothing else."""
 
     host = Loopback()
 
-    def __init__(self, *, tcp=False, aof=True, password=None, environment=None, options=(), host=None):
+    def __init__(self, *, tcp=False, aof=True, password=None, environment=None, options=(), host=None, tls=None):
         self.host = host or self.host
         self.directory = scratch.directory("redis")
         self.socket = self.directory / "redis.sock"
-        self.port = self.host.port(6379) if tcp else 0
-        self.address = f"redis://{self.place}/0" if tcp else f"unix:{self.socket}"
+        self.port = self.host.port(6379) if tcp or tls else 0
+        self.tls = tls
+        self.address = f"redis{'s' if tls else ''}://{self.place}/0" if self.port else f"unix:{self.socket}"
         self.password = password
         self.options = ["--appendonly", "yes", "--appendfsync", "always"] if aof else ["--appendonly", "no"]
         if password:
@@ -68,9 +70,10 @@ class RedisServer:
         self.start()
 
     def start(self):
+        ports = self.tls.server(self.port) if self.tls else ["--port", str(self.port)]
         with self.host:
             self.process = subprocess.Popen(
-                ["redis-server", "--port", str(self.port), "--unixsocket", str(self.socket), "--save", "",
+                ["redis-server", *ports, "--unixsocket", str(self.socket), "--save", "",
                  "--dir", str(self.directory), "--logfile", "redis.log", "--maxmemory-policy", "noeviction",
                  "--bind", self.host.address, "--protected-mode", "no", *self.options],
                 env={**os.environ, **self.environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -15,11 +15,12 @@ QUORUM = 2
 class Sentinel:
     """A Sentinel next to a node, on its host."""
 
-    def __init__(self, host, primary, down_after_ms):
+    def __init__(self, host, primary, down_after_ms, tls=None):
         directory = scratch.directory("sentinel")
-        self.host, self.port = host, host.port(26379)
+        self.host, self.port, self.tls = host, host.port(26379), tls
         config = directory / "sentinel.conf"
-        config.write_text(f"port {self.port}\nbind {host.address}\ndir {directory}\n"
+        ports = tls.configuration(self.port) if tls else f"port {self.port}\n"
+        config.write_text(f"{ports}bind {host.address}\ndir {directory}\n"
                           f"sentinel monitor main {primary.host.address} {primary.port} {QUORUM}\n"
                           f"sentinel down-after-milliseconds main {down_after_ms}\n"
                           "sentinel failover-timeout main 5000\n")
@@ -32,7 +33,8 @@ class Sentinel:
 
     def ask(self, *words):
         """Runs on the Sentinel's own host, so it works even when other hosts cannot be reached."""
-        with self.host, socket.create_connection((self.host.address, self.port), timeout=5 * SLOW) as link:
+        with self.host, socket.create_connection((self.host.address, self.port), timeout=5 * SLOW) as plain:
+            link = self.tls.wrap(plain) if self.tls else plain
             link.sendall(RedisServer.encode(*words))
             return link.recv(1 << 20)
 
@@ -55,16 +57,17 @@ class Sentinel:
 class Sentinels:
     """hosts: one for each node and its Sentinel."""
 
-    def __init__(self, replicas=2, hosts=None, down_after_ms=DOWN_AFTER_MS):
+    def __init__(self, replicas=2, hosts=None, down_after_ms=DOWN_AFTER_MS, tls=None):
         count = replicas + 1
-        self.nodes = [RedisServer(tcp=True, host=hosts and hosts[i], options=["--repl-diskless-sync-delay", "0"])
+        self.nodes = [RedisServer(tcp=True, host=hosts and hosts[i], tls=tls, options=["--repl-diskless-sync-delay", "0"])
                       for i in range(count)]
         first = self.nodes[0]
         for node in self.nodes[1:]:
             node.command("REPLICAOF", first.host.address, str(first.port))
         until(lambda: first.replicas_online() == replicas, 20, "replicas")
-        self.sentinels = [Sentinel(node.host, first, down_after_ms) for node in self.nodes]
-        self.address = "sentinel://%s/main" % ",".join(sentinel.place for sentinel in self.sentinels)
+        self.sentinels = [Sentinel(node.host, first, down_after_ms, tls) for node in self.nodes]
+        places = ",".join(sentinel.place for sentinel in self.sentinels)
+        self.address = f"sentinel{'s' if tls else ''}://{places}/main"
         until(lambda: all(sentinel.knows(replicas, count) for sentinel in self.sentinels), 30, "Sentinels know each other")
 
     def primary(self):

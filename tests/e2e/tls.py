@@ -1,6 +1,7 @@
-"""A CA of the test's own, and an nginx with its certificate in front of a receiver."""
+"""A CA of the test's own, an nginx with its certificate in front of a receiver, and what a Redis needs for TLS."""
 
 import socket
+import ssl
 import subprocess
 
 from patience import until
@@ -22,14 +23,48 @@ class Authority:
         _openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=test CA",
                  "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-keyout", "ca.key", "-out", "ca.pem", directory=self.directory)
 
-    def issue(self, name, subject_alt_name):
-        """Makes NAME.key and NAME.pem."""
+    def issue(self, name, subject_alt_name, days=2):
+        """Makes NAME.key and NAME.pem. With days below 0 the certificate has expired."""
         extensions = f"subjectAltName={subject_alt_name}\nauthorityKeyIdentifier=keyid\nbasicConstraints=CA:FALSE\n"  # as RFC 5280 wants them
         (self.directory / f"{name}.ext").write_text(extensions)
         _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                  "-keyout", f"{name}.key", "-out", f"{name}.csr", directory=self.directory)
-        _openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+        _openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", str(days),
                  "-extfile", f"{name}.ext", "-out", f"{name}.pem", directory=self.directory)
+
+
+class RedisTls:
+    """The certificate NAME of the authority, for a redis-server or a Sentinel and for those that talk to it."""
+
+    def __init__(self, authority, name="redis", clients="no"):
+        """clients: tls-auth-clients of Redis."""
+        self.authority, self.clients = authority, clients
+        self.certificate, self.key = authority.directory / f"{name}.pem", authority.directory / f"{name}.key"
+
+    def _settings(self, port):
+        return {"port": "0", "tls-port": str(port), "tls-cert-file": str(self.certificate), "tls-key-file": str(self.key),
+                "tls-ca-cert-file": str(self.authority.certificate), "tls-auth-clients": self.clients, "tls-replication": "yes",
+                "tls-cluster": "yes"}
+
+    def server(self, port):
+        return [word for name, value in self._settings(port).items() for word in (f"--{name}", value)]
+
+    def configuration(self, port):
+        """The lines for a Sentinel."""
+        return "".join(f"{name} {value}\n" for name, value in self._settings(port).items() if name != "tls-cluster")
+
+    def cli(self):
+        return ["--tls", "--cacert", str(self.authority.certificate), "--cert", str(self.certificate), "--key", str(self.key)]
+
+    def options(self):
+        """The options for duepost."""
+        shown = ["--redis-cert", str(self.certificate), "--redis-key", str(self.key)] if self.clients == "yes" else []
+        return ["--redis-ca", str(self.authority.certificate), *shown]
+
+    def wrap(self, link):
+        context = ssl.create_default_context(cafile=str(self.authority.certificate))
+        context.load_cert_chain(self.certificate, self.key)
+        return context.wrap_socket(link, server_hostname="127.0.0.1")
 
 
 CONFIGURATION = """

@@ -16,13 +16,20 @@ static void check_seed(size_t index, const char *host, uint16_t port)
     ck_assert_uint_eq(address.seeds[index].port, port);
 }
 
+static void check_password(struct secret *password, const char *text)
+{
+    char *copy = secret_copy(password);
+    ck_assert_str_eq(copy, text);
+    secret_free_copy(copy);
+}
+
 START_TEST(one_redis)
 {
     parse("redis://u:p@w@[::1]:7000/3");
     ck_assert_str_eq(address.host, "::1");
     ck_assert_uint_eq(address.port, 7000);
     ck_assert_str_eq(address.user, "u");
-    ck_assert_str_eq(address.password, "p@w");
+    check_password(address.password, "p@w");
     ck_assert_uint_eq(address.database, 3);
     ck_assert(!address.is_cluster && address.seed_count == 0);
     redis_address_fini(&address);
@@ -45,11 +52,29 @@ START_TEST(nodes_of_a_cluster)
     parse("cluster://:secret@a,10.0.0.1:7001,[2001:db8::1]:7002");
     ck_assert(address.is_cluster && address.seed_count == 3 && !address.host && !address.service);
     ck_assert_ptr_null(address.user);
-    ck_assert_str_eq(address.password, "secret");
+    check_password(address.password, "secret");
     check_seed(0, "a", 6379);
     check_seed(1, "10.0.0.1", 7001);
     check_seed(2, "2001:db8::1", 7002);
     redis_address_fini(&address);
+}
+END_TEST
+
+START_TEST(schemes_with_tls)
+{
+    static const struct {
+        const char *text;
+        bool has_tls;
+    } cases[] = {
+        {"redis://a", false},         {"rediss://a", true},     {"sentinel://a/main", false},
+        {"sentinels://a/main", true}, {"cluster://a,b", false}, {"clusters://a,b", true},
+        {"unix:/a", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        parse(cases[i].text);
+        ck_assert_msg(address.has_tls == cases[i].has_tls, "%s", cases[i].text);
+        redis_address_fini(&address);
+    }
 }
 END_TEST
 
@@ -66,6 +91,10 @@ START_TEST(others_are_refused_without_the_password)
         "cluster://[::1",
         "sentinel://a",
         "redis://:pass@",
+        "redisss://:pass@a",
+        "unixs:/a",
+        "rediss:a",
+        "clusters://:pass@a/0",
         "http://:pass@a",
         "",
         "cluster://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17",
@@ -85,6 +114,7 @@ Suite *suite(void)
     tcase_add_test(tests, one_redis);
     tcase_add_test(tests, sentinels);
     tcase_add_test(tests, nodes_of_a_cluster);
+    tcase_add_test(tests, schemes_with_tls);
     tcase_add_test(tests, others_are_refused_without_the_password);
     suite_add_tcase(suite, tests);
     return suite;
