@@ -229,10 +229,9 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "For managed services without CONFIG: duepost cannot check that Redis syncs each write, and\n"
                 "with --durability fsync answers 503. With this option it takes your word; the log, /readyz\n"
-                "and duepost check say so. What Redis shows is checked as before: an appendfsync that is\n"
-                "not always, or an append-only file that cannot be written, is still refused. Needs "
-                "--redis,\n"
-                "and fsync or fsync+replicated:N in --durability.",
+                "and duepost check say so. Settings that Redis shows are checked as before: an appendfsync\n"
+                "that is not always, or an append-only file that cannot be written, is still refused.\n"
+                "Needs --redis, and fsync or fsync+replicated:N in --durability.",
         },
     [OPTION_HISTORY] =
         {

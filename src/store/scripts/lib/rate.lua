@@ -11,7 +11,7 @@ local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is 
 local CREDIT_US, SECOND_US, SLOT_US = 100000, 1000000, 2000
 
 -- HASH: slot, counted since 1970 -> attempts that began in it; sum: of them; first: the first slot that counts. It expires
--- by itself. Of a rate with a window, see window_of: the key has the attempts of the kind of rate that last spent some.
+-- by itself. It has the attempts of the kind of rate that last spent some; for rates with a window, see window_of.
 local function begun_of(topic) return base .. 'begun:' .. topic end
 
 local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
