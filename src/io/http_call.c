@@ -3,9 +3,12 @@
  *   http_call_prepare       options that change from call to call
  *   on_open                 a socket for one address: may_connect is asked
  *   on_send                 a connection, new or reused: may_connect and may_send are asked
- *   on_header               head by head; the final one decides the status
+ *   on_header               head by head; the final one decides the status (http_call_answer.c)
  *   on_body                 keeps the beginning; reads the rest, so that the connection can be reused
  *   http_call_fill_outcome  the outcome, in http_call_outcome.c
+ *
+ * For a call to a plain http url, libcurl may make the connection only (http_call_prepare_connect). The call
+ * then continues in http_plain.c.
  *
  * on_send refuses a connection that was closed while idle. The call then begins again on a fresh
  * connection. */
@@ -13,26 +16,43 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/test_point.h"
-#include "io/retry_after.h"
+#include "io/http_plain.h"
 
 enum {
     CONNECT_TIMEOUT_MS = 10 * 1000,
     CONNECTION_LIFETIME_S = 300,
-    HEAD_MAX_BYTES = 64 * 1024, /* all heads of an answer, interim ones and trailers included */
-    BODY_MAX_BYTES = 64 * 1024,
     DEFAULT_LINES = 3,
 };
 
 /* A name without a value suppresses a header that libcurl would add by itself. The caller's headers come
  * first and have priority. */
 static const char *const no_defaults[DEFAULT_LINES] = {"Accept:", "Content-Type:", "Expect:"};
+
+bool http_call_begin_sending(struct http_call *call, const struct sockaddr *address, bool is_reused)
+{
+    const struct http_call_request *request = &call->request;
+    TEST_POINT("before", "may_send");
+    freeze_guard_enter(call->owner->guard, call);
+    if (!address || !request->may_connect(request->arg, address))
+        call->verdict = FAILURE_TARGET_REFUSED;
+    else if (!request->may_send(request->arg))
+        call->verdict = FAILURE_UNSENT;
+    else
+        call->outcome.was_sent = true;
+    call->outcome.is_reused = call->outcome.was_sent && is_reused;
+    if (call->outcome.was_sent)
+        return true;
+    freeze_guard_leave(call->owner->guard);
+    return false;
+}
 
 /* --- Callbacks of libcurl; none of them may call a function of libcurl --- */
 
@@ -84,147 +104,35 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
 {
     (void)local_ip;
     struct http_call *call = arg;
-    const struct http_call_request *request = &call->request;
     struct sockaddr_storage address;
+    if (call->is_connecting) /* the questions follow in http_plain.c */
+        return CURL_PREREQFUNC_OK;
     call->local_port = local_port;
     freeze_guard_leave(call->owner->guard); /* the guard may be inside for another call */
     call->is_stale = !call->was_opened && !call->outcome.was_sent &&
                      http_sockets_is_stale(call->owner->sockets, local_port);
     if (call->is_stale)
         return CURL_PREREQFUNC_ABORT;
-    TEST_POINT("before", "may_send");
-    freeze_guard_enter(call->owner->guard, call); /* until libcurl has sent */
-    if (call->outcome.was_sent)
-        call->verdict = FAILURE_RESET; /* a repetition on another kept-alive connection */
-    else if (!parse_address(remote_ip, remote_port, &address) ||
-             !request->may_connect(request->arg, (struct sockaddr *)&address))
-        call->verdict = FAILURE_TARGET_REFUSED;
-    else if (!request->may_send(request->arg))
-        call->verdict = FAILURE_UNSENT;
-    else
-        call->outcome.was_sent = true;
-    call->outcome.is_reused = call->outcome.was_sent && !call->was_opened;
-    if (call->verdict == FAILURE_NONE)
-        return CURL_PREREQFUNC_OK;
-    freeze_guard_leave(call->owner->guard);
-    return CURL_PREREQFUNC_ABORT;
-}
-
-/* Returns the status in a line such as "HTTP/1.1 204 No Content". */
-static int parse_status(struct slice line)
-{
-    struct slice version, rest;
-    uint64_t status;
-    if (!slice_cut(line, ' ', &version, &rest) || rest.size < 3 ||
-        !slice_to_number(slice_from(rest.data, 3), 999, &status))
-        return 0;
-    return (int)status;
-}
-
-/* Returns the seconds until a date, or 0 for an invalid date or a date in the past. Uses curl_getdate,
- * because CURLINFO_RETRY_AFTER has a maximum of six hours in newer versions. */
-static int64_t call_seconds_until(struct slice date)
-{
-    char text[64];
-    if (date.size >= sizeof text)
-        return 0;
-    memcpy(text, date.data, date.size);
-    text[date.size] = '\0';
-    int64_t then = curl_getdate(text, NULL), now = time(NULL);
-    if (then <= now)
-        return 0;
-    return then - now < RETRY_AFTER_MAX_S ? then - now : RETRY_AFTER_MAX_S;
-}
-
-static int64_t call_retry_after(struct slice value)
-{
-    int64_t seconds = retry_after_seconds(value);
-    return seconds >= 0 ? seconds : call_seconds_until(value);
-}
-
-static void keep_again(struct http_call *call, struct slice value)
-{
-    struct slice parts[] = {call->has_again ? SLICE(", ") : SLICE(""), value};
-    call->has_again = true;
-    for (size_t i = 0; i < 2; i++) {
-        size_t room = HTTP_AGAIN_MAX - call->again_bytes;
-        size_t size = parts[i].size < room ? parts[i].size : room;
-        memcpy(call->again + call->again_bytes, parts[i].data, size);
-        call->again_bytes += size;
+    if (call->outcome.was_sent) { /* a repetition on another kept-alive connection */
+        call->verdict = FAILURE_RESET;
+        return CURL_PREREQFUNC_ABORT;
     }
-}
-
-static struct slice header_value(struct slice line, const char *name)
-{
-    struct slice value = slice_skip(line, strlen(name));
-    while (value.size && (value.data[value.size - 1] == '\n' || value.data[value.size - 1] == '\r'))
-        value.size--;
-    return slice_trim(value);
-}
-
-/* Keeps the line of a header if the call wants it. A line that does not fit is left out. */
-static void keep_line(struct http_call *call, struct slice line)
-{
-    struct slice text = header_value(line, "");
-    size_t size = call->headers.size;
-    if (!call->request.wants_headers || text.size == 0 ||
-        call->headers.size + text.size + 1 > HTTP_ANSWER_HEAD_MAX)
-        return;
-    buffer_append(&call->headers, text);
-    buffer_append_byte(&call->headers, '\n');
-    if (call->headers.failed) { /* no memory */
-        call->headers.failed = false;
-        call->headers.size = size;
-    }
+    bool is_address = parse_address(remote_ip, remote_port, &address);
+    bool may_send =
+        http_call_begin_sending(call, is_address ? (struct sockaddr *)&address : NULL, !call->was_opened);
+    return may_send ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static size_t on_header(char *data, size_t unit, size_t count, void *arg)
 {
     struct http_call *call = arg;
-    struct slice line = slice_from(data, unit * count);
-    call->head_bytes += line.size;
-    if (call->head_bytes > HEAD_MAX_BYTES) {
-        call->verdict = FAILURE_ANSWER_TOO_LARGE;
-        return 0;
-    }
-    if (call->has_head) /* a trailer */
-        return line.size;
-    if (!slice_starts_with(line, SLICE("HTTP/")))
-        keep_line(call, line);
-    if (line.size >= 5 && slice_starts_with(line, SLICE("HTTP/"))) {
-        call->status = parse_status(line);
-        buffer_clear(&call->headers);
-        call->has_retry_after = false;
-        call->has_again = false;
-        call->again_bytes = 0;
-    } else if (line.size >= 12 && slice_equal_nocase(slice_from(line.data, 12), SLICE("Retry-After:"))) {
-        call->has_retry_after = true;
-        call->retry_after_s = call_retry_after(slice_skip(line, strlen("Retry-After:")));
-    } else if (line.size >= 14 && slice_equal_nocase(slice_from(line.data, 14), SLICE("Duepost-Again:"))) {
-        keep_again(call, header_value(line, "Duepost-Again:"));
-    } else if (line.data[0] == '\r' || line.data[0] == '\n') {
-        call->has_head = call->status >= 200;
-        if (call->has_head)
-            call->owner->on_head(call->owner->arg, call);
-    }
-    return line.size;
+    call->head_bytes += unit * count;
+    return http_call_take_line(call, slice_from(data, unit * count)) ? unit * count : 0;
 }
 
 static size_t on_body(char *data, size_t unit, size_t count, void *arg)
 {
-    struct http_call *call = arg;
-    if (call->is_large) {
-        size_t room = HTTP_LARGE_ANSWER_MAX - call->large_answer.size;
-        buffer_append(&call->large_answer, slice_from(data, unit * count < room ? unit * count : room));
-    } else if (call->body_bytes < HTTP_ANSWER_MAX) {
-        size_t room = HTTP_ANSWER_MAX - call->body_bytes;
-        memcpy(call->answer + call->body_bytes, data, unit * count < room ? unit * count : room);
-    }
-    call->body_bytes += unit * count;
-    if (call->body_bytes <= BODY_MAX_BYTES)
-        return unit * count;
-    call->verdict = FAILURE_ANSWER_TOO_LARGE;
-    return 0;
+    return http_call_take_body(arg, slice_from(data, unit * count)) ? unit * count : 0;
 }
 
 /* --- The options of each call --- */
@@ -297,6 +205,7 @@ struct http_call *http_call_new(const struct http_call_owner *owner)
     assert(call->easy);
     call->method = HTTP_METHOD_POST;
     call->has_body = true;
+    buffer_init(&call->head, HTTP_HEAD_MAX);
     buffer_init_fallible(&call->headers, HTTP_ANSWER_HEAD_MAX);
     set_callbacks(call);
     set_constants(call, owner->ca_file, owner->proxy);
@@ -308,8 +217,10 @@ void http_call_free(struct http_call *call)
     curl_easy_cleanup(call->easy);
     free(call->lines);
     free(call->text);
+    buffer_fini(&call->head);
     buffer_fini(&call->headers);
     buffer_fini(&call->large_answer);
+    timer_free(call->deadline);
     free(call);
 }
 
@@ -435,17 +346,58 @@ static void forget(struct http_call *call)
     call->was_opened = false;
     call->was_refused = false;
     call->is_stale = false;
+    call->is_plain = false;
     call->error_text[0] = '\0';
     buffer_clear(&call->headers);
+}
+
+static void keep_request(struct http_call *call, const struct http_call_request *request)
+{
+    call->request = *request;
+    call->request.headers = NULL; /* copied; the caller's array may not exist when the call begins again */
+    call->request.header_count = 0;
 }
 
 void http_call_prepare(struct http_call *call, const struct http_call_request *request)
 {
     forget(call);
-    call->request = *request;
-    call->request.headers = NULL; /* copied; the caller's array may not exist when the call begins again */
-    call->request.header_count = 0;
+    keep_request(call, request);
     set_request(call, request);
+}
+
+void http_call_prepare_plain(struct http_call *call, const struct http_call_request *request,
+                             const struct http_place *place)
+{
+    forget(call);
+    keep_request(call, request);
+    call->is_plain = true;
+    call->begun_us = clock_steady_us();
+    call->authority = place->authority;
+    http_plain_write_head(&call->head, request, place);
+}
+
+void http_call_prepare_connect(struct http_call *call)
+{
+    struct http_call_request only_url = {.url = call->request.url};
+    make_room(call, &only_url);
+    put_text(call->text, call->request.url);
+    call->is_connecting = true;
+    SET(call->easy, CURLOPT_URL, call->text);
+    SET(call->easy, CURLOPT_CONNECT_ONLY, 1L);
+    set_start(call, true, call->request.timeout_ms);
+}
+
+int http_call_take_connection(const struct http_call *call)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &fd);
+    return fd == CURL_SOCKET_BAD ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* libcurl closes its own */
+}
+
+void http_call_stop_connect(struct http_call *call)
+{
+    call->is_connecting = false;
+    SET(call->easy, CURLOPT_CONNECT_ONLY, 0L);
 }
 
 void http_call_prepare_again(struct http_call *call)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "io/http_call_private.h"
 
 enum { CURL_TOO_LARGE = 100 };
@@ -101,8 +102,9 @@ static void fill_detail(struct http_call *call, CURLcode code)
 void http_call_fill_outcome(struct http_call *call, CURLcode code)
 {
     struct http_outcome *outcome = &call->outcome;
-    curl_off_t total_us = 0;
-    curl_easy_getinfo(call->easy, CURLINFO_TOTAL_TIME_T, &total_us);
+    curl_off_t total_us = clock_steady_us() - call->begun_us;
+    if (!call->is_plain)
+        curl_easy_getinfo(call->easy, CURLINFO_TOTAL_TIME_T, &total_us);
     outcome->duration_ms = total_us / 1000;
     outcome->retry_after_ms = -1;
     if (call->has_head) {

@@ -1,7 +1,7 @@
-/* http_call_private.h - inside the HTTP client: one call in libcurl, from its options to its outcome.
+/* http_call_private.h - inside the HTTP client: one call, from its options to its outcome.
  *
- * Only http_client.c and http_call*.c include this. A call is reused: its easy handle keeps the options that
- * are the same for each call. */
+ * Only http_client.c, http_call*.c and http_plain.c include this. A call is reused: its easy handle keeps the
+ * options that are the same for each call. */
 #ifndef DUEPOST_IO_HTTP_CALL_PRIVATE_H
 #define DUEPOST_IO_HTTP_CALL_PRIVATE_H
 
@@ -61,7 +61,18 @@ struct http_call {
     bool was_opened;  /* a socket to an allowed address */
     bool was_refused; /* an address, before connecting */
     bool is_stale;    /* the chosen connection is closed: the call begins again on a fresh one */
+    /* A call that http_plain.h sends. */
+    bool is_plain;
+    bool is_connecting;                 /* libcurl makes the connection */
+    bool is_in_libcurl;                 /* as every other call from begin to end */
+    struct slice authority;             /* in the request's url */
+    struct buffer head;                 /* of the request */
+    int64_t begun_us;                   /* by clock_steady_us */
+    struct timer *deadline;             /* NULL until the first such call */
+    struct http_connection *connection; /* that carries the call, or NULL */
 };
+
+enum { HTTP_HEAD_MAX = 16 * 1024 * 1024 }; /* bytes of a request's head; callers have smaller limits */
 
 struct http_call *http_call_new(const struct http_call_owner *);
 void http_call_free(struct http_call *);
@@ -71,6 +82,28 @@ void http_call_prepare(struct http_call *, const struct http_call_request *);
 
 /* Prepares the call again, for a fresh connection and the remaining time of the call. */
 void http_call_prepare_again(struct http_call *);
+
+/* Prepares a call that is sent without libcurl. place borrows from the request's url. */
+struct http_place;
+void http_call_prepare_plain(struct http_call *, const struct http_call_request *, const struct http_place *);
+
+/* Prepares libcurl to connect for such a call. */
+void http_call_prepare_connect(struct http_call *);
+
+/* Gives a descriptor of the connection that libcurl has made, or -1. */
+int http_call_take_connection(const struct http_call *);
+
+/* Makes the call an ordinary one of libcurl again. */
+void http_call_stop_connect(struct http_call *);
+
+/* Asks whether the request may go to this address now; NULL is refused. Returns true inside the freeze guard,
+ * which the caller leaves after sending; else sets the verdict. */
+bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
+
+/* Take a line of a head or of the trailers with its line end, whose bytes head_bytes has already; and bytes
+ * of the body. Return false after setting the verdict if the answer is too large. */
+bool http_call_take_line(struct http_call *, struct slice line);
+bool http_call_take_body(struct http_call *, struct slice bytes);
 
 /* Fills in the outcome after the end of the call, while the easy handle still has the answer. Defined in
  * http_call_outcome.c. */

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "io/http_call_private.h"
+#include "io/http_plain.h"
 #include "io/name_lookups.h"
 
 enum {
@@ -28,8 +29,10 @@ struct http_client {
     struct hook *hook;
     struct http_call_owner owner;
     struct name_lookups *lookups;
+    struct http_plain *plain; /* NULL: libcurl sends all requests */
     char *ca_file;
     char *proxy;
+    struct list fresh; /* calls for http_plain.h that have not begun */
     struct list running;
     struct list draining; /* running calls whose status is known, oldest first */
     struct list pushed;   /* running calls with an address that was refused in this turn */
@@ -47,10 +50,32 @@ static struct http_client *client_of(const struct http_call *call)
 
 /* --- The end of a call --- */
 
-/* Removes a call from libcurl. Must not be called inside a libcurl callback. */
+static void libcurl_add(struct http_call *call)
+{
+    struct http_client *client = client_of(call);
+    client->has_new = true;
+    call->is_in_libcurl = true;
+    CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
+    assert(code == CURLM_OK);
+}
+
+/* Must not be called inside a libcurl callback. */
+static void libcurl_remove(struct http_call *call)
+{
+    if (call->is_in_libcurl)
+        curl_multi_remove_handle(client_of(call)->multi, call->easy);
+    if (call->is_connecting)
+        http_call_stop_connect(call);
+    call->is_in_libcurl = false;
+}
+
+/* Ends all work for a call. Must not be called inside a libcurl callback. */
 static void detach(struct http_call *call)
 {
-    curl_multi_remove_handle(client_of(call)->multi, call->easy);
+    libcurl_remove(call);
+    http_plain_drop(call);
+    if (call->deadline)
+        timer_stop(call->deadline);
     list_remove(&call->link);
     list_remove(&call->drain_link);
     list_remove(&call->push_link);
@@ -74,9 +99,7 @@ static void begin_again(struct http_call *call)
     detach(call);
     http_call_prepare_again(call);
     list_append(&client->running, &call->link);
-    client->has_new = true;
-    CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
-    assert(code == CURLM_OK);
+    libcurl_add(call);
 }
 
 static void end_call(struct http_call *call, CURLcode code)
@@ -127,16 +150,80 @@ static void deliver(struct http_client *client)
     }
 }
 
+/* --- Plain calls --- */
+
+static void on_plain_end(void *arg, struct http_call *call, CURLcode code)
+{
+    (void)arg;
+    end_call(call, code);
+}
+
+static void on_plain_ready(void *arg)
+{
+    deliver(arg);
+}
+
+static void on_plain_deadline(void *arg)
+{
+    struct http_call *call = arg;
+    struct http_client *client = client_of(call);
+    end_call(call, CURLE_OPERATION_TIMEDOUT);
+    deliver(client);
+}
+
+static void end_crowded(struct http_call *call)
+{
+    call->outcome = (struct http_outcome){.error = FAILURE_CROWDED, .retry_after_ms = -1};
+    call->is_ended = true;
+    list_append(&client_of(call)->ended, &call->link);
+}
+
+/* Sends a plain call over a kept-alive connection, or has libcurl connect for it. */
+static void begin_plain(struct http_client *client, struct http_call *call)
+{
+    int64_t now_us = loop_now_us(client->loop);
+    bool may_reuse = !call->request.needs_fresh;
+    if (!call->deadline)
+        call->deadline = timer_new(client->loop, on_plain_deadline, call);
+    timer_start(call->deadline, (call->request.timeout_ms > 0 ? call->request.timeout_ms : 1) * 1000);
+    list_append(&client->running, &call->link);
+    if (may_reuse && http_plain_send(client->plain, call))
+        return;
+    if (!name_lookups_may_begin(client->lookups, call->request.url, now_us)) {
+        detach(call);
+        end_crowded(call);
+        return;
+    }
+    http_call_prepare_connect(call);
+    libcurl_add(call);
+}
+
+/* Sends a plain call over the connection that libcurl has made for it. */
+static void continue_plain(struct http_client *client, struct http_call *call)
+{
+    int fd = http_call_take_connection(call);
+    if (fd < 0) {
+        end_call(call, CURLE_COULDNT_CONNECT);
+        return;
+    }
+    libcurl_remove(call);
+    http_plain_send_over(client->plain, fd, call);
+}
+
 /* --- libcurl in our loop --- */
 
 static void collect(struct http_client *client)
 {
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
-        void *call = NULL;
+        void *private = NULL;
         CURLcode code = message->data.result; /* the message is freed when the handle is removed */
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-        end_call(call, code);
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
+        struct http_call *call = private;
+        if (call->is_connecting && code == CURLE_OK)
+            continue_plain(client, call);
+        else
+            end_call(call, code);
     }
 }
 
@@ -208,10 +295,12 @@ static void on_own_timer(void *arg)
 static void client_on_turn_end(void *arg)
 {
     struct http_client *client = arg;
-    if (!client->has_new)
-        return;
-    client->has_new = false;
-    act(client, CURL_SOCKET_TIMEOUT, 0);
+    for (struct list *link; (link = list_take(&client->fresh));)
+        begin_plain(client, LIST_ENTRY(link, struct http_call, link));
+    if (client->has_new) {
+        client->has_new = false;
+        act(client, CURL_SOCKET_TIMEOUT, 0);
+    }
     if (!list_is_empty(&client->ended))
         timer_start(client->own_timer, 0);
 }
@@ -238,12 +327,15 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 }
 
 /* Shuts the connection of a call. Runs in a signal handler, after this thread was frozen for longer than the
- * right to send lasts. The connection is found by its port, because libcurl cannot be asked here. */
+ * right to send lasts. A connection of libcurl is found by its port, because libcurl cannot be asked here. */
 static void shut_connection(void *arg, const void *what)
 {
     const struct http_client *client = arg;
     const struct http_call *call = what;
-    http_sockets_shut(client->owner.sockets, call->local_port);
+    if (call->connection)
+        http_plain_shut(call->connection);
+    else
+        http_sockets_shut(client->owner.sockets, call->local_port);
 }
 
 /* --- Calls --- */
@@ -271,20 +363,23 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
 {
     TEST_POINT("before", "http_call");
     struct http_call *call = take_call(client);
-    http_call_prepare(call, request);
+    struct http_place place;
+    bool is_plain = client->plain && http_plain_split(request->url, &place);
+    if (is_plain)
+        http_call_prepare_plain(call, request, &place);
+    else
+        http_call_prepare(call, request);
     if (request->wants_large_answer)
         keep_large_answer(client, call);
-    if (!name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
-        call->outcome = (struct http_outcome){.error = FAILURE_CROWDED, .retry_after_ms = -1};
-        call->is_ended = true;
-        list_append(&client->ended, &call->link);
+    if (is_plain) {
+        list_append(&client->fresh, &call->link);
+    } else if (name_lookups_may_begin(client->lookups, request->url, loop_now_us(client->loop))) {
+        list_append(&client->running, &call->link);
+        libcurl_add(call);
+    } else {
+        end_crowded(call);
         timer_start(client->own_timer, 0);
-        return call;
     }
-    list_append(&client->running, &call->link);
-    client->has_new = true;
-    CURLMcode code = curl_multi_add_handle(client->multi, call->easy);
-    assert(code == CURLM_OK);
     return call;
 }
 
@@ -326,6 +421,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->loop = loop;
     client->ca_file = options->ca_file ? slice_dup(slice_of(options->ca_file)) : NULL;
     client->proxy = options->proxy ? slice_dup(slice_of(options->proxy)) : NULL;
+    list_init(&client->fresh);
     list_init(&client->running);
     list_init(&client->draining);
     list_init(&client->pushed);
@@ -341,6 +437,9 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->owner.arg = client;
     client->owner.sockets = http_sockets_new(loop, on_ready, client);
     client->lookups = name_lookups_new();
+    if (!options->uses_libcurl_only && !options->proxy)
+        client->plain = http_plain_new(loop, options->max_idle,
+                                       &(struct http_plain_events){on_plain_end, on_plain_ready, client});
     client->owner.guard = freeze_guard_new(shut_connection, client);
     client->multi = curl_multi_init();
     assert(client->multi);
@@ -360,6 +459,8 @@ void http_client_free(struct http_client *client)
 {
     if (!client)
         return;
+    while (!list_is_empty(&client->fresh))
+        http_call_abort(LIST_ENTRY(client->fresh.next, struct http_call, link));
     while (!list_is_empty(&client->running))
         http_call_abort(LIST_ENTRY(client->running.next, struct http_call, link));
     while (!list_is_empty(&client->ended))
@@ -368,6 +469,7 @@ void http_client_free(struct http_client *client)
         http_call_free(LIST_ENTRY(link, struct http_call, link));
     curl_multi_cleanup(
         client->multi); /* closes the kept-alive connections through http_client_close_socket */
+    http_plain_free(client->plain);
     http_sockets_free(client->owner.sockets);
     freeze_guard_free(client->owner.guard);
     name_lookups_free(client->lookups);

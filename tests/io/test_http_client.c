@@ -48,6 +48,7 @@ static struct fixture {
     atomic_size_t done;
     atomic_int connections, requests, ended; /* seen by the receiver */
     atomic_int half_closed;
+    bool uses_libcurl_only;
     bool may_connect, may_send, needs_fresh, wants_large_answer;
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last one of its kind */
     int64_t freeze_us;                        /* what answering the question may_send takes */
@@ -168,9 +169,16 @@ static void start(void)
     fx.may_send = true;
     fx.loop = loop_new();
     fx.deadline = timer_new(fx.loop, on_deadline, NULL);
-    fx.client = http_client_new(fx.loop, &(struct http_client_options){.max_idle = 400});
+    fx.client = http_client_new(
+        fx.loop, &(struct http_client_options){.max_idle = 400, .uses_libcurl_only = fx.uses_libcurl_only});
     fx.receiver.listen_fd = wire_listen(&fx.receiver.port);
     snprintf(fx.url, sizeof fx.url, "http://127.0.0.1:%d/hook/../a?q=1", fx.receiver.port);
+}
+
+static void start_libcurl(void)
+{
+    fx.uses_libcurl_only = true;
+    start();
 }
 
 static void stop(void)
@@ -1255,13 +1263,17 @@ START_TEST(client_is_freed_with_posts_in_flight)
 }
 END_TEST
 
-static TCase *add_case(Suite *s, const char *name)
+/* Each test runs twice: with plain http of our own, and with libcurl for everything. */
+static void add_cases(Suite *s, const char *name, void (*add_tests)(TCase *))
 {
-    TCase *tc = tcase_create(name);
-    tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, start, stop);
-    suite_add_tcase(s, tc);
-    return tc;
+    static void (*const starts[])(void) = {start, start_libcurl};
+    for (size_t i = 0; i < 2; i++) {
+        TCase *tc = tcase_create(name);
+        tcase_set_timeout(tc, 60);
+        tcase_add_checked_fixture(tc, starts[i], stop);
+        add_tests(tc);
+        suite_add_tcase(s, tc);
+    }
 }
 
 static void add_requests(TCase *tc)
@@ -1329,9 +1341,9 @@ static void add_questions_and_ends(TCase *tc)
 Suite *suite(void)
 {
     Suite *s = suite_create("http_client");
-    add_requests(add_case(s, "requests"));
-    add_answers(add_case(s, "answers"));
-    add_failures(add_case(s, "failures"));
-    add_questions_and_ends(add_case(s, "questions and ends"));
+    add_cases(s, "requests", add_requests);
+    add_cases(s, "answers", add_answers);
+    add_cases(s, "failures", add_failures);
+    add_cases(s, "questions and ends", add_questions_and_ends);
     return s;
 }

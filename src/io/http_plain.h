@@ -1,0 +1,51 @@
+/* http_plain.h - inside the HTTP client: sends requests to plain http urls over kept-alive connections.
+ *
+ * Most deliveries on an internal network are small requests over kept-alive connections. libcurl needs about
+ * four times as many instructions for one as a write and a read do. libcurl still resolves names and
+ * connects, and it sends everything else: https, requests through a proxy, unusual urls.
+ *
+ * The rules of http_client.h apply: a request is sent at most once, and may_connect is asked for each. */
+#ifndef DUEPOST_IO_HTTP_PLAIN_H
+#define DUEPOST_IO_HTTP_PLAIN_H
+
+#include "io/http_call_private.h"
+#include "io/loop.h"
+
+struct http_plain;
+struct http_connection;
+
+/* The parts of a url. authority: host or host:port, as spelled. target: path and query. */
+struct http_place {
+    struct slice authority, target;
+};
+
+/* Splits a url. Returns false for a url that libcurl might send in another spelling; libcurl must send it. */
+bool http_plain_split(struct slice url, struct http_place *);
+
+/* Writes a request's head. */
+void http_plain_write_head(struct buffer *head, const struct http_call_request *, const struct http_place *);
+
+struct http_plain_events {
+    /* A call has ended, with an answer if code is CURLE_OK. Called once, also inside http_plain_send. */
+    void (*on_end)(void *arg, struct http_call *, CURLcode code);
+    /* Called after the events of a connection. */
+    void (*on_ready)(void *arg);
+    void *arg;
+};
+
+struct http_plain *http_plain_new(struct loop *, size_t max_idle, const struct http_plain_events *);
+void http_plain_free(struct http_plain *); /* every call must have ended */
+
+/* Sends a call over a kept-alive connection. Returns false if there is none. */
+bool http_plain_send(struct http_plain *, struct http_call *);
+
+/* Sends a call over a new connection, which it takes. */
+void http_plain_send_over(struct http_plain *, int fd, struct http_call *);
+
+/* Closes the connection of a call, if it has one, without on_end. */
+void http_plain_drop(struct http_call *);
+
+/* Shuts the connection of a call. Async-signal-safe. */
+void http_plain_shut(const struct http_connection *);
+
+#endif

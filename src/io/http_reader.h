@@ -1,0 +1,61 @@
+/* http_reader.h - inside the HTTP client: reads the answer to one request, in pieces as they arrive.
+ *
+ * Finds the lines, the body and the end of an HTTP/1.1 answer (RFC 9112) without I/O. It accepts a line end
+ * without CR, folded lines and unknown transfer codings, because an answer's status is what matters. After
+ * any of these, and after HTTP/1.0, the connection is not used again. So an answer that is read wrongly can
+ * never be taken for the answer to another request. */
+#ifndef DUEPOST_IO_HTTP_READER_H
+#define DUEPOST_IO_HTTP_READER_H
+
+#include "base/buffer.h"
+
+enum http_read {
+    HTTP_READ_MORE, /* the bytes are used up; the answer goes on */
+    HTTP_READ_LINE, /* a line of a head or of the trailers, with its line end; an empty one ends a head */
+    HTTP_READ_BODY, /* bytes of the body */
+    HTTP_READ_END,  /* the answer is complete */
+    HTTP_READ_BAD,  /* this is not an HTTP/1.1 answer; do not continue */
+    HTTP_READ_LONG, /* a line is too long, or there is too much between the bytes of the body; do not continue
+                     */
+};
+
+enum {
+    HTTP_READER_LINE_MAX = 64 * 1024,      /* bytes */
+    HTTP_READER_OVERHEAD_MAX = 512 * 1024, /* bytes that frame a body in chunks */
+};
+
+struct http_reader {
+    enum {
+        READING_STATUS,
+        READING_HEAD,
+        READING_SIZED,
+        READING_CHUNK_SIZE,
+        READING_CHUNK,
+        READING_CHUNK_END,
+        READING_TRAILERS,
+        READING_TO_CLOSE,
+        READING_DONE,
+    } state;
+    int status;       /* of the latest head */
+    bool has_no_body; /* whatever the head says: the answer to HEAD */
+    bool is_last;     /* nothing behind this answer may be read as another one */
+    bool is_sized;    /* the head has a Content-Length */
+    bool has_coding;  /* the head has a transfer coding; the last one counts */
+    bool is_chunked;
+    uint64_t left;      /* bytes of the body, or of its chunk */
+    size_t overhead;    /* bytes */
+    struct buffer line; /* the beginning of a line that arrives in pieces */
+    bool is_line_whole; /* line was returned */
+};
+
+/* Begins an answer. The reader must be zero or finished. */
+void http_reader_begin(struct http_reader *, bool is_answer_to_head);
+void http_reader_fini(struct http_reader *);
+
+/* Takes the next part from *bytes. The part is borrowed until the next call. */
+enum http_read http_reader_next(struct http_reader *, struct slice *bytes, struct slice *part);
+
+/* Returns whether an answer is complete when the connection is closed here. */
+bool http_reader_may_close(const struct http_reader *);
+
+#endif
