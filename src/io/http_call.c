@@ -24,7 +24,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/test_point.h"
-#include "io/http_plain.h"
 
 enum {
     CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -373,7 +372,7 @@ void http_call_prepare_plain(struct http_call *call, const struct http_call_requ
     call->is_plain = true;
     call->begun_us = clock_steady_us();
     call->authority = place->authority;
-    http_plain_write_head(&call->head, request, place);
+    http_call_write_head(call, request, place);
 }
 
 void http_call_prepare_connect(struct http_call *call)

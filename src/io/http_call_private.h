@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "io/freeze_guard.h"
 #include "io/http_call.h"
+#include "io/http_place.h"
 #include "io/http_sockets.h"
 
 /* The client that runs the calls. Calls borrow the client. The client's callbacks must not call functions of
@@ -84,8 +85,10 @@ void http_call_prepare(struct http_call *, const struct http_call_request *);
 void http_call_prepare_again(struct http_call *);
 
 /* Prepares a call that is sent without libcurl. place borrows from the request's url. */
-struct http_place;
 void http_call_prepare_plain(struct http_call *, const struct http_call_request *, const struct http_place *);
+
+/* Writes the head of such a call. Defined in http_call_head.c. */
+void http_call_write_head(struct http_call *, const struct http_call_request *, const struct http_place *);
 
 /* Prepares libcurl to connect for such a call. */
 void http_call_prepare_connect(struct http_call *);

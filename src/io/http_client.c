@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "io/http_call_private.h"
+#include "io/http_place.h"
 #include "io/http_plain.h"
 #include "io/name_lookups.h"
 
@@ -364,7 +365,7 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
     TEST_POINT("before", "http_call");
     struct http_call *call = take_call(client);
     struct http_place place;
-    bool is_plain = client->plain && http_plain_split(request->url, &place);
+    bool is_plain = client->plain && http_place_split(request->url, &place);
     if (is_plain)
         http_call_prepare_plain(call, request, &place);
     else

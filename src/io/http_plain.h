@@ -14,17 +14,6 @@
 struct http_plain;
 struct http_connection;
 
-/* The parts of a url. authority: host or host:port, as spelled. target: path and query. */
-struct http_place {
-    struct slice authority, target;
-};
-
-/* Splits a url. Returns false for a url that libcurl might send in another spelling; libcurl must send it. */
-bool http_plain_split(struct slice url, struct http_place *);
-
-/* Writes a request's head. */
-void http_plain_write_head(struct buffer *head, const struct http_call_request *, const struct http_place *);
-
 struct http_plain_events {
     /* A call has ended, with an answer if code is CURLE_OK. Called once, also inside http_plain_send. */
     void (*on_end)(void *arg, struct http_call *, CURLcode code);
@@ -36,7 +25,7 @@ struct http_plain_events {
 struct http_plain *http_plain_new(struct loop *, size_t max_idle, const struct http_plain_events *);
 void http_plain_free(struct http_plain *); /* every call must have ended */
 
-/* Sends a call over a kept-alive connection. Returns false if there is none. */
+/* Sends a call over a kept-alive connection. Returns false if the pool has no such connection. */
 bool http_plain_send(struct http_plain *, struct http_call *);
 
 /* Sends a call over a new connection, which it takes. */

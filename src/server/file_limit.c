@@ -4,11 +4,13 @@
 
 #include "base/log.h"
 
-enum { FILES_MIN = 1024 }; /* in addition to client connections and attempts */
+enum {
+    FILES_MIN = 1024
+}; /* in addition to connections of clients, attempts, and as many idle connections to receivers */
 
 int64_t file_limit_wanted(const struct options *options)
 {
-    return options->max_connections + options->max_in_flight + FILES_MIN;
+    return options->max_connections + 2 * options->max_in_flight + FILES_MIN;
 }
 
 int64_t file_limit_max(void)

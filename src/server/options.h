@@ -68,6 +68,7 @@ enum option_id {
     OPTION_BREAKER_WAIT,
     OPTION_ALLOW_TARGET,
     OPTION_EGRESS_PROXY,
+    OPTION_PLAIN_HTTP,
     OPTION_RECEIVER_CA,
     OPTION_SIGNING_SECRET_FILE,
     OPTION_PREFIX,
@@ -152,7 +153,8 @@ struct options {
     bool is_breaker_on;
     int64_t breaker_wait_ms;
     struct target_policy *targets;
-    char *egress_proxy; /* with its credentials */
+    char *egress_proxy;     /* with its credentials */
+    bool uses_libcurl_only; /* also for http urls */
     char *receiver_ca;
     char *signing_secret_file;
     struct signing_keys signing_keys; /* the keys in signing_secret_file */

@@ -608,6 +608,17 @@ const struct option option_table[OPTION_COUNT] = {
                 "without a proxy. A password may be set here and in DUEPOST_EGRESS_PROXY, but not in the\n"
                 "flag. http_proxy and similar variables have no effect.",
         },
+    [OPTION_PLAIN_HTTP] =
+        {
+            .name = "plain-http",
+            .placeholder = "CLIENT",
+            .kind = OPTION_KIND_PLAIN_HTTP,
+            .fallback = "own",
+            .help = "client that sends requests to http urls: own or libcurl",
+            .text = "own: libcurl connects, and duepost's own HTTP/1.1 client sends over the connection and\n"
+                    "keeps it alive. This takes less than half of libcurl's processor time. libcurl sends\n"
+                    "requests to https urls and through a proxy in any case.",
+        },
     [OPTION_RECEIVER_CA] =
         {
             .name = "receiver-ca",

@@ -20,6 +20,7 @@ enum option_kind {
     OPTION_KIND_HOSTS,
     OPTION_KIND_TARGETS, /* may be given more than once; all values count */
     OPTION_KIND_PROXY,
+    OPTION_KIND_PLAIN_HTTP,
     OPTION_KIND_PREFIX,
     OPTION_KIND_LOG_FORMAT,
     OPTION_KIND_LOG_LEVEL,

@@ -370,6 +370,17 @@ static enum status set_prefix(struct options *options, const struct option *opti
     return STATUS_OK;
 }
 
+static enum status set_plain_http(struct options *options, const struct option *option,
+                                  enum option_source source, struct slice text, struct problem *problem)
+{
+    (void)option, (void)source;
+    options->uses_libcurl_only = slice_equal(text, SLICE("libcurl"));
+    if (options->uses_libcurl_only || slice_equal(text, SLICE("own")))
+        return STATUS_OK;
+    problem_set(problem, "must be own or libcurl, not '%.*s'", SLICE_ARG(text));
+    return STATUS_INVALID;
+}
+
 static enum status set_log_format(struct options *options, const struct option *option,
                                   enum option_source source, struct slice text, struct problem *problem)
 {
@@ -401,15 +412,25 @@ enum status option_set(struct options *options, enum option_id id, enum option_s
                        struct slice text, struct problem *problem)
 {
     static set_fn *const setters[] = {
-        [OPTION_KIND_TEXT] = set_text,           [OPTION_KIND_NUMBER] = set_number,
-        [OPTION_KIND_SIZE] = set_size,           [OPTION_KIND_DURATION] = set_duration,
-        [OPTION_KIND_ON_OFF] = set_on_off,       [OPTION_KIND_LISTEN] = set_listen,
-        [OPTION_KIND_REDIS] = set_redis,         [OPTION_KIND_DURABILITY] = set_durability,
-        [OPTION_KIND_SCHEDULE] = set_schedule,   [OPTION_KIND_HOSTS] = set_hosts,
-        [OPTION_KIND_TARGETS] = set_targets,     [OPTION_KIND_PROXY] = set_proxy,
-        [OPTION_KIND_PREFIX] = set_prefix,       [OPTION_KIND_LOG_FORMAT] = set_log_format,
-        [OPTION_KIND_LOG_LEVEL] = set_log_level, [OPTION_KIND_SWITCH] = set_switch,
-        [OPTION_KIND_HISTORY] = set_history,     [OPTION_KIND_HISTORY_BODIES] = set_history_bodies,
+        [OPTION_KIND_TEXT] = set_text,
+        [OPTION_KIND_NUMBER] = set_number,
+        [OPTION_KIND_SIZE] = set_size,
+        [OPTION_KIND_DURATION] = set_duration,
+        [OPTION_KIND_ON_OFF] = set_on_off,
+        [OPTION_KIND_LISTEN] = set_listen,
+        [OPTION_KIND_REDIS] = set_redis,
+        [OPTION_KIND_DURABILITY] = set_durability,
+        [OPTION_KIND_SCHEDULE] = set_schedule,
+        [OPTION_KIND_HOSTS] = set_hosts,
+        [OPTION_KIND_TARGETS] = set_targets,
+        [OPTION_KIND_PROXY] = set_proxy,
+        [OPTION_KIND_PREFIX] = set_prefix,
+        [OPTION_KIND_LOG_FORMAT] = set_log_format,
+        [OPTION_KIND_LOG_LEVEL] = set_log_level,
+        [OPTION_KIND_SWITCH] = set_switch,
+        [OPTION_KIND_HISTORY] = set_history,
+        [OPTION_KIND_HISTORY_BODIES] = set_history_bodies,
+        [OPTION_KIND_PLAIN_HTTP] = set_plain_http,
     };
     const struct option *option = &option_table[id];
     return setters[option->kind](options, option, source, text, problem);

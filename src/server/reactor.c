@@ -216,7 +216,11 @@ static void start_consumer(struct reactor *reactor)
     size_t max_idle =
         max_in_flight(reactor) > IDLE_RECEIVERS_MIN ? max_in_flight(reactor) : IDLE_RECEIVERS_MIN;
     struct http_client_options client = {
-        .ca_file = options->receiver_ca, .proxy = options->egress_proxy, .max_idle = max_idle};
+        .ca_file = options->receiver_ca,
+        .proxy = options->egress_proxy,
+        .max_idle = max_idle,
+        .uses_libcurl_only = options->uses_libcurl_only,
+    };
     reactor->client = http_client_new(reactor->loop, &client);
     struct consumer_options consumer = {
         .store = reactor->store,
