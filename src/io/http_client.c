@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -168,6 +169,9 @@ static void on_plain_deadline(void *arg)
 {
     struct http_call *call = arg;
     struct http_client *client = client_of(call);
+    if (call->connection)
+        snprintf(call->error_text, sizeof call->error_text, "The call timed out after %lld ms",
+                 (long long)call->request.timeout_ms);
     end_call(call, CURLE_OPERATION_TIMEDOUT);
     deliver(client);
 }

@@ -33,10 +33,18 @@ static enum http_read read_status(struct http_reader *reader, struct slice line)
     return HTTP_READ_LINE;
 }
 
+/* Takes a length beyond all bounds as the largest one: such a body is cut in any case. */
 static enum http_read read_length(struct http_reader *reader, struct slice value)
 {
-    uint64_t length;
-    if (!slice_to_number(value, INT64_MAX, &length) || (reader->is_sized && length != reader->left))
+    uint64_t length = INT64_MAX;
+    for (size_t i = 0; i < value.size; i++)
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return HTTP_READ_BAD;
+    if (value.size == 0)
+        return HTTP_READ_BAD;
+    if (!slice_to_number(value, INT64_MAX, &length))
+        reader->is_last = true;
+    if (reader->is_sized && length != reader->left)
         return HTTP_READ_BAD;
     reader->is_sized = true;
     reader->left = length;

@@ -1,0 +1,69 @@
+#include "io/http_place.h"
+
+#include "support/suite.h"
+
+static const struct {
+    const char *url, *authority, *target; /* authority NULL: libcurl sends it */
+} cases[] = {
+    {"http://a", "a", "/"},
+    {"http://a/", "a", "/"},
+    {"http://hooks.example.com:8080/a/../b?c=d&e", "hooks.example.com:8080", "/a/../b?c=d&e"},
+    {"http://10.0.0.1/x", "10.0.0.1", "/x"},
+    {"http://a:80/", "a:80", "/"},
+    {"http://a:65535/", "a:65535", "/"},
+    {"http://a/%20%C3%A4\"<>{}|^`", "a", "/%20%C3%A4\"<>{}|^`"},
+    /* libcurl may spell these in another way */
+    {"http://a-b.1c/", NULL, NULL},
+    {"https://a/", NULL, NULL},
+    {"HTTP://a/", NULL, NULL},
+    {"http://A/", NULL, NULL},
+    {"http://a?b", NULL, NULL},
+    {"http://a#b", NULL, NULL},
+    {"http://a/#b", NULL, NULL},
+    {"http://a/b c", NULL, NULL},
+    {"http://a/\xc3\xa4", NULL, NULL},
+    {"http://\xc3\xa4/", NULL, NULL},
+    {"http://u@a/", NULL, NULL},
+    {"http://u:p@a/", NULL, NULL},
+    {"http://[::1]/", NULL, NULL},
+    {"http://a_b/", NULL, NULL},
+    {"http://a./", NULL, NULL},
+    {"http://.a/", NULL, NULL},
+    {"http:///", NULL, NULL},
+    {"http://", NULL, NULL},
+    {"http://a:/", NULL, NULL},
+    {"http://a:0/", NULL, NULL},
+    {"http://a:080/", NULL, NULL},
+    {"http://a:65536/", NULL, NULL},
+    {"http://a:8x/", NULL, NULL},
+    {"http://a:80:80/", NULL, NULL},
+    {"http://127.1/", NULL, NULL},
+    {"http://127.0.0.01/", NULL, NULL},
+    {"http://127.0.0.256/", NULL, NULL},
+    {"http://127.0.0.1.1/", NULL, NULL},
+    {"http://0x7f000001/", NULL, NULL},
+    {"http://0x7f.1/", NULL, NULL},
+    {"http://2130706433/", NULL, NULL},
+    {"http://a%2eb/", NULL, NULL},
+};
+
+START_TEST(only_urls_with_one_spelling_are_split)
+{
+    struct http_place place;
+    bool is_split = http_place_split(slice_of(cases[_i].url), &place);
+    ck_assert_int_eq(is_split, cases[_i].authority != NULL);
+    if (!is_split)
+        return;
+    ck_assert(slice_equal(place.authority, slice_of(cases[_i].authority)));
+    ck_assert(slice_equal(place.target, slice_of(cases[_i].target)));
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("http_place");
+    TCase *tests = tcase_create("http_place");
+    tcase_add_loop_test(tests, only_urls_with_one_spelling_are_split, 0, sizeof cases / sizeof *cases);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
