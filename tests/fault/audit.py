@@ -20,8 +20,8 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
-          "workflow": "hash", "elements": "list", "open": "hash", "waiters": "zset", "event_names": "hash", "events": "list",
-          **dict.fromkeys(ENDS, "zset")}  # before a ':' and the name of a topic, receiver, hour, token or workflow
+          "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "waiters": "zset", "event_names": "hash",
+          "events": "list", **dict.fromkeys(ENDS, "zset")}  # before a ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 

@@ -197,7 +197,7 @@ class Story:
                 request(node, "POST", "/v2/batch", [{"destination": url, "headers": headers}])
         wait = {"url": url, "timeout": "30s", "step": {}, "timeoutHeaders": {"Upstash-Retries": ["0"]}}
         for method, target, body in (("POST", "/v2/wait/news", wait), ("GET", "/v2/waiters/news", None), ("POST", "/v2/notify/ended/news", {}),
-                                     ("DELETE", "/v2/workflows/runs/ended?cancel=true", None)):
+                                     ("GET", "/workflows", None), ("DELETE", "/v2/workflows/runs/ended?cancel=true", None)):
             if self.can_go_on(node):
                 request(node, method, target, body, {"Upstash-Workflow-RunId": "ended"})
         self.go_on(node)
