@@ -159,6 +159,10 @@ def test_a_cancel_is_confirmed(browser, shop):
     browser.await_none("dialog")
     assert read(shop, run_id)["state"] == "active" and browser.requested("/workflows/", "DELETE") == []
     browser.click("button", "Cancel workflow")
+    browser.click("button", "Keep it")
+    browser.await_none("dialog")
+    assert browser.requested("/workflows/", "DELETE") == []
+    browser.click("button", "Cancel workflow")
     browser.click("button", "Cancel the workflow")
     browser.await_text("It was cancelled.")
     assert read(shop, run_id)["state"] == "cancelled"

@@ -83,7 +83,7 @@ function cancelButton(watch, page) {
 
 async function cancel(watch, page) {
   const { topic, workflowId } = watch.workflow;
-  const isAgreed = await confirm({ title: `Cancel ${workflowId}?`, text: "It takes no more steps, and no attempt of its jobs begins any more. This cannot be undone.", action: "Cancel the workflow", danger: true });
+  const isAgreed = await confirm({ title: `Cancel ${workflowId}?`, text: "It takes no more steps, and no attempt of its jobs begins any more. This cannot be undone.", action: "Cancel the workflow", decline: "Keep it", danger: true });
   if (!isAgreed) return;
   page.error = null;
   try {

@@ -17,7 +17,7 @@ import { showCurrentTab } from "../jobs/filter_bar.js";
 import { needsTopic, TopicChoice } from "../jobs/reach.js";
 import { WorkflowState } from "../workflows/state.js";
 
-const READ_MS = 3000;
+const READ_MS = 5000;
 const STATES = ["", "active", "succeeded", "failed", "cancelled"];
 
 export default function Workflows({ attrs: first }) {

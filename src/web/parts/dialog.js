@@ -1,5 +1,6 @@
 // Dialog: m(Dialog, {title, onclose, isWide}, children). Modal while it is in the tree; Escape calls onclose.
-// confirm({title, text, action, danger}): a promise of whether the person agreed. text may be vnodes.
+// confirm({title, text, action, decline, danger}): a promise of whether the person agreed. text may be vnodes; action and decline are the
+//   words of the buttons.
 
 import { m } from "../lib.js";
 import { Icon } from "./icon.js";
@@ -25,11 +26,11 @@ export function Dialog() {
 
 let asked = null;
 
-export function confirm({ title, text, action = "OK", danger = false }) {
+export function confirm({ title, text, action = "OK", decline = "Cancel", danger = false }) {
   asked?.answer(false);
   return new Promise((resolve) => {
     asked = {
-      title, text, action, danger,
+      title, text, action, decline, danger,
       answer: (isAgreed) => {
         asked = null;
         resolve(isAgreed);
@@ -47,7 +48,7 @@ export const Confirmation = {
       ? m(Dialog, { title: asked.title, onclose: () => asked.answer(false) },
           typeof asked.text === "string" ? m("p", asked.text) : asked.text,
           m(".dialog-actions",
-            m("button", { type: "button", onclick: () => asked.answer(false) }, "Cancel"),
+            m("button", { type: "button", onclick: () => asked.answer(false) }, asked.decline),
             m(`button.${asked.danger ? "danger" : "primary"}`, { type: "button", autofocus: true, onclick: () => asked.answer(true) }, asked.action)))
       : null,
 };
