@@ -226,6 +226,11 @@ void run_apply_to_answer(struct slice headers, struct settings *settings, struct
 
 /* ---- messages ---- */
 
+bool run_is_id(struct slice id)
+{
+    return id.size > 0 && id.size <= SETTINGS_RUN_ID_MAX && !memchr(id.data, '/', id.size);
+}
+
 struct slice run_key(struct slice id, char room[RUN_KEY_SIZE])
 {
     struct buffer text = {.data = room, .capacity = RUN_KEY_SIZE, .max = RUN_KEY_SIZE - 1};

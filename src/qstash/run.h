@@ -47,6 +47,9 @@ void run_apply(struct run *, struct settings *);
  * values. */
 void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
 
+/* Returns whether a text can be the id of a run. */
+bool run_is_id(struct slice);
+
 /* Returns the key of the workflow: owner/id. */
 struct slice run_key(struct slice id, char room[RUN_KEY_SIZE]);
 

@@ -1,5 +1,5 @@
-/* runs.c - /v2/workflows/runs: GET of the list of a run, and DELETE, which ends runs: with a result, or
- * because they are cancelled. */
+/* runs.c - /v2/workflows/runs/{id}: GET of the list of a run, and DELETE, which ends it: with a result, or
+ * because it is cancelled. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -11,16 +11,9 @@
 #include "qstash/run_invoker.h"
 #include "qstash/run_step.h"
 
-enum { RUNS_MAX = 1000 /* of one request */ };
-
 static void refuse_inactive(struct exchange *exchange, struct slice id)
 {
     exchange_refuse(exchange, 404, "workflow run %.*s not found, or not active", SLICE_ARG(id));
-}
-
-static bool is_run_id(struct slice id)
-{
-    return id.size > 0 && id.size <= SETTINGS_RUN_ID_MAX && !memchr(id.data, '/', id.size);
 }
 
 /* ---- GET ---- */
@@ -58,7 +51,7 @@ HANDLER(workflow_run_handle)
     struct run_reading *reading = NEW(struct run_reading);
     reading->exchange = exchange;
     exchange_keep(exchange, reading, free);
-    if (is_run_id(exchange->key))
+    if (run_is_id(exchange->key))
         app_workflow_read(app_of(exchange), run_key(exchange->key, reading->key), true, on_list, reading);
     else
         refuse_inactive(exchange, exchange->key);
@@ -181,7 +174,7 @@ HANDLER(workflow_run_end_handle)
     buffer_init_fallible(&ending->text, JOB_RECORD_MAX);
     run_step_init(&ending->step, false);
     exchange_keep(exchange, ending, ending_free);
-    if (!is_run_id(exchange->key)) {
+    if (!run_is_id(exchange->key)) {
         refuse_inactive(exchange, exchange->key);
         return;
     }
@@ -190,123 +183,4 @@ HANDLER(workflow_run_end_handle)
         app_workflow_read(app_of(exchange), key, false, on_run, ending);
     else
         end_run(ending, true);
-}
-
-/* ---- DELETE of many ---- */
-
-struct run_cancelling {
-    struct exchange *exchange;
-    struct buffer text; /* decoded ids */
-    char (*keys)[RUN_KEY_SIZE];
-    size_t count, pending, done;
-    bool is_unknown, is_wrong;
-};
-
-static void cancelling_free(void *arg)
-{
-    struct run_cancelling *cancelling = arg;
-    buffer_fini(&cancelling->text);
-    free(cancelling->keys);
-    free(cancelling);
-}
-
-static void end_one(struct run_cancelling *cancelling)
-{
-    char text[64];
-    if (--cancelling->pending > 0)
-        return;
-    int size = snprintf(text, sizeof text, "{\"cancelled\":%zu}", cancelling->done);
-    if (cancelling->is_unknown)
-        exchange_refuse(cancelling->exchange, 503, "cancelled: %zu runs; repeat the request for the others",
-                        cancelling->done);
-    else
-        exchange_answer(cancelling->exchange, 200, NULL, 0, slice_from(text, (size_t)size));
-}
-
-static void on_cancelled(void *arg, const struct app_verdict *verdict)
-{
-    struct run_cancelling *cancelling = arg;
-    cancelling->done += verdict->end == APP_DONE;
-    cancelling->is_unknown |= verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND;
-    end_one(cancelling);
-}
-
-static void add_id(struct run_cancelling *cancelling, struct slice id)
-{
-    if (!is_run_id(id))
-        return;
-    if (cancelling->count == RUNS_MAX)
-        cancelling->is_wrong = true;
-    else
-        run_key(id, cancelling->keys[cancelling->count++]);
-}
-
-/* Takes the ids of the query, which are repeated or separated by commas. */
-static void take_query(struct run_cancelling *cancelling, struct slice query)
-{
-    struct slice pair, name, value, id;
-    while (query.size) {
-        slice_cut(query, '&', &pair, &query);
-        slice_cut(pair, '=', &name, &value);
-        if (!slice_equal(name, SLICE("workflowRunIds"))) {
-            cancelling->is_wrong |= !slice_equal(name, SLICE("count"));
-            continue;
-        }
-        while (value.size) {
-            slice_cut(value, ',', &id, &value);
-            size_t start = cancelling->text.size;
-            if (!percent_decode_form(id, &cancelling->text))
-                cancelling->is_wrong = true;
-            add_id(cancelling, slice_from(cancelling->text.data + start, cancelling->text.size - start));
-        }
-    }
-}
-
-/* Takes the ids of {"workflowRunIds":[...]}. */
-static void take_body(struct run_cancelling *cancelling, struct slice body)
-{
-    struct json_cursor cursor, ids;
-    struct slice key, value, id;
-    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
-    struct json_fault fault;
-    if (body.size == 0)
-        return;
-    cancelling->is_wrong |= json_check(body, &limits, &fault) != STATUS_OK;
-    if (cancelling->is_wrong || !json_open(body, &cursor) || cursor.close != '}') {
-        cancelling->is_wrong = true;
-        return;
-    }
-    while (json_next_member(&cursor, &key, &value)) {
-        if (!slice_equal(key, SLICE("\"workflowRunIds\"")) || !json_open(value, &ids) || ids.close != ']') {
-            cancelling->is_wrong = true;
-            return;
-        }
-        while (json_next_item(&ids, &id))
-            if (json_is_text(id))
-                add_id(cancelling, json_text(id, &cancelling->text));
-    }
-}
-
-HANDLER(workflow_runs_cancel_handle)
-{
-    struct run_cancelling *cancelling = NEW(struct run_cancelling);
-    struct slice body = http_request_body(exchange->request);
-    cancelling->exchange = exchange;
-    cancelling->keys = (char(*)[RUN_KEY_SIZE])NEW_ARRAY(char, (size_t)RUNS_MAX *RUN_KEY_SIZE);
-    buffer_init(&cancelling->text, body.size + exchange->query.size + 1);
-    buffer_reserve(&cancelling->text, body.size + exchange->query.size); /* so that ids never move */
-    exchange_keep(exchange, cancelling, cancelling_free);
-    take_query(cancelling, exchange->query);
-    take_body(cancelling, body);
-    if (cancelling->is_wrong || cancelling->count == 0) {
-        exchange_refuse(exchange, 400, "name at most %d runs with workflowRunIds; other filters are unknown",
-                        RUNS_MAX);
-        return;
-    }
-    cancelling->pending = cancelling->count + 1;
-    for (size_t i = 0; i < cancelling->count; i++) {
-        const struct app_workflow_end end = {.id = slice_of(cancelling->keys[i]), .is_cancelled = true};
-        app_workflow_end(app_of(exchange), &exchange->caller, &end, on_cancelled, cancelling);
-    }
-    end_one(cancelling);
 }

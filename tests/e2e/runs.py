@@ -30,7 +30,7 @@ class Run:
 
     def __init__(self, qstash, receiver, path, payload="payload", **headers):
         self.qstash, self.receiver, self.path = qstash, receiver, path
-        self.id, self.url = f"wfr_{path.strip('/')}-{next(numbers)}", receiver.url(path)
+        self.id, self.url = f"wfr_{path[1:].replace('/', '-')}-{next(numbers)}", receiver.url(path)
         self.first = self.send(self.item(payload, init="true", **headers)).expect(200)[0]
 
     def item(self, body, init="false", **headers):

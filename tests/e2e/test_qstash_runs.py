@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -260,11 +261,44 @@ def test_many_runs_are_cancelled_at_once(qstash, receiver, topic):
     assert qstash.call("DELETE", f"workflows/runs?workflowRunIds={ids[0]}&workflowRunIds={ids[1]},unknown").expect(200) == {"cancelled": 2}
     assert qstash.call("DELETE", "workflows/runs", {"workflowRunIds": ids[:4]}).expect(200) == {"cancelled": 2}
     assert [run.is_active() for run in runs] == [False] * 4 + [True]
-    for refused in ("?label=x", "?workflowRunIds=", "", "?workflowRunIds=%"):
+    for refused in ("?unknown=x", "?workflowRunIds=", "", "?workflowRunIds=%", "?state=x", "?workflowUrl=x&workflowUrlExactMatch=1", "?count=x"):
         assert qstash.call("DELETE", f"workflows/runs{refused}").status == 400
     for refused in ("[]", "{", '{"other":1}'):
         assert qstash.call("DELETE", "workflows/runs", refused).status == 400
     assert runs[4].is_active()
+
+
+def test_runs_are_cancelled_by_filters(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    receiver.script(f"/{topic}/more", TAKEN)
+    path = f"/{topic}"
+    first = Run(qstash, receiver, path, upstash_label="a,b")
+    arrivals(receiver, path, 1)
+    time.sleep(0.01)
+    made = int(time.time() * 1000)
+    time.sleep(0.01)
+    runs = [first, Run(qstash, receiver, f"{path}/more", upstash_label="b"), Run(qstash, receiver, path, upstash_flow_control_key=topic,
+                                                                                upstash_flow_control_value="parallelism=5"),
+            Run(qstash, receiver, path, upstash_forward_large="x" * 8100, upstash_label="large")]
+
+    def cancelled(query, *expected, body=None):
+        before = {run.id for run in runs if run.is_active()}
+        answer = qstash.call("DELETE", f"workflows/runs{query}", body).expect(200)
+        gone = before - {run.id for run in runs if run.is_active()}
+        assert answer == {"cancelled": len(expected)} and gone == {runs[number].id for number in expected}, query
+    url = receiver.url(path)
+    cancelled("?label=none")
+    cancelled(f"?workflowUrl={url}&callerIp=10.0.0.1")
+    cancelled(f"?workflowUrl={url}&host=other.example")
+    cancelled(f"?workflowUrl={url}&path=/other")
+    cancelled(f"?workflowUrl={url}/mor&workflowUrlExactMatch=true")
+    cancelled(f"?workflowUrl={url}&label=large&count=5", 3)
+    cancelled(f"?flowControlKey={topic}&host=127.0.0.1", 2)
+    cancelled(f"?workflowUrl={url}&toDate={made}&callerIp=127.0.0.1", 0)
+    cancelled("", 1, body={"workflowUrl": f"{url}/m"})
+    runs[:] = [Run(qstash, receiver, path, upstash_label=topic) for _ in range(4)]
+    assert qstash.call("DELETE", f"workflows/runs?label={topic}&count=3").expect(200) == {"cancelled": 3}
+    cancelled(f"?workflowUrl={url}&workflowUrlExactMatch=true&count=100", 0)
 
 
 def test_the_whole_list_has_calls_too(run, receiver):

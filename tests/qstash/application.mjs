@@ -103,6 +103,22 @@ const workflows = {
     });
     return finish(context, two);
   },
+  async breaks_once(context) {
+    const { number } = context.requestPayload;
+    const before = await step(context, "before", context.workflowRunId);
+    await context.run("breaks", () => {
+      note(context.workflowRunId, "breaks");
+      failAtFirst(`of ${number} at`, "broken at first", 1);
+    });
+    return finish(context, { number, shop: context.headers.get("x-shop"), before });
+  },
+  async breaks_in_parallel(context) {
+    const results = await Promise.all([step(context, "a", 1), context.run("b", () => {
+      failAtFirst("parallel", "broken at first", 1);
+      return 2;
+    }), step(context, "c", 3)]);
+    return finish(context, results);
+  },
   async recovers(context) {
     await step(context, "before", 1);
     const value = await context.run("flaky", () => {

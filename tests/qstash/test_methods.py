@@ -7,7 +7,7 @@ import methods
 
 # Methods that are not served: a call, which answers a clear error, and the reason.
 CHAT = "language models are not served; the calls for other providers go to them, not to duepost"
-RUNS = "logs of runs, and new tries of failure functions, are not served yet"
+RUNS = "logs of runs are not served yet"
 JAVASCRIPT = {
     "chat": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
     "chat().create": ("client.chat().create({ provider: Provider.upstash(), model: 'm', messages: [] })", CHAT),
@@ -15,7 +15,6 @@ JAVASCRIPT = {
 }
 RUNS_OF_JAVASCRIPT = {
     "logs": ("client.logs()", RUNS),
-    "dlq.retryFailureFunction": ("client.dlq.retryFailureFunction({ dlqId: 'dlq_any' })", RUNS),
 }
 
 

@@ -1,5 +1,7 @@
 """Durable workflows with the unmodified client in JavaScript: each kind of step, ends and failures."""
 
+import itertools
+
 import pytest
 
 from application import Application
@@ -148,6 +150,70 @@ def test_dead_letters_of_runs_are_deleted(application, topic):
     assert application.client("return client.dlq.list({filter: {label: topic}})", topic=topic)["messages"] == []
 
 
+def letter(application, run):
+    """Waits for the dead letter of a run, as the client lists it."""
+    listed = "return (await client.dlq.list({filter: {workflowRunId: run}})).messages"
+    return until(lambda: application.client(listed, run=run), 20, "it is dead")[0]
+
+
+numbers = itertools.count(1)
+
+
+def broken(application, workflow="breaks_once", **payload):
+    """A run that has failed, and would not fail again. Its payload has a number of its own."""
+    run = application.trigger(workflow, {"number": next(numbers), **payload}, retries=0, label="broken", headers={"x-shop": "one"})
+    return run, letter(application, run)
+
+
+def test_dead_letters_of_runs(application):
+    run, dead = broken(application)
+    assert (dead["workflowRunId"], dead["responseStatus"], dead["label"]) == (run, 500, "broken")
+    assert "broken at first" in dead["responseBody"] and dead["workflowUrl"] == application.url("breaks_once")
+    told = "return (await client.dlq.list({filter: {workflowRunId: run, failureFunctionState: 'CALLBACK_SUCCESS'}})).messages"
+    assert until(lambda: application.client(told, run=run), 20, "the failure function has ended")
+    assert application.client("return client.dlq.delete(id)", id=dead["dlqId"]) == {"deleted": 1}
+    assert application.client("return client.dlq.delete([id])", id=dead["dlqId"]) == {"deleted": 0}
+    assert application.client("return client.dlq.list({filter: {workflowRunId: run}})", run=run) == {"messages": []}
+
+
+@pytest.mark.parametrize("how, steps", [("resume", ["before", "breaks"]), ("restart", ["before", "before", "breaks"])])
+def test_a_failed_run_goes_on(application, how, steps):
+    run, dead = broken(application)
+    made = application.client(f"return client.dlq.{how}({{dlqId: id, retries: 1}})", id=dead["dlqId"])
+    new = made["workflowRunId"]
+    result = application.result(new)
+    assert (result["shop"], result["before"]) == ("one", run if how == "resume" else new)
+    steps_of_both = application.steps(run) + application.steps(new)
+    assert [step for step in steps_of_both if step in ("before", "breaks")] == ["before", "breaks", *steps[1:]]
+    assert application.client(f"return client.dlq.{how}([id])", id=dead["dlqId"]) == {"workflowRuns": []}
+
+
+def test_failed_runs_go_on_by_filters(application):
+    runs = [broken(application)[0] for _ in range(2)]
+    made = application.client("return client.dlq.resume({filter: {workflowUrl: url, label: 'broken', workflowRunId: run}})",
+                              url=application.url("breaks_once"), run=runs[0])
+    assert application.result(made["workflowRuns"][0]["workflowRunId"])["before"] == runs[0]
+    made = application.client("return client.dlq.restart({all: true, count: 100})")["workflowRuns"]
+    ends = until(lambda: [one for run in made for one in application.effects(run["workflowRunId"]) if one["step"] == "result"], 20, "one ends")
+    assert ends[0]["result"]["shop"] == "one"
+
+
+def test_parallel_steps_of_a_failed_run_go_on(application):
+    run, dead = broken(application, "breaks_in_parallel")
+    new = application.client("return client.dlq.resume({dlqId: id})", id=dead["dlqId"])["workflowRunId"]
+    assert application.result(new) == [1, 2, 3]
+
+
+def test_a_failure_function_that_fails_is_called_again(application):
+    run, dead = broken(application, failureFails=True)
+    listed = "return (await client.dlq.list({filter: {failureFunctionState: 'CALLBACK_FAIL', workflowRunId: run}})).messages"
+    found, = until(lambda: application.client(listed, run=run), 20, "the failure function has failed")
+    assert found["failureCallbackInfo"]["responseStatus"] == 500
+    calls = len([one for one in application.effects(run) if one["step"] == "failure"])
+    assert application.client("return client.dlq.retryFailureFunction({dlqId: id})", id=dead["dlqId"])["workflowRunId"] == run
+    until(lambda: len([one for one in application.effects(run) if one["step"] == "failure"]) > calls, 20, "it is called again")
+
+
 def test_a_run_cancels_itself(application):
     run = application.trigger("cancels")
     until(lambda: application.is_over(run), 20, "it is cancelled")
@@ -169,6 +235,18 @@ def test_the_deprecated_cancel_of_a_run(application, javascript, topic):
     assert javascript("return await client.workflow.cancel(run);", run=run) is True
     assert application.client("return client.getWaiters({eventId: event})", event=topic) == []
     assert javascript("return await client.workflow.cancel(run);", run=run)["status"] == 404
+
+
+def test_runs_are_cancelled_by_filters(application, topic):
+    runs = [application.trigger("waits", {"event": topic, "timeout": "1h"}, label=[topic, f"{topic}-{number}"]) for number in range(4)]
+    until(lambda: len(application.client("return client.getWaiters({eventId: event})", event=topic)) == 4, 20, "all wait")
+    url = application.url("waits")
+    assert application.client("return client.cancel({filter: {label: `${l}-0`, workflowUrl: url}})", l=topic, url=url) == {"cancelled": 1}
+    assert application.client("return client.cancel({filter: {label: l, workflowUrl: url + 'x'}})", l=topic, url=url) == {"cancelled": 0}
+    some = application.client("return client.cancel({filter: {label: l, workflowUrlStartingWith: url.slice(0, -2)}, count: 2})", l=topic, url=url)
+    assert some == {"cancelled": 2}
+    assert application.client("return client.cancel({filter: {label: [l], fromDate: 1}})", l=topic) == {"cancelled": 1}
+    assert all(application.is_over(run) for run in runs)
 
 
 def test_long_lists_are_fetched(application):
