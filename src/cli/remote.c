@@ -150,3 +150,8 @@ enum status remote_post(struct remote *remote, const char *url, const char *cons
         problem_set(problem, "%.300s: %s", url, curl_easy_strerror(code));
     return code == CURLE_OK ? STATUS_OK : STATUS_FAILED;
 }
+
+void remote_library(struct library *library)
+{
+    library_set(library, "jansson", jansson_version_str());
+}

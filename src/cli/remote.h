@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/buffer.h"
+#include "base/library.h"
 #include "base/status.h"
 
 struct remote;
@@ -43,5 +44,8 @@ struct remote_options remote_options(const struct remote *);
 /* Sets the problem to the reason of an answer whose status is not 2xx: its detail and first error, or its
  * status if it has neither. */
 void remote_explain(long status, struct slice answer, struct problem *);
+
+/* Names the library that reads JSON and its version. */
+void remote_library(struct library *);
 
 #endif

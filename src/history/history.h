@@ -19,6 +19,7 @@
 #ifndef DUEPOST_HISTORY_HISTORY_H
 #define DUEPOST_HISTORY_HISTORY_H
 
+#include "base/library.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "io/loop.h"
@@ -196,5 +197,9 @@ typedef void history_deleted_fn(void *arg, enum status, size_t deleted, bool has
 /* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. Only states, topic,
  * after_ms and before_ms of the filter may be set. */
 void history_delete(struct history *, const struct history_filter *, history_deleted_fn *, void *arg);
+
+/* Name the libraries of the databases and their versions. */
+void sqlite_library(struct library *);
+void postgres_library(struct library *);
 
 #endif

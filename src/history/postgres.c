@@ -494,3 +494,9 @@ struct driver *postgres_new(const char *url)
     buffer_init(&postgres->rows, ROWS_MAX);
     return &postgres->driver;
 }
+
+void postgres_library(struct library *library)
+{
+    int version = PQlibVersion(); /* 150014 is 15.14 */
+    library_set_numbers(library, "libpq", version / 10000, version % 10000);
+}

@@ -526,3 +526,8 @@ struct driver *sqlite_new(const char *path)
     sqlite->vacuum_pages = VACUUM_PAGES;
     return &sqlite->driver;
 }
+
+void sqlite_library(struct library *library)
+{
+    library_set(library, "SQLite", sqlite3_libversion());
+}

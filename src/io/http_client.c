@@ -485,3 +485,8 @@ void http_client_free(struct http_client *client)
     free(client->proxy);
     free(client);
 }
+
+void http_client_library(struct library *library)
+{
+    library_set(library, "libcurl", curl_version_info(CURLVERSION_NOW)->version);
+}

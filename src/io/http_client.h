@@ -7,6 +7,7 @@
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 
+#include "base/library.h"
 #include "io/http_call.h"
 #include "io/loop.h"
 
@@ -37,5 +38,8 @@ bool http_call_hurry(struct http_call *);
 
 /* Ends a call at once, without on_done. */
 void http_call_abort(struct http_call *);
+
+/* Names the library and its version. */
+void http_client_library(struct library *);
 
 #endif

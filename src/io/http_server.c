@@ -255,3 +255,8 @@ void http_server_free(struct http_server *server)
     http_tls_release(server->options.tls);
     free(server);
 }
+
+void http_server_library(struct library *library)
+{
+    library_set(library, "libmicrohttpd", MHD_get_version());
+}

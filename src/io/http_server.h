@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/library.h"
 #include "io/http_request.h"
 #include "io/http_tls.h"
 #include "io/loop.h"
@@ -36,5 +37,8 @@ size_t http_server_pending(const struct http_server *);
 
 /* Frees the server and drops unanswered requests. Call it only when their handlers have ended. */
 void http_server_free(struct http_server *);
+
+/* Names the library and its version. */
+void http_server_library(struct library *);
 
 #endif

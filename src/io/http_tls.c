@@ -116,3 +116,8 @@ ssize_t gnutls_record_recv(gnutls_session_t session, void *data, size_t size)
         http_bytes_note(true, gnutls_transport_get_int(session), data, (size_t)got);
     return got;
 }
+
+void http_tls_library(struct library *library)
+{
+    library_set(library, "GnuTLS", gnutls_check_version(NULL));
+}

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/library.h"
 #include "base/status.h"
 
 struct http_tls;
@@ -39,5 +40,8 @@ extern void (*const http_tls_no_certificate)(void);
 /* Prepares a new connection. session is its gnutls_session_t. Returns false if the connection must be
  * closed. */
 bool http_tls_begin(const struct http_tls *, void *session);
+
+/* Names the library and its version. */
+void http_tls_library(struct library *);
 
 #endif

@@ -241,3 +241,8 @@ void hook_free(struct hook *hook)
     list_remove(&hook->link);
     free(hook);
 }
+
+void loop_library(struct library *library)
+{
+    library_set_numbers(library, "libev", ev_version_major(), ev_version_minor());
+}

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/library.h"
+
 struct loop;
 struct timer;
 struct watch;
@@ -54,5 +56,8 @@ enum loop_phase {
 /* Calls fn at the end of each turn. fn may not add or remove hooks. */
 struct hook *hook_new(struct loop *, enum loop_phase, loop_fn *fn, void *arg);
 void hook_free(struct hook *); /* NULL is ignored */
+
+/* Names the library and its version. */
+void loop_library(struct library *);
 
 #endif

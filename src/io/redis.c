@@ -421,3 +421,10 @@ const char *redis_link_why(const struct redis_link *link)
 {
     return link->why;
 }
+
+void redis_library(struct library *library)
+{
+    char version[LIBRARY_VERSION_SIZE];
+    snprintf(version, sizeof version, "%d.%d.%d", HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
+    library_set(library, "hiredis", version);
+}

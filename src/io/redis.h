@@ -12,6 +12,7 @@
 #ifndef DUEPOST_IO_REDIS_H
 #define DUEPOST_IO_REDIS_H
 
+#include "base/library.h"
 #include "base/secret.h"
 #include "base/slice.h"
 #include "base/status.h"
@@ -120,5 +121,8 @@ const struct redis_reply *redis_reply_at(const struct redis_reply *, size_t inde
  * redis_reply_free. */
 struct redis_reply *redis_reply_take(const struct redis_reply *);
 void redis_reply_free(struct redis_reply *); /* NULL is ignored */
+
+/* Names the library and the version that the program was built with; hiredis does not tell its own. */
+void redis_library(struct library *);
 
 #endif

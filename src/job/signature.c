@@ -1,6 +1,7 @@
 #include "job/signature.h"
 
 #include <assert.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdio.h>
@@ -188,4 +189,9 @@ void signature_write(const struct signing_keys *keys, struct slice webhook_id, i
             sign_shared(&keys->items[i], buffer_slice(&content), out);
     }
     buffer_fini(&content);
+}
+
+void signature_library(struct library *library)
+{
+    library_set(library, "OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING));
 }

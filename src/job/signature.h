@@ -7,6 +7,7 @@
 #define DUEPOST_JOB_SIGNATURE_H
 
 #include "base/buffer.h"
+#include "base/library.h"
 #include "base/status.h"
 
 enum {
@@ -49,5 +50,8 @@ void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_S
  * buffer fails when there is no memory for a copy of body. */
 void signature_write(const struct signing_keys *, struct slice webhook_id, int64_t seconds, struct slice body,
                      struct buffer *);
+
+/* Names the library and its version. */
+void signature_library(struct library *);
 
 #endif

@@ -1,6 +1,7 @@
 #include "server/options_print.h"
 
 #include "server/options_table.h"
+#include "server/version.h"
 
 enum { HELP_COLUMN = 30 };
 
@@ -125,7 +126,7 @@ bool options_answer(const struct options *options, FILE *out)
     if (settings[OPTION_HELP].text)
         options_print_help(out);
     else if (settings[OPTION_VERSION].text)
-        fprintf(out, "duepost " DUEPOST_VERSION "\n");
+        version_print(out);
     else if (settings[OPTION_PRINT_REFERENCE].text)
         options_print_reference(out);
     else if (settings[OPTION_PRINT_CONFIG].text)

@@ -1,10 +1,11 @@
 """Options: from flags, the environment and a file; wrong ones stop the start."""
 
 import re
+import subprocess
 
 import pytest
 
-from duepost import run
+from duepost import ROOT, run
 from patience import until
 
 NAMES = """listen tokens tls-cert tls-key health-listen share-port redis redis-password-file shards data config durability trust-durability history history-bodies history-max-age
@@ -26,9 +27,44 @@ def test_help_names_every_option():
     assert [name for name in NAMES if not re.search(rf"--{name}\b", result.stdout)] == []
 
 
+LIBRARIES = "libmicrohttpd", "GnuTLS", "libcurl", "libev", "hiredis", "OpenSSL", "jansson", "SQLite", "libpq"
+
+
 def test_version():
     result = run("--version")
-    assert result.returncode == 0 and re.fullmatch(r"duepost \d+\.\d+\.\d+\n", result.stdout)
+    first, commit, *libraries = result.stdout.splitlines()
+    assert result.returncode == 0 and re.fullmatch(r"duepost \d+\.\d+\.\d+", first)
+    assert re.fullmatch(r"commit ([0-9a-f]{12}(-dirty)?|unknown|[\w.+-]+)", commit)
+    assert sorted(line.split()[0] for line in libraries) == sorted(LIBRARIES)
+    assert all(re.fullmatch(r"\S+ \d+(\.\d+)+\S*", line) for line in libraries), libraries
+
+
+def git(folder, *words):
+    return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_the_commit_comes_from_git_if_the_sources_are_a_repository(tmp_path):
+    def header(folder, *options):
+        subprocess.run(["cmake", f"-DSOURCE={folder}", f"-DOUTPUT={out}", *options, "-P", ROOT / "src/server/commit.cmake"], check=True)
+        return re.fullmatch(r'#define DUEPOST_COMMIT "(.*)"\n', out.read_text())[1]
+    out, outer = tmp_path / "commit.h", tmp_path / "outer"
+    (outer / "tarball").mkdir(parents=True)
+    (outer / "file").write_text("1")
+    assert header(outer) == "unknown"
+    git(outer, "init", "--quiet")
+    assert header(outer) == "unknown", "no commit yet"
+    git(outer, "add", "file")
+    git(outer, "commit", "--quiet", "--message", "first")
+    commit = git(outer, "rev-parse", "HEAD")[:12]
+    git(outer, "tag", "-a", "v1", "-m", "a tag changes nothing")
+    assert header(outer) == commit
+    written = out.stat().st_mtime_ns
+    assert header(outer) == commit and out.stat().st_mtime_ns == written, "nothing is compiled again"
+    (outer / "file").write_text("2")
+    assert header(outer) == f"{commit}-dirty"
+    assert header(outer / "tarball") == "unknown", "the repository around the sources is another one"
+    assert header(outer / "tarball", "-DCOMMIT=1a2b3c") == "1a2b3c"
+    assert header(outer / "tarball", '-DCOMMIT=a"b') == "unknown"
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
