@@ -24,7 +24,7 @@ static int encoded_byte(struct slice text)
 }
 
 /* Decodes text, and writes plus for each '+'. */
-static bool decode(struct slice text, char refused, char plus, struct buffer *out)
+static bool decode_text(struct slice text, char refused, char plus, struct buffer *out)
 {
     for (size_t i = 0; i < text.size; i++) {
         int byte = (unsigned char)text.data[i];
@@ -43,10 +43,10 @@ static bool decode(struct slice text, char refused, char plus, struct buffer *ou
 
 bool percent_decode(struct slice text, char refused, struct buffer *out)
 {
-    return decode(text, refused, '+', out);
+    return decode_text(text, refused, '+', out);
 }
 
 bool percent_decode_form(struct slice text, struct buffer *out)
 {
-    return decode(text, '\0', ' ', out);
+    return decode_text(text, '\0', ' ', out);
 }

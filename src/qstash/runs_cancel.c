@@ -52,7 +52,7 @@ static void cancelling_free(void *arg)
 
 /* ---- 3 ---- */
 
-static void answer(struct cancelling *cancelling)
+static void runs_cancel_answer(struct cancelling *cancelling)
 {
     char text[64];
     int size = snprintf(text, sizeof text, "{\"cancelled\":%zu}", cancelling->done);
@@ -70,7 +70,7 @@ static void end_one(struct cancelling *cancelling)
     if (cancelling->has_more && cancelling->left > 0 && !cancelling->is_unknown)
         read_page(cancelling);
     else
-        answer(cancelling);
+        runs_cancel_answer(cancelling);
 }
 
 /* ---- 2 ---- */

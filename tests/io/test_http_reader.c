@@ -2,7 +2,7 @@
 
 #include "support/suite.h"
 
-/* What a reader found: the body, and how the answer ended. */
+/* The findings of a reader: the body, and how the answer ended. */
 struct found {
     struct buffer body;
     enum http_read end; /* MORE: the bytes were used up */
