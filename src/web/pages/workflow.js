@@ -37,13 +37,14 @@ export default function Workflow({ attrs: { params, query } }) {
 Workflow.title = ({ workflowId }) => workflowId;
 
 // Before there is a workflow to show.
-function firstView({ workflowId, problem, reading }) {
+function firstView(watch) {
+  const { workflowId, problem } = watch;
   if (!problem) return m(".loading", { role: "status" }, "Loading…");
   return [
     m(Page, { title: workflowId }),
     problem.status === 404
       ? m(Empty, { title: "There is no such workflow", text: "Ended workflows are kept for a week, and at most 10,000 of them." }, m("p", m("a", { href: href(["workflows"]) }, "All workflows")))
-      : m(Problem, { error: problem, retry: reading.again }),
+      : m(Problem, { error: problem, retry: () => watch.refresh() }),
   ];
 }
 

@@ -7,6 +7,8 @@ import { keyOf, rowsOf, wanted } from "./steps.js";
 
 const PERIOD_MS = 1000;
 const ELEMENTS_PER_PERIOD = 500;
+const TURNS_WHEN_OVER = 30;
+const TURNS_WITHOUT_ONE = 5; // while it cannot be read
 
 export class WorkflowWatch {
   constructor(topic, workflowId, created) {
@@ -32,10 +34,10 @@ export class WorkflowWatch {
       this.workflow = body;
       this.rows = rowsOf(body, this.jobs);
       this.problem = null;
-      const isOver = body.state !== "active";
-      this.turns = isOver ? 30 : Math.floor(body.elementCount / ELEMENTS_PER_PERIOD);
+      this.turns = body.state === "active" ? Math.floor(body.elementCount / ELEMENTS_PER_PERIOD) : TURNS_WHEN_OVER;
     } catch (error) {
       this.problem = error;
+      this.turns = TURNS_WITHOUT_ONE;
     }
   }
 }
