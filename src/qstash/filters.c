@@ -39,6 +39,8 @@ static const struct {
     {SLICE_INIT("fromDate"), FILTER_FROM},
     {SLICE_INIT("toDate"), FILTER_TO},
     {SLICE_INIT("order"), FILTER_ORDER},
+    {SLICE_INIT("groupBy"), FILTER_GROUP_BY},
+    {SLICE_INIT("trimBody"), FILTER_TRIM},
 };
 
 /* ---- reading ---- */
@@ -98,6 +100,8 @@ static void filters_take(struct filters *filters, unsigned accepted, struct slic
     filters->given |= 1U << filter;
     if (filter == FILTER_COUNT)
         take_number(filters, name, value, INT32_MAX, &filters->count);
+    else if (filter == FILTER_TRIM)
+        take_number(filters, name, value, INT32_MAX, &filters->trim);
     else if (filter == FILTER_FROM)
         take_number(filters, name, value, TIME_MAX_MS, &filters->from_ms);
     else if (filter == FILTER_TO)
@@ -178,7 +182,8 @@ bool query_has(struct slice query, struct slice wanted)
 bool filters_read(struct exchange *exchange, unsigned accepted, struct filters *filters)
 {
     struct slice body = http_request_body(exchange->request);
-    *filters = (struct filters){.to_ms = INT64_MAX, .words = NEW_ARRAY(struct filter_word, FILTER_WORDS_MAX)};
+    *filters = (struct filters){
+        .to_ms = INT64_MAX, .trim = -1, .words = NEW_ARRAY(struct filter_word, FILTER_WORDS_MAX)};
     buffer_init_fallible(&filters->text, FILTER_TEXT_MAX);
     buffer_reserve(&filters->text, exchange->query.size + body.size); /* so that decoded words never move */
     if (!filters->text.failed) {

@@ -37,6 +37,8 @@ enum filter {
     FILTER_FROM,
     FILTER_TO,
     FILTER_ORDER,
+    FILTER_GROUP_BY,
+    FILTER_TRIM,
     FILTERS,
 };
 
@@ -56,6 +58,7 @@ struct filters {
     unsigned given;         /* 1 << each filter that has words */
     int64_t from_ms, to_ms; /* since 1970; to_ms is INT64_MAX without toDate */
     int64_t count;          /* 0: not given */
+    int64_t trim;           /* trimBody: bytes; -1: not given */
     struct slice cursor;    /* empty: none */
     struct buffer text;     /* owned: decoded words */
     char fault[160];        /* the first error; empty: none */

@@ -22,6 +22,7 @@ exchange_fn run_letters_handle, run_letters_delete_handle, run_letters_resume_ha
     run_letters_restart_handle;
 exchange_fn run_letter_handle, run_letter_delete_handle, run_letter_resume_handle, run_letter_restart_handle,
     run_letter_callback_handle;
+exchange_fn run_logs_handle, run_events_handle;
 exchange_fn workflow_run_handle, workflow_run_end_handle, workflow_runs_cancel_handle;
 exchange_fn message_handle, message_cancel_handle, messages_cancel_handle;
 exchange_fn events_handle, logs_handle;
@@ -170,6 +171,12 @@ static const struct route routes[] = {
     {.path = "/v2/waiters/:",
      .names = names_one,
      .methods = {{"GET", "GET /v2/waiters/{eventId}", waiters_handle, REACH_TOPIC, SCOPE_READ,
+                  .body = BODY_NONE, .takes_query = true}}},
+    {.path = "/v2/workflows/logs",
+     .methods = {{"GET", "GET /v2/workflows/logs", run_logs_handle, REACH_TOPIC, SCOPE_READ,
+                  .body = BODY_NONE, .takes_query = true}}},
+    {.path = "/v2/workflows/events", /* the path of the client */
+     .methods = {{"GET", "GET /v2/workflows/logs", run_events_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true}}},
     {.path = "/v2/workflows/runs",
      .methods = {{"DELETE", "DELETE /v2/workflows/runs", workflow_runs_cancel_handle, REACH_TOPIC,

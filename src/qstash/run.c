@@ -249,7 +249,54 @@ bool run_has_job(const struct form_data_run *run)
     return run->id.size && !slice_equal_nocase(run->call_type, SLICE(RUN_FAILURE));
 }
 
-void run_write_element(struct buffer *out, struct slice message_id, struct slice body, bool is_call)
+/* Adds what the callback of a call tells of the step that the call is. */
+static void add_step_of_call(struct json_writer *json, const struct settings_callback *callback)
+{
+    static const struct {
+        struct slice header;
+        const char *name;
+        bool is_number;
+    } rows[] = {
+        {SLICE_INIT("Forward-Upstash-Workflow-StepId"), "stepId", true},
+        {SLICE_INIT("Forward-Upstash-Workflow-StepName"), "stepName", false},
+        {SLICE_INIT("Forward-Upstash-Workflow-StepType"), "stepType", false},
+        {SLICE_INIT("Forward-Upstash-Workflow-Concurrent"), "concurrent", true},
+    };
+    for (size_t i = 0; i < callback->count; i++) {
+        for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
+            uint64_t number;
+            struct slice value = callback->pairs[i].value;
+            if (!slice_equal_nocase(callback->pairs[i].name, rows[row].header))
+                continue;
+            if (!rows[row].is_number)
+                json_add_text(json, rows[row].name, value);
+            else if (slice_to_number(value, INT32_MAX, &number))
+                json_add_number(json, rows[row].name, (int64_t)number);
+        }
+    }
+}
+
+static void add_call(struct json_writer *json, const struct settings *settings, struct slice url)
+{
+    json_add_object(json, "call");
+    add_step_of_call(json, &settings->callback);
+    json_add_text(json, "callUrl", url);
+    json_add_text(json, "callMethod", slice_of(job_method_word(settings->method)));
+    json_add_object(json, "callHeaders");
+    for (size_t i = 0; i < settings->header_count; i++) {
+        if (headers_find(settings->headers, i, settings->headers[i].name))
+            continue;
+        json_put_name_text(json, settings->headers[i].name);
+        json_put_array(json);
+        json_put_text(json, settings->headers[i].value);
+        json_end_array(json);
+    }
+    json_end_object(json);
+    json_end_object(json);
+}
+
+void run_write_element(struct buffer *out, struct slice message_id, struct slice body,
+                       const struct settings *call, struct slice url)
 {
     struct json_writer json = json_writer_to(out);
     json_put_object(&json);
@@ -258,6 +305,8 @@ void run_write_element(struct buffer *out, struct slice message_id, struct slice
     buffer_append_byte(json_put(&json), '"');
     base64_append(out, body);
     buffer_append_byte(out, '"');
-    json_add_text(&json, "callType", is_call ? SLICE(RUN_CALL) : SLICE("step"));
+    json_add_text(&json, "callType", call ? SLICE(RUN_CALL) : SLICE("step"));
+    if (call)
+        add_call(&json, call, url);
     json_end_object(&json);
 }

@@ -57,7 +57,9 @@ struct slice run_key(struct slice id, char room[RUN_KEY_SIZE]);
 bool run_is_call(const struct form_data_run *);
 bool run_has_job(const struct form_data_run *);
 
-/* Writes the element of a message in the list of its run. */
-void run_write_element(struct buffer *, struct slice message_id, struct slice body, bool is_call);
+/* Writes the element of a message in the list of its run. call: the settings of a call, which are in the
+ * element, too, as callUrl, callMethod and callHeaders with the step that it belongs to; NULL: none. */
+void run_write_element(struct buffer *, struct slice message_id, struct slice body,
+                       const struct settings *call, struct slice url);
 
 #endif

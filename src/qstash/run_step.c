@@ -27,7 +27,8 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
         return fault;
     step->job.job_id = message_id_make(topic, now_ms, step->id);
     if (step->entry.role != APP_WORKFLOW_ANSWER)
-        run_write_element(&step->entry.element, step->job.job_id, request->body, is_call);
+        run_write_element(&step->entry.element, step->job.job_id, request->body,
+                          is_call ? request->settings : NULL, request->url);
     return NULL;
 }
 

@@ -21,6 +21,7 @@ PATHS = [  # method, path, scope
     ("GET", "dlq", "read"), ("GET", "dlq/dlq_1", "read"), ("DELETE", "dlq/dlq_1", "cancel"), ("DELETE", "dlq?label=none", "cancel"),
     ("POST", "dlq/retry?label=none", "schedule"), ("POST", "dlq/retry/dlq_1", "schedule"),
     ("POST", "wait/e", "schedule"), ("POST", "notify/e", "schedule"), ("POST", "notify/wfr_1/e", "schedule"), ("GET", "waiters/e", "read"),
+    ("GET", "workflows/logs", "read"), ("GET", "workflows/events?groupBy=workflowRunId", "read"),
     ("GET", "workflows/runs/wfr_1", "read"), ("DELETE", "workflows/runs/wfr_1", "schedule"),
     ("DELETE", "workflows/runs?workflowRunIds=wfr_1", "cancel"),
     ("GET", "workflows/dlq", "read"), ("GET", "workflows/dlq/dlq_1", "read"), ("DELETE", "workflows/dlq/dlq_1", "cancel"),
