@@ -39,6 +39,15 @@ static void put_values(struct json_writer *json, struct slice lines, struct slic
     json_end_array(json);
 }
 
+bool answer_headers_find(struct slice lines, struct slice wanted, struct slice *value)
+{
+    struct slice name;
+    while (take_line(&lines, &name, value))
+        if (slice_equal_nocase(name, wanted))
+            return true;
+    return false;
+}
+
 void answer_headers_add(struct json_writer *json, const char *member, struct slice lines)
 {
     struct slice name, value, rest = lines;

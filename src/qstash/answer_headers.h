@@ -8,4 +8,8 @@
  * newline. */
 void answer_headers_add(struct json_writer *, const char *member, struct slice lines);
 
+/* Finds the value of the first header with this name, in any case. Returns false if there is no such header.
+ */
+bool answer_headers_find(struct slice lines, struct slice wanted, struct slice *value);
+
 #endif

@@ -249,7 +249,7 @@ bool run_has_job(const struct form_data_run *run)
     return run->id.size && !slice_equal_nocase(run->call_type, SLICE(RUN_FAILURE));
 }
 
-/* Adds what the callback of a call tells of the step that the call is. */
+/* Adds the step that the call is, which its callback names. */
 static void add_step_of_call(struct json_writer *json, const struct settings_callback *callback)
 {
     static const struct {

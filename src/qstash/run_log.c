@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "job/attempt_line.h"
 #include "job/json.h"
+#include "qstash/answer_headers.h"
 #include "qstash/dead_letter_id.h"
-#include "qstash/run_log_step.h"
 
 static const struct slice states[] = {[APP_WORKFLOW_ACTIVE] = SLICE_INIT("RUN_STARTED"),
                                       [APP_WORKFLOW_SUCCEEDED] = SLICE_INIT("RUN_SUCCESS"),
@@ -77,8 +77,8 @@ static void steps_fini(struct steps *steps)
     buffer_fini(&steps->text);
 }
 
-static const struct run_log_step *find(const struct run_log_step *const *table, const struct steps *steps,
-                                       uint64_t id)
+static const struct run_log_step *steps_find(const struct run_log_step *const *table,
+                                             const struct steps *steps, uint64_t id)
 {
     return id && id <= steps->id_max ? table[id] : NULL;
 }
@@ -146,7 +146,7 @@ static void put_result(struct json_writer *json, struct steps *steps, const stru
 {
     const struct run_log_message *message = find_message(steps->log, step->message_id);
     const struct run_log_shown shown = {.step = step,
-                                        .call = find(steps->calls, steps, step->id),
+                                        .call = steps_find(steps->calls, steps, step->id),
                                         .state = is_asleep(step, message) ? "STEP_PROGRESS" : "STEP_SUCCESS"};
     run_log_step_put(json, steps->log, &shown);
     if (step->id && step->id <= steps->id_max)
@@ -160,14 +160,14 @@ static void put_open(struct json_writer *json, const struct steps *steps, const 
     const struct run_log_shown shown = {.step = step,
                                         .call = step->element && step->element->is_call ? step : NULL,
                                         .state = state_of(steps->log, message),
-                                        .errors = message ? message->lines : SLICE("")};
+                                        .message = message};
     run_log_step_put(json, steps->log, &shown);
 }
 
 static void put_branch(struct json_writer *json, struct steps *steps, const struct run_log_step *plan)
 {
-    const struct run_log_step *result = find(steps->results, steps, plan->target);
-    const struct run_log_step *call = find(steps->calls, steps, plan->target);
+    const struct run_log_step *result = steps_find(steps->results, steps, plan->target);
+    const struct run_log_step *call = steps_find(steps->calls, steps, plan->target);
     const struct run_log_step *wait = find_wait(steps, plan->target);
     if (result)
         put_result(json, steps, result);
@@ -231,7 +231,7 @@ static void put_elements(struct json_writer *json, struct steps *steps)
     for (size_t i = 1; i < steps->count && !is_full(steps, json); i++) {
         const struct run_log_step *step = &steps->items[i];
         bool is_open = step->wait || step->element->is_call;
-        if (is_open && !find(steps->results, steps, step->id) && !was_shown(steps, step))
+        if (is_open && !steps_find(steps->results, steps, step->id) && !was_shown(steps, step))
             put_alone(json, steps, step, false);
     }
 }
@@ -263,13 +263,16 @@ static void put_next(struct json_writer *json, const struct run_log *log,
                      const struct run_log_message *message)
 {
     const struct job *job = &message->view->job;
+    struct slice name;
     json_put_object(json);
     json_add_text(json, "messageId", job->job_id);
+    if (answer_headers_find(job->answer_headers, SLICE("Upstash-Error-Step-Name"), &name))
+        json_add_text(json, "stepName", name);
     json_add_text(json, "state", slice_of(state_of(log, message)));
     json_add_number(json, "retries", job->retry);
     if (job->retry_wait.size)
         json_add_text(json, "retryDelay", job->retry_wait);
-    run_log_add_errors(json, "errors", message->lines, log->trim);
+    run_log_add_errors(json, message, log->trim);
     json_end_object(json);
 }
 
@@ -311,19 +314,20 @@ static bool last_line(struct slice lines, struct attempt_line *last)
     return has_line;
 }
 
-static void add_last(struct json_writer *json, const struct run_log *log, struct slice lines, bool is_failure)
+static void add_last(struct json_writer *json, const struct run_log *log,
+                     const struct run_log_message *message, bool is_failure)
 {
     struct attempt_line line;
     struct buffer text;
-    if (!last_line(lines, &line))
+    if (!last_line(message->lines, &line))
         return;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
     json_add_number(json, is_failure ? "failStatus" : "responseStatus",
                     line.result.error == FAILURE_NONE ? line.result.status : 0);
     run_log_add_body(json, log, is_failure ? "failResponse" : "responseBody",
                      line.answer.size ? json_text(line.answer, &text) : line.result.detail);
-    json_add_object(json, is_failure ? "failHeaders" : "responseHeaders");
-    json_end_object(json);
+    run_log_add_answer_headers(json, is_failure ? "failHeaders" : "responseHeaders",
+                               message->view->job.answer_headers);
     buffer_fini(&text);
 }
 
@@ -340,12 +344,12 @@ static void add_failure(struct json_writer *json, const struct run_log *log, str
     json_add_text(json, "url", log->settings->failure_callback.url);
     json_add_text(json, "state", slice_of(callback_state(failure)));
     if (dead)
-        add_last(json, log, dead->lines, true);
+        add_last(json, log, dead, true);
     json_add_text(json, "dlqId", dlq_id);
     if (failure) {
         if (failure->state != JOB_STATE_DELAYED && failure->state != JOB_STATE_READY)
-            add_last(json, log, failure->lines, false);
-        run_log_add_errors(json, "errors", failure->lines, log->trim);
+            add_last(json, log, failure, false);
+        run_log_add_errors(json, failure, log->trim);
         json_add_number(json, "maxRetries", failure->view->job.retry);
     }
     json_end_object(json);

@@ -5,6 +5,7 @@
 #include "base/base64.h"
 #include "job/attempt_line.h"
 #include "job/json.h"
+#include "qstash/answer_headers.h"
 #include "qstash/waiter.h"
 
 /* ---- reading ---- */
@@ -35,7 +36,7 @@ static void read_step(struct slice object, struct run_log_step *step, struct buf
     }
 }
 
-static struct slice decode(struct slice base64, struct buffer *text)
+static struct slice decode_body(struct slice base64, struct buffer *text)
 {
     size_t start = text->size;
     if (!base64_decode(base64, text))
@@ -61,7 +62,7 @@ void run_log_step_read(const struct app_workflow_element *element, struct run_lo
         if (slice_equal(key, SLICE("\"messageId\"")) && json_is_text(value))
             step->message_id = json_text(value, text);
         else if (slice_equal(key, SLICE("\"body\"")) && json_is_text(value))
-            step->body = decode(json_text(value, text), text);
+            step->body = decode_body(json_text(value, text), text);
         else if (slice_equal(key, SLICE("\"call\"")))
             step->call = value;
     }
@@ -93,7 +94,7 @@ void run_log_step_read_wait(const struct app_workflow_open *open, struct run_log
 /* ---- bodies ---- */
 
 /* Cuts a text between two characters. */
-static struct slice cut(struct slice text, size_t most)
+static struct slice cut_text(struct slice text, size_t most)
 {
     if (text.size <= most)
         return text;
@@ -111,10 +112,21 @@ void run_log_add_body(struct json_writer *json, const struct run_log *log, const
         return;
     }
     snprintf(name64, sizeof name64, "%sBase64", name);
-    message_view_add_bytes(json, name, name64, cut(body, log->trim));
+    message_view_add_bytes(json, name, name64, cut_text(body, log->trim));
 }
 
-static void put_error(struct json_writer *json, const struct attempt_line *line, size_t trim)
+void run_log_add_answer_headers(struct json_writer *json, const char *name, struct slice lines)
+{
+    if (lines.size) {
+        answer_headers_add(json, name, lines);
+        return;
+    }
+    json_add_object(json, name);
+    json_end_object(json);
+}
+
+static void put_error(struct json_writer *json, const struct attempt_line *line, struct slice headers,
+                      size_t trim)
 {
     const struct attempt_result *result = &line->result;
     struct buffer text;
@@ -125,25 +137,26 @@ static void put_error(struct json_writer *json, const struct attempt_line *line,
                   : result->error != FAILURE_NONE ? slice_of(failure_word(result->error))
                                                   : SLICE(""));
     json_add_number(json, "status", result->error == FAILURE_NONE ? result->status : 0);
-    json_add_text(json, "body", line->answer.size ? cut(json_text(line->answer, &text), trim) : SLICE(""));
-    json_add_object(json, "headers");
-    json_end_object(json);
+    json_add_text(json, "body",
+                  line->answer.size ? cut_text(json_text(line->answer, &text), trim) : SLICE(""));
+    run_log_add_answer_headers(json, "headers", headers);
     json_add_number(json, "time", result->at_ms);
     json_end_object(json);
     buffer_fini(&text);
 }
 
-void run_log_add_errors(struct json_writer *json, const char *name, struct slice lines, size_t trim)
+void run_log_add_errors(struct json_writer *json, const struct run_log_message *message, size_t trim)
 {
     struct attempt_line line;
+    struct slice lines = message ? message->lines : SLICE("");
     bool has_any = false;
     while (attempt_line_take(&lines, &line)) {
         if (attempt_result_is_success(&line.result))
             continue;
         if (!has_any)
-            json_add_array(json, name);
+            json_add_array(json, "errors");
         has_any = true;
-        put_error(json, &line, trim);
+        put_error(json, &line, lines.size ? SLICE("") : message->view->job.answer_headers, trim);
     }
     if (has_any)
         json_end_array(json);
@@ -201,7 +214,7 @@ static void add_out(struct json_writer *json, const struct run_log *log, const s
     buffer_reserve(&text, 2 * value.size);
     struct slice out = json_is_text(value) ? json_text(value, &text) : value;
     if (is_event && base64_is_valid(out))
-        out = decode(out, &text);
+        out = decode_body(out, &text);
     run_log_add_body(json, log, "out", out);
     if (slice_equal(step->type, SLICE("Call")))
         add_answer(json, log, out);
@@ -293,7 +306,7 @@ void run_log_step_put(struct json_writer *json, const struct run_log *log, const
         add_facts(json, log, step);
     if (shown->call)
         add_call(json, log, shown->call);
-    run_log_add_errors(json, "errors", shown->errors, log->trim);
+    run_log_add_errors(json, shown->message, log->trim);
     json_end_object(json);
 }
 

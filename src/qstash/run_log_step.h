@@ -2,7 +2,30 @@
 #ifndef DUEPOST_QSTASH_RUN_LOG_STEP_H
 #define DUEPOST_QSTASH_RUN_LOG_STEP_H
 
-#include "qstash/run_log.h"
+#include "app/workflows.h"
+#include "job/job_state.h"
+#include "qstash/message_view.h"
+#include "qstash/run.h"
+
+/* A message of the run that has not ended, the one that has failed it, or its failure callback. */
+struct run_log_message {
+    const struct message_view *view;
+    enum job_state state;
+    struct slice lines; /* of its attempts, see attempt_line.h */
+};
+
+/* All is borrowed. */
+struct run_log {
+    const struct app_workflow *workflow; /* with elements, their texts, and open jobs */
+    const struct run *run;
+    const struct message_view *view; /* the run as a message: url, headers, labels, flow control, redaction */
+    const struct settings *settings; /* of the run */
+    const struct run_log_message *messages;
+    size_t message_count;
+    const struct run_log_message *failure; /* NULL: the callback is unknown, or absent */
+    struct slice failure_id;               /* its id */
+    size_t trim;                           /* bytes of each body that are shown */
+};
 
 struct run_log_step {
     const struct app_workflow_element *element; /* NULL: a wait, which has none yet */
@@ -21,20 +44,24 @@ void run_log_step_read(const struct app_workflow_element *, struct run_log_step 
 /* The same for a wait in progress. */
 void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
 
-/* Writes a step. call: the call whose result the step is, or the step itself; NULL: none. errors: lines of
- * failed attempts; empty: none. */
+/* Writes a step. call: the call whose result the step is, or the step itself; NULL: none. message: the
+ * message whose errors are shown; NULL: none. */
 struct run_log_shown {
     const struct run_log_step *step, *call;
     const char *state;
-    struct slice errors;
+    const struct run_log_message *message;
 };
 void run_log_step_put(struct json_writer *, const struct run_log *, const struct run_log_shown *);
 
 /* Writes the payload of the run as its first step. */
 void run_log_step_put_first(struct json_writer *, const struct run_log *, const struct run_log_step *);
 
-/* Adds the failed attempts as an array, if there are any. */
-void run_log_add_errors(struct json_writer *, const char *name, struct slice lines, size_t trim);
+/* Adds the failed attempts of a message as an array, if there are any. Only the last one of a dead message
+ * has headers. */
+void run_log_add_errors(struct json_writer *, const struct run_log_message *, size_t trim);
+
+/* Adds headers of an answer, as lines, or an empty object. */
+void run_log_add_answer_headers(struct json_writer *, const char *name, struct slice lines);
 
 /* Adds a body, cut to the bytes that are shown, or its digest if bodies are redacted. */
 void run_log_add_body(struct json_writer *, const struct run_log *, const char *name, struct slice body);

@@ -229,7 +229,7 @@ static void logs_page(struct logs *logs)
 
 /* ---- 2. read ---- */
 
-static struct slice copy(struct buffer *text, struct slice from)
+static struct slice copy_text(struct buffer *text, struct slice from)
 {
     size_t start = text->size;
     buffer_append(text, from);
@@ -255,13 +255,13 @@ static void copy_lists(struct read_run *run, const struct app_workflow *workflow
     run->open = NEW_ARRAY(struct app_workflow_open, open + 1);
     for (size_t i = 0; i < elements; i++) {
         run->elements[i] = workflow->elements[i];
-        run->elements[i].text = copy(&run->text, workflow->elements[i].text);
-        run->elements[i].job = copy(&run->text, workflow->elements[i].job);
+        run->elements[i].text = copy_text(&run->text, workflow->elements[i].text);
+        run->elements[i].job = copy_text(&run->text, workflow->elements[i].job);
     }
     for (size_t i = 0; i < open; i++) {
         run->open[i] = workflow->open[i];
-        run->open[i].job = copy(&run->text, workflow->open[i].job);
-        run->open[i].wait = copy(&run->text, workflow->open[i].wait);
+        run->open[i].job = copy_text(&run->text, workflow->open[i].job);
+        run->open[i].wait = copy_text(&run->text, workflow->open[i].wait);
     }
     run->workflow.elements = run->elements;
     run->workflow.open = run->open;
@@ -297,10 +297,10 @@ static bool keep_run(struct logs *logs, const struct app_workflow *workflow)
     buffer_init_fallible(&run->text, bytes + 1);
     buffer_reserve(&run->text, bytes); /* so that copies never move */
     settings_init(&run->settings);
-    run->workflow.id = copy(&run->text, workflow->id);
-    run->workflow.result = copy(&run->text, workflow->result);
-    run->workflow.parent = copy(&run->text, workflow->parent);
-    run->workflow.failed_by = copy(&run->text, workflow->failed_by);
+    run->workflow.id = copy_text(&run->text, workflow->id);
+    run->workflow.result = copy_text(&run->text, workflow->result);
+    run->workflow.parent = copy_text(&run->text, workflow->parent);
+    run->workflow.failed_by = copy_text(&run->text, workflow->failed_by);
     run->workflow.settings = run->workflow.first_job = SLICE("");
     copy_lists(run, workflow);
     run_apply(&run->run, &run->settings);

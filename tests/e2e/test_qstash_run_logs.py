@@ -10,7 +10,7 @@ from qstash import QStash, arrivals
 from receiver import HANG, Answer
 from runs import TAKEN, Run, call, encoded, failing, step
 
-FAILS = Answer(489, body=b'{"error":"E","message":"broken"}', headers=(("Upstash-NonRetryable-Error", "true"),))
+FAILS = Answer(489, body=b'{"error":"E","message":"broken"}', headers=(("Upstash-NonRetryable-Error", "true"), ("Upstash-Error-Step-Name", "breaks")))
 
 
 @pytest.fixture(scope="module")
@@ -205,10 +205,11 @@ def test_a_failed_run_and_its_failure_callback(qstash, receiver, topic, answers,
     assert found["dlqId"] == failure["dlqId"] == letter["dlqId"]
     assert groups(found)[:2] == [("sequential", [("init", "STEP_SUCCESS")]), ("sequential", [("s1", "STEP_SUCCESS")])]
     last = found["steps"][-1]
-    assert last["type"] == "next" and [(one["messageId"], one["state"]) for one in last["steps"]] == [(message, "STEP_FAILED")]
+    assert last["type"] == "next" and [(one["messageId"], one["state"], one["stepName"]) for one in last["steps"]] == [(message, "STEP_FAILED", "breaks")]
     assert [(error["status"], error["body"]) for error in last["steps"][0]["errors"]] == [(489, '{"error":"E","message":"broken"}')]
-    assert (failure["url"], failure["failStatus"], failure["failResponse"], failure["failHeaders"]) == \
-        (receiver.url(f"/{topic}/failed"), 489, '{"error":"E","message":"broken"}', {})
+    assert last["steps"][0]["errors"][0]["headers"] == failure["failHeaders"]
+    assert (failure["url"], failure["failStatus"], failure["failResponse"], failure["failHeaders"]["Upstash-Nonretryable-Error"]) == \
+        (receiver.url(f"/{topic}/failed"), 489, '{"error":"E","message":"broken"}', ["true"])
     assert failure["messageId"].startswith("msg_")
     if state == "CALLBACK_FAIL":
         assert failure["responseStatus"] == 500 and [error["status"] for error in failure["errors"]] == [500, 500] and failure["maxRetries"] == 1
