@@ -6,7 +6,7 @@
 
 struct app_caller;
 
-/* The parts of a message. What it points to is borrowed until the message is sent. */
+/* The parts of a message. All that it points to is borrowed until the message is sent. */
 struct message_request {
     struct slice url, body;
     const struct settings *settings;
