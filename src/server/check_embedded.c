@@ -32,14 +32,15 @@ static enum redis_answer probe(struct loop *loop, const char *path)
 bool check_embedded_find(struct check_report *report, struct loop *loop, const struct options *options,
                          struct check_embedded *embedded)
 {
-    char version[REDIS_PROCESS_VERSION_MAX];
+    struct redis_program program;
     struct problem problem;
     bool exists;
-    if (redis_process_check(version, &problem) != STATUS_OK) {
+    if (redis_program_find(options->embedded_server, &program, &problem) != STATUS_OK) {
         check_add(report, CHECK_FAILURE, "server", "%s", problem.text);
         return false;
     }
-    check_add(report, CHECK_OK, "server", "redis-server %s is installed", version);
+    check_add(report, CHECK_OK, "server", "%s %s is installed", program.path, program.version);
+    redis_program_fini(&program);
     if (data_dir_try(options->data_dir, &exists, &problem) != STATUS_OK) {
         check_add(report, CHECK_FAILURE, "redis", "%s", problem.text);
         return false;

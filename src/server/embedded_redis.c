@@ -27,6 +27,7 @@ enum state { STATE_IDLE, STATE_LAUNCHING, STATE_RUNNING, STATE_PAUSED, STATE_STO
 
 struct embedded_redis {
     struct loop *loop;
+    struct redis_program program;
     struct data_dir dir;
     char path[DATA_DIR_SOCKET_SIZE];
     enum state state;
@@ -51,16 +52,15 @@ static void on_deadline(void *arg);
 static void on_probe(void *arg, enum redis_answer, pid_t, int pidfd);
 static void on_exit_of_redis(void *arg, bool readable, bool writable);
 
-enum status embedded_redis_new(struct loop *loop, const char *data_dir, struct embedded_redis **made,
-                               struct problem *problem)
+enum status embedded_redis_new(struct loop *loop, const char *data_dir, const char *program,
+                               struct embedded_redis **made, struct problem *problem)
 {
-    char version[REDIS_PROCESS_VERSION_MAX];
-    enum status status = redis_process_check(version, problem);
-    if (status != STATUS_OK)
-        return status;
     struct embedded_redis *redis = NEW(struct embedded_redis);
-    status = data_dir_open(data_dir, &redis->dir, problem);
+    enum status status = redis_program_find(program, &redis->program, problem);
+    if (status == STATUS_OK)
+        status = data_dir_open(data_dir, &redis->dir, problem);
     if (status != STATUS_OK) {
+        redis_program_fini(&redis->program);
         free(redis);
         return status;
     }
@@ -124,11 +124,13 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
     int64_t cut_bytes = append_log_cut(redis->dir.fd);
     if (cut_bytes)
         log_warning("append_only_file_cut", LOG_NUMBER("bytes", cut_bytes));
-    enum status status = redis_process_spawn(redis->dir.fd, lock_fd, &redis->process, problem);
+    enum status status =
+        redis_process_spawn(&redis->program, redis->dir.fd, lock_fd, &redis->process, problem);
     if (status == STATUS_OK) {
         data_dir_name_holder(lock_fd, redis->process.pid);
         watch_process(redis);
-        log_info("embedded_redis_started", LOG_NUMBER("pid", redis->process.pid));
+        log_info("embedded_redis_started", LOG_NUMBER("pid", redis->process.pid),
+                 LOG_TEXT("program", redis->program.path), LOG_TEXT("version", redis->program.version));
     }
     close(lock_fd);
     return status;
@@ -288,6 +290,7 @@ void embedded_redis_free(struct embedded_redis *redis)
     timer_free(redis->step);
     timer_free(redis->deadline);
     data_dir_close(&redis->dir);
+    redis_program_fini(&redis->program);
     free(redis);
 }
 

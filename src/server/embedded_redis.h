@@ -1,4 +1,4 @@
-/* embedded_redis.h - the private redis-server that duepost runs when no --redis is given.
+/* embedded_redis.h - the private redis-server, or valkey-server, that duepost runs when no --redis is given.
  *
  * The embedded Redis owns a data directory, which only one duepost may use at a time. duepost holds
  * duepost.lock; the kernel releases this lock when duepost dies. redis-server holds redis.lock, which it
@@ -18,11 +18,11 @@
 
 struct embedded_redis;
 
-/* Checks for redis-server 7.0 or newer, creates data_dir with missing parents, and locks it. Blocks for a
+/* Finds a program (see redis_program_find), creates data_dir with missing parents, and locks it. Blocks for a
  * moment. Returns STATUS_FAILED if the environment does not allow an embedded Redis; problem then has the
  * reason. The loop must live longer than the embedded Redis. */
-enum status embedded_redis_new(struct loop *, const char *data_dir, struct embedded_redis **,
-                               struct problem *) MUST_USE;
+enum status embedded_redis_new(struct loop *, const char *data_dir, const char *program,
+                               struct embedded_redis **, struct problem *) MUST_USE;
 
 /* Receives the result. why is "" with STATUS_OK. The function may free the embedded Redis. */
 typedef void embedded_redis_fn(void *arg, enum status, const char *why);

@@ -26,6 +26,7 @@ void options_fini(struct options *options)
                            options->health_listen.host,
                            options->tokens_file,
                            options->data_dir,
+                           options->embedded_server,
                            options->config,
                            options->redis_password_file,
                            options->redis_ca,

@@ -36,6 +36,7 @@ enum option_id {
     OPTION_REDIS_SERVER_NAME,
     OPTION_SHARDS,
     OPTION_DATA,
+    OPTION_EMBEDDED_SERVER,
     OPTION_CONFIG,
     OPTION_DURABILITY,
     OPTION_TRUST_DURABILITY,
@@ -121,6 +122,7 @@ struct options {
     struct redis_tls *redis_tls; /* from these files; NULL: no TLS to Redis */
     int64_t shards;              /* 1 without a Cluster */
     char *data_dir;              /* not NULL when is_embedded */
+    char *embedded_server;       /* NULL: redis-server or valkey-server */
     char *config;
     struct durability durability;
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis

@@ -195,6 +195,18 @@ const struct option option_table[OPTION_COUNT] = {
                 "can use it. Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/duepost, else\n"
                 "~/.local/state/duepost.",
         },
+    [OPTION_EMBEDDED_SERVER] =
+        {
+            .name = "embedded-server",
+            .placeholder = "PATH",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(embedded_server),
+            .help = "program of the private Redis",
+            .text = "A path, or a name that is found in PATH. Default: redis-server, or valkey-server if "
+                    "there is\n"
+                    "no redis-server of version 7.0 or newer. The data of one program may be of no use to\n"
+                    "another: Redis 7.4 and newer write files that Valkey does not read.",
+        },
     [OPTION_CONFIG] =
         {
             .name = "config",

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
@@ -27,7 +28,6 @@ enum {
  * several hundred leases would take longer than the rest of a claim. File names are relative to the working
  * directory, because a socket's address holds at most 107 bytes. */
 static const char *const arguments[] = {
-    "redis-server",
     "--port",
     "0",
     "--unixsocket",
@@ -79,19 +79,16 @@ static const char *const arguments[] = {
     NULL,
 };
 
-static enum status cannot_run(struct problem *problem, int error)
+enum { ARGUMENTS = sizeof arguments / sizeof *arguments };
+
+static enum status cannot_run(const char *program, struct problem *problem, int error)
 {
-    if (error == ENOENT)
-        problem_set(problem,
-                    "redis-server is not installed: install it (Debian: apt-get install redis-server) "
-                    "or set --redis");
-    else
-        problem_set(problem, "cannot run redis-server: %s", strerror(error));
+    problem_set(problem, "cannot run %.200s: %s; see --embedded-server", program, strerror(error));
     return STATUS_FAILED;
 }
 
 /* Starts a process without our signal mask, signal dispositions, terminal and descriptors. */
-static int spawn(const char *const *argv, posix_spawn_file_actions_t *actions, pid_t *pid)
+static int spawn(const char *path, const char *const *argv, posix_spawn_file_actions_t *actions, pid_t *pid)
 {
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -103,7 +100,7 @@ static int spawn(const char *const *argv, posix_spawn_file_actions_t *actions, p
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     /* For historical reasons the parameter of posix_spawnp is not const. */
-    int error = posix_spawnp(pid, argv[0], actions, &attributes, (char *const *)(uintptr_t)argv, environ);
+    int error = posix_spawnp(pid, path, actions, &attributes, (char *const *)(uintptr_t)argv, environ);
     posix_spawnattr_destroy(&attributes);
     return error;
 }
@@ -126,39 +123,39 @@ static void read_all(int fd, char *text, size_t max)
     text[size] = '\0';
 }
 
-static enum status judge_version(const char *text, char number_text[REDIS_PROCESS_VERSION_MAX],
-                                 struct problem *problem)
+static enum status judge_version(const char *text, struct redis_program *program, struct problem *problem)
 {
-    const char *version = strstr(text, " v=");
+    const char *version = strstr(text, " v="), *name = redis_program_name(program);
     struct slice number = slice_of(version ? version + strlen(" v=") : "");
     struct slice major, rest;
     uint64_t value;
     slice_cut(number, ' ', &number, &rest);
-    snprintf(number_text, REDIS_PROCESS_VERSION_MAX, "%.*s", SLICE_ARG(number));
+    snprintf(program->version, sizeof program->version, "%.*s", SLICE_ARG(number));
     slice_cut(number, '.', &major, &rest);
     if (slice_to_number(major, 1000000, &value) && value >= VERSION_MAJOR)
         return STATUS_OK;
     if (version)
-        problem_set(problem, "redis-server is version %.*s; duepost needs %d.0 or newer", SLICE_ARG(number),
+        problem_set(problem, "%.200s is version %s; duepost needs %d.0 or newer", name, program->version,
                     VERSION_MAJOR);
     else
-        problem_set(problem, "redis-server --version does not print a version; is it Redis?");
+        problem_set(problem, "%.200s --version does not print a version; is it Redis?", name);
     return STATUS_FAILED;
 }
 
-enum status redis_process_check(char found[REDIS_PROCESS_VERSION_MAX], struct problem *problem)
+/* Runs the program with --version. *is_missing: there is no such program. */
+static enum status try_program(struct redis_program *program, bool *is_missing, struct problem *problem)
 {
-    static const char *const version[] = {"redis-server", "--version", NULL};
+    const char *const version[] = {redis_program_name(program), "--version", NULL};
     posix_spawn_file_actions_t actions;
     char text[512];
     int ends[2];
     pid_t pid;
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return cannot_run(problem, errno);
+        return cannot_run(program->path, problem, errno);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    int error = spawn(version, &actions, &pid);
+    int error = spawn(program->path, version, &actions, &pid);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     if (error == 0) {
@@ -167,7 +164,55 @@ enum status redis_process_check(char found[REDIS_PROCESS_VERSION_MAX], struct pr
         waitpid(pid, NULL, 0);
     }
     close(ends[0]);
-    return error ? cannot_run(problem, error) : judge_version(text, found, problem);
+    *is_missing = error == ENOENT;
+    return error ? cannot_run(program->path, problem, error) : judge_version(text, program, problem);
+}
+
+/* Returns the path in a form that is valid in each working directory. */
+static char *absolute(const char *path)
+{
+    char *folder = NULL, *whole = NULL;
+    if (path[0] == '/' || !strchr(path, '/') || !(folder = getcwd(NULL, 0)))
+        return slice_dup(slice_of(path));
+    if (asprintf(&whole, "%s/%s", folder, path) < 0)
+        abort();
+    free(folder);
+    return whole;
+}
+
+enum status redis_program_find(const char *wanted, struct redis_program *program, struct problem *problem)
+{
+    const char *const names[] = {wanted ? wanted : "redis-server", wanted ? NULL : "valkey-server"};
+    struct problem why = {""};
+    bool is_missing = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && names[i]; i++) {
+        *program = (struct redis_program){.path = absolute(names[i])};
+        if (try_program(program, &is_missing, &why) == STATUS_OK)
+            return STATUS_OK;
+        redis_program_fini(program);
+        if (!is_missing)
+            *problem = why; /* that it is too old says more than that the other one is missing */
+        else if (i == 0)
+            problem_set(problem,
+                        wanted
+                            ? "%.200s is not installed; see --embedded-server"
+                            : "%.200s is not installed: install it (Debian: apt-get install redis-server) or "
+                              "valkey-server, or set --redis",
+                        names[i]);
+    }
+    return STATUS_FAILED;
+}
+
+void redis_program_fini(struct redis_program *program)
+{
+    free(program->path);
+    program->path = NULL;
+}
+
+const char *redis_program_name(const struct redis_program *program)
+{
+    const char *slash = strrchr(program->path, '/');
+    return slash ? slash + 1 : program->path;
 }
 
 static void turn_log(int dir_fd)
@@ -177,11 +222,13 @@ static void turn_log(int dir_fd)
         renameat(dir_fd, REDIS_LOG_NAME, dir_fd, REDIS_LOG_NAME ".1");
 }
 
-enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *process,
-                                struct problem *problem)
+enum status redis_process_spawn(const struct redis_program *program, int dir_fd, int lock_fd,
+                                struct redis_process *process, struct problem *problem)
 {
+    const char *argv[ARGUMENTS + 1] = {redis_program_name(program)};
     posix_spawn_file_actions_t actions;
     pid_t pid;
+    memcpy(argv + 1, arguments, sizeof arguments);
     turn_log(dir_fd);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addfchdir_np(&actions, dir_fd);
@@ -191,17 +238,17 @@ enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *p
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, lock_fd, LOCK_FD);
     posix_spawn_file_actions_addclosefrom_np(&actions, LOCK_FD + 1);
-    int error = spawn(arguments, &actions, &pid);
+    int error = spawn(program->path, argv, &actions, &pid);
     posix_spawn_file_actions_destroy(&actions);
     if (error)
-        return cannot_run(problem, error);
+        return cannot_run(program->path, problem, error);
     /* The process is our child, so its pid is not reused before waitpid. */
     int pidfd = pidfd_open(pid, 0);
     if (pidfd < 0) {
         error = errno;
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
-        return cannot_run(problem, error);
+        return cannot_run(program->path, problem, error);
     }
     *process = (struct redis_process){.pid = pid, .pidfd = pidfd, .is_child = true};
     return STATUS_OK;

@@ -20,14 +20,24 @@ struct redis_process {
     bool is_child;
 };
 
-enum { REDIS_PROCESS_VERSION_MAX = 32 };
+/* The program of a private Redis. */
+struct redis_program {
+    char *path; /* without a slash: found in PATH */
+    char version[32];
+};
 
-/* Runs redis-server --version and blocks for at most 5 s. Returns STATUS_FAILED if redis-server is missing or
- * older than 7.0. Writes the version otherwise. */
-enum status redis_process_check(char version[REDIS_PROCESS_VERSION_MAX], struct problem *) MUST_USE;
+/* Finds the program and runs it with --version; blocks for at most 5 s for each program that it runs. wanted
+ * is a path, or a name that is found in PATH; NULL means redis-server, or else valkey-server. Returns
+ * STATUS_FAILED if there is no program, or it is older than 7.0. */
+enum status redis_program_find(const char *wanted, struct redis_program *, struct problem *) MUST_USE;
+void redis_program_fini(struct redis_program *);
 
-/* Starts redis-server in the directory dir_fd. The process inherits lock_fd. */
-enum status redis_process_spawn(int dir_fd, int lock_fd, struct redis_process *, struct problem *) MUST_USE;
+/* Returns the program's name without its folder. Borrowed. */
+const char *redis_program_name(const struct redis_program *);
+
+/* Starts the program in the directory dir_fd. The process inherits lock_fd. */
+enum status redis_process_spawn(const struct redis_program *, int dir_fd, int lock_fd, struct redis_process *,
+                                struct problem *) MUST_USE;
 
 void redis_process_signal(const struct redis_process *, int signal);
 

@@ -409,7 +409,8 @@ static enum status open_all(struct server *server, struct problem *problem)
     server->store.metrics = metrics_of(server->board, 0); /* until reactors run */
     if (!options->is_embedded)
         return STATUS_OK;
-    status = embedded_redis_new(server->loop, options->data_dir, &server->embedded, problem);
+    status = embedded_redis_new(server->loop, options->data_dir, options->embedded_server, &server->embedded,
+                                problem);
     if (status != STATUS_OK)
         return status;
     server->redis.path = slice_dup(slice_of(embedded_redis_path(server->embedded)));

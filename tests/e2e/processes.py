@@ -57,7 +57,7 @@ def redis_servers_of(directory):
         if not entry.name.isdigit():
             continue
         try:
-            if not os.readlink(entry / "exe").rpartition("/")[2].startswith("redis-"):
+            if not os.readlink(entry / "exe").rpartition("/")[2].startswith(("redis-", "valkey-")):
                 continue
             line = (entry / "cmdline").read_bytes().decode(errors="replace")
             if os.readlink(entry / "cwd").startswith(str(directory)) or str(directory) in line:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import socket
 import sqlite3
 import subprocess
@@ -230,7 +231,8 @@ def test_a_duepost_with_tls_is_known(start, authority, data):
 
 def test_open_files():
     result, text = check(through=("sh", "-c", 'ulimit -n 512; exec "$@"', "sh")).line("files")
-    assert result == "warn" and text.startswith("512 may be open, but max-connections and max-in-flight may need 6144")
+    wanted = re.match(r"512 may be open, but max-connections and max-in-flight may need (\d+): ", text)
+    assert result == "warn" and int(wanted[1]) > 4096 + 1024, text
     assert check("--max-connections", "10", "--max-in-flight", "10").line("files")[0] == "ok"
 
 

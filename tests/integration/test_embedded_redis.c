@@ -114,7 +114,7 @@ static struct embedded_redis *open_redis(void)
 {
     struct embedded_redis *redis = NULL;
     struct problem problem = {""};
-    ck_assert_msg(embedded_redis_new(loop, data, &redis, &problem) == STATUS_OK, "%s", problem.text);
+    ck_assert_msg(embedded_redis_new(loop, data, NULL, &redis, &problem) == STATUS_OK, "%s", problem.text);
     return redis;
 }
 
@@ -284,7 +284,7 @@ START_TEST(a_second_duepost_on_the_directory_is_told_the_pid_of_the_first)
     struct embedded_redis *redis = open_redis(), *second = NULL;
     struct problem problem;
     char expected[5000];
-    ck_assert_int_eq(embedded_redis_new(loop, data, &second, &problem), STATUS_FAILED);
+    ck_assert_int_eq(embedded_redis_new(loop, data, NULL, &second, &problem), STATUS_FAILED);
     snprintf(expected, sizeof expected, "the duepost with pid %d already uses %s", getpid(), data);
     ck_assert_str_eq(problem.text, expected);
     embedded_redis_free(redis);
@@ -400,7 +400,7 @@ static void refused(const char *expected)
 {
     struct embedded_redis *redis = NULL;
     struct problem problem = {""};
-    ck_assert_int_eq(embedded_redis_new(loop, data, &redis, &problem), STATUS_FAILED);
+    ck_assert_int_eq(embedded_redis_new(loop, data, NULL, &redis, &problem), STATUS_FAILED);
     ck_assert_msg(strstr(problem.text, expected) != NULL, "%s", problem.text);
     ck_assert_ptr_null(redis);
 }
