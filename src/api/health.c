@@ -14,8 +14,10 @@ static void add_redis(struct json_writer *json, const struct app_health *health)
 {
     json_add_object(json, "redis");
     json_add_text(json, "version", slice_of(health->version));
-    json_add_text(json, "role", slice_of(health->role));
-    json_add_text(json, "evictionPolicy", slice_of(health->eviction));
+    if (health->role[0])
+        json_add_text(json, "role", slice_of(health->role));
+    if (health->eviction[0])
+        json_add_text(json, "evictionPolicy", slice_of(health->eviction));
     json_end_object(json);
 }
 

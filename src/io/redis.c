@@ -12,6 +12,7 @@ enum {
     RECONNECT_MIN_US = 50 * 1000,
     RECONNECT_MAX_US = 1000 * 1000,
     PROVEN_US = RECONNECT_MAX_US, /* a connection that lasted this long resets the waits */
+    IDLE_US = 5 * 1000 * 1000,    /* an idle connection gets a PING; services close idle ones after 15 s */
     READ_BYTES = 16 * 1024,
     READ_MAX_BYTES = 4 * READ_BYTES,
     OUT_KEPT_BYTES = 64 * 1024,
@@ -71,6 +72,7 @@ static void lost(struct redis_link *link)
     forget_out(link);
     link->is_open = link->is_blocked = link->is_up = link->is_dropped = false;
     timer_stop(link->deadline);
+    timer_stop(link->idle);
     redis_link_drop_subscriptions(link);
     if (link->is_closing)
         return;
@@ -229,6 +231,21 @@ static void on_deadline(void *arg)
         redis_link_reset(link, "Redis did not answer in time");
 }
 
+static void on_pong(void *arg, const struct redis_reply *reply)
+{
+    (void)arg, (void)reply; /* a lost connection is noticed without it */
+}
+
+/* Keeps an idle connection open, and notices if it is half-open. */
+static void on_idle(void *arg)
+{
+    struct redis_link *link = arg;
+    int64_t left_us = link->heard_us + IDLE_US - clock_boot_us();
+    if (left_us <= 0 && list_is_empty(&link->sent))
+        redis_link_send(link, 1, (struct slice[]){SLICE("PING")}, on_pong, link);
+    timer_start(link->idle, left_us > 0 ? left_us : IDLE_US);
+}
+
 /* ---- connecting ---- */
 
 static void on_hello(void *arg, const struct redis_reply *reply)
@@ -251,6 +268,7 @@ static void on_hello(void *arg, const struct redis_reply *reply)
         return;
     link->is_up = true;
     link->up_us = clock_boot_us();
+    timer_start(link->idle, IDLE_US);
     link->events.on_up(link->events.arg);
 }
 
@@ -387,6 +405,7 @@ struct redis_link *redis_link_new(struct loop *loop, const struct redis_address 
     list_init(&link->subscriptions);
     link->reconnect = timer_new(loop, on_reconnect, link);
     link->deadline = timer_new(loop, on_deadline, link);
+    link->idle = timer_new(loop, on_idle, link);
     link->fail_unsent = timer_new(loop, redis_link_fail_unsent, link);
     link->send = hook_new(loop, LOOP_PHASE_SEND, redis_on_turn_end, link);
     timer_start(link->reconnect, 0);
@@ -406,6 +425,7 @@ void redis_link_free(struct redis_link *link)
     redis_link_fail_unsent(link);
     timer_free(link->reconnect);
     timer_free(link->deadline);
+    timer_free(link->idle);
     timer_free(link->fail_unsent);
     hook_free(link->send);
     buffer_fini(&link->out);

@@ -8,7 +8,8 @@
  * the end of the loop's turn. No call blocks. Each redis_send leads to exactly one callback, which never
  * comes inside the call. The callback gets the reply, or NULL when the link was down or was lost before the
  * reply. Replies come in the order of the commands. When a reply takes longer than the deadline, the
- * connection is dropped. */
+ * connection is dropped. An idle connection gets a PING every 5 s, so that neither Redis nor a proxy closes
+ * it. */
 #ifndef DUEPOST_IO_REDIS_H
 #define DUEPOST_IO_REDIS_H
 

@@ -58,6 +58,7 @@ struct redis_link {
     unsigned failures; /* attempts to connect; selects the next address of a name */
     struct timer *reconnect;
     struct timer *deadline; /* for the oldest command in sent, and for connecting */
+    struct timer *idle;     /* sends PING on an idle connection */
     struct timer *fail_unsent;
     struct hook *send;
 };

@@ -256,7 +256,12 @@ static void add_lines(struct redis_check *check, const struct store_options *opt
     if (!facts->is_known)
         return;
     add_line(check, "version", store_check_version, facts->version);
-    add_line(check, "eviction", store_check_eviction, facts->eviction);
+    if (facts->eviction[0])
+        add_line(check, "eviction", store_check_eviction, facts->eviction);
+    else
+        check_add(check->report, CHECK_WARNING, "eviction",
+                  "not checked: INFO of this Redis has no maxmemory_policy; a Redis that evicts keys loses "
+                  "jobs when its memory is full");
     add_layout(check);
     add_memory(check);
     if (store_is_refused(check->store, &problem))

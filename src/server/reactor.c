@@ -304,6 +304,16 @@ static void warn_of_durability(const struct reactor *reactor)
                  "set both in Redis and --durability fsync, or accept the risk with --durability memory"));
 }
 
+/* Warns when Redis hides its eviction policy, which could make it lose jobs. */
+static void warn_of_eviction(const struct reactor *reactor)
+{
+    if (store_facts(reactor->store)->eviction[0])
+        return;
+    log_warning("eviction_is_unknown", LOG_TEXT("why", "INFO of this Redis has no maxmemory_policy"),
+                LOG_TEXT("risk", "a Redis that evicts keys loses jobs when its memory is full"),
+                LOG_TEXT("do", "make sure that it does not evict: maxmemory-policy noeviction"));
+}
+
 static void on_store_change(void *arg)
 {
     struct reactor *reactor = arg;
@@ -313,6 +323,7 @@ static void on_store_change(void *arg)
     reactor->was_ready = true;
     if (reactor->options.index == 0) {
         warn_of_durability(reactor);
+        warn_of_eviction(reactor);
         tell_of_trust(reactor);
     }
     atomic_fetch_sub(reactor->options.awaited, 1);

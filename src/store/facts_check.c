@@ -10,7 +10,11 @@ enum status store_check_version(const struct store_facts *facts, struct problem 
 {
     if (strtol(facts->version, NULL, 10) >= REDIS_MAJOR_MIN)
         return STATUS_OK;
-    problem_set(problem, "Redis is version %s; duepost needs 7.0 or newer", facts->version);
+    if (facts->version[0])
+        problem_set(problem, "Redis is version %s; duepost needs 7.0 or newer", facts->version);
+    else
+        problem_set(problem,
+                    "Redis does not say its version (redis_version in INFO); duepost needs 7.0 or newer");
     return STATUS_INVALID;
 }
 
