@@ -68,6 +68,8 @@ static void add_run(const struct form_attempt *attempt, const struct form_data_r
     header_lines_add_number(lines, SLICE("Upstash-Workflow-CreatedAt"), made_ms);
     add_text(lines, SLICE("Upstash-Workflow-Url"), run->url);
     header_lines_add(lines, SLICE("Upstash-Workflow-Init"), run->is_init ? SLICE("true") : SLICE("false"));
+    if (run->is_without_sdk)
+        header_lines_add(lines, SLICE("Upstash-Workflow-Unknown-Sdk"), SLICE("true"));
 }
 
 static void form_write_headers(const struct form_attempt *attempt, struct header_lines *lines)
@@ -102,27 +104,34 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
     return SLICE("");
 }
 
-/* Returns whether the answer to the first message of a run comes from another program than a client of
- * durable runs, which names its version in each answer. */
-static bool is_no_endpoint(const struct form_answer *answer)
+/* Returns why an answer 2xx to the first message of a run is an error; an empty text if it is not.
+ *
+ * A client of durable runs names its version in each answer. If POST /v2/trigger has made the run, the client
+ * begins it anew before it answers, and this message belongs to no run any more. */
+static struct slice error_of_beginning(const struct form_answer *answer)
 {
     char room[JOB_FORM_DATA_MAX];
     struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     struct form_data data;
     if (!answer->job || answer->job->workflow.size == 0)
-        return false;
+        return SLICE("");
     form_data_read(answer->job->form_data, &data, &text);
-    return data.run.is_init && header_of(answer, SLICE("Upstash-Workflow-Sdk-Version")).size == 0;
+    if (!data.run.is_init)
+        return SLICE("");
+    if (header_of(answer, SLICE("Upstash-Workflow-Sdk-Version")).size == 0)
+        return SLICE(
+            "detected a non-workflow destination for trigger/invoke. make sure you are sending the request "
+            "to the correct endpoint");
+    return data.run.is_without_sdk
+               ? SLICE("trigger rest api is only usable with sdk versions after v1.0.0 major version")
+               : SLICE("");
 }
 
 static void judge_success(const struct form_answer *answer, struct form_judgement *judgement)
 {
-    if (!is_no_endpoint(answer))
-        return;
-    judgement->final = SLICE("not_a_workflow");
-    judgement->detail =
-        SLICE("detected a non-workflow destination for trigger/invoke. make sure you are sending the request "
-              "to the correct endpoint");
+    judgement->detail = error_of_beginning(answer);
+    if (judgement->detail.size)
+        judgement->final = SLICE("not_a_workflow");
 }
 
 static void form_judge(const struct form_answer *answer, struct form_judgement *judgement)

@@ -62,6 +62,8 @@ static void add_run(struct json_writer *json, const struct form_data_run *run)
     add_number(json, "runMadeAt", run->made_ms);
     if (run->is_init)
         json_add_bool(json, "isInit", true);
+    if (run->is_without_sdk)
+        json_add_bool(json, "isWithoutSdk", true);
     if (run->inherits.size)
         json_add_raw(json, "inherits", run->inherits);
 }
@@ -158,6 +160,8 @@ static void read_member(struct slice name, struct slice value, struct form_data 
         read_time(value, &data->run.made_ms);
     else if (slice_equal(name, SLICE("\"isInit\"")))
         data->run.is_init = slice_equal(value, SLICE("true"));
+    else if (slice_equal(name, SLICE("\"isWithoutSdk\"")))
+        data->run.is_without_sdk = slice_equal(value, SLICE("true"));
     else if (slice_equal(name, SLICE("\"inherits\"")))
         data->run.inherits = value;
     else if (slice_equal(name, SLICE("\"redactBody\"")))

@@ -13,6 +13,7 @@ struct message_sent {
     unsigned status;    /* 200, 202 for a duplicate, or that of an error */
     struct slice id;    /* its messageId, or that of the message of which it is a duplicate */
     struct slice error; /* a sentence */
+    int64_t made_ms;    /* of the first message of a run: when the run was made */
 };
 
 typedef void message_sent_fn(void *arg, const struct message_sent *);

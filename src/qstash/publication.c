@@ -1,5 +1,6 @@
 #include "qstash/publication.h"
 
+#include "base/clock.h"
 #include "qstash/answer.h"
 #include "qstash/keys.h"
 
@@ -11,6 +12,13 @@ void publication_init(struct publication *publication, struct exchange *exchange
     *publication = (struct publication){.exchange = exchange, .fn = fn, .arg = arg};
     settings_init(&publication->settings);
     buffer_init(&publication->answer, ANSWER_MAX);
+}
+
+void publication_begin_run(struct publication *publication)
+{
+    struct settings_run *run = &publication->settings.run;
+    struct slice id = run->id.size ? run->id : run_id_make(clock_wall_ms(), publication->run_id);
+    *run = (struct settings_run){.id = id, .url = run->url, .is_init = true, .is_without_sdk = true};
 }
 
 void publication_fini(struct publication *publication)
@@ -39,11 +47,18 @@ static void publication_refuse(struct publication *publication, unsigned status,
     publication_end(publication, status);
 }
 
-/* Writes {"messageId":...}. */
-static void put_sent(struct json_writer *json, const struct message_sent *sent)
+/* Writes {"messageId":...}, or the run that was made. */
+static void put_sent(struct json_writer *json, const struct publication *publication,
+                     const struct message_sent *sent)
 {
+    const struct settings_run *run = &publication->settings.run;
     json_put_object(json);
-    json_add_text(json, "messageId", sent->id);
+    if (run->is_without_sdk) {
+        json_add_text(json, "workflowRunId", run->id);
+        json_add_number(json, "workflowCreatedAt", sent->made_ms);
+    } else {
+        json_add_text(json, "messageId", sent->id);
+    }
     if (sent->status == 202)
         json_add_bool(json, "deduplicated", true);
     json_end_object(json);
@@ -57,7 +72,7 @@ static void publication_on_sent(void *arg, const struct message_sent *sent)
         publication_refuse(publication, sent->status, sent->error);
         return;
     }
-    put_sent(&json, sent);
+    put_sent(&json, publication, sent);
     publication_end(publication, sent->status);
 }
 

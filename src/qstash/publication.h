@@ -10,6 +10,7 @@
 #include "qstash/handler.h"
 #include "qstash/group_publication.h"
 #include "qstash/message.h"
+#include "qstash/run_id.h"
 #include "qstash/run_message.h"
 
 struct publication;
@@ -28,6 +29,7 @@ struct publication {
     struct run_message *of_run;         /* to the endpoint of a durable run */
     struct run_group *run_group;        /* borrowed; the messages that are appended with it; NULL: none */
     char from[HTTP_FROM_SIZE];
+    char run_id[RUN_ID_NEW_SIZE]; /* of a run that the server names */
     struct trace_context trace;
     struct buffer answer;
     publication_fn *fn;
@@ -35,6 +37,9 @@ struct publication {
 };
 
 void publication_init(struct publication *, struct exchange *, publication_fn *, void *arg);
+/* Makes the message begin a run, as POST /v2/trigger does. The answer is then workflowRunId and
+ * workflowCreatedAt. */
+void publication_begin_run(struct publication *);
 void publication_fini(struct publication *);
 
 /* Sends the messages. destination is raw, see destination.h; queue may be empty. Both are borrowed until the

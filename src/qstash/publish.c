@@ -24,13 +24,25 @@ static void take_header(void *settings, struct slice name, struct slice value)
     settings_take(settings, name, value);
 }
 
-void publish_in(struct exchange *exchange, struct slice queue)
+static void publish_or_trigger(struct exchange *exchange, struct slice queue, bool begins_run)
 {
     struct publication *publication = NEW(struct publication);
     publication_init(publication, exchange, on_published, exchange);
     exchange_keep(exchange, publication, publish_free);
     http_request_each_header(exchange->request, take_header, &publication->settings);
+    if (begins_run)
+        publication_begin_run(publication);
     publication_send(publication, exchange->rest, queue, http_request_body(exchange->request));
+}
+
+void publish_in(struct exchange *exchange, struct slice queue)
+{
+    publish_or_trigger(exchange, queue, false);
+}
+
+HANDLER(trigger_handle)
+{
+    publish_or_trigger(exchange, SLICE(""), true);
 }
 
 HANDLER(publish_handle)

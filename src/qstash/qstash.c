@@ -7,7 +7,7 @@
 #include "qstash/answer.h"
 #include "qstash/message_id.h"
 
-exchange_fn publish_handle, batch_handle;
+exchange_fn publish_handle, trigger_handle, batch_handle;
 exchange_fn dead_letter_handle, dead_letter_delete_handle, dead_letter_retry_handle;
 exchange_fn dead_letters_handle, dead_letters_delete_handle, dead_letters_retry_handle;
 exchange_fn keys_handle, keys_rotate_handle;
@@ -54,6 +54,9 @@ static bool names_one(struct buffer *text, struct route_names *names)
 static const struct route routes[] = {
     {.path = "/v2/publish/*",
      .methods = {{"POST", "POST /v2/publish", publish_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,
+                  .takes_query = true}}},
+    {.path = "/v2/trigger/*",
+     .methods = {{"POST", "POST /v2/trigger", trigger_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,
                   .takes_query = true}}},
     {.path = "/v2/batch",
      .methods = {{"POST", "POST /v2/batch", batch_handle, REACH_TOPIC, SCOPE_SCHEDULE, .body = BODY_ANY,

@@ -219,6 +219,11 @@ void run_apply(struct run *run, struct settings *settings)
     settings_take_default(settings, SLICE("Content-Type"), SLICE("application/json"));
 }
 
+void run_keep(struct run *run, struct settings *settings)
+{
+    take_headers(run->headers, takes_all, settings, &run->decoded);
+}
+
 void run_apply_to_answer(struct slice headers, struct settings *settings, struct buffer *text)
 {
     take_headers(headers, takes_for_answer, settings, text);

@@ -42,9 +42,12 @@ void run_fini(struct run *);
  * run. The settings borrow from run. */
 void run_apply(struct run *, struct settings *);
 
-/* Does the same for the answer to a call. It does not take the type of the content, nor the version of the
- * client, with which the client would read it as a list. headers are those of the run; text holds decoded
- * values. */
+/* Makes the first message of a run that begins anew take the settings which it had, unless it has its own. */
+void run_keep(struct run *, struct settings *);
+
+/* Makes the answer to a call take the settings of its run. It does not take the type of the content, nor the
+ * version of the client, with which the client would read it as a list. headers are those of the run; text
+ * holds decoded values. */
 void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
 
 /* Returns whether a text can be the id of a run. */

@@ -13,15 +13,13 @@
 #include "app/workflows.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "qstash/answer.h"
 #include "qstash/dead_letter_view.h"
 #include "qstash/message_settings.h"
 #include "qstash/place.h"
+#include "qstash/run_id.h"
 #include "qstash/run_resumption.h"
 #include "qstash/run_step.h"
-
-#define RUN_ID_PREFIX "wfr_"
 
 enum { LIST_MAX = 64 * 1024 * 1024 /* bytes of the elements of a run that goes on */ };
 
@@ -29,7 +27,7 @@ struct again {
     struct exchange *exchange;
     bool is_restart;
     char key[MESSAGE_KEY_SIZE], from_key[RUN_KEY_SIZE], new_key[RUN_KEY_SIZE], from[RUN_KEY_SIZE + 32];
-    char new_id[sizeof RUN_ID_PREFIX + JOB_ID_NEW_SIZE];
+    char new_id[RUN_ID_NEW_SIZE];
     struct buffer id, record; /* of the dead message */
     struct message_view view;
     struct run run;
@@ -279,16 +277,6 @@ static void again_on_run(void *arg, const struct app_verdict *verdict, const str
 
 /* ---- 1 ---- */
 
-static void make_id(struct again *again)
-{
-    uint8_t random[10];
-    char unique[JOB_ID_NEW_SIZE];
-    random_fill(random, sizeof random);
-    job_id_make(clock_wall_ms(), random, unique);
-    snprintf(again->new_id, sizeof again->new_id, RUN_ID_PREFIX "%.*s", JOB_ID_NEW_SIZE, unique);
-    run_key(slice_of(again->new_id), again->new_key);
-}
-
 static void again_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct again *again = arg;
@@ -308,7 +296,7 @@ static void again_on_read(void *arg, const struct app_verdict *verdict)
         again_refuse_unknown(again);
         return;
     }
-    make_id(again);
+    run_key(run_id_make(clock_wall_ms(), again->new_id), again->new_key);
     run_key(again->view.data.run.id, again->from_key);
     find_run(again, message_view_run_ms(&again->view));
 }

@@ -15,6 +15,7 @@
  *
  * and the first message of a run:
  *
+ *   (it replaces a run: read that, keep its settings)
  *   (of another run: read that, prepare what it gets) ─▶ find the topic ─▶ make the job ─▶ begin */
 struct run_message {
     struct app *app;
@@ -99,9 +100,8 @@ static void on_appended(void *arg, unsigned status, struct slice error)
 static void on_begun(void *arg, const struct app_verdict *verdict, int64_t made_ms, struct slice first_job)
 {
     struct run_message *message = arg;
-    struct message_sent sent = {.status = 200};
+    struct message_sent sent = {.status = 200, .made_ms = made_ms};
     struct slice topic;
-    (void)made_ms;
     if (verdict->end != APP_DONE && verdict->end != APP_REPEATED) {
         refuse_verdict(message, verdict);
         return;
@@ -234,6 +234,21 @@ static void take_run(struct run_message *message)
     find_topic(message);
 }
 
+/* The run to replace. Settings that the client does not send again are kept. */
+static void on_replaced(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
+{
+    struct run_message *message = arg;
+    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND) {
+        refuse_verdict(message, verdict);
+        return;
+    }
+    if (workflow && workflow->is_active)
+        message->has_run = run_read(workflow->settings, workflow->made_ms, &message->run);
+    if (message->has_run)
+        run_keep(&message->run, message->settings);
+    find_topic(message);
+}
+
 static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     struct run_message *message = arg;
@@ -283,8 +298,11 @@ void run_message_send(struct run_message *message, const struct message_request 
     message->group = group;
     if (run->url.size == 0)
         settings->run.url = request->url;
-    message->request.data.run = (struct form_data_run){
-        .id = run->id, .url = run->url, .call_type = run->call_type, .is_init = run->is_init};
+    message->request.data.run = (struct form_data_run){.id = run->id,
+                                                       .url = run->url,
+                                                       .call_type = run->call_type,
+                                                       .is_init = run->is_init,
+                                                       .is_without_sdk = run->is_without_sdk};
     run_key(run->id, message->key);
     if (run->call_type.size && !run_is_call(&message->request.data.run)) {
         message_refuse(message, 400, SLICE("Upstash-Workflow-CallType must be step or toCallback"));
@@ -294,6 +312,8 @@ void run_message_send(struct run_message *message, const struct message_request 
         settings_take_default(settings, SLICE("Content-Type"), SLICE("application/json"));
         if (run->is_invoke)
             begin_invoked(message);
+        else if (run->is_by_sdk)
+            app_workflow_read(message->app, slice_of(message->key), false, on_replaced, message);
         else
             find_topic(message);
     }

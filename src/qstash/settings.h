@@ -50,6 +50,7 @@ struct settings_run {
     bool is_init;           /* it makes the run */
     bool is_invoke;         /* another run makes it */
     bool is_by_sdk;         /* it replaces a run that POST /v2/trigger has made */
+    bool is_without_sdk;    /* POST /v2/trigger makes the run */
 };
 
 struct settings {

@@ -28,9 +28,9 @@ def step(number, out, **more):
 class Run:
     """A run, and the messages that a client sends for it."""
 
-    def __init__(self, qstash, receiver, path, payload="payload", **headers):
+    def __init__(self, qstash, receiver, path, payload="payload", id=None, **headers):
         self.qstash, self.receiver, self.path = qstash, receiver, path
-        self.id, self.url = f"wfr_{path[1:].replace('/', '-')}-{next(numbers)}", receiver.url(path)
+        self.id, self.url = id or f"wfr_{path[1:].replace('/', '-')}-{next(numbers)}", receiver.url(path)
         self.first = self.send(self.item(payload, init="true", **headers)).expect(200)[0]
 
     def item(self, body, init="false", **headers):

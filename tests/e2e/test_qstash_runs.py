@@ -121,6 +121,57 @@ def test_the_flow_control_of_the_trigger_holds_for_steps(qstash, receiver, topic
     assert (shown["flowControlKey"], shown["parallelism"]) == (topic, 3)
 
 
+# ---- runs without a client ----
+
+def trigger(qstash, url, body=b"payload", **headers):
+    return qstash.call("POST", f"trigger/{url}", body, **headers).expect(200)
+
+
+def test_a_run_without_a_client_is_begun_anew_by_its_endpoint(qstash, receiver, topic):
+    path = f"/{topic}"
+    receiver.script(path, Answer(200, delay=2, headers=(("Upstash-Workflow-Sdk-Version", "1"),)), TAKEN)
+    made = trigger(qstash, receiver.url(path), Upstash_Retries="1", Upstash_Label="a", Upstash_Forward_Own="1", Content_Type="text/plain")
+    asked, = arrivals(receiver, path, 1)
+    assert made["workflowRunId"].startswith("wfr_") and sorted(made) == ["workflowCreatedAt", "workflowRunId"]
+    headers = asked.headers
+    assert (headers["upstash-workflow-unknown-sdk"], headers["upstash-workflow-init"], headers["own"]) == ("true", "true", "1")
+    assert (headers["upstash-workflow-runid"], headers["upstash-workflow-url"]) == (made["workflowRunId"], receiver.url(path))
+    assert headers["upstash-workflow-createdat"] == str(made["workflowCreatedAt"]) and decoded(asked) == ["payload"]
+    run = Run(qstash, receiver, path, payload="anew", id=made["workflowRunId"], upstash_workflow_trigger_by_sdk="true",
+              upstash_forward_upstash_workflow_sdk_version="1")
+    assert "deduplicated" not in run.first and run.first["messageId"] != asked.job_id
+    _, begun = arrivals(receiver, path, 2)
+    assert decoded(begun) == ["anew"] and "upstash-workflow-unknown-sdk" not in begun.headers and begun.headers["own"] == "1"
+    assert begun.headers["upstash-workflow-createdat"] == str(made["workflowCreatedAt"])
+    message_id, = run.step(step(1, 1), upstash_delay="1h")
+    shown = qstash.call("GET", f"messages/{message_id}").expect(200)
+    assert (shown["maxRetries"], shown["labels"]) == (1, ["a"])
+    until(lambda: receiver.of(path)[0].answered_at_ms, 15, "the first delivery is answered")
+    time.sleep(0.3)
+    assert run.is_active() and run.end().status == 200
+
+
+@pytest.mark.parametrize("answer, error", [(TAKEN, "trigger rest api is only usable with sdk versions after v1.0.0 major version"),
+                                           (200, "detected a non-workflow destination for trigger/invoke.")])
+def test_a_run_that_its_endpoint_does_not_begin_fails(qstash, receiver, topic, answer, error):
+    receiver.script(f"/{topic}", answer)
+    made = trigger(qstash, receiver.url(f"/{topic}"), Upstash_Failure_Callback=receiver.url(f"/{topic}/failed"))
+    told, = arrivals(receiver, f"/{topic}/failed", 1)
+    assert base64.b64decode(json.loads(told.body)["body"]).decode().startswith(error)
+    assert json.loads(told.body)["workflowRunId"] == made["workflowRunId"]
+
+
+def test_a_run_without_a_client_may_have_an_id(qstash, receiver, topic):
+    receiver.script(f"/{topic}", Answer(500, headers=(("Retry-After", "60"),)))
+    made = trigger(qstash, receiver.url(f"/{topic}"), Upstash_Workflow_RunId=f"mine-{topic}")
+    assert made["workflowRunId"] == f"mine-{topic}"
+    again = qstash.call("POST", f"trigger/{receiver.url(f'/{topic}')}", b"", Upstash_Workflow_RunId=f"mine-{topic}")
+    assert again.status == 202 and again.json == {**made, "deduplicated": True}
+    for bad in ({"Upstash_Workflow_RunId": "a/b"}, {"Upstash_Delay": "soon"}, {"Upstash_Retries": "many"}):
+        assert qstash.call("POST", f"trigger/{receiver.url(f'/{topic}')}", b"", **bad).status == 400
+    assert qstash.call("POST", "trigger/some-group", b"").status == 400
+
+
 # ---- calls ----
 
 def test_a_call_is_delivered_as_it_is_and_answered_once(qstash, receiver, topic):

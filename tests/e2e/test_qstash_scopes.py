@@ -6,7 +6,7 @@ from qstash import QStash
 from tokens import SCOPES, TokenFile
 
 PATHS = [  # method, path, scope
-    ("POST", "publish/http://127.0.0.1:9/", "schedule"), ("POST", "batch", "schedule"), ("POST", "enqueue/q/http://127.0.0.1:9/", "schedule"),
+    ("POST", "publish/http://127.0.0.1:9/", "schedule"), ("POST", "batch", "schedule"), ("POST", "trigger/http://127.0.0.1:9/", "schedule"), ("POST", "enqueue/q/http://127.0.0.1:9/", "schedule"),
     ("GET", "keys", "admin"), ("POST", "keys/rotate", "admin"), ("POST", "rotate", "admin"),
     ("GET", "queues", "read"), ("POST", "queues", "admin"), ("GET", "queues/q", "read"), ("DELETE", "queues/q", "admin"),
     ("POST", "queues/q/pause", "admin"), ("POST", "queues/q/resume", "admin"),

@@ -22,6 +22,13 @@ def test_steps_run_once_each_in_their_order(application):
     assert application.steps(run) == ["add", "double", "end"]
 
 
+def test_a_run_is_triggered_without_the_client(application):
+    reply = application.server.request("POST", f"/v2/trigger/{application.url('plain')}", '{"first":4}',
+                                       {"Content-Type": "application/json", "Upstash-Forward-X-Shop": "two"}, check=False).expect(200)
+    assert application.result(reply["workflowRunId"]) == {"sum": 10, "header": "two"}
+    assert application.steps(reply["workflowRunId"]) == ["add", "double", "end"]
+
+
 def test_sleeps(application):
     run = application.trigger("sleeps")
     assert application.result(run) == "slept"
