@@ -5,6 +5,7 @@
 #include "qstash/answer.h"
 #include "qstash/message_view.h"
 #include "qstash/schedule.h"
+#include "qstash/schedule_states.h"
 
 enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };
 
@@ -27,23 +28,6 @@ static void add_cron(struct json_writer *json, const struct recurring *recurring
     json_add_text(json, "cron", buffer_slice(&text));
 }
 
-/* Adds the state of the last message. A message that Redis no longer has was delivered, or cancelled. */
-static void add_states(struct json_writer *json, const struct app_schedule *schedule)
-{
-    struct slice topic, message_id;
-    const struct app_job *job = &schedule->last.job;
-    bool is_alive = job->id.size && (job->state == JOB_STATE_DELAYED || job->state == JOB_STATE_READY ||
-                                     job->state == JOB_STATE_LEASED);
-    bool is_dead = job->id.size && job->state == JOB_STATE_DEAD;
-    slice_cut(schedule->last.id, '/', &topic, &message_id);
-    if (message_id.size == 0)
-        return;
-    json_add_object(json, "lastScheduleStates");
-    json_put_name_text(json, message_id);
-    json_put_text(json, is_alive ? SLICE("IN_PROGRESS") : is_dead ? SLICE("FAIL") : SLICE("SUCCESS"));
-    json_end_object(json);
-}
-
 static void add_times(struct json_writer *json, const struct app_schedule *schedule)
 {
     if (schedule->last.outcome != APP_FIRED_NEVER && schedule->last.time_ms)
@@ -52,16 +36,13 @@ static void add_times(struct json_writer *json, const struct app_schedule *sched
         json_add_number(json, "nextScheduleTime", schedule->times_ms[0]);
 }
 
-/* Writes a schedule. Those that this version cannot read are left out. */
-static void put_schedule(struct json_writer *json, const struct app_schedule *schedule, bool with_states)
+/* Adds all members but the states of messages. */
+static void add_schedule(struct json_writer *json, const struct app_schedule *schedule)
 {
     const struct recurring *recurring = schedule->recurring;
     const struct job *job = schedule->job;
     struct message_view view;
-    if (!recurring)
-        return;
     message_view_of(job, &view);
-    json_put_object(json);
     put_text_of_id(json, "scheduleId", schedule->id);
     add_cron(json, recurring);
     json_add_number(json, "createdAt", recurring->created_ms);
@@ -75,9 +56,6 @@ static void put_schedule(struct json_writer *json, const struct app_schedule *sc
     message_view_add_settings(json, &view, MESSAGE_HEADER);
     json_add_bool(json, "isPaused", recurring->is_paused);
     add_times(json, schedule);
-    if (with_states)
-        add_states(json, schedule);
-    json_end_object(json);
     message_view_release(&view);
 }
 
@@ -87,9 +65,20 @@ struct schedule_request {
     struct exchange *exchange;
     char room[SCHEDULE_KEY_SIZE];
     struct slice key;
-    bool is_shown;
     struct app_schedule_call call;
+    /* of GET */
+    bool is_shown;
+    struct buffer text;
+    char last[MESSAGE_KEY_SIZE]; /* topic/messageId of the last message; empty: none */
+    struct schedule_states states;
 };
+
+static void schedule_request_free(void *state)
+{
+    struct schedule_request *request = state;
+    buffer_fini(&request->text);
+    free(request);
+}
 
 static void refuse_unknown(struct exchange *exchange)
 {
@@ -103,7 +92,8 @@ static struct schedule_request *schedule_request_new(struct exchange *exchange, 
     struct schedule_request *request = NEW(struct schedule_request);
     struct slice id, query;
     request->exchange = exchange;
-    exchange_keep(exchange, request, free);
+    buffer_init_fallible(&request->text, LIST_BYTES_MAX);
+    exchange_keep(exchange, request, schedule_request_free);
     slice_cut(text, '?', &id, &query);
     request->key = schedule_key(id, request->room);
     if (request->key.size)
@@ -115,14 +105,33 @@ static struct schedule_request *schedule_request_new(struct exchange *exchange, 
 static void on_schedule(void *arg, const struct app_schedule *schedule)
 {
     struct schedule_request *request = arg;
-    struct json_writer json = json_writer_to(exchange_scratch(request->exchange));
-    put_schedule(&json, schedule, true);
+    struct json_writer json = json_writer_to(&request->text);
     request->is_shown = schedule->recurring;
+    if (!request->is_shown)
+        return;
+    json_put_object(&json);
+    add_schedule(&json, schedule);
+    if (schedule->last.id.size < sizeof request->last)
+        memcpy(request->last, schedule->last.id.data, schedule->last.id.size);
+}
+
+static void on_states(void *arg)
+{
+    const struct schedule_request *request = arg;
+    struct exchange *exchange = request->exchange;
+    struct buffer *body = exchange_scratch(exchange);
+    if (request->text.failed) {
+        exchange_refuse(exchange, 503, "there is no memory for the schedule");
+        return;
+    }
+    buffer_append(body, buffer_slice(&request->text)); /* the answer frees the request first */
+    buffer_append_byte(body, '}');
+    exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
 static void on_schedule_end(void *arg, const struct app_verdict *verdict)
 {
-    const struct schedule_request *request = arg;
+    struct schedule_request *request = arg;
     struct exchange *exchange = request->exchange;
     if (verdict->end == APP_NOT_FOUND)
         refuse_unknown(exchange);
@@ -131,7 +140,8 @@ static void on_schedule_end(void *arg, const struct app_verdict *verdict)
     else if (!request->is_shown)
         exchange_refuse(exchange, 409, "the schedule cannot be read, or needs a later version of duepost");
     else
-        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
+        schedule_states_add(&request->states, app_of(exchange), &request->text, slice_of(request->last),
+                            on_states, request);
 }
 
 HANDLER(message_schedule_handle)
@@ -218,7 +228,11 @@ static void schedule_list_free(struct schedule_list *list)
 static void on_listed(void *arg, const struct app_schedule *schedule)
 {
     struct schedule_list *list = arg;
-    put_schedule(&list->json, schedule, false);
+    if (!schedule->recurring) /* this version cannot read it */
+        return;
+    json_put_object(&list->json);
+    add_schedule(&list->json, schedule);
+    json_end_object(&list->json);
 }
 
 static void on_page(void *arg, const struct app_verdict *verdict)

@@ -8,8 +8,10 @@ import time
 
 import pytest
 
+import scratch
 from patience import until
 from qstash import QStash, verified
+from receiver import Answer
 
 SECONDLY = "* * * * * *"
 
@@ -193,6 +195,41 @@ def test_the_state_of_the_last_message_is_shown(qstash, receiver, topic):
         await_arrivals(receiver, f"/{schedule_id}", 1)
         change(qstash, "PATCH", schedule_id, "/pause")
         until(lambda: list(get(qstash, schedule_id)["lastScheduleStates"].values()) == [word], 20, f"the state {word}")
+
+
+def test_the_states_of_the_last_messages_are_those_of_the_history(receiver, topic):
+    server = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
+    try:
+        receiver.script(f"/{topic}", Answer(500), Answer(200), Answer(500), Answer(200))
+        create(server, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic, Upstash_Retries="0")
+        await_arrivals(receiver, f"/{topic}", 4)
+        change(server, "PATCH", topic, "/pause")
+        sent = [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}")]
+        wanted = dict(zip(sent, ("FAIL", "SUCCESS", "FAIL", *["SUCCESS"] * len(sent)), strict=False))
+        until(lambda: get(server, topic)["lastScheduleStates"] == wanted, 20, lambda: f"{wanted}, there are {get(server, topic)['lastScheduleStates']}")
+        assert sorted(get(server, topic)["lastScheduleStates"], reverse=True) == list(get(server, topic)["lastScheduleStates"])
+        create(server, "https://example.com/", SECONDLY, Upstash_Schedule_Id=f"{topic}.waits", Upstash_Delay="1h")
+        until(lambda: "lastScheduleStates" in get(server, f"{topic}.waits"), 20, "the first message")
+        change(server, "PATCH", f"{topic}.waits", "/pause")
+        [(message_id, state)] = get(server, f"{topic}.waits")["lastScheduleStates"].items()
+        assert state == "IN_PROGRESS"
+        server.call("DELETE", f"messages/{message_id}").expect(200)
+        assert get(server, f"{topic}.waits")["lastScheduleStates"][message_id] == "FAIL"
+    finally:
+        server.stop()
+
+
+def test_at_most_ten_states_are_shown(receiver, topic):
+    server = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
+    try:
+        create(server, receiver.url(f"/{topic}"), SECONDLY, Upstash_Schedule_Id=topic)
+        await_arrivals(receiver, f"/{topic}", 12)
+        until(lambda: len(get(server, topic)["lastScheduleStates"]) == 10, 20, "ten states")
+        change(server, "PATCH", topic, "/pause")
+        sent = [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}")]
+        until(lambda: set(get(server, topic)["lastScheduleStates"]) == set(sent[-10:]), 20, "the last ten")
+    finally:
+        server.stop()
 
 
 def test_a_schedule_sends_through_its_queue(qstash, receiver, topic):
