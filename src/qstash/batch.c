@@ -126,6 +126,13 @@ static struct slice text_of(struct batch_item *item, struct slice value)
     return json_is_text(value) ? json_text(value, &item->batch->text) : SLICE("");
 }
 
+/* The client for workflows sends the body of a call as it is, such as an object: its JSON text is the body.
+ */
+static struct slice body_of(struct batch_item *item, struct slice value)
+{
+    return json_is_text(value) || slice_equal(value, SLICE("null")) ? text_of(item, value) : value;
+}
+
 static void read_item(struct batch_item *item, struct slice object)
 {
     struct item_parts *parts = &item->parts;
@@ -138,7 +145,7 @@ static void read_item(struct batch_item *item, struct slice object)
         else if (slice_equal(key, SLICE("\"queue\"")))
             parts->queue = text_of(item, value);
         else if (slice_equal(key, SLICE("\"body\"")))
-            parts->body = text_of(item, value);
+            parts->body = body_of(item, value);
         else if (slice_equal(key, SLICE("\"headers\"")))
             take_headers(item, value);
     }

@@ -27,6 +27,12 @@ def test_each_item_is_published_in_order(qstash, receiver, topic):
         assert (arrival.job_id, arrival.body.decode(), arrival.headers["n"]) == (each["messageId"], f"é {n}", str(n))
 
 
+@pytest.mark.parametrize("body, delivered", [('{"of": "us"}', b'{"of": "us"}'), ("[1,2]", b"[1,2]"), ("7.0", b"7.0"), ('"text"', b"text")])
+def test_a_body_that_is_no_text_is_delivered_as_json(qstash, receiver, topic, body, delivered):
+    batch(qstash, f'[{{"destination":"{receiver.url(f"/{topic}")}","body":{body}}}]').expect(200)
+    assert arrivals(receiver, f"/{topic}", 1)[0].body == delivered
+
+
 @pytest.mark.parametrize("item", [{}, {"headers": None, "body": None, "queue": None}, {"headers": {}, "body": "", "queue": ""},
                                   {"headers": {"UPSTASH-RETRIES": ["1"], "upstash-method": ["PUT"]}}])
 def test_one_item_is_answered_as_an_array(qstash, receiver, topic, item):

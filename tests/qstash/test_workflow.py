@@ -54,6 +54,7 @@ def test_calls_of_third_parties(application, receiver, topic):
     assert result["status"] == 200 and result["body"] == {"their": "answer"} and result["header"] == ["2"]
     assert result["refused"] == 503 and receiver.count(f"{path}-refuses") == 2
     got = receiver.of(path)[0]
+    assert got.body == b'{"of":"us"}'
     assert got.headers["x-own"] == "1" and not [name for name in got.headers if name.lower().startswith("upstash-workflow")]
 
 
@@ -268,3 +269,105 @@ def test_a_run_of_the_same_id_exists_once(application):
     assert application.trigger("sleeps", workflowRunId="the-same") == run == "wfr_the-same"
     assert application.result(run) == "slept"
     assert application.steps(run) == ["begin", "end"]
+
+
+# ---- logs ----
+
+def log_of(application, run):
+    page = application.client("return client.logs({filter: {workflowRunId: run}})", run=run)
+    assert list(page) == ["runs"], page
+    one, = page["runs"]
+    return one
+
+
+def groups(found):
+    return [(group["type"], [(one["stepName"], one["stepType"], one["state"]) for one in group["steps"]]) for group in found["steps"] if group["type"] != "next"]
+
+
+def test_logs_of_steps(application, topic):
+    run = application.trigger("plain", {"first": 1}, headers={"x-shop": "one"}, label=f"label-{topic}")
+    application.result(run)
+    found = log_of(application, run)
+    assert (found["workflowState"], found["workflowUrl"], found["label"]) == ("RUN_SUCCESS", application.url("plain"), f"label-{topic}")
+    assert found["workflowRunResponse"] == '{"sum":4,"header":"one"}' and found["workflowRunCompletedAt"] >= found["workflowRunCreatedAt"]
+    assert groups(found) == [("sequential", [("init", "Initial", "STEP_SUCCESS")]),
+                             *(("sequential", [(name, "Run", "STEP_SUCCESS")]) for name in ("add", "double", "end"))]
+    steps = [group["steps"][0] for group in found["steps"]]
+    assert [(one["stepId"], one.get("out")) for one in steps[:3]] == [(0, '{"first":1}'), (1, "2"), (2, "4")]
+    assert steps[0]["headers"]["X-Shop"] == ["one"]
+    by_label = application.client("return client.logs({count: 1, filter: {label, state: 'RUN_SUCCESS'}})", label=f"label-{topic}")
+    assert [one["workflowRunId"] for one in by_label["runs"]] == [run]
+    assert application.client("return client.logs({workflowRunId: run})", run=run)["runs"] == [found]  # the older form of filters
+
+
+def test_logs_of_parallel_steps_and_sleeps(application):
+    run = application.trigger("parallel")
+    application.result(run)
+    found = log_of(application, run)
+    assert groups(found) == [("sequential", [("init", "Initial", "STEP_SUCCESS")]),
+                             ("parallel", [("a", "Run", "STEP_SUCCESS"), ("b", "Run", "STEP_SUCCESS"), ("c", "SleepFor", "STEP_SUCCESS")]),
+                             ("parallel", [("d", "Run", "STEP_SUCCESS"), ("e", "Run", "STEP_SUCCESS")]),
+                             ("sequential", [("end", "Run", "STEP_SUCCESS")])]
+    assert found["steps"][1]["steps"][2]["sleepFor"] == 1
+
+
+def test_logs_of_calls(application, receiver, topic):
+    path = f"/{topic}"
+    receiver.script(path, Answer(200, body=b'{"their":"answer"}', headers=(("Content-Type", "application/json"), ("x-theirs", "2"))))
+    receiver.script(f"{path}-refuses", *[503] * 4)
+    run = application.trigger("calls", {"url": receiver.url(path)})
+    application.result(run)
+    found = log_of(application, run)
+    assert groups(found)[1:3] == [("sequential", [(name, "Call", "STEP_SUCCESS")]) for name in ("third party", "refuses")]
+    one, two = (group["steps"][0] for group in found["steps"][1:3])
+    assert (one["callUrl"], one["callMethod"], one["callBody"], one["callResponseStatus"], one["callResponseBody"]) == \
+        (receiver.url(path), "POST", '{"of":"us"}', 200, '{"their":"answer"}')
+    assert one["callResponseHeaders"]["X-Theirs"] == ["2"] and ["1"] in one["callHeaders"].values() and two["callResponseStatus"] == 503
+
+
+def test_logs_of_waits_and_of_what_comes_next(application, topic):
+    run = application.trigger("waits", {"event": topic, "timeout": "1h"})
+    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    until(lambda: log_of(application, run)["steps"][-1]["type"] != "next", 20, "nothing is delivered")
+    found = log_of(application, run)
+    assert found["workflowState"] == "RUN_STARTED" and groups(found)[1:] == [("sequential", [("for news", "Wait", "STEP_PROGRESS")])]
+    application.client("return client.notify({eventId: event, eventData: {some: 'news'}})", event=topic)
+    application.result(run)
+    one, = log_of(application, run)["steps"][1]["steps"]
+    assert (one["state"], one["waitEventId"], one["waitTimeout"], one["out"]) == ("STEP_SUCCESS", topic, False, '{"some":"news"}')
+
+
+def test_logs_of_invoked_runs(application):
+    run = application.trigger("invokes", {"how": "plain"})
+    child = application.result(run)["workflowRunId"]
+    one, = log_of(application, run)["steps"][1]["steps"]
+    assert (one["stepName"], one["stepType"], one["invokedWorkflowRunId"]) == ("child", "Invoke", child)
+    assert log_of(application, child)["invoker"] == {"workflowRunId": run, "workflowUrl": application.url("invokes"),
+                                                     "workflowRunCreatedAt": log_of(application, run)["workflowRunCreatedAt"]}
+
+
+def test_logs_of_failures(application):
+    run = application.trigger("fails", {"of": "us"}, retries=1, retryDelay="10")
+    until(lambda: log_of(application, run).get("failureFunction", {}).get("state") == "CALLBACK_SUCCESS", 20, "its failure function has run")
+    found = log_of(application, run)
+    assert found["workflowState"] == "RUN_FAILED" and found["dlqId"] == found["failureFunction"]["dlqId"]
+    assert found["failureFunction"]["failStatus"] == 500 and "broken for good" in found["failureFunction"]["failResponse"]
+    assert groups(found)[1:] == [("sequential", [("before", "Run", "STEP_SUCCESS")])]
+    last, = found["steps"][-1]["steps"]
+    assert (last["state"], last["retries"], last["stepName"]) == ("STEP_FAILED", 1, "breaks") and [error["status"] for error in last["errors"]] == [500, 500]
+    letter = application.client("return client.dlq.list({filter: {workflowRunId: run}})", run=run)["messages"][0]
+    assert letter["dlqId"] == found["dlqId"]
+
+
+def test_logs_by_pages(application, topic):
+    runs = [application.trigger("waits", {"event": topic, "timeout": "1h"}, label=f"label-{topic}") for _ in range(3)]
+    found = application.client("""
+        const found = [];
+        let cursor;
+        do {
+          const page = await client.logs({cursor, count: 2, filter: {label}});
+          found.push(...page.runs.map((run) => run.workflowRunId));
+          cursor = page.cursor;
+        } while (cursor);
+        return found;""", label=f"label-{topic}")
+    assert found == runs[::-1]
