@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include "base/buffer.h"
+
 enum { TEXT_MAX = INET6_ADDRSTRLEN };
 
 bool address_parse(struct slice text, struct address *address)
@@ -221,7 +223,16 @@ const char *address_block_risk(const struct address_block *block)
 
 void address_write(const struct address *address, char text[ADDRESS_TEXT_SIZE])
 {
-    inet_ntop(address->is_v6 ? AF_INET6 : AF_INET, address->bytes, text, ADDRESS_TEXT_SIZE);
+    struct buffer digits = {.data = text, .capacity = ADDRESS_TEXT_SIZE, .max = ADDRESS_TEXT_SIZE - 1};
+    if (address->is_v6) {
+        inet_ntop(AF_INET6, address->bytes, text, ADDRESS_TEXT_SIZE);
+        return;
+    }
+    for (size_t i = 0; i < 4; i++) { /* a fifth of the instructions of inet_ntop */
+        buffer_append(&digits, i ? SLICE(".") : SLICE(""));
+        buffer_append_number(&digits, address->bytes[i]);
+    }
+    buffer_text(&digits);
 }
 
 bool address_equal(const struct address *a, const struct address *b)

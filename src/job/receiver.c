@@ -1,41 +1,60 @@
 #include "job/receiver.h"
 
+#include "base/buffer.h"
 #include "base/hash.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-static void write_address(const struct address *address, char *text, size_t size)
+/* Makes a buffer of the caller's memory; size includes a NUL. */
+static struct buffer buffer_of(char *data, size_t size)
+{
+    return (struct buffer){.data = data, .capacity = size, .max = size - 1};
+}
+
+static void append_address(struct buffer *text, const struct address *address)
 {
     char digits[ADDRESS_TEXT_SIZE];
     address_write(address, digits);
-    snprintf(text, size, address->is_v6 ? "[%s]" : "%s", digits);
+    buffer_append(text, address->is_v6 ? SLICE("[") : SLICE(""));
+    buffer_append(text, slice_of(digits));
+    buffer_append(text, address->is_v6 ? SLICE("]") : SLICE(""));
+}
+
+static void append_host(struct buffer *text, struct slice host)
+{
+    for (size_t i = 0; i < host.size; i++)
+        buffer_append_byte(text, (char)tolower((unsigned char)host.data[i]));
+    text->size -= text->size && text->data[text->size - 1] == '.';
+}
+
+static void append_name(struct buffer *text, const struct url *url)
+{
+    if (url->host_is_address)
+        append_address(text, &url->address);
+    else
+        append_host(text, url->host);
+    buffer_append_byte(text, ':');
+    buffer_append_number(text, url->port);
 }
 
 void receiver_name(const struct url *url, char name[RECEIVER_HOST_SIZE])
 {
-    size_t size = 0;
-    if (url->host_is_address) {
-        write_address(&url->address, name, RECEIVER_HOST_SIZE);
-        size = strlen(name);
-    } else {
-        for (; size < url->host.size; size++)
-            name[size] = (char)tolower((unsigned char)url->host.data[size]);
-        size -= name[size - 1] == '.';
-    }
-    snprintf(name + size, RECEIVER_HOST_SIZE - size, ":%u", url->port);
+    struct buffer text = buffer_of(name, RECEIVER_HOST_SIZE);
+    append_name(&text, url);
+    buffer_text(&text);
 }
 
 void receiver_path_name(const struct url *url, char name[RECEIVER_NAME_SIZE])
 {
     struct slice path = slice_from(url->target.data, url->target.size - url->query.size);
-    receiver_name(url, name);
-    size_t size = strlen(name);
-    if (path.size <= RECEIVER_PATH_MAX)
-        snprintf(name + size, RECEIVER_NAME_SIZE - size, "%s%.*s", path.size ? "" : "/", SLICE_ARG(path));
-    else
-        snprintf(name + size, RECEIVER_NAME_SIZE - size, "%.*s~%016llx", (int)RECEIVER_PATH_MAX, path.data,
-                 (unsigned long long)hash_long_of(path));
+    struct buffer text = buffer_of(name, RECEIVER_NAME_SIZE);
+    append_name(&text, url);
+    buffer_append(&text, path.size ? SLICE("") : SLICE("/"));
+    buffer_append(&text, path.size <= RECEIVER_PATH_MAX ? path : slice_from(path.data, RECEIVER_PATH_MAX));
+    if (path.size > RECEIVER_PATH_MAX)
+        buffer_printf(&text, "~%016llx", (unsigned long long)hash_long_of(path));
+    buffer_text(&text);
 }
 
 static size_t host_size(struct slice name)
