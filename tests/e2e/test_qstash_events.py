@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import time
+from random import Random
 
 import pytest
 
@@ -210,6 +211,29 @@ def test_nothing_is_an_empty_list(qstash):
     assert qstash.call("GET", "events?label=none").expect(200) == {"events": []}
     assert qstash.call("GET", "logs?messageId=msg_01M83VYQKEJGW90HW2GX32QZ56").expect(200) == {"logs": []}
     assert qstash.call("GET", "events?messageId=x").expect(200) == {"events": []}
+
+
+def test_an_unreachable_history_is_an_error_and_hides_nothing(topic):
+    server = QStash("--history", "postgresql://nobody@127.0.0.1:9/none")
+    try:
+        waits = server.publish(f"https://example.com/{topic}", Upstash_Delay="1h")
+        assert [event["state"] for event in events(server, f"messageId={waits}")] == ["CREATED"]
+        page = server.call("GET", "events?count=1").expect(200)
+        assert [event["messageId"] for event in page["events"]] == [waits]
+        for query in ("events", f"events?cursor={page['cursor']}", "events?messageId=msg_01M83VYQKEJGW90HW2GX32QZ56", "events?state=DELIVERED"):
+            assert server.call("GET", query).status == 503
+    finally:
+        server.stop()
+
+
+def test_any_cursor_is_read_or_refused(qstash, topic):
+    qstash.publish(f"https://example.com/{topic}", Upstash_Delay="1h")
+    page = qstash.call("GET", "events?count=1").expect(200)
+    parts = [*page["cursor"].split("~", 3), "", "e", "0", "x" * 3000, "h.1.2.3", "msg_" + "a" * 300, "msg_queue.x~y.z", "2147483648", "%00"]
+    random = Random(7)
+    for _ in range(400):
+        cursor = "~".join(random.choice(parts) for _ in range(random.randrange(1, 7)))
+        assert qstash.call("GET", f"events?count=2&cursor={cursor}").status in (200, 400), cursor
 
 
 def test_without_a_history(receiver, topic):
