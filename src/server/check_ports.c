@@ -48,7 +48,8 @@ static void check_port(struct check_report *report, const struct options *option
         return;
     }
     if (!trial.is_held)
-        check_add(report, CHECK_OK, name, "%s is free", url);
+        check_add(report, CHECK_OK, name, options->shares_port ? "%s can be used or shared" : "%s is free",
+                  url);
     else if (is_duepost(url))
         check_add(report, CHECK_OK, name, "%s: a duepost is running there", url);
     else

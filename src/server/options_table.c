@@ -202,10 +202,10 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(embedded_server),
             .help = "program of the private Redis",
-            .text = "A path, or a name that is found in PATH. Default: redis-server, or valkey-server if "
-                    "there is\n"
-                    "no redis-server of version 7.0 or newer. The data of one program may be of no use to\n"
-                    "another: Redis 7.4 and newer write files that Valkey does not read.",
+            .text =
+                "A path, or a name that is found in PATH. Default: redis-server, or valkey-server where\n"
+                "there is no redis-server of version 7.0 or newer. Do not change the program while there\n"
+                "are jobs: Valkey cannot read the files of Redis 7.4 and newer.",
         },
     [OPTION_CONFIG] =
         {

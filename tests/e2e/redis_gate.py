@@ -2,16 +2,17 @@
 
 import socket
 import threading
+import time
 
 from patience import until
 
 
 class RedisGate:
     """Passes everything on. hold(text): the first command that holds this text, and whatever its connection sends
-    behind it, waits for release()."""
+    behind it, waits for release(). delay: seconds that each command takes longer."""
 
-    def __init__(self, redis):
-        self.redis = redis
+    def __init__(self, redis, delay=0):
+        self.redis, self.delay = redis, delay
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"redis://127.0.0.1:{self.listener.getsockname()[1]}/0"
         self._text = None
@@ -52,6 +53,8 @@ class RedisGate:
                     self._text = None
                     self._has_held.set()
                     self._may_go.wait(60)
+                if is_command:
+                    time.sleep(self.delay)
                 sink.sendall(data)
         except OSError:
             pass

@@ -6,7 +6,6 @@ import re
 import socket
 import sqlite3
 import subprocess
-import time
 
 import pytest
 
@@ -17,6 +16,7 @@ from field import Field
 from network import Unavailable
 from patience import SLOW, until
 from postgres_server import PostgresServer
+from redis_gate import RedisGate
 from redis_server import free_port
 import scratch
 from sentinels import Sentinels
@@ -132,6 +132,17 @@ def test_beside_a_running_duepost(start, data):
     assert result.line("redis") == ("ok", f"unix:{data}/redis.sock, version {result.line('version')[1]}, 1 shard")
     assert result.line("durability") == ("ok", "fsync is configured, Redis gives fsync")
     assert server.get("/readyz").status == 200
+
+
+def test_beside_a_duepost_that_shares_its_port(start):
+    """And its listener still gets all connections afterwards."""
+    server = start("--share-port", "on")
+    where = f"127.0.0.1:{server.port}"
+    assert check("--listen", where, "--share-port", "on").line("listen") == ("ok", f"http://{where} can be used or shared")
+    assert check("--listen", where).line("listen") == ("ok", f"http://{where}: a duepost is running there")
+    for _ in range(20):
+        server.close()
+        assert server.get("/healthz").status == 200
 
 
 # ---- options and host ----
@@ -376,18 +387,12 @@ def test_clocks(redis, seconds, result, words):
 
 
 def test_slow_writes(redis):
-    """The primary's disk is slow: each command waits."""
-    behind = redis()
-    slow = subprocess.Popen(["sh", "-c", f"while kill -STOP {behind.process.pid}; do sleep 0.15; kill -CONT {behind.process.pid}; sleep 0.002; done"],
-                            stderr=subprocess.DEVNULL)
-    try:
-        result, text = check(*of(behind)).line("write")
-    finally:
-        slow.terminate()
-        slow.wait()
-        time.sleep(0.2)
-        behind.thaw()
+    """Redis is far away."""
+    gate = RedisGate(redis(), delay=0.12)
+    result, text = check("--redis", gate.address).line("write")
+    gate.stop()
     assert result == "warn" and "check Redis's disk, replicas and network" in text
+    assert float(re.search(r"took ([\d.]+) ms", text)[1]) >= 120
 
 
 def test_the_program_of_the_private_redis(tmp_path):

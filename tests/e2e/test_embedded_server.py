@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from duepost import run
+from duepost import BINARY, run
 from patience import until
 import processes
 
@@ -68,7 +68,8 @@ def test_a_program_of_the_operators_choice(start, folder, tmp_path, is_relative)
     shutil.copy(REDIS.resolve(), own)
     script(folder / "redis-server", OLD)
     through = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', str(tmp_path)) if is_relative else ()
-    server = start("--embedded-server", "./redis-of-ours" if is_relative else str(own), extra=path_of(folder), through=through)
+    server = start("--embedded-server", "./redis-of-ours" if is_relative else str(own), extra=path_of(folder), through=through,
+                   binary=os.path.abspath(BINARY))
     (pid,) = server.redis_pids()
     assert os.readlink(f"/proc/{pid}/exe") == str(own)
     assert f"program={tmp_path}" in started(server)[0]
