@@ -152,8 +152,11 @@ bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct 
 void app_workflow_cursor_write(const struct app *app, struct slice id, int64_t made_ms, struct buffer *text)
 {
     struct buffer plain;
+    struct slice owner, rest;
+    slice_cut(id, '/', &owner, &rest);
     buffer_init(&plain, sizeof((struct app_workflow_cursor *)NULL)->room);
-    buffer_printf(&plain, "%zu@%.*s/%lld", workflow_shard(app->store, id), SLICE_ARG(id), (long long)made_ms);
+    buffer_printf(&plain, "%zu@%.*s/%lld", store_shard_number(app->store, owner), SLICE_ARG(id),
+                  (long long)made_ms);
     base64url_append(text, buffer_slice(&plain));
     buffer_fini(&plain);
 }

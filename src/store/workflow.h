@@ -203,9 +203,6 @@ typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, s
  * followed by others. Borrows all until the callback. */
 void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
 
-/* Returns the number of the shard that has the workflows of an id. */
-size_t workflow_shard(const struct store *, struct slice id);
-
 /* Splits a place. Returns false if the text is none. */
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
 

@@ -13,24 +13,6 @@ enum {
     FIRST_OF_PAGE = 2
 };
 
-bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms)
-{
-    size_t end = place.size;
-    uint64_t number;
-    while (end > 0 && place.data[end - 1] != '/')
-        end--;
-    if (end == 0 || !slice_to_number(slice_skip(place, end), INT64_MAX, &number))
-        return false;
-    *id = slice_from(place.data, end - 1);
-    *made_ms = (int64_t)number;
-    return memchr(id->data, '/', id->size) != NULL;
-}
-
-size_t workflow_shard(const struct store *store, struct slice id)
-{
-    return store_shard_of(store, id)->number;
-}
-
 static const struct slice states[] = {[WORKFLOW_ACTIVE] = SLICE_INIT("active"),
                                       [WORKFLOW_SUCCEEDED] = SLICE_INIT("succeeded"),
                                       [WORKFLOW_FAILED] = SLICE_INIT("failed"),
