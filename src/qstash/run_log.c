@@ -46,7 +46,7 @@ static void steps_init(struct steps *steps, const struct run_log *log)
         bytes += 2 * workflow->elements[i].text.size;
     for (size_t i = 0; workflow->open && i < workflow->open_count; i++)
         bytes += workflow->open[i].wait.size;
-    buffer_init(&steps->text, bytes + 1);
+    buffer_init_fallible(&steps->text, bytes + 1);
     buffer_reserve(&steps->text, bytes); /* so that decoded texts never move */
     steps->items = NEW_ARRAY(struct run_log_step, most + 1);
     for (size_t i = 0; i < steps->element_count; i++)
@@ -104,7 +104,8 @@ static const struct run_log_message *find_message(const struct run_log *log, str
 
 static bool is_plan(const struct run_log_step *step)
 {
-    return step->element && !step->element->is_call && step->object.size && !step->id && step->target;
+    return step->element && !step->element->is_call && step->object.size && !step->id && step->target &&
+           step->concurrent;
 }
 
 /* Returns whether the message of the step is a sleep whose time has not come. */
@@ -426,5 +427,6 @@ void run_log_put(struct json_writer *json, const struct run_log *log)
     put_nexts(json, &steps);
     json_end_array(json);
     json_end_object(json);
+    json->out->failed |= steps.text.failed;
     steps_fini(&steps);
 }
