@@ -52,6 +52,7 @@ class RedisServer:
     nothing else."""
 
     host = Loopback()
+    tls = None
 
     def __init__(self, *, tcp=False, aof=True, password=None, environment=None, options=(), host=None, tls=None):
         self.host = host or self.host
