@@ -1,13 +1,17 @@
 """Dead letters of durable runs over raw HTTP: lists, filters, deletion, and runs that go on."""
 
 import base64
+import contextlib
+import http.client
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from patience import until
 from qstash import QStash, arrivals
 from receiver import Answer
+from redis_server import RedisServer
 from runs import TAKEN, Run, call, decoded, failing, step
 
 
@@ -289,3 +293,44 @@ def test_a_failed_call_is_no_dead_letter(qstash, receiver, topic):
     arrivals(receiver, run.path, 2)
     for source in ("dlq?count=1000", "workflows/dlq?count=1000"):
         assert message_id not in [one["messageId"] for one in qstash.call("GET", source).expect(200)["messages"]]
+
+
+def test_each_run_goes_on_once_although_duepost_is_killed(receiver, topic):
+    """Each one has its dead letter, or it has gone on: never both, and never neither."""
+    redis = RedisServer()
+    qstash = QStash(redis=redis)
+    receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))
+    runs = [Run(qstash, receiver, f"/{topic}", upstash_label=topic) for _ in range(60)]
+    url = f"workflows/dlq?label={topic}&count=1000"
+    until(lambda: len(qstash.call("GET", url).expect(200)["messages"]) == len(runs), 20, "all have failed")
+    receiver.script(f"/{topic}", TAKEN)
+    for round in range(1, 4):
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(ask_to_go_on, qstash, action, topic) for action in ("resume", "restart", "resume", "restart")]
+            until(lambda: len(gone_on(receiver, topic, len(runs))) >= 10 * round, 15, "some go on")
+            qstash.kill()
+            [one.result() for one in asked]
+        qstash = QStash(redis=redis)
+    left = [one["workflowRunId"] for one in qstash.call("GET", url).expect(200)["messages"]]
+    active, cursor = [], ""
+    while cursor is not None:
+        page = qstash.get(f"/workflows?state=active&limit=100{cursor}").expect(200)
+        active += page["workflows"]
+        cursor = f"&cursor={page['cursor']}" if page.get("cursor") else None
+    assert len(left) + len(active) == len(runs) and len(set(left)) == len(left) and active
+    until(lambda: {run_of(arrival) for arrival in gone_on(receiver, topic, len(runs))} == {one["workflowId"] for one in active}, 20, "all are delivered")
+    qstash.stop()
+    redis.stop()
+
+
+def ask_to_go_on(qstash, action, label):
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        qstash.call("POST", f"workflows/dlq/{action}?label={label}&count=60", b"")
+
+
+def gone_on(receiver, topic, before):
+    return receiver.of(f"/{topic}")[before:]
+
+
+def run_of(arrival):
+    return arrival.headers["upstash-workflow-runid"]
