@@ -4,15 +4,24 @@ static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 
 void base64url_append(struct buffer *out, struct slice bytes)
 {
-    uint32_t bits = 0;
-    unsigned count = 0; /* bits not yet written */
-    for (size_t i = 0; i < bytes.size; i++) {
-        bits = bits << 8 | (uint8_t)bytes.data[i];
-        for (count += 8; count >= 6; count -= 6)
-            buffer_append_byte(out, alphabet[bits >> (count - 6) & 63]);
+    const uint8_t *from = (const uint8_t *)bytes.data;
+    size_t whole = bytes.size / 3, left = bytes.size % 3;
+    char *at = buffer_extend(out, 4 * whole + (left ? left + 1 : 0));
+    if (!at)
+        return;
+    for (size_t i = 0; i < whole; i++, from += 3, at += 4) {
+        at[0] = alphabet[from[0] >> 2];
+        at[1] = alphabet[(from[0] << 4 | from[1] >> 4) & 63];
+        at[2] = alphabet[(from[1] << 2 | from[2] >> 6) & 63];
+        at[3] = alphabet[from[2] & 63];
     }
-    if (count)
-        buffer_append_byte(out, alphabet[bits << (6 - count) & 63]);
+    if (left) {
+        uint32_t bits = (uint32_t)from[0] << 8 | (left > 1 ? from[1] : 0);
+        at[0] = alphabet[bits >> 10];
+        at[1] = alphabet[bits >> 4 & 63];
+        if (left > 1)
+            at[2] = alphabet[bits << 2 & 63];
+    }
 }
 
 bool base64url_decode(struct slice text, struct buffer *out)

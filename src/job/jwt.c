@@ -1,10 +1,7 @@
 #include "job/jwt.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/sha.h>
-
 #include "base/base64url.h"
+#include "job/sha256.h"
 
 /* {"alg":"HS256","typ":"JWT"} in base64url. */
 #define HEADER "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
@@ -12,21 +9,19 @@
 void jwt_append(struct buffer *token, struct slice key, struct slice claims)
 {
     size_t start = token->size;
-    unsigned char mac[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
+    unsigned char mac[SHA256_BYTES];
     buffer_append(token, SLICE(HEADER "."));
     base64url_append(token, claims);
     if (token->failed)
         return;
-    HMAC(EVP_sha256(), key.data, (int)key.size, (const unsigned char *)token->data + start,
-         token->size - start, mac, &size);
+    sha256_hmac(key, slice_from(token->data + start, token->size - start), mac);
     buffer_append_byte(token, '.');
-    base64url_append(token, slice_from((const char *)mac, size));
+    base64url_append(token, slice_from((const char *)mac, sizeof mac));
 }
 
 void jwt_append_digest(struct buffer *out, struct slice bytes)
 {
-    unsigned char digest[SHA256_DIGEST_LENGTH];
-    SHA256((const unsigned char *)bytes.data, bytes.size, digest);
+    unsigned char digest[SHA256_BYTES];
+    sha256(bytes, digest);
     base64url_append(out, slice_from((const char *)digest, sizeof digest));
 }

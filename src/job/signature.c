@@ -3,15 +3,15 @@
 #include <assert.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdio.h>
+
+#include "job/sha256.h"
 
 enum {
     SHARED_MIN = 16, /* the standard requires 24; shorter keys are in use, even in its own examples */
     SEED_BYTES = 32,
     PUBLIC_BYTES = 32,
     PRIVATE_BYTES = SEED_BYTES + PUBLIC_BYTES,
-    DIGEST_BYTES = 32,
     SIGNATURE_BYTES = 64,
     ID_BYTES = 16,
     BASE64_MAX = 4 * ((SIGNING_KEY_BYTES_MAX + 2) / 3),
@@ -132,13 +132,11 @@ enum status signing_keys_parse(struct slice text, struct signing_keys *keys, str
 
 void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_SIZE])
 {
-    unsigned char digest[DIGEST_BYTES];
+    unsigned char digest[SHA256_BYTES];
     char named[512];
-    size_t size = 0;
     int length = snprintf(named, sizeof named, "%.*s %lld", SLICE_ARG(id), (long long)created_ms);
     assert(length > 0 && (size_t)length < sizeof named);
-    int ok = EVP_Q_digest(NULL, "SHA256", NULL, named, (size_t)length, digest, &size);
-    assert(ok && size == sizeof digest);
+    sha256(slice_from(named, (size_t)length), digest);
     memcpy(text, "msg_", 4);
     for (size_t i = 0; i < ID_BYTES; i++)
         snprintf(text + 4 + 2 * i, 3, "%02x", digest[i]);
@@ -146,11 +144,8 @@ void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_S
 
 static void sign_shared(const struct signing_key *key, struct slice content, struct buffer *out)
 {
-    unsigned char digest[DIGEST_BYTES];
-    unsigned size = sizeof digest;
-    const unsigned char *done = HMAC(EVP_sha256(), key->bytes, (int)key->size,
-                                     (const unsigned char *)content.data, content.size, digest, &size);
-    assert(done && size == sizeof digest);
+    unsigned char digest[SHA256_BYTES];
+    sha256_hmac(slice_from((const char *)key->bytes, key->size), content, digest);
     buffer_append(out, SLICE("v1,"));
     put_base64(out, digest, sizeof digest);
 }
