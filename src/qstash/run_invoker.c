@@ -64,6 +64,11 @@ void run_invoker_write_step(const struct run_invoker *invoker, const struct run_
     buffer_append(step, slice_from(invoker->step.data, invoker->step.size - 1));
     buffer_append(step, is_empty ? SLICE("\"out\":") : SLICE(",\"out\":"));
     buffer_append_json(step, buffer_slice(&text));
+    struct json_writer json = json_writer_behind(step);
+    if (outcome->url.size)
+        json_add_text(&json, "invokedWorkflowUrl", outcome->url);
+    if (outcome->made_ms)
+        json_add_number(&json, "invokedWorkflowCreatedAt", outcome->made_ms);
     buffer_append_byte(step, '}');
     step->failed |= text.failed;
     buffer_fini(&text);

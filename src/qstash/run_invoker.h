@@ -26,6 +26,8 @@ struct run_outcome {
     bool has_body;
     struct slice body;
     bool is_cancelled, is_failed;
+    struct slice url; /* for the log of the invoker, and when the run was made; 0: unknown */
+    int64_t made_ms;
 };
 
 /* Writes the step that tells the invoker. */

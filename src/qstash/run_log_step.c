@@ -226,8 +226,9 @@ static void add_out(struct json_writer *json, const struct run_log *log, const s
 /* Adds the members that belong to some kinds of steps. */
 static void add_facts(struct json_writer *json, const struct run_log *log, const struct run_log_step *step)
 {
-    static const char *const names[] = {"sleepFor",    "sleepUntil", "waitEventId",
-                                        "waitTimeout", "callUrl",    "callMethod"};
+    static const char *const names[] = {
+        "sleepFor", "sleepUntil", "waitEventId",        "waitTimeout",
+        "callUrl",  "callMethod", "invokedWorkflowUrl", "invokedWorkflowCreatedAt"};
     struct json_cursor cursor;
     struct slice key, value;
     if (!step->object.size || !json_open(step->object, &cursor))

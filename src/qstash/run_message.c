@@ -192,8 +192,10 @@ static const char *prepare_end(struct run_message *message, struct run_step *ste
 {
     struct buffer body;
     const struct run_invoker *invoker = &message->invoker;
-    const struct run_outcome outcome = {
-        .run_id = message->settings->run.id, .is_cancelled = is_cancelled, .is_failed = !is_cancelled};
+    const struct run_outcome outcome = {.run_id = message->settings->run.id,
+                                        .is_cancelled = is_cancelled,
+                                        .is_failed = !is_cancelled,
+                                        .url = message->settings->run.url};
     buffer_init(&body, 2 * (invoker->step.size + SETTINGS_RUN_ID_MAX) + 1024);
     run_invoker_write_step(invoker, &outcome, &body);
     const struct run_notice notice = {

@@ -108,8 +108,11 @@ static const char *make_step(struct run_ending *ending)
 {
     struct buffer body;
     const struct run_invoker *invoker = &ending->invoker;
-    const struct run_outcome outcome = {
-        .run_id = ending->exchange->key, .has_body = ending->result.size > 0, .body = ending->result};
+    const struct run_outcome outcome = {.run_id = ending->exchange->key,
+                                        .has_body = ending->result.size > 0,
+                                        .body = ending->result,
+                                        .url = ending->run.url,
+                                        .made_ms = ending->run.made_ms};
     buffer_init_fallible(&body, JOB_RECORD_MAX);
     run_invoker_write_step(invoker, &outcome, &body);
     const struct run_notice notice = {

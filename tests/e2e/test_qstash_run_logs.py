@@ -175,7 +175,7 @@ def test_an_invoked_run_names_its_invoker(qstash, receiver, run, topic):
     qstash.call("DELETE", f"workflows/runs/{child}?cancel=false", b'{"six":6}').expect(200)
     one, = next(group for group in log_of(run)["steps"] if group["steps"][0].get("stepName") == "invokes")["steps"]
     assert (one["stepType"], one["invokedWorkflowRunId"], one["state"]) == ("Invoke", child, "STEP_SUCCESS")
-    assert json.loads(one["out"])["body"] == '{"six":6}'
+    assert json.loads(one["out"])["body"] == '{"six":6}' and one["invokedWorkflowUrl"] == url
 
 
 # ---- ends ----

@@ -341,7 +341,9 @@ def test_logs_of_invoked_runs(application):
     run = application.trigger("invokes", {"how": "plain"})
     child = application.result(run)["workflowRunId"]
     one, = log_of(application, run)["steps"][1]["steps"]
+    invoked = log_of(application, child)
     assert (one["stepName"], one["stepType"], one["invokedWorkflowRunId"]) == ("child", "Invoke", child)
+    assert (one["invokedWorkflowUrl"], one["invokedWorkflowCreatedAt"]) == (invoked["workflowUrl"], invoked["workflowRunCreatedAt"])
     assert log_of(application, child)["invoker"] == {"workflowRunId": run, "workflowUrl": application.url("invokes"),
                                                      "workflowRunCreatedAt": log_of(application, run)["workflowRunCreatedAt"]}
 
