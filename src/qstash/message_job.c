@@ -52,9 +52,10 @@ static bool is_json(struct slice body)
            json_check(body, &limits, &ignored) == STATUS_OK;
 }
 
+/* The body of a GET is kept, because it is shown, and not sent (worker/attempt_request.c). */
 static void set_body(struct job *job, struct slice body, struct buffer *base64)
 {
-    if (body.size == 0 || !job_method_allows_body(job->method))
+    if (body.size == 0)
         return;
     if (is_json(body)) {
         job->body = body;

@@ -55,6 +55,20 @@ def test_a_wrong_destination_is_an_error(javascript):
     assert answer["status"] in (400, 404) and "no-url" in answer["error"]
 
 
+def test_a_get_shows_its_body_and_sends_none(javascript, server, receiver, topic):
+    url = receiver.url(f"/{topic}")
+    shown = javascript("""
+        const message = { url, body: "text", method: "GET", headers: { "My-Header": "v" } };
+        const { messageId } = await client.publish({ ...message, delay: "1h" });
+        await client.publish(message);
+        await client.schedules.create({ ...message, destination: url, cron: "0 4 1 1 *", scheduleId: topic });
+        return [(await client.messages.get(messageId)).body, (await client.schedules.get(topic)).body];""", url=url, topic=topic)
+    assert shown == ["text", "text"]
+    arrival, = arrivals(receiver, f"/{topic}", 1)
+    assert (arrival.method, arrival.body, arrival.headers["my-header"]) == ("GET", b"", "v")
+    assert verified(javascript, server, arrival, url) is True
+
+
 # ---- messages ----
 
 def test_get_and_cancel(javascript, topic):
