@@ -14,7 +14,7 @@
 #define ID SLICE("orders-1/a")
 #define RECORD                                                                                               \
     "{\"createdAt\":1000,\"url\":\"http://127.0.0.1/"                                                        \
-    "x\",\"delay\":60,\"attempts\":3,\"reason\":\"gone\",\"answerHeaders\":\"A: 1\\n\",\"body\":1}"
+    "x\",\"delay\":60,\"attempts\":3,\"reason\":\"gone\",\"body\":1}"
 #define NO_BODY "{\"createdAt\":1000,\"url\":\"http://127.0.0.1/x\",\"bodyLeftOut\":true}"
 #define LINES   "1 2000 10 503\n2 3000 34 200\n"
 
@@ -200,7 +200,6 @@ START_TEST(a_dead_job_of_the_history_is_scheduled_anew)
     ck_assert_ptr_nonnull(strstr(call->record, "\"body\":1"));
     ck_assert_ptr_null(strstr(call->record, "attempts"));
     ck_assert_ptr_null(strstr(call->record, "reason"));
-    ck_assert_ptr_null(strstr(call->record, "answerHeaders"));
     ck_assert_ptr_null(strstr(call->record, "createdAt"));
     call->fn.scheduled(call->arg, STATUS_OK, 9000, NULL);
     fake_expect(APP_DONE);

@@ -2,7 +2,7 @@
 
 import pytest
 
-from patience import SLOW, until
+from patience import until
 from qstash import QStash, arrivals
 from receiver import Answer
 
@@ -54,21 +54,6 @@ def test_many_headers_of_an_answer_are_kept_in_part(qstash, receiver, topic):
     headers = tuple((f"X-{number:02}", "x" * 500) for number in range(20))
     found = dead(qstash, receiver, f"/{topic}", answer=Answer(500, headers=headers))["responseHeader"]
     assert found["X-00"] == ["x" * 500] and "X-19" not in found and sum(len(name) + len(values[0]) for name, values in found.items()) <= 4096
-
-
-def test_a_dead_message_that_runs_again_forgets_the_headers(receiver, topic, redis):
-    behind = redis()
-    server = QStash(redis=behind)
-    try:
-        letter = dead(server, receiver, f"/{topic}", answer=Answer(500, headers=(("X-Why", "so"),)))
-        assert letter["responseHeader"]["X-Why"] == ["so"]
-        receiver.script(f"/{topic}", Answer(500, delay=2 * SLOW))
-        server.run("qstash~messages", letter["messageId"]).expect(202)
-        until(lambda: receiver.count(f"/{topic}") == 2, 15, "the second attempt")
-        record = behind.command("HGET", "duepost:{0}:jobs", f"qstash~messages/{letter['messageId']}")
-        assert b"lastAttempt" in record and b"answerHeaders" not in record
-    finally:
-        server.stop()
 
 
 def test_without_an_answer_the_status_is_0(qstash, topic):

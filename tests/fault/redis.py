@@ -23,7 +23,7 @@ class Redis(RedisServer):
         self.socket = self.directory / "redis.sock"
         self.port = free_port()
         self.address = f"unix:{self.socket}"
-        self.password = self.tls = None
+        self.password = None
         self.options = ["--appendonly", "yes" if fsync else "no", "--enable-debug-command", "yes", *options]
         if fsync:
             self.options += ["--appendfsync", fsync]

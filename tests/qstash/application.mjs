@@ -94,15 +94,6 @@ const workflows = {
       throw new WorkflowNonRetryableError("not again");
     });
   },
-  async heals(context) {
-    const one = await step(context, "before", 1);
-    const two = await context.run("heals", () => {
-      note(context.workflowRunId, "heals");
-      failAtFirst(context.requestPayload.key, "heals", 1);
-      return one + 1;
-    });
-    return finish(context, two);
-  },
   async breaks_once(context) {
     const { number } = context.requestPayload;
     const before = await step(context, "before", context.workflowRunId);
@@ -153,7 +144,7 @@ const options = {
   qstashClient, receiver, verbose: false, disableTelemetry: true,
   failureFunction: async ({ context, failStatus, failResponse, failHeaders }) => {
     note(context.workflowRunId, "failure", { failStatus, failResponse, payload: context.requestPayload, shop: context.headers.get("x-shop") });
-    if (context.requestPayload?.failureFails) throw new Error("the failure function fails, too");
+    failAtFirst(context.workflowRunId, "failure", context.requestPayload?.failureFails ?? 0);
   },
 };
 

@@ -90,12 +90,6 @@ def javascript(server):
     return run_in_node("@upstash/qstash", server)
 
 
-@pytest.fixture
-def workflows(server):
-    """The client of workflows in JavaScript."""
-    return run_in_node("@upstash/workflow", server)
-
-
 # script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.
 _failed = {}
 

@@ -7,14 +7,10 @@ import methods
 
 # Methods that are not served: a call, which answers a clear error, and the reason.
 CHAT = "language models are not served; the calls for other providers go to them, not to duepost"
-RUNS = "logs of runs are not served yet"
 JAVASCRIPT = {
     "chat": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
     "chat().create": ("client.chat().create({ provider: Provider.upstash(), model: 'm', messages: [] })", CHAT),
     "chat().prompt": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
-}
-RUNS_OF_JAVASCRIPT = {
-    "logs": ("client.logs()", RUNS),
 }
 
 
@@ -34,7 +30,7 @@ def test_each_method_of_the_client_in_javascript_is_called():
 def test_each_method_of_the_client_of_workflows_is_called():
     found = methods.methods_of_javascript()["runs"]
     assert {"trigger", "dlq.restart"} <= found
-    check(found, methods.calls_in_javascript(methods.texts_for("application.client")) | {"trigger"}, RUNS_OF_JAVASCRIPT)
+    check(found, methods.calls_in_javascript(methods.texts_for("application.client")) | {"trigger"}, {})
 
 
 def test_each_kind_of_step_is_run():
@@ -56,9 +52,3 @@ def test_each_method_of_the_clients_in_python_is_called(kind):
 def test_what_is_not_served_in_javascript_is_an_error(javascript, name):
     answer = javascript(f"const Provider = {{ upstash: () => ({{ owner: 'upstash', baseUrl, token: '' }}) }}; return await {JAVASCRIPT[name][0]};")
     assert answer["status"] == 404 and "nothing at this path" in answer["error"]
-
-
-@pytest.mark.parametrize("name", RUNS_OF_JAVASCRIPT)
-def test_what_is_not_served_of_workflows_is_an_error(workflows, name):
-    answer = workflows(f"return await {RUNS_OF_JAVASCRIPT[name][0]};")
-    assert answer["status"] in (400, 404) and answer["error"]

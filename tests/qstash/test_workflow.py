@@ -2,6 +2,8 @@
 
 import itertools
 
+import json
+
 import pytest
 
 from application import Application
@@ -128,36 +130,6 @@ def test_a_run_that_fails_calls_its_failure_function(application, workflow, retr
 
 # ---- dead letters ----
 
-def dead_letter(application, topic, key):
-    """Triggers a run that fails; returns its dead letter."""
-    run = application.trigger("heals", {"key": key}, retries=0, label=topic)
-    found = []
-
-    def is_dead():
-        found[:] = application.client("return client.dlq.list({filter: {workflowRunId: run, label: topic}})", run=run, topic=topic)["messages"]
-        return found
-    until(is_dead, 20, "it is dead")
-    assert (found[0]["workflowRunId"], found[0]["workflowUrl"], found[0]["responseStatus"]) == (run, application.url("heals"), 500)
-    return found[0]
-
-
-@pytest.mark.parametrize("call, steps", [("resume", ["heals", "end"]), ("restart", ["before", "heals", "end"])])
-def test_a_failed_run_goes_on(application, topic, call, steps):
-    letter = dead_letter(application, topic, topic)
-    answer = application.client({"resume": "return client.dlq.resume(id, {retries: 1})", "restart": "return client.dlq.restart([id])"}[call], id=letter["dlqId"])
-    run = answer["workflowRuns"][0]["workflowRunId"]
-    assert application.result(run) == 2
-    assert application.steps(run) == steps
-    assert application.client("return client.dlq.list({filter: {label: topic}})", topic=topic)["messages"] == []
-
-
-def test_dead_letters_of_runs_are_deleted(application, topic):
-    letters = [dead_letter(application, topic, f"{topic}-{number}")["dlqId"] for number in range(3)]
-    assert application.client("return client.dlq.delete(id)", id=letters[0])["deleted"] == 1
-    assert application.client("return client.dlq.delete({filter: {label: topic}})", topic=topic)["deleted"] == 2
-    assert application.client("return client.dlq.list({filter: {label: topic}})", topic=topic)["messages"] == []
-
-
 def letter(application, run):
     """Waits for the dead letter of a run, as the client lists it."""
     listed = "return (await client.dlq.list({filter: {workflowRunId: run}})).messages"
@@ -220,6 +192,26 @@ def test_a_failure_function_that_fails_is_called_again(application):
     calls = len([one for one in application.effects(run) if one["step"] == "failure"])
     assert application.client("return client.dlq.retryFailureFunction({dlqId: id})", id=dead["dlqId"])["workflowRunId"] == run
     until(lambda: len([one for one in application.effects(run) if one["step"] == "failure"]) > calls, 20, "it is called again")
+    ended = listed.replace("CALLBACK_FAIL", "CALLBACK_SUCCESS")
+    until(lambda: application.client(ended, run=run), 20, "the failure function has ended")
+
+
+# ---- logs ----
+
+def test_logs_of_runs(application, topic):
+    run = application.trigger("plain", {"first": 1}, label=topic)
+    assert application.result(run)["sum"] == 4
+    failed = application.trigger("fails_at_once", {"of": "us"}, retries=0, label=topic)
+    until(lambda: application.is_over(failed), 20, "it fails")
+    logs = application.client("return client.logs({filter: {label: topic}})", topic=topic)["runs"]
+    states = {one["workflowRunId"]: one["workflowState"] for one in logs}
+    assert states == {run: "RUN_SUCCESS", failed: "RUN_FAILED"}
+    log, = application.client("return client.logs({filter: {workflowRunId: run}, count: 1})", run=run)["runs"]
+    steps = [step for group in log["steps"] for step in group["steps"]]
+    assert (log["workflowUrl"], log["labels"], steps[0]["stepType"]) == (application.url("plain"), [topic], "Initial")
+    assert [(step["stepName"], step["out"], step["state"]) for step in steps[1:3]] == [("add", "2", "STEP_SUCCESS"), ("double", "4", "STEP_SUCCESS")]
+    assert json.loads(log["workflowRunResponse"]) == {"sum": 4, "header": None}
+    assert log["workflowRunCreatedAt"] <= log["workflowRunCompletedAt"]
 
 
 def test_a_run_cancels_itself(application):
