@@ -52,7 +52,7 @@ static void forget_out(struct redis_link *link)
     link->out_sent = 0;
     if (link->out.capacity > OUT_KEPT_BYTES) { /* of a large batch */
         buffer_fini(&link->out);
-        buffer_init(&link->out, REDIS_OUT_MAX);
+        buffer_init_fallible(&link->out, REDIS_OUT_MAX);
     }
 }
 
@@ -399,7 +399,7 @@ struct redis_link *redis_link_new(struct loop *loop, const struct redis_address 
     link->deadline_us = deadline_us;
     link->events = events;
     link->reconnect_us = RECONNECT_MIN_US;
-    buffer_init(&link->out, REDIS_OUT_MAX);
+    buffer_init_fallible(&link->out, REDIS_OUT_MAX);
     list_init(&link->sent);
     list_init(&link->unsent);
     list_init(&link->subscriptions);
