@@ -126,7 +126,9 @@ static bool set_name(SSL *ssl, const char *name)
     if (inet_pton(AF_INET, name, ignored) == 1 || inet_pton(AF_INET6, name, ignored) == 1)
         return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) == 1;
     SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-    return SSL_set1_host(ssl, name) == 1 && SSL_set_tlsext_host_name(ssl, name) == 1;
+    /* SSL_set_tlsext_host_name casts away const, which clang refuses. */
+    return SSL_set1_host(ssl, name) == 1 && SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME,
+                                                     TLSEXT_NAMETYPE_host_name, (char *)(uintptr_t)name) == 1;
 }
 
 struct redis_tls_session *redis_tls_begin(struct redis_tls *tls, int fd, const char *host)
