@@ -92,11 +92,11 @@ def test_a_program_that_does_not_serve(folder, tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-@pytest.mark.skipif(not VALKEY, reason="valkey-server is not installed")
-def test_valkey_itself(start, data, receiver, topic):
-    for _ in range(2):
-        server = start("--embedded-server", VALKEY, data=data)
-        server.schedule(topic=topic, url=receiver.url())
-        assert program_of(server) == "valkey-server"
-        assert server.terminate() == 0
-    until(lambda: receiver.count(topic) == 2, 10, "delivered")
+if VALKEY:  # Debian has it from version 13 on
+    def test_valkey_itself(start, data, receiver, topic):
+        for _ in range(2):
+            server = start("--embedded-server", VALKEY, data=data)
+            server.schedule(topic=topic, url=receiver.url())
+            assert program_of(server) == "valkey-server"
+            assert server.terminate() == 0
+        until(lambda: receiver.count(topic) == 2, 10, "delivered")
