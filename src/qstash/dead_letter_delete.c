@@ -2,6 +2,7 @@
 
 #include "app/jobs.h"
 #include "base/memory.h"
+#include "qstash/answer.h"
 #include "qstash/dead_letter_view.h"
 #include "qstash/message_id.h"
 
@@ -51,4 +52,35 @@ void dead_letter_delete(struct exchange *exchange, struct slice message_id, app_
     } else {
         deleting_end(deleting, &(struct app_verdict){.end = APP_NOT_FOUND});
     }
+}
+
+static void on_one_deleted(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_NOT_FOUND)
+        exchange_refuse(exchange, 404, "dead letter %.*s not found", SLICE_ARG(exchange->key));
+    else if (verdict->end != APP_DONE)
+        answer_refuse_verdict(exchange, verdict);
+    else
+        exchange_answer(exchange, 200, NULL, 0, SLICE("{\"deleted\":1}"));
+}
+
+void dead_letter_delete_and_answer(struct exchange *exchange, struct slice message_id)
+{
+    dead_letter_delete(exchange, message_id, on_one_deleted, exchange);
+}
+
+static void on_bulk_deleted(void *arg, const struct app_verdict *verdict)
+{
+    bulk_end_one(arg, verdict->end);
+}
+
+void dead_letter_delete_of_bulk(struct bulk *bulk, struct slice message_id)
+{
+    dead_letter_delete(bulk->exchange, message_id, on_bulk_deleted, bulk);
+}
+
+void dead_letters_answer_deleted(struct bulk *bulk)
+{
+    bulk_answer_count(bulk, "deleted");
 }

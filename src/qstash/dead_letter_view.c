@@ -11,7 +11,7 @@ bool dead_letter_is(const struct app_verdict *verdict)
 }
 
 void dead_letter_add_answer(struct json_writer *json, const struct app_job *job,
-                            const struct message_view *view)
+                            const struct message_view *view, const char *headers_name)
 {
     struct attempt_line line, next;
     struct slice lines = job->last_lines;
@@ -24,7 +24,7 @@ void dead_letter_add_answer(struct json_writer *json, const struct app_job *job,
     const struct attempt_result *last = &view->job.last_attempt;
     json_add_number(json, "responseStatus", last->at_ms && last->error == FAILURE_NONE ? last->status : 0);
     if (view->job.answer_headers.size)
-        answer_headers_add(json, "responseHeader", view->job.answer_headers);
+        answer_headers_add(json, headers_name, view->job.answer_headers);
     if (!has_line || line.answer.size == 0)
         return;
     buffer_init_fallible(&text, ATTEMPT_LINE_MAX);
@@ -39,5 +39,5 @@ void dead_letter_add(struct json_writer *json, const struct app_job *job, const 
     json_add_text(json, "dlqId", dead_letter_id(view->job.job_id, room));
     if (message_view_is_of_run(view))
         message_view_add_run(json, view);
-    dead_letter_add_answer(json, job, view);
+    dead_letter_add_answer(json, job, view, "responseHeader");
 }

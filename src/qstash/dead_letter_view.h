@@ -12,8 +12,9 @@ bool dead_letter_is(const struct app_verdict *);
  * answer. */
 void dead_letter_add(struct json_writer *, const struct app_job *, const struct message_view *);
 
-/* Adds responseStatus and responseBody: the answer to the last attempt, of which the first 1024 bytes are
- * kept. */
-void dead_letter_add_answer(struct json_writer *, const struct app_job *, const struct message_view *);
+/* Adds the answer to the last attempt: responseStatus, its headers under this name, and responseBody, of
+ * which the first 1024 bytes are kept. */
+void dead_letter_add_answer(struct json_writer *, const struct app_job *, const struct message_view *,
+                            const char *headers_name);
 
 #endif

@@ -136,36 +136,10 @@ HANDLER(dead_letters_handle)
 
 /* ---- deletion ---- */
 
-static void on_one_deleted(void *arg, const struct app_verdict *verdict)
-{
-    struct exchange *exchange = arg;
-    if (verdict->end == APP_NOT_FOUND)
-        refuse_unknown_letter(exchange);
-    else if (verdict->end != APP_DONE)
-        answer_refuse_verdict(exchange, verdict);
-    else
-        exchange_answer(exchange, 200, NULL, 0, SLICE("{\"deleted\":1}"));
-}
-
 HANDLER(dead_letter_delete_handle)
 {
     char room[MESSAGE_ID_MAX + 1];
-    dead_letter_delete(exchange, dead_letter_message(exchange->key, room), on_one_deleted, exchange);
-}
-
-static void on_bulk_deleted(void *arg, const struct app_verdict *verdict)
-{
-    bulk_end_one(arg, verdict->end);
-}
-
-static void bulk_delete_one(struct bulk *bulk, struct slice message_id)
-{
-    dead_letter_delete(bulk->exchange, message_id, on_bulk_deleted, bulk);
-}
-
-static void answer_deleted(struct bulk *bulk)
-{
-    bulk_answer_count(bulk, "deleted");
+    dead_letter_delete_and_answer(exchange, dead_letter_message(exchange->key, room));
 }
 
 HANDLER(dead_letters_delete_handle)
@@ -175,8 +149,8 @@ HANDLER(dead_letters_delete_handle)
         .accepted = ACCEPTED,
         .ids = FILTER_DLQ_ID,
         .states = 1U << JOB_STATE_DEAD,
-        .act = bulk_delete_one,
-        .answer = answer_deleted,
+        .act = dead_letter_delete_of_bulk,
+        .answer = dead_letters_answer_deleted,
     };
     bulk_begin(exchange, &kind);
 }

@@ -45,7 +45,7 @@ static void on_callback(void *arg, const struct app_verdict *verdict)
     json_put_object(&json);
     json_add_text(&json, "state", letter->state);
     if (verdict->end == APP_DONE && message_view_read(verdict->job.id, verdict->job.record, &view)) {
-        dead_letter_add_answer(&json, &verdict->job, &view);
+        dead_letter_add_answer(&json, &verdict->job, &view, "responseHeaders");
         message_view_fini(&view);
     }
     json_end_object(&json);

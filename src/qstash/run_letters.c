@@ -71,24 +71,14 @@ HANDLER(run_letters_handle)
 
 /* ---- deletion ---- */
 
-static void on_bulk_deleted(void *arg, const struct app_verdict *verdict)
-{
-    bulk_end_one(arg, verdict->end);
-}
-
 static void delete_letter(struct bulk *bulk, const struct run_letter *letter)
 {
-    dead_letter_delete(bulk->exchange, letter->view.job.job_id, on_bulk_deleted, bulk);
+    dead_letter_delete_of_bulk(bulk, letter->view.job.job_id);
 }
 
 static void delete_one(struct bulk *bulk, struct slice message_id)
 {
     run_letter_act(bulk, message_id, delete_letter);
-}
-
-static void answer_deleted(struct bulk *bulk)
-{
-    bulk_answer_count(bulk, "deleted");
 }
 
 HANDLER(run_letters_delete_handle)
@@ -100,27 +90,16 @@ HANDLER(run_letters_delete_handle)
         .states = 1U << JOB_STATE_DEAD,
         .is_in_order = true,
         .act = delete_one,
-        .answer = answer_deleted,
+        .answer = dead_letters_answer_deleted,
     };
     bulk_begin(exchange, &kind);
-}
-
-static void on_one_deleted(void *arg, const struct app_verdict *verdict)
-{
-    struct exchange *exchange = arg;
-    if (verdict->end == APP_NOT_FOUND)
-        refuse_unknown_letter(exchange);
-    else if (verdict->end != APP_DONE)
-        answer_refuse_verdict(exchange, verdict);
-    else
-        exchange_answer(exchange, 200, NULL, 0, SLICE("{\"deleted\":1}"));
 }
 
 static void delete_on_letter(void *arg, struct run_letter *letter, bool is_known)
 {
     struct exchange *exchange = arg;
     if (is_known && letter->is_there)
-        dead_letter_delete(exchange, letter->view.job.job_id, on_one_deleted, exchange);
+        dead_letter_delete_and_answer(exchange, letter->view.job.job_id);
     else
         answer_letter(exchange, letter, is_known);
 }

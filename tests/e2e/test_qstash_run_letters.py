@@ -56,6 +56,7 @@ def test_a_failed_run_has_a_dead_letter(qstash, failed, source):
     assert letter["dlqId"] == failed.last.replace("msg_", "dlq_") and letter["messageId"] == failed.last
     assert (letter["workflowRunId"], letter["workflowUrl"], letter["url"]) == (failed.id, failed.url, failed.url)
     assert (letter["responseStatus"], letter["responseBody"], letter["maxRetries"], letter["labels"]) == (503, "no", 0, ["a", "b"])
+    assert letter["responseHeader"]["Content-Length"] == ["2"]
     assert letter["header"]["Own"] == ["7"] and letter["failureCallback"] == f"{failed.url}/failed"
     assert isinstance(letter["workflowCreatedAt"], int) and letter["workflowCreatedAt"] <= letter["createdAt"]
     info = until(lambda: state_of(qstash, letter["dlqId"], "CALLBACK_SUCCESS"), 15, "the callback is delivered")
@@ -128,7 +129,7 @@ def test_the_state_of_the_failure_callback(qstash, receiver, topic):
     arrivals(receiver, f"{run.path}/failed", 1)
     assert state_of(qstash, letter, "CALLBACK_INPROGRESS")
     info = until(lambda: state_of(qstash, letter, "CALLBACK_FAIL"), 15, "the callback has failed")
-    assert (info["responseStatus"], info["responseBody"]) == (500, "neither")
+    assert (info["responseStatus"], info["responseBody"]) == (500, "neither") and "Content-Length" in info["responseHeaders"]
     told = receiver.of(f"{run.path}/failed")[0].job_id
     assert told not in [one["messageId"] for one in qstash.call("GET", "dlq?count=1000").expect(200)["messages"]]
     assert letter_of(qstash, run, "dlq?source=workflow&failureFunctionState=CALLBACK_FAIL&")["dlqId"] == letter
