@@ -181,6 +181,25 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
                                              "",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW_RATE(",\"since\":now-10122") "\n"},
+        /* It is being reset, by a process whose clock is a little ahead: the next one begins at the reset. */
+        {COUNTED("1699999990000000", "2") THREE_DUE
+         "topics: t=" WINDOW_RATE(",\"since\":1700000000124") "\nturns: t@1\n",
+         CLAIM, TWO_CLAIMED(",\"since\":now+1") " wake now+60001",
+         COUNTED("1700000000124000", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
+                                          "topics: t=" WINDOW_RATE(",\"since\":now+1") "\n"},
+        {COUNTED("1700000000124000", "2") THREE_DUE
+         "topics: t=" WINDOW_RATE(",\"since\":1700000000124") "\nturns: t@1\n",
+         CLAIM, "0 0 0 wake now+60001",
+         COUNTED("1700000000124000", "2") THREE_DUE
+         "due: t@now+60001\ntopics: t=" WINDOW_RATE(",\"since\":now+1") "\n"},
+        /* The clock stepped back since the reset. */
+        {COUNTED("1700000000123000", "1") THREE_DUE
+         "topics: t=" WINDOW_RATE(",\"since\":1800000000000") "\nturns: t@1\n",
+         CLAIM, "0 0 1 t/a now-9 {1} t " WINDOW_RATE(",\"since\":now+99999999877") " wake now+60000",
+         COUNTED("1700000000123000",
+                 "2") "bucket:t: t/b@now-8 t/c@now-7\ndue: t@now+60000\n"
+                      "holders:t: t/a=n5,now-9\njobs: t/a={1} t/b={1} t/c={1}\nleases: t/a@now+5000\n"
+                      "topics: t=" WINDOW_RATE(",\"since\":now+99999999877") "\n"},
         /* The clock stepped back. */
         {COUNTED("1800000000000000", "2") THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM,
          TWO_CLAIMED("") " wake now+60001",

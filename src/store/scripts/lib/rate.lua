@@ -64,14 +64,22 @@ local function next_leaving(topic, first)
   return now_us
 end
 
+-- Returns the time of the last reset, us, or 0. It may be a little ahead, as the process that resets has a clock of its own, and rounds up.
+-- A time that is far ahead is from before a clock that stepped back.
+-- rare: rate
+local function reset_of(rate)
+  local reset = (rate.since or 0) * 1000
+  return reset > now_us + SECOND_US and 0 or reset
+end
+
 -- A rate with a window: its jobs begin at any time of the window. begun has the beginning of the window, us, and the number of
 -- its attempts. It begins with an attempt, and ends with its time, or with a reset (rate.since, ms). Returns nothing if no window
 -- is under way, as after a clock that stepped back.
 -- rare: rate
 local function window_of(topic, rate)
   local known = call('HMGET', begun_of(topic), 'window', 'number')
-  local began = tonumber(known[1])
-  if not began or began > now_us or began < (rate.since or 0) * 1000 or now_us >= began + rate.per * 1000000 then return end
+  local began, reset = tonumber(known[1]), reset_of(rate)
+  if not began or began > math.max(now_us, reset) or began < reset or now_us >= began + rate.per * 1000000 then return end
   return began, tonumber(known[2]) or 0
 end
 
@@ -88,7 +96,7 @@ local function spend_window(topic, rate, number)
   local began, before = window_of(topic, rate)
   local key = begun_of(topic)
   if not began then call('DEL', key) end
-  began = began or now_us
+  began = began or math.max(now_us, reset_of(rate)) -- so that it is not taken for one from before the reset
   call('HSET', key, 'window', integer(began), 'number', integer((before or 0) + number))
   call('PEXPIRE', key, integer(math.ceil((began - now_us) / 1000 + rate.per * 1000) + 1000))
 end
