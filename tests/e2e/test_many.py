@@ -12,7 +12,7 @@ def test_a_topic_whose_receiver_hangs_delays_nobody_else(start, receiver, topic)
     server = start()
     stuck = topic + ".stuck"
     receiver.script(stuck, HANG)
-    server.schedule_many([{"topic": stuck, "url": receiver.url(), "timeout": 30, "retry": 0} for _ in range(5000)])
+    server.schedule_many([{"topic": stuck, "url": receiver.url(), "timeout": 30 * SLOW, "retry": 0} for _ in range(5000)])
     until(lambda: receiver.count(stuck) >= 256, 10, lambda: f"{receiver.count(stuck)} of 256 hanging attempts")
     at = int(time.time() * 1000) + int(3000 * SLOW)
     server.schedule_many([{"topic": topic, "jobId": str(i), "url": receiver.url(), "dueAt": from_ms(at)} for i in range(1000)])
