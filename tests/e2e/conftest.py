@@ -75,8 +75,9 @@ def data():
 
 
 # The files that take longest. They are begun first, so that none of them runs alone at the end.
-LONG = ("receivers", "redis", "dead_names", "hostile", "cluster", "docs", "sentinel", "partitions", "many", "process", "upkeep",
-        "retention", "retry", "limits", "topics", "http_raw", "delivery", "corrupt", "in_flight", "cancel")
+LONG = ("overview", "receivers", "many", "redis", "dead_names", "archive", "cluster", "docs", "schedules", "process", "history",
+        "hostile", "redis_tls", "upkeep", "sentinel", "check", "api_tls", "limits", "retention", "topics", "callbacks", "retry",
+        "qstash_schedules", "partitions", "http_raw", "weights", "properties", "delivery", "in_flight", "again", "corrupt", "cancel")
 
 
 def pytest_collection_modifyitems(items):
