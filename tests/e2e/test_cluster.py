@@ -152,7 +152,7 @@ def test_a_list_over_all_topics_walks_the_shards(server, receiver, topic):
             break
         cursor = "&cursor=" + page["cursor"]
     assert sorted(found) == wanted
-    assert [job["jobId"] for job in server.get(f"/jobs?state=dead&topic={names[3]}").expect(200)["jobs"]] == ["0", "1", "2"]
+    assert sorted(job["jobId"] for job in server.get(f"/jobs?state=dead&topic={names[3]}").expect(200)["jobs"]) == ["0", "1", "2"]
     assert server.get("/jobs?state=dead&cursor=16@").fields() == ["cursor"]
     metrics = server.request("GET", "/metrics").body.decode()
     assert 'duepost_jobs{state="dead"} %d\n' % len(wanted) in metrics
