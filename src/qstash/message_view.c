@@ -216,7 +216,7 @@ static void add_callbacks(struct json_writer *json, const struct message_view *v
     buffer_fini(&text);
 }
 
-static void add_labels(struct json_writer *json, const struct job_labels *labels)
+void message_view_add_labels(struct json_writer *json, const struct job_labels *labels)
 {
     if (labels->count == 0)
         return;
@@ -250,7 +250,7 @@ void message_view_add_settings(struct json_writer *json, const struct message_vi
     add_callbacks(json, view, naming);
     add_text(json, "queueName", view->data.queue);
     add_text(json, "callerIP", view->data.caller_ip);
-    add_labels(json, &view->job.labels);
+    message_view_add_labels(json, &view->job.labels);
     add_flow(json, &view->data.flow);
     add_text(json, "retryDelayExpression", view->job.retry_wait);
 }

@@ -66,4 +66,7 @@ bool message_view_is_of_run(const struct message_view *);
 /* Writes the url of a callback member: text, or its field url. Empty: none. */
 struct slice message_view_callback(struct slice member, struct buffer *text);
 
+/* Adds the first label as label, and all labels. Adds nothing for a job without labels. */
+void message_view_add_labels(struct json_writer *, const struct job_labels *);
+
 #endif

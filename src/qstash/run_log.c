@@ -358,17 +358,6 @@ static void add_failure(struct json_writer *json, const struct run_log *log, str
 
 /* ---- the run ---- */
 
-static void add_labels(struct json_writer *json, const struct job_labels *labels)
-{
-    if (labels->count == 0)
-        return;
-    json_add_text(json, "label", labels->items[0]);
-    json_add_array(json, "labels");
-    for (size_t i = 0; i < labels->count; i++)
-        json_put_text(json, labels->items[i]);
-    json_end_array(json);
-}
-
 /* Adds the run that has invoked this one. */
 static void add_invoker(struct json_writer *json, const struct run_log *log)
 {
@@ -400,7 +389,7 @@ static void add_summary(struct json_writer *json, const struct run_log *log)
         json_add_number(json, "workflowRunCompletedAt", workflow->ended_ms);
     if (workflow->result.size)
         run_log_add_body(json, log, "workflowRunResponse", workflow->result);
-    add_labels(json, &log->settings->labels);
+    message_view_add_labels(json, &log->settings->labels);
     if (log->settings->flow.key.size)
         json_add_text(json, "flowControlKey", log->settings->flow.key);
     json_add_text(json, "workflowRunCallerIp", log->run->caller_ip);
