@@ -6,7 +6,7 @@
 #include "app/cursor.h"
 #include "app/schedule_view.h"
 #include "app/use_case.h"
-#include "base/base64url.h"
+#include "base/base64.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "job/job_id.h"

@@ -4,7 +4,7 @@
 
 #include "app/cursor.h"
 #include "app/use_case.h"
-#include "base/base64url.h"
+#include "base/base64.h"
 #include "base/memory.h"
 #include "job/job_id.h"
 #include "store/workflow.h"

@@ -1,6 +1,6 @@
 #include "job/jwt.h"
 
-#include "base/base64url.h"
+#include "base/base64.h"
 #include "job/sha256.h"
 
 /* {"alg":"HS256","typ":"JWT"} in base64url. */

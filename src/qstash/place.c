@@ -1,7 +1,7 @@
 #include "qstash/place.h"
 
 #include "app/siblings.h"
-#include "base/base64url.h"
+#include "base/base64.h"
 #include "base/memory.h"
 #include "qstash/limits.h"
 #include "qstash/message_id.h"

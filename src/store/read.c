@@ -1,4 +1,4 @@
-/* read.c - reads jobs. */
+/* read.c - reads jobs, and their last attempts. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
@@ -61,3 +61,27 @@ static void read_end_item(struct batch_item *item, enum status status, int64_t n
 }
 
 const struct batch_kind read_kind = {SCRIPT_READ, OWNER_CALLS_MAX, false, NULL, read_add_item, read_end_item};
+
+struct attempts {
+    store_attempts_fn *fn;
+    void *arg;
+};
+
+static void on_attempts(void *arg, enum status status, const struct redis_reply *reply)
+{
+    struct attempts *attempts = arg;
+    if (status == STATUS_OK && redis_reply_size(reply) < 2)
+        status = STATUS_NOT_FOUND;
+    attempts->fn(attempts->arg, status, redis_reply_text(redis_reply_at(reply, 1)));
+    free(attempts);
+}
+
+void store_attempts(struct store *store, struct slice id, store_attempts_fn *fn, void *arg)
+{
+    struct attempts *attempts = NEW(struct attempts);
+    struct shard *shard = store_shard_of(store, id);
+    struct script_call *call = shard_call(shard, SCRIPT_ATTEMPTS);
+    *attempts = (struct attempts){fn, arg};
+    script_call_text(call, id);
+    script_call_send(call, shard->reads, on_attempts, attempts);
+}

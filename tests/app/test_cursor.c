@@ -1,6 +1,6 @@
 #include "app/cursor.h"
 
-#include "base/base64url.h"
+#include "base/base64.h"
 #include "support/suite.h"
 
 static struct buffer text;

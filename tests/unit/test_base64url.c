@@ -1,4 +1,4 @@
-#include "base/base64url.h"
+#include "base/base64.h"
 
 #include "support/suite.h"
 
