@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "job/job_id.h"
 #include "job/callback_job.h"
+#include "store/arrival.h"
 #include "worker/pace.h"
 
 struct recovery {
@@ -24,7 +25,9 @@ struct recovery {
 struct burial {
     struct recovery *recovery;
     struct lease lease;
-    struct buffer id, record;
+    struct buffer id, record, settings;
+    struct buffer elements; /* of the job's workflow, see arrival.h */
+    int64_t now_ms;
     struct callback_jobs callbacks;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];
 };
@@ -75,6 +78,8 @@ static void on_buried(void *arg, enum status status)
         note_death(burial);
     buffer_fini(&burial->id);
     buffer_fini(&burial->record);
+    buffer_fini(&burial->settings);
+    buffer_fini(&burial->elements);
     callback_jobs_fini(&burial->callbacks);
     free(burial);
     recovery->burials--;
@@ -82,8 +87,7 @@ static void on_buried(void *arg, enum status status)
 }
 
 /* Writes the callbacks of the death. job is NULL if the record is unreadable. */
-static bool report_death(struct burial *burial, const struct topic_settings *settings, const struct job *job,
-                         int64_t now_ms)
+static bool report_death(struct burial *burial, const struct topic_settings *settings, const struct job *job)
 {
     const char *nonce = burial->lease.nonce.text;
     struct callback_report report = {
@@ -94,8 +98,9 @@ static bool report_death(struct burial *burial, const struct topic_settings *set
         .job = job,
         .attempts = job ? job->attempts : 0,
         .previous = job && job->last_attempt.at_ms ? &job->last_attempt : NULL,
-        .ended_ms = now_ms,
+        .ended_ms = burial->now_ms,
         .form = job ? delivery_form_find(burial->recovery->forms, job->form) : NULL,
+        .elements = buffer_slice(&burial->elements),
     };
     bool is_whole = callback_jobs_write(&burial->callbacks, settings, &report);
     for (size_t i = 0; i < burial->callbacks.count; i++)
@@ -106,54 +111,95 @@ static bool report_death(struct burial *burial, const struct topic_settings *set
     return is_whole;
 }
 
+static void send_burial(struct burial *burial)
+{
+    struct shard_end what = {.record = buffer_slice(&burial->record),
+                             .follow = {burial->follow_ups, burial->callbacks.count}};
+    shard_bury(burial->recovery->shard, &burial->lease, &what, on_buried, burial);
+}
+
 /* If the settings or the record cannot be read, the job is buried without their callbacks. Returns false if
  * memory is short, or if the settings or the record need a later version. */
-static bool write_callbacks(struct burial *burial, struct slice settings_text, int64_t now_ms)
+static bool write_callbacks(struct burial *burial, const struct job *job)
 {
     struct topic_settings settings;
-    struct job job;
-    enum status status = topic_settings_read(settings_text, &settings);
+    enum status status = topic_settings_read(buffer_slice(&burial->settings), &settings);
     if (status == STATUS_NO_MEMORY)
         return false;
     bool has_settings = status == STATUS_OK;
-    bool has_job = job_read(burial->lease.id, buffer_slice(&burial->record), &job) == STATUS_OK;
     bool is_known = !(has_settings && settings.lacks.size) &&
-                    !(has_job && (job.lacks.size || !delivery_form_find(burial->recovery->forms, job.form)));
-    bool is_written =
-        is_known && report_death(burial, has_settings ? &settings : NULL, has_job ? &job : NULL, now_ms);
-    if (has_job)
-        job_fini(&job);
+                    !(job && (job->lacks.size || !delivery_form_find(burial->recovery->forms, job->form)));
+    bool is_written = is_known && report_death(burial, has_settings ? &settings : NULL, job);
     if (has_settings)
         topic_settings_fini(&settings);
     return is_written;
 }
 
+static void bury(struct burial *burial)
+{
+    struct job job;
+    bool has_job = job_read(burial->lease.id, buffer_slice(&burial->record), &job) == STATUS_OK;
+    bool is_written = write_callbacks(burial, has_job ? &job : NULL);
+    if (has_job)
+        job_fini(&job);
+    if (is_written)
+        send_burial(burial);
+    else
+        on_buried(burial, STATUS_NO_MEMORY);
+}
+
+/* The job's workflow may have ended. Then the callbacks do not have its elements. */
+static void burial_on_arrived(void *arg, enum status status, const struct arrival *arrival)
+{
+    struct burial *burial = arg;
+    if (status == STATUS_OK)
+        buffer_append(&burial->elements, arrival->elements);
+    if (status == STATUS_OK && !burial->elements.failed)
+        bury(burial);
+    else
+        on_buried(burial, status == STATUS_OK ? STATUS_NO_MEMORY : status);
+}
+
+static bool has_workflow(const struct burial *burial)
+{
+    struct job job;
+    if (job_read(burial->lease.id, buffer_slice(&burial->record), &job) != STATUS_OK)
+        return false;
+    bool has_it = job.workflow.size > 0;
+    job_fini(&job);
+    return has_it;
+}
+
 static struct burial *burial_new(struct recovery *recovery, const struct shard_claimed *doomed,
-                                 const struct nonce *nonce)
+                                 const struct shard_recovered *recovered)
 {
     struct burial *burial = NEW(struct burial);
     burial->recovery = recovery;
+    burial->now_ms = recovered->now_ms;
     buffer_init(&burial->id, doomed->id.size);
     buffer_init_fallible(&burial->record, doomed->record.size);
+    buffer_init_fallible(&burial->settings, doomed->settings.size);
+    buffer_init_fallible(&burial->elements, JOB_RECORD_MAX);
     callback_jobs_init(&burial->callbacks);
     buffer_append(&burial->id, doomed->id);
     buffer_append(&burial->record, doomed->record);
-    burial->lease = (struct lease){buffer_slice(&burial->id), *nonce};
+    buffer_append(&burial->settings, doomed->settings);
+    burial->lease = (struct lease){buffer_slice(&burial->id), *recovered->nonce};
     return burial;
 }
 
-static void bury(struct recovery *recovery, const struct shard_claimed *doomed, const struct nonce *nonce,
-                 int64_t now_ms)
+/* Buries a job. Callbacks of a job of a workflow report the first element, so it is asked for first. */
+static void burial_start(struct recovery *recovery, const struct shard_claimed *doomed,
+                         const struct shard_recovered *recovered)
 {
-    struct burial *burial = burial_new(recovery, doomed, nonce);
+    struct burial *burial = burial_new(recovery, doomed, recovered);
     recovery->burials++;
-    if (burial->record.failed || !write_callbacks(burial, doomed->settings, now_ms)) {
+    if (burial->record.failed || burial->settings.failed)
         on_buried(burial, STATUS_NO_MEMORY);
-        return;
-    }
-    struct shard_end what = {.record = buffer_slice(&burial->record),
-                             .follow = {burial->follow_ups, burial->callbacks.count}};
-    shard_bury(recovery->shard, &burial->lease, &what, on_buried, burial);
+    else if (has_workflow(burial))
+        shard_arrive(recovery->shard, burial->lease.id, burial_on_arrived, burial);
+    else
+        bury(burial);
 }
 
 /* ---- steps ---- */
@@ -164,7 +210,7 @@ static void on_recovered(void *arg, enum status status, const struct shard_recov
     recovery->jobs += recovered->count;
     metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, recovered->count);
     for (size_t i = 0; i < recovered->doomed_count; i++)
-        bury(recovery, &recovered->doomed[i], recovered->nonce, recovered->now_ms);
+        burial_start(recovery, &recovered->doomed[i], recovered);
     recovery->is_waiting = true;
     recovery->is_full = status == STATUS_OK && recovered->is_full;
     end_step(recovery);

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import scratch
-from patience import until
+from patience import SLOW, until
 from qstash import QStash, arrivals, verified
 from receiver import Answer
 from runs import TAKEN, Run, call, decoded, encoded, failing, step
@@ -280,6 +280,22 @@ def test_a_cancelled_run_has_no_messages_any_more(run, receiver):
     assert run.qstash.call("DELETE", f"workflows/runs/{run.id}?cancel=true").status == 404
     assert run.send(run.item(step(2, 2))).status == 400
     assert [run.qstash.call("GET", f"messages/{message_id}").status for message_id in (retried, called)] == [404, 404]
+
+
+def test_a_step_that_kills_its_consumers_fails_its_run(redis, receiver, topic):
+    behind = redis()
+    qstash = QStash(redis=behind.address)
+    run = failing(qstash, receiver, topic, Answer(200, delay=60 * SLOW))
+    message_id, = run.step(step(1, 1), upstash_timeout="1h")
+    arrivals(receiver, run.path, 2)
+    behind.command("HSET", "duepost:{0}:crashes", f"qstash~messages/{message_id}", "4 gone")
+    qstash.kill()
+    qstash = QStash(redis=behind.address)
+    told, = arrivals(receiver, f"/{topic}/failed", 1, 30)
+    document = json.loads(told.body)
+    assert (document["status"], document["sourceMessageId"], document["workflowRunId"]) == (0, message_id, run.id)
+    assert base64.b64decode(document["sourceBody"]) == b"payload"
+    qstash.stop()
 
 
 def counter(server, name):

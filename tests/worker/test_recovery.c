@@ -2,6 +2,8 @@
 #include "worker/recovery.h"
 
 #include "base/clock.h"
+#include "job/callback_job.h"
+#include "job/form.h"
 #include "support/suite.h"
 #include "worker/pace.h"
 #include "worker/world.h"
@@ -138,6 +140,39 @@ START_TEST(jobs_that_lost_too_many_consumers_are_buried_with_a_callback)
 }
 END_TEST
 
+#define STEP "{\"createdAt\":1,\"url\":\"http://h/\",\"form\":\"loud\",\"workflow\":\"w\"}"
+
+static bool tell_elements(const struct callback_report *report, bool is_dead, struct slice url,
+                          struct callback_job *callback)
+{
+    ck_assert(is_dead);
+    buffer_append(&callback->id, SLICE("t~callbacks/told"));
+    buffer_append(&callback->record, report->elements);
+    (void)url;
+    return true;
+}
+
+static const struct delivery_form loud = {.name = SLICE_INIT("loud"), .write_callback = tell_elements};
+
+START_TEST(the_callback_of_a_step_has_the_elements_of_its_workflow)
+{
+    recovery_free(recovery);
+    static const struct delivery_forms both = {{&delivery_form_standard, &loud}};
+    recovery = recovery_new(NULL, world_shard(0), &both, NULL, may_recover, NULL);
+    recovery_run(recovery);
+    list_doomed(world_job("t/a", STEP, TELLS), world_job("t/b", STEP, TELLS), false);
+    ck_assert_uint_eq(world_under_way(WORLD_BURY), 0);
+    world_answer_arrive(STATUS_OK, (struct arrival){ARRIVAL_LIST, 5, SLICE("[{\"b\":1}]")});
+    world_answer_arrive(STATUS_UNAVAILABLE, (struct arrival){.kind = ARRIVAL_OVER});
+    ck_assert_uint_eq(world_under_way(WORLD_BURY), 1); /* the other is listed again later */
+    ck_assert_str_eq(world_call(WORLD_BURY)->id, "t/a");
+    ck_assert_str_eq(world_call(WORLD_BURY)->follow_record, "[{\"b\":1}]");
+    world_answer(WORLD_BURY, STATUS_OK);
+    recovery_run(recovery);
+    ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 1);
+}
+END_TEST
+
 START_TEST(a_death_counts_only_once_it_is_recorded)
 {
     recovery_run(recovery);
@@ -187,6 +222,7 @@ Suite *suite(void)
     tcase_add_test(tests, it_is_asked_before_each_step_whether_it_may);
     tcase_add_test(tests, a_step_that_failed_ends_it_until_the_next_run);
     tcase_add_test(tests, jobs_that_lost_too_many_consumers_are_buried_with_a_callback);
+    tcase_add_test(tests, the_callback_of_a_step_has_the_elements_of_its_workflow);
     tcase_add_test(tests, a_death_counts_only_once_it_is_recorded);
     tcase_add_test(tests, the_next_step_waits_for_the_burials_of_the_one_before);
     tcase_add_test(tests, what_only_another_version_knows_is_left_to_it);
