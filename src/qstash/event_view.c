@@ -100,7 +100,8 @@ static void add_attempt(struct event_list *list, const struct event_source *sour
     }
 }
 
-/* Adds the attempt under way. Its beginning is not known before its end, so this is when it was due. */
+/* Adds the attempt under way, or the one during which the client has ended the run. Its beginning is not
+ * known before its end, so this is when it was due. */
 static void add_attempt_under_way(struct event_list *list, const struct event_source *source)
 {
     const struct job *job = &source->view->job;
@@ -128,15 +129,18 @@ size_t events_of(const struct event_source *source, struct event events[EVENTS_M
     struct event_list list = {.events = events};
     struct attempt_line line, next;
     struct slice lines = source->lines;
+    bool is_under_way = source->state == JOB_STATE_LEASED || source->state == JOB_STATE_DELIVERED;
     add_event(&list, EVENT_CREATED, source->view->job.created_ms, 0);
     bool has_line = attempt_line_take(&lines, &line);
     while (has_line) {
         bool has_next = attempt_line_take(&lines, &next);
         add_attempt(&list, source, &line, has_next ? &next : NULL);
+        is_under_way =
+            is_under_way && (source->state == JOB_STATE_LEASED || !attempt_result_is_success(&line.result));
         line = next;
         has_line = has_next;
     }
-    if (source->state == JOB_STATE_LEASED)
+    if (is_under_way)
         add_attempt_under_way(&list, source);
     add_end(&list, source);
     return list.count;

@@ -282,6 +282,27 @@ def test_a_cancelled_run_has_no_messages_any_more(run, receiver):
     assert [run.qstash.call("GET", f"messages/{message_id}").status for message_id in (retried, called)] == [404, 404]
 
 
+def test_the_last_delivery_of_a_run_that_succeeds_was_delivered(receiver, topic):
+    """The client ends the run before it answers. Other messages of the run are cancelled."""
+    qstash = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(qstash, receiver, f"/{topic}")
+    arrivals(receiver, run.path, 1)
+    later, = run.step(step(2, 2), upstash_delay="1h")
+    receiver.script(run.path, Answer(200, delay=1))
+    last, = run.step(step(1, 1))
+    arrivals(receiver, run.path, 2)
+    run.end(b"1")
+
+    def states(message_id):
+        found = qstash.call("GET", f"events?messageId={message_id}").expect(200)["events"]
+        return [event["state"] for event in reversed(found)]
+    for message_id, wanted in (last, ["CREATED", "ACTIVE", "DELIVERED"]), (later, ["CREATED", "CANCELED"]):
+        until(lambda: states(message_id) == wanted, 15, lambda: f"{wanted}, there are {states(message_id)}")
+    assert qstash.get(f"/jobs/qstash~messages/{last}").expect(200)["state"] == "delivered"
+    qstash.stop()
+
+
 def test_a_step_that_kills_its_consumers_fails_its_run(redis, receiver, topic):
     behind = redis()
     qstash = QStash(redis=behind.address)

@@ -325,6 +325,11 @@ START_TEST(dropped_jobs_are_in_the_history)
          "ended: t/a=cancelled,now,0,3,{r}\nended_ids: t/a\n"
          "workflows_over: " PLACE "@now\nworkflow:" PLACE
          ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
+        {LEASED_STEP ON, "conclude t/w succeeded r ''", "now-9",
+         ON NAMED E1
+         "ended: t/a=delivered,now,0,3,{r}\nended_ids: t/a\n" LINGERING "workflows_over: " PLACE
+         "@now\nworkflow:" PLACE
+         ": bytes=3 createdAt=now-9 endedAt=now first=t/a result=r settings={s} state=succeeded\n"},
         {DELAYED_STEP ON, "begin 0 t/w {z} '' '' '' 1 '' 0 0 s t/b 0 \"q\"} e2", "(1 now-9)",
          ON NAMED "bucket:t: t/b@now\nelement_jobs:" PLACE ": s,now,2,t/b\nelements:" PLACE
                   ": se2\nended: t/a=cancelled,now,0,3,{r}\n"

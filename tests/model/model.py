@@ -1624,7 +1624,7 @@ CONTROLS = {
     "a cancelled job stays in its workflow": [("lib/cancel", "  if has(WORKFLOW_JOBS) then leave(id) end\n", "")],
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
     "a workflow goes on again and again": [("begin", "    cancel_dead(letter)\n", "")],
-    "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i]) end\n", "")],
+    "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i], state) end\n", "")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }
 

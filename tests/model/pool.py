@@ -669,12 +669,12 @@ class Pool(Workflows):
         keep = self.keep if self.retention(job_id) else self.archive
         keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
 
-    def remove(self, job_id):
+    def remove(self, job_id, state="cancelled"):
         """Whether it was leased. Its attempt goes on."""
         was_leased = self.deadline(job_id) is not None
         if was_leased and not is_recovering(self.holders[job_id][0]):
             self.lingering[job_id, self.holders[job_id][0]] = self.deadline(job_id)
-        self.end_job(job_id, "cancelled")
+        self.end_job(job_id, state)
         self.take(job_id)
         return int(was_leased)
 

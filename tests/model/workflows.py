@@ -47,9 +47,10 @@ class Workflows:
             del self.open[place][job_id]
         return role, place
 
-    def drop_members(self, place):
+    def drop_members(self, place, how=None):
         for job_id in list(self.open.get(place, ())):
-            self.dropped_members.append((job_id, bool(self.remove(job_id))))
+            is_last = how == "succeeded" and self.members[job_id][0] != "c" and self.deadline(job_id) is not None
+            self.dropped_members.append((job_id, bool(self.remove(job_id, "delivered" if is_last else "cancelled"))))
 
     def begin(self, max_jobs, items):
         room = max_jobs - len(self.jobs) if max_jobs else float("inf")
@@ -156,7 +157,7 @@ class Workflows:
         return answers
 
     def end_workflow(self, place, state, prepared, **more):
-        self.drop_members(place)
+        self.drop_members(place, state)
         self.workflows[place] |= {"state": state, "endedAt": str(self.now), **more}
         self.over[place] = self.now
         parent = self.workflows[place].get("parent")

@@ -40,22 +40,24 @@ local dropped = {}
 local DROPPED_BYTES_MAX = 4194304
 local dropped_bytes_left = DROPPED_BYTES_MAX
 -- rare: workflow
-local function keep_dropped(id)
+local function keep_dropped(id, state)
   if dropped_bytes_left <= 0 then
     if has_history() then call('HINCRBY', NUMBERS, 'outbox_dropped', 1) end
     return
   end
   local before = record_bytes_left
-  keep_job(id, 'cancelled')
+  keep_job(id, state)
   dropped_bytes_left = dropped_bytes_left - (before - record_bytes_left)
 end
 
--- Removes a job of a workflow that is over. Its attempt, if there is one, goes on.
+-- Removes a job of a workflow that is over. Its attempt, if there is one, goes on. The receiver reports success during the delivery of
+-- the last step, so this step was delivered.
 -- rare: workflow
-local function drop_member(id)
+local function drop_member(id, how)
   dropped[id] = true
-  leave(id)
-  if has_history() or has_settings() then keep_dropped(id) end
+  local role = leave(id)
+  local is_last = how == 'succeeded' and role ~= 'c' and deadline_of(id)
+  if has_history() or has_settings() then keep_dropped(id, is_last and 'delivered' or 'cancelled') end
   if call('HDEL', JOBS, id) == 0 then return end
   forget_crashes(id)
   forget_attempts({id})
@@ -97,7 +99,7 @@ end
 -- rare: workflow
 local function end_workflow(place, state, prepared, more)
   local jobs = call('HKEYS', open_of(place))
-  for i = 1, #jobs do drop_member(jobs[i]) end
+  for i = 1, #jobs do drop_member(jobs[i], state) end
   forget_events(place)
   call('DEL', open_of(place))
   call('HSET', workflow_of(place), 'state', state, 'endedAt', integer(now), unpack(more))
