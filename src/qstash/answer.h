@@ -13,6 +13,12 @@ unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZ
 /* Answers with that. */
 void answer_refuse_verdict(struct exchange *, const struct app_verdict *);
 
+/* Why a list of messages is refused if more topics than a list examines have some (app_verdict.page). */
+#define ANSWER_PARTIAL                                                                                       \
+    "over 100,000 queues and flow-control keys have messages; name messages by their ids, or one queue "     \
+    "with "                                                                                                  \
+    "queueName"
+
 /* Answers 200 without a body if the use case ended with DONE, else with that. */
 void answer_done(struct exchange *, const struct app_verdict *);
 

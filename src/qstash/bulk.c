@@ -184,6 +184,10 @@ static void on_page(void *arg, const struct app_verdict *verdict)
         answer_refuse_verdict(bulk->exchange, verdict);
         return;
     }
+    if (verdict->page.is_partial) {
+        exchange_refuse(bulk->exchange, 400, ANSWER_PARTIAL);
+        return;
+    }
     bulk->cursor_bytes = next.size <= BULK_CURSOR_MAX ? next.size : 0;
     if (bulk->cursor_bytes)
         memcpy(bulk->cursor, next.data, next.size);
@@ -211,8 +215,11 @@ static void bulk_start(struct bulk *bulk)
     const struct filters *filters = &bulk->filters;
     bool has_no_limit = filters_are_empty(filters) && !bulk->kind->needs_limit;
     bulk->left = has_no_limit ? INT64_MAX : filters->count ? filters->count : BULK_COUNT;
+    struct slice queue = filters_only(filters, FILTER_QUEUE);
+    struct slice topic = queue.size ? place_of_queue(queue, bulk->topic) : queue;
     bulk->list = (struct app_list){.states = bulk->kind->states,
-                                   .owner = SLICE(QSTASH_TOPIC),
+                                   .topic = topic,
+                                   .owner = topic.size ? SLICE("") : SLICE(QSTASH_TOPIC),
                                    .id_prefix = SLICE("msg_"),
                                    .is_newest_first = bulk->kind->is_newest_first};
     bulk->cursor_bytes = filters->cursor.size <= BULK_CURSOR_MAX ? filters->cursor.size : 0;
@@ -234,6 +241,10 @@ void bulk_begin(struct exchange *exchange, const struct bulk_kind *kind)
     buffer_init_fallible(&bulk->ids, (size_t)FILTER_WORDS_MAX * (MESSAGE_ID_MAX + 1));
     buffer_init_fallible(&bulk->results, RESULTS_MAX);
     exchange_keep(exchange, bulk, bulk_free);
-    if (filters_read(exchange, kind->accepted, &bulk->filters))
+    if (!filters_read(exchange, kind->accepted, &bulk->filters))
+        return;
+    if (kind->count_max && bulk->filters.count > kind->count_max)
+        exchange_refuse(exchange, 400, "parameter count: must be at most %lld", (long long)kind->count_max);
+    else
         bulk_start(bulk);
 }

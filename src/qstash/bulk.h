@@ -10,6 +10,7 @@
 
 #include "app/lists.h"
 #include "qstash/filters.h"
+#include "qstash/place.h"
 
 struct bulk;
 
@@ -27,7 +28,8 @@ struct bulk_kind {
     unsigned states;   /* 1 << each state of the messages */
     bool is_in_order;  /* acts on one message after the other, in the order of the answer */
     bool is_newest_first;
-    bool needs_limit; /* without any filter, the action concerns the first messages only, not all */
+    bool needs_limit;  /* without any filter, the action concerns the first messages only, not all */
+    int64_t count_max; /* of the parameter count; 0: any */
     /* Acts on one message, whose id is borrowed until bulk_end_one, which it calls once. */
     void (*act)(struct bulk *, struct slice message_id);
     /* Writes a message that was found, for a list; NULL: the action is act. */
@@ -36,14 +38,21 @@ struct bulk_kind {
     void (*answer)(struct bulk *);
 };
 
-enum { BULK_COUNT = 100, BULK_CURSOR_MAX = 2048 };
+enum {
+    BULK_COUNT = 100,       /* without the parameter count */
+    BULK_LIST_MAX = 1000,   /* messages of a list */
+    BULK_RETRY_MAX = 500,   /* messages that one request sends again */
+    BULK_RUNS_MAX = 50,     /* runs that one request lets go on */
+    BULK_CURSOR_MAX = 2048, /* bytes */
+};
 
 struct bulk {
     struct exchange *exchange;
     const struct bulk_kind *kind;
     struct filters filters;
     struct app_list list;
-    struct buffer ids; /* messages of this page that match, each with a newline */
+    struct buffer ids;      /* messages of this page that match, each with a newline */
+    char topic[PLACE_SIZE]; /* of the only queue that is asked for */
     char cursor[BULK_CURSOR_MAX + 1];
     size_t cursor_bytes;   /* of the next page; 0: the list has ended */
     int64_t left;          /* messages that may still be acted on */

@@ -124,6 +124,7 @@ HANDLER(dead_letters_handle)
         .ids = FILTER_DLQ_ID,
         .states = 1U << JOB_STATE_DEAD,
         .needs_limit = true,
+        .count_max = BULK_LIST_MAX,
         .act = list_one,
         .show = show_letter,
         .answer = answer_list,
@@ -213,6 +214,7 @@ HANDLER(dead_letters_retry_handle)
         .ids = FILTER_DLQ_ID,
         .states = 1U << JOB_STATE_DEAD,
         .needs_limit = true,
+        .count_max = BULK_RETRY_MAX,
         .act = bulk_retry_one,
         .answer = answer_retried,
     };

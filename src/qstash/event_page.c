@@ -1,6 +1,7 @@
 #include "qstash/event_page.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "app/jobs.h"
 
@@ -125,6 +126,10 @@ static void note_next(struct event_page *page, const struct app_verdict *verdict
         memcpy(page->next, cursor.data, size);
     page->next[size] = '\0';
     note_failure(page, verdict);
+    if (verdict->page.is_partial && !page->fault_status) {
+        page->fault_status = 400;
+        snprintf(page->fault, sizeof page->fault, "%s", ANSWER_PARTIAL);
+    }
 }
 
 static void on_listed(void *arg, const struct app_verdict *verdict)

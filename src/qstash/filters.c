@@ -77,12 +77,14 @@ static void add_words(struct filters *filters, enum filter filter, struct slice 
     }
 }
 
-static void take_number(struct filters *filters, struct slice name, struct slice value, uint64_t max,
-                        int64_t *number)
+static void take_number(struct filters *filters, struct slice name, struct slice value, uint64_t min,
+                        uint64_t max, int64_t *number)
 {
     uint64_t found = 0;
     if (!slice_to_number(value, max, &found))
         filters_refuse(filters, name, "must be a number");
+    else if (found < min)
+        filters_refuse(filters, name, "must be at least 1");
     *number = (int64_t)found;
 }
 
@@ -99,13 +101,13 @@ static void filters_take(struct filters *filters, unsigned accepted, struct slic
     enum filter filter = names[row].filter;
     filters->given |= 1U << filter;
     if (filter == FILTER_COUNT)
-        take_number(filters, name, value, INT32_MAX, &filters->count);
+        take_number(filters, name, value, 1, INT32_MAX, &filters->count);
     else if (filter == FILTER_TRIM)
-        take_number(filters, name, value, INT32_MAX, &filters->trim);
+        take_number(filters, name, value, 0, INT32_MAX, &filters->trim);
     else if (filter == FILTER_FROM)
-        take_number(filters, name, value, TIME_MAX_MS, &filters->from_ms);
+        take_number(filters, name, value, 0, TIME_MAX_MS, &filters->from_ms);
     else if (filter == FILTER_TO)
-        take_number(filters, name, value, TIME_MAX_MS, &filters->to_ms);
+        take_number(filters, name, value, 0, TIME_MAX_MS, &filters->to_ms);
     else if (filter == FILTER_CURSOR)
         filters->cursor = value;
     else

@@ -63,6 +63,7 @@ HANDLER(run_letters_handle)
         .is_in_order = true,
         .is_newest_first = true,
         .needs_limit = true,
+        .count_max = BULK_LIST_MAX,
         .act = list_one,
         .answer = answer_list,
     };

@@ -112,7 +112,8 @@ static void on_heads_step(void *arg, enum status status, const struct redis_repl
     keep_heads(walk, reply, (size - FIRST_HEAD) / HEAD_PARTS);
     buffer_clear(&walk->behind);
     buffer_append(&walk->behind, last);
-    walk->page.is_partial = last.size && walk->looked >= HEADS_TOPICS_MAX;
+    size_t most = walk->list->owner.size ? HEADS_SIBLINGS_MAX : HEADS_TOPICS_MAX;
+    walk->page.is_partial = last.size && walk->looked >= most;
     if (last.size && !walk->page.is_partial)
         heads_step(walk);
     else

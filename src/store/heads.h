@@ -9,7 +9,11 @@
 
 #include "store/list_call.h"
 
-enum { HEADS_TOPICS_MAX = 10000 }; /* maximum number of topics that a walk examines */
+/* Maximum number of topics that a walk examines. */
+enum {
+    HEADS_TOPICS_MAX = 10000,
+    HEADS_SIBLINGS_MAX = 100000, /* of an owner */
+};
 
 struct heads_page {
     struct slice topics; /* one per line; borrowed until the callback returns */

@@ -95,6 +95,21 @@ def test_there_are_no_workflows(qstash, receiver, topic, method, path, member):
     assert qstash.call("GET", f"dlq/{letter['dlqId']}").status == 200
 
 
+@pytest.mark.parametrize("method, path, most", [("GET", "dlq", 1000), ("POST", "dlq/retry", 500), ("GET", "workflows/dlq", 1000),
+                                                ("POST", "workflows/dlq/resume", 50), ("POST", "workflows/dlq/restart", 50)])
+def test_the_bounds_of_count(qstash, method, path, most):
+    for count in 0, most + 1:
+        assert qstash.call(method, f"{path}?label=none&count={count}", None if method == "GET" else b"").status == 400
+    assert qstash.call(method, f"{path}?label=none&count={most}", None if method == "GET" else b"").status in (200, 201)
+
+
+@pytest.mark.parametrize("path", ["messages", "dlq", "workflows/dlq", "workflows/runs"])
+def test_a_count_of_0_does_nothing(qstash, topic, path):
+    message_id = qstash.publish(f"https://example.com/{topic}", Upstash_Delay="1h")
+    assert qstash.call("DELETE", f"{path}?count=0").status == 400
+    assert qstash.call("GET", f"messages/{message_id}").status == 200
+
+
 def test_pages(qstash, receiver, topic):
     wanted = {dead(qstash, receiver, f"/{topic}-{number}", Upstash_Label=topic)["dlqId"] for number in range(5)}
     found, cursor, pages = [], "", 0

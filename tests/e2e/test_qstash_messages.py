@@ -169,6 +169,28 @@ def test_no_parameter_means_all_messages_and_nothing_else():
         server.stop()
 
 
+def test_many_flow_control_keys_hide_no_message(redis, topic):
+    """Names of topics without messages stand for keys."""
+    behind = redis()
+    server = QStash(redis=behind.address)
+    first = later(server, topic, Upstash_Flow_Control_Key="z.1", Upstash_Flow_Control_Value="parallelism=1")
+    second = later(server, topic, Upstash_Queue_Name="q")
+    third = server.call("POST", f"enqueue/{topic}/https://example.com/", b"", Upstash_Delay="1h").expect(200)["messageId"]
+
+    def add_keys(first, last):
+        behind.command("EVAL", "for i = ARGV[1], ARGV[2] do redis.call('ZADD', KEYS[1], 0, 'qstash~flow.a' .. i) end", "1",
+                       "duepost:{0}:names", str(first), str(last))
+    add_keys(1, 20000)
+    assert cancel(server, "?flowControlKey=z.1") == {"cancelled": 1} and server.call("GET", f"messages/{first}").status == 404
+    add_keys(20001, 100001)
+    for method, path in ("DELETE", "messages?host=example.com"), ("GET", "dlq"), ("GET", "events?host=example.com"):
+        refused = server.call(method, path)
+        assert refused.status == 400 and "over 100,000" in refused.json["error"], path
+    assert server.call("GET", f"messages/{second}").status == 200
+    assert cancel(server, f"?queueName={topic}") == {"cancelled": 1} and server.call("GET", f"messages/{third}").status == 404
+    server.stop()
+
+
 def test_all_errors_have_the_form_of_this_api():
     server = QStash()
     try:
