@@ -94,7 +94,11 @@ struct waiters_call {
 static void on_waiters(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct waiters_call *call = arg;
-    size_t count = status == STATUS_OK ? (redis_reply_size(reply) - 1) / 2 : 0;
+    size_t count = 0;
+    if (status == STATUS_OK && redis_reply_size(reply) == 0)
+        status = reply_refuse("waiters");
+    if (status == STATUS_OK)
+        count = (redis_reply_size(reply) - 1) / 2;
     struct workflow_waiter *waiters = NEW_ARRAY(struct workflow_waiter, count + 1);
     for (size_t i = 0; i < count; i++)
         waiters[i] = (struct workflow_waiter){redis_reply_text(redis_reply_at(reply, 1 + 2 * i)),

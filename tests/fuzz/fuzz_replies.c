@@ -17,8 +17,10 @@
 #include "job/json.h"
 #include "job/receiver.h"
 #include "job/topic_settings.h"
+#include "store/arrival.h"
 #include "store/coming.h"
 #include "store/shard.h"
+#include "store/workflow.h"
 
 /* ---- the loop ---- */
 
@@ -533,6 +535,102 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
         touch(mended[i]);
 }
 
+/* ---- workflows ---- */
+
+static void on_begun(void *arg, enum status status, const struct workflow_begun *begun)
+{
+    (void)arg;
+    called++;
+    assert((status == STATUS_OK) == (begun != NULL));
+    if (begun)
+        touch(begun->first_job);
+}
+
+static void on_workflow_changed(void *arg, enum status status, int64_t made_ms)
+{
+    (void)arg;
+    called++;
+    assert(status == STATUS_OK || made_ms == 0);
+}
+
+static void on_arrived(void *arg, enum status status, const struct arrival *arrival)
+{
+    struct buffer text;
+    (void)arg;
+    called++;
+    if (status != STATUS_OK)
+        return;
+    assert((arrival->kind == ARRIVAL_OVER) == (arrival->elements.size == 0));
+    buffer_init(&text, arrival->elements.size);
+    buffer_append(&text, arrival->elements);
+    buffer_fini(&text);
+}
+
+static void on_waiting(void *arg, enum status status, const struct workflow_waiting *waiting)
+{
+    (void)arg;
+    called++;
+    touch(waiting->kept);
+    assert(status == STATUS_OK || !waiting->has_taken);
+}
+
+static void on_waiters(void *arg, enum status status, const struct workflow_waiter *waiters, size_t count)
+{
+    (void)arg;
+    called++;
+    assert(status == STATUS_OK || count == 0);
+    for (size_t i = 0; i < count; i++) {
+        touch(waiters[i].job);
+        touch(waiters[i].text);
+    }
+}
+
+static void on_notified(void *arg, enum status status, const struct workflow_notified *notified)
+{
+    (void)arg;
+    called++;
+    for (size_t i = 0; i < notified->count; i++)
+        assert(status == STATUS_OK || !notified->was_waiting[i]);
+}
+
+static void touch_workflow(const struct workflow *workflow)
+{
+    touch(workflow->id);
+    touch(workflow->settings);
+    touch(workflow->result);
+    touch(workflow->parent);
+    touch(workflow->failed_by);
+    touch(workflow->first_job);
+    for (size_t i = 0; workflow->elements && i < workflow->element_count; i++) {
+        touch(workflow->elements[i].text);
+        touch(workflow->elements[i].job);
+    }
+    for (size_t i = 0; workflow->open && i < workflow->open_count; i++) {
+        touch(workflow->open[i].job);
+        touch(workflow->open[i].wait);
+    }
+}
+
+static void on_workflow(void *arg, enum status status, const struct workflow *workflow)
+{
+    (void)arg;
+    called++;
+    assert((status == STATUS_OK) == (workflow != NULL));
+    if (workflow)
+        touch_workflow(workflow);
+}
+
+static void on_workflows(void *arg, enum status status, const struct workflow *workflows, size_t count,
+                         struct workflow_cursor next)
+{
+    (void)arg;
+    called++;
+    touch(next.place);
+    assert(count <= WORKFLOW_PAGE_MAX && (status == STATUS_OK || count == 0));
+    for (size_t i = 0; i < count; i++)
+        touch_workflow(&workflows[i]);
+}
+
 /* ---- the calls ---- */
 
 #define ID  SLICE("mail/1")
@@ -541,6 +639,52 @@ static void on_mended(void *arg, enum status status, struct slice cursor, const 
 static const struct lease lease = {{"mail/1", 6}, {"n1"}};
 static const struct shard_follow_up follow_up = {{"mail~callbacks/1", 16}, 0, {"\"x\":1}", 6}};
 static const struct shard_end end = {{"{}", 2}, {"", 0}, {&follow_up, 1}};
+
+static const struct workflow_entry some_entry = {
+    .job = SLICE_INIT("mail~messages/1"), .record = SLICE_INIT("\"x\":1}"), .element = SLICE_INIT("{}")};
+static const struct workflow_notice some_notice = {
+    SLICE_INIT("mail~messages/2"),
+    {.job = SLICE_INIT("mail~messages/3"), .record = SLICE_INIT("\"x\":1}"), .element = SLICE_INIT("{}")}};
+
+/* Begins one of the calls about workflows. */
+static void begin_workflow_call(struct store *store, unsigned number)
+{
+    switch (number) {
+    case 37:
+        workflow_begin(store,
+                       &(struct workflow_begin){.id = ID, .settings = SLICE("{}"), .first = some_entry},
+                       on_begun, NULL);
+        break;
+    case 38:
+        workflow_append(store, ID, &some_entry, 1, on_workflow_changed, NULL);
+        break;
+    case 39:
+        shard_arrive(store_shard(store, 0), SLICE("mail~messages/1"), on_arrived, NULL);
+        break;
+    case 40:
+        workflow_wait(store, &(struct workflow_wait){.id = ID, .event = SLICE("e"), .deadline = some_entry},
+                      on_waiting, NULL);
+        break;
+    case 41:
+        workflow_waiters(store, SLICE("mail"), SLICE("e"), SLICE(""), 2, on_waiters, NULL);
+        break;
+    case 42:
+        workflow_notify(store,
+                        &(struct workflow_notify){
+                            .owner = SLICE("mail"), .event = SLICE("e"), .notices = &some_notice, .count = 1},
+                        on_notified, NULL);
+        break;
+    case 43:
+        workflow_end(store, ID, WORKFLOW_SUCCEEDED, SLICE("1"), NULL, on_workflow_changed, NULL);
+        break;
+    case 44:
+        workflow_read(store, &(struct workflow_query){.id = ID, .with_jobs = true, .texts_max = 1000},
+                      on_workflow, NULL);
+        break;
+    default:
+        workflow_list(store, &(struct workflow_list){.max = 2}, on_workflows, NULL);
+    }
+}
 
 static const struct store_send_job sent_job = {{"a", 1}, {"{}", 2}};
 
@@ -560,7 +704,7 @@ static void up_all(void)
             links[i].events.on_up(links[i].events.arg);
 }
 
-enum { CALLS = 38 };
+enum { CALLS = 47 };
 
 /* As many callbacks as it brings. */
 static unsigned begin(struct store *store, unsigned number)
@@ -701,9 +845,12 @@ static unsigned begin(struct store *store, unsigned number)
     case 36:
         store_mend_patterns(store, on_mended_patterns, NULL);
         return 1;
-    default:
+    case CALLS - 1:
         fire_timers();
         return 0;
+    default:
+        begin_workflow_call(store, number);
+        return 1;
     }
 }
 
