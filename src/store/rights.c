@@ -90,7 +90,7 @@ static void on_tried(void *arg, enum status status, const struct redis_reply *re
     if (!reply)
         return;
     if (status != STATUS_OK)
-        note(rights, "EVALSHA", redis_reply_text(reply));
+        note(rights, "FCALL", redis_reply_text(reply));
     for (size_t i = 0; i + 1 < redis_reply_size(reply); i += 2) {
         char command[32];
         snprintf(command, sizeof command, "%.*s", SLICE_ARG(redis_reply_text(redis_reply_at(reply, i))));
@@ -110,6 +110,9 @@ void rights_ask(struct rights *rights)
     try_command(rights, "BLPOP", 3, (struct slice[]){SLICE("BLPOP"), never, SLICE("never")});
     try_command(rights, "WAIT", 3, (struct slice[]){SLICE("WAIT"), SLICE("none"), SLICE("never")});
     try_command(rights, "EVAL", 4, (struct slice[]){SLICE("EVAL"), SLICE("return 1"), SLICE("1"), never});
+    try_command(rights, "EVALSHA", 4,
+                (struct slice[]){SLICE("EVALSHA"), slice_of(script_texts[SCRIPT_RIGHTS].digest),
+                                 SLICE("none"), never});
     try_command(rights, "SCRIPT LOAD", 3,
                 (struct slice[]){SLICE("SCRIPT"), SLICE("LOAD"), SLICE("return 1")});
     struct script_call *call = script_call_new(SCRIPT_RIGHTS, rights->jobs_key);

@@ -1,7 +1,10 @@
 /* script.h - calls of the scripts in scripts/.
  *
- * A call keeps its arguments until its callback. When Redis has lost the script (restart, failover, SCRIPT
- * FLUSH), the call is repeated with the script's text. */
+ * A script runs as a Redis Function, whose helpers are made when its library is loaded. Where Redis has no
+ * functions, or does not permit them, it runs by its digest, and Redis makes the helpers anew in each call.
+ *
+ * A call keeps its arguments until its callback. When Redis has lost the function or the script (restart,
+ * failover, FUNCTION FLUSH, SCRIPT FLUSH), the call is repeated with the script's text. */
 #ifndef DUEPOST_STORE_SCRIPT_H
 #define DUEPOST_STORE_SCRIPT_H
 
@@ -12,6 +15,8 @@ struct script_text {
     const char *name;
     const char *digest; /* SHA-1 of text, in hex */
     const char *text;
+    const char *function; /* name of the library and of its function; it has a sum of the library */
+    const char *library;
 };
 
 extern const struct script_text script_texts[SCRIPT_COUNT];
@@ -36,7 +41,9 @@ void script_call_number(struct script_call *, int64_t number);
  * have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
-/* Loads all scripts into Redis, so that calls need to send digests only. */
+/* Loads all scripts into Redis: as functions, which Redis keeps like data, or else as texts. The functions of
+ * other versions stay, because these versions may be running; if they are many, they are deleted. A version
+ * that still runs then loads its own ones again. */
 void script_load_all(struct redis_link *);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,

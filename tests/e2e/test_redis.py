@@ -301,9 +301,70 @@ def test_a_full_redis_refuses_new_jobs_and_goes_on_delivering(start, redis, rece
 def test_scripts_that_redis_forgot_are_sent_again(start, redis, receiver, topic):
     behind = redis()
     server = start(redis=behind)
+    behind.command("FUNCTION", "FLUSH")
     behind.command("SCRIPT", "FLUSH")
     server.schedule(topic=topic, jobId="a", url=receiver.url())
     server.wait_for_state(topic, "a", None)
+    assert b"duepost_schedule_" in functions(behind)
+
+
+def functions(behind):
+    return behind.command("FUNCTION", "LIST", "LIBRARYNAME", "duepost_*")
+
+
+def runs(behind, command):
+    found = re.search(rb"cmdstat_%s:calls=(\d+)" % command, behind.command("INFO", "commandstats"))
+    return int(found[1]) if found else 0
+
+
+def test_scripts_run_as_functions(start, redis, receiver, topic):
+    behind = redis()
+    server = start(redis=behind)
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    before, functions_before = runs(behind, b"evalsha"), runs(behind, b"fcall")
+    server.schedule(topic=topic, jobId="b", url=receiver.url())
+    server.wait_for_state(topic, "b", None)
+    assert runs(behind, b"evalsha") == before and runs(behind, b"fcall") >= functions_before + 3
+
+
+@pytest.mark.parametrize("rules", [["-function"], ["-fcall"], ["-fcall", "-function"]])
+def test_scripts_run_by_their_texts_where_redis_has_no_functions(start, redis, receiver, topic, rules):
+    behind = redis(tcp=True)
+    assert behind.command("ACL", "SETUSER", "duepost", "reset", "on", ">pw", "~duepost:*", "&duepost:*", "+@all", *rules) == b"+OK\r\n"
+    server = start(extra={"DUEPOST_REDIS": f"redis://duepost:pw@{behind.place}"}, data=None)
+    receiver.script(topic, 500, 200)
+    server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05])
+    server.wait_for_state(topic, "a", None)
+    assert receiver.count(topic) == 2 and runs(behind, b"fcall") == 0 or "-fcall" in rules
+    assert "level=error" not in server.log() and "redis_refused" not in server.log()
+
+
+def test_functions_that_are_forbidden_while_duepost_runs_are_not_needed(start, redis, receiver, topic):
+    behind = redis(tcp=True)
+    assert behind.command("ACL", "SETUSER", "duepost", "reset", "on", ">pw", "~duepost:*", "&duepost:*", "+@all") == b"+OK\r\n"
+    server = start(extra={"DUEPOST_REDIS": f"redis://duepost:pw@{behind.place}"}, data=None)
+    behind.command("ACL", "SETUSER", "duepost", "-fcall")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+
+
+def test_functions_of_many_versions_are_deleted(start, redis, receiver, topic):
+    """Those of few are kept, as these versions may be running."""
+    behind = redis()
+    library = "#!lua name={0}\nredis.register_function('{0}', function() return 1 end)"
+    for number in range(300):
+        assert behind.command("FUNCTION", "LOAD", library.format(f"duepost_claim_{number:016x}")).startswith(b"$")
+    assert behind.command("FUNCTION", "LOAD", library.format("others")).startswith(b"$")
+    server = start(redis=behind)
+    until(lambda: b"duepost_claim_0000" not in functions(behind), 10, "the old ones are gone")
+    assert b"others" in behind.command("FUNCTION", "LIST")
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    server.terminate()
+    assert behind.command("FUNCTION", "LOAD", library.format("duepost_claim_" + "0" * 16)).startswith(b"$")
+    start(redis=behind)
+    assert b"duepost_claim_0000" in functions(behind)
 
 
 @pytest.mark.parametrize("seconds", [3600, -3600])

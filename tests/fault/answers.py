@@ -131,10 +131,11 @@ class NoScript(Answer):
     status, delivers = 201, True
 
     def begin(self):
+        self.ask("FUNCTION", "FLUSH")
         self.ask("SCRIPT", "FLUSH")
 
     def end(self):
-        self.ask("SCRIPT", "FLUSH")
+        self.begin()
 
 
 class NoAuth(Answer):
@@ -157,10 +158,10 @@ class NoPerm(Answer):
     words = "NOPERM|permission"
 
     def begin(self):
-        self.ask("ACL", "SETUSER", "default", "-evalsha", "-eval")
+        self.ask("ACL", "SETUSER", "default", "-fcall", "-evalsha", "-eval")
 
     def end(self):
-        self.ask("ACL", "SETUSER", "default", "+evalsha", "+eval")
+        self.ask("ACL", "SETUSER", "default", "+fcall", "+evalsha", "+eval")
 
 
 class Unblocked(Answer):

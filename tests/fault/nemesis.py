@@ -173,6 +173,7 @@ class Nemesis:
     # ---- how Redis reacts to its orders ----
 
     def flush(self, _):
+        self.site.redis.ask("FUNCTION", "FLUSH")
         self.site.redis.ask("SCRIPT", "FLUSH")
 
     def client_kill(self, _):

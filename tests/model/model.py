@@ -20,7 +20,7 @@ import time
 import types
 
 from pool import INF, LEASE_MS, LOSSES_MAX, PATIENCE_MS, SECOND_US, STEP_MS, Pool, is_expired, is_pulled, is_recovering, settings_json, topic_of
-from redis_link import Redis, RedisError, script_texts
+from redis_link import Redis, RedisError, load_functions
 
 KEY = "model:{0}:jobs"
 BASE = KEY[:-len("jobs")]
@@ -113,8 +113,8 @@ class Life:
 
 
 class World:
-    def __init__(self, redis, link, digests):
-        self.redis, self.link, self.digests = redis, link, digests
+    def __init__(self, redis, link, functions):
+        self.redis, self.link, self.functions = redis, link, functions
         self.listener = redis.connect()
         self.listener("SUBSCRIBE", BASE + "wake")
         self.pool = Pool(LIMIT)
@@ -167,8 +167,7 @@ class World:
     # ---- calls ----
 
     def call(self, script, *arguments):
-        digest = self.digests[script]
-        answer = self.link("EVALSHA", digest, 1, KEY, LIMIT, *arguments)
+        answer = self.link("FCALL", self.functions[script], 1, KEY, LIMIT, *arguments)
         expect(answer[0] == self.pool.now_us, "the time", answer[0])
         return answer[1:]
 
@@ -1422,13 +1421,12 @@ def make_steps(seed, count):
 class Bench:
     """One Redis and one version of the scripts."""
 
-    def __init__(self, redis, link, scripts):
-        self.redis, self.link = redis, link
-        self.digests = {name: link("SCRIPT", "LOAD", text) for name, text in scripts.items()}
+    def __init__(self, redis, link, folder, changes=()):
+        self.redis, self.link, self.functions = redis, link, load_functions(link, folder, changes)
 
     def run(self, steps):
         """Returns the fault, or None."""
-        world = World(self.redis, self.link, self.digests)
+        world = World(self.redis, self.link, self.functions)
         try:
             for number, (kind, seed) in enumerate(steps):
                 try:
@@ -1647,7 +1645,7 @@ def main():
     redis = Redis(options.clock_preload)
     try:
         link = redis.connect()
-        bench = Bench(redis, link, script_texts(options.scripts))
+        bench = Bench(redis, link, options.scripts)
         for number in range(options.steps // options.run_steps):
             steps = make_steps(f"{options.seed} {number}", options.run_steps)
             failure = bench.run(steps)
@@ -1661,7 +1659,7 @@ def main():
         chosen = random.Random(f"{options.seed} controls").sample(sorted(CONTROLS), len(CONTROLS) * options.controls // 100)
         for name in chosen:
             changes = CONTROLS[name]
-            bench = Bench(redis, link, script_texts(options.scripts, changes))
+            bench = Bench(redis, link, options.scripts, changes)
             failure, number = None, 0
             while not failure and number * options.run_steps < options.control_steps:
                 failure = bench.run(make_steps(f"{options.seed} control {number}", options.run_steps))

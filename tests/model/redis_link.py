@@ -110,8 +110,9 @@ def known_needs():
     return re.search(r'set\(DUEPOST_KNOWN_NEEDS "(.*)"\)', build.read_text())[1]
 
 
-def script_texts(folder, changes=()):
-    """The scripts as they are embedded. changes: (file, such as "run" or "lib/offer", old text, new text), to seed a bug."""
+def composed(folder, changes, files):
+    """The files of this kind that the build makes of the scripts, by script. changes: (file, such as "run" or "lib/offer", old text, new
+    text), to seed a bug."""
     folder = pathlib.Path(folder)
     texts = {str(path.relative_to(folder).with_suffix("")): path.read_text() for path in folder.rglob("*.lua")}
     for name, old, new in changes:
@@ -120,13 +121,27 @@ def script_texts(folder, changes=()):
         texts[name] = texts[name].replace(old, new)
 
     with tempfile.TemporaryDirectory(prefix="duepost-scripts-") as directory:
-        sources, composed = pathlib.Path(directory, "sources"), pathlib.Path(directory, "composed")
+        sources, made = pathlib.Path(directory, "sources"), pathlib.Path(directory, "composed")
         (sources / "lib").mkdir(parents=True)
-        composed.mkdir()
+        made.mkdir()
         paths = []
         for name, text in sorted(texts.items(), key=lambda item: (not item[0].startswith("lib/"), item[0])):
             paths.append(sources / f"{name}.lua")
             paths[-1].write_text(text)
-        subprocess.run(["awk", "-v", f"out={composed}", "-v", f"needs={known_needs()}", "-f", folder / "compose.awk",
+        subprocess.run(["awk", "-v", f"out={made}", "-v", f"needs={known_needs()}", "-f", folder / "compose.awk",
                         folder / "results.list", *paths], check=True)
-        return {path.stem: path.read_text() for path in composed.glob("*.lua")}
+        subprocess.run(["awk", "-v", f"out={made}", "-f", folder / "functions.awk", *sorted(made.glob("*.lua"))], check=True)
+        return {path.stem: path.read_text() for path in made.glob(files)}
+
+
+def script_texts(folder, changes=()):
+    """The scripts as they are embedded, to be run with EVALSHA."""
+    return composed(folder, changes, "*.lua")
+
+
+def load_functions(link, folder, changes=()):
+    """Loads the scripts as functions; they replace those of an earlier call. Returns the name of each script's function."""
+    names = {}
+    for script, library in composed(folder, changes, "*.function").items():
+        names[script] = link("FUNCTION", "LOAD", "REPLACE", library.replace("@NAME@", f"test_{script}"))
+    return names

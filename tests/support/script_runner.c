@@ -1,6 +1,7 @@
 #include "support/script_runner.h"
 
 #include <check.h>
+#include <stdlib.h>
 
 #include "support/keyspace.h"
 #include "support/redis_server.h"
@@ -13,22 +14,28 @@ void scripts_load(redisContext *redis)
         redisReply *digest = redis_command(redis, "SCRIPT LOAD %s", script_texts[i].text);
         ck_assert_str_eq(digest->str, script_texts[i].digest);
         freeReplyObject(digest);
+        redisReply *function = redis_command(redis, "FUNCTION LOAD REPLACE %s", script_texts[i].library);
+        ck_assert_str_eq(function->str, script_texts[i].function);
+        freeReplyObject(function);
     }
 }
 
 int scripts_limit = RUNNER_LIMIT;
 
-static const char *digest_of(const char *name)
+static const struct script_text *script_named(const char *name)
 {
     for (size_t i = 0; i < SCRIPT_COUNT; i++)
         if (strcmp(script_texts[i].name, name) == 0)
-            return script_texts[i].digest;
+            return &script_texts[i];
     ck_abort_msg("no script %s", name);
 }
 
 redisReply *script_run(redisContext *redis, size_t count, const char *const *words)
 {
-    const char *argv[WORDS_MAX] = {"EVALSHA", digest_of(words[0]), "1", KEYSPACE_PREFIX "jobs"};
+    const struct script_text *script = script_named(words[0]);
+    bool is_text = getenv("DUEPOST_TEST_SCRIPT_TEXTS") != NULL;
+    const char *argv[WORDS_MAX] = {is_text ? "EVALSHA" : "FCALL", is_text ? script->digest : script->function,
+                                   "1", KEYSPACE_PREFIX "jobs"};
     char limit[16];
     snprintf(limit, sizeof limit, "%d", scripts_limit);
     argv[FIRST_WORDS - 1] = limit;

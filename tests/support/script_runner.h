@@ -1,4 +1,5 @@
-/* script_runner.h - calls the product's scripts by their digests. */
+/* script_runner.h - calls the scripts of the product as functions; with DUEPOST_TEST_SCRIPT_TEXTS in the
+ * environment, by the digests of their texts. */
 #ifndef DUEPOST_TESTS_SCRIPT_RUNNER_H
 #define DUEPOST_TESTS_SCRIPT_RUNNER_H
 

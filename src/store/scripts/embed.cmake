@@ -1,11 +1,12 @@
-# Puts each script into a C table, behind the helpers of lib/ that it uses, see compose.awk. Redis names a script by the SHA-1
-# of its text, which CMake computes here from the very bytes that are embedded. The table also has the commands that scripts
+# Puts each script into a C table, behind the helpers of lib/ that it uses (compose.awk), and as a library with one function
+# (functions.awk). Redis names a script by the SHA-1 of its text, which CMake computes here from the very bytes that are embedded.
+# The name of a function has the beginning of such a sum, so that several versions can use one Redis. The table also has the commands that scripts
 # run: all words in capitals between quotes.
 set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
 file(GLOB helpers CONFIGURE_DEPENDS ${script_folder}/lib/*.lua)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${scripts} ${helpers}
-  ${script_folder}/compose.awk ${script_folder}/results.list)
+  ${script_folder}/compose.awk ${script_folder}/functions.awk ${script_folder}/results.list)
 
 find_program(AWK awk REQUIRED)
 set(composed ${CMAKE_BINARY_DIR}/generated/scripts)
@@ -14,6 +15,21 @@ execute_process(
   COMMAND ${AWK} -v out=${composed} -v "needs=${DUEPOST_KNOWN_NEEDS}" -f ${script_folder}/compose.awk
     ${script_folder}/results.list ${helpers} ${scripts}
   COMMAND_ERROR_IS_FATAL ANY)
+set(composed_scripts "")
+foreach(path ${scripts})
+  get_filename_component(name ${path} NAME_WE)
+  list(APPEND composed_scripts ${composed}/${name}.lua)
+endforeach()
+execute_process(COMMAND ${AWK} -v out=${composed} -f ${script_folder}/functions.awk ${composed_scripts}
+  COMMAND_ERROR_IS_FATAL ANY)
+
+# Sets a variable to a text as C writes it, on several lines.
+function(as_c_string variable text)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  string(REPLACE "\n" "\\n\"\n     \"" text "${text}")
+  set(${variable} "\"${text}\"" PARENT_SCOPE)
+endfunction()
 
 set(table "/* Made by src/store/scripts/embed.cmake from the scripts beside it. */\n#include \"store/script.h\"\n\n")
 string(APPEND table "const struct script_text script_texts[SCRIPT_COUNT] = {\n")
@@ -31,11 +47,15 @@ foreach(path ${scripts})
   get_filename_component(name ${path} NAME_WE)
   file(READ ${composed}/${name}.lua text)
   string(SHA1 digest "${text}")
-  string(REPLACE "\\" "\\\\" text "${text}")
-  string(REPLACE "\"" "\\\"" text "${text}")
-  string(REPLACE "\n" "\\n\"\n     \"" text "${text}")
+  as_c_string(text "${text}")
+  file(READ ${composed}/${name}.function library)
+  string(SHA1 sum "${library}")
+  string(SUBSTRING ${sum} 0 16 sum)
+  set(function "duepost_${name}_${sum}")
+  string(REPLACE "@NAME@" ${function} library "${library}")
+  as_c_string(library "${library}")
   string(TOUPPER ${name} upper)
-  string(APPEND table "    [SCRIPT_${upper}] =\n    {\"${name}\", \"${digest}\",\n     \"${text}\"},\n")
+  string(APPEND table "    [SCRIPT_${upper}] =\n    {\"${name}\", \"${digest}\",\n     ${text},\n     \"${function}\",\n     ${library}},\n")
 endforeach()
 string(APPEND table "};\n\nconst char *const script_commands = \"${commands}\";\n")
 

@@ -22,14 +22,14 @@
 -- uses: check places schedules url when
 check(3, 11, 10)
 -- Returns the topic of an id, up to the mark of sibling topics. Its shard is that of this name.
-local function owner_of(id) return string.match(topic_of(id), '^[^~]*') end
+local function owner_of_id(id) return string.match(topic_of(id), '^[^~]*') end
 
 for i = 3, #ARGV, 11 do
   for k = 2, 3 do
     if not string.match(ARGV[i + k], '^%d+$') and ARGV[i + k] ~= '-' then error('not a number') end
   end
   if not string.match(ARGV[i + 5], '^%d+$') then error('not a number') end
-  if ARGV[i + 4] == 'fire' and owner_of(ARGV[i + 8]) ~= owner_of(ARGV[i]) then error('another topic') end
+  if ARGV[i + 4] == 'fire' and owner_of_id(ARGV[i + 8]) ~= owner_of_id(ARGV[i]) then error('another topic') end
 end
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge

@@ -8,7 +8,7 @@
 -- more than 8 KiB are left out.
 -- uses: clock workflows
 local owner, prefix, state, behind, most, looks = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local NAMES, TEXT_MAX = {'state', 'createdAt', 'endedAt', 'first', 'failedBy', 'result', 'settings'}, 8192
+local FIELDS, TEXT_MAX = {'state', 'createdAt', 'endedAt', 'first', 'failedBy', 'result', 'settings'}, 8192
 
 -- Returns the rank at which the page begins. The workflow before it may be gone.
 local function first_rank()
@@ -24,8 +24,8 @@ local function matches(place)
 end
 
 local function fields_of(place)
-  local fields = call('HMGET', workflow_of(place), unpack(NAMES))
-  for i = 1, #NAMES do
+  local fields = call('HMGET', workflow_of(place), unpack(FIELDS))
+  for i = 1, #FIELDS do
     if not fields[i] or #fields[i] > TEXT_MAX then fields[i] = '' end
   end
   return fields

@@ -1,0 +1,162 @@
+# functions.awk - turns composed scripts (compose.awk) into libraries of Redis Functions, with one function each.
+#
+#     awk -v out=FOLDER -f functions.awk FOLDER/*.lua
+#
+# Redis runs a script from its first line in each call, and so makes all helpers anew. In a library the helpers are made
+# once, when it is loaded. Everything else at the top level of a script runs in each call, in the same order: a variable
+# is declared once and set in each call. So no value of one call is left in the next one, even if a call ends with an error.
+# Writes FOLDER/<script>.function, in which @NAME@ stands for the name of the library and of its function.
+
+# Lua allows a function 200 local variables, and 60 variables of the functions around it.
+BEGIN {
+    LOCALS_MAX = 195
+    UPVALUES_MAX = 55
+}
+
+FNR == 1 {
+    if (name != "")
+        write_library()
+    name = FILENAME
+    sub(/.*\//, "", name)
+    sub(/\.lua$/, "", name)
+    split("", names)
+    split("", is_name)
+    split("", steps)
+    name_count = step_count = 0
+    flags = statement = once = previous = ""
+    in_group = 0
+    if (match($0, /flags=.*/)) {
+        flags = "'" substr($0, RSTART + 6) "'"
+        gsub(/, */, "', '", flags)
+    }
+    next
+}
+
+/^[ \t]*(--.*)?$/ { next }
+
+# Levels that compose.awk nests: a library has parts instead.
+/^return \(function\(\)$/ || /^end\)\(\)$/ { next }
+
+# A group of rare helpers ends with these two lines. It may have groups of its own.
+in_group {
+    statement = statement $0 "\n"
+    if (/^function its_[a-z_]+\(\)$/)
+        in_group++
+    if (previous == "return made" && $0 == "end")
+        in_group--
+    previous = $0
+    next
+}
+
+/^(end|else|elseif|until)/ || /^[ })]/ {
+    statement = statement $0 "\n"
+    next
+}
+
+{
+    end_statement()
+    statement = $0 "\n"
+    in_group = /^function its_/
+}
+
+END {
+    if (!failed)
+        write_library()
+    exit failed
+}
+
+function fail(text) {
+    print "functions.awk: " name ".lua: " text > "/dev/stderr"
+    exit failed = 1
+}
+
+function declare(word) {
+    if (word == "_" && word in is_name)
+        return
+    if (word in is_name)
+        fail(word " is declared twice")
+    is_name[word] = 1
+    names[++name_count] = word
+}
+
+function declare_all(list,    words, count, i) {
+    count = split(list, words, /[ ,]+/)
+    for (i = 1; i <= count; i++)
+        if (words[i] != "")
+            declare(words[i])
+}
+
+# Sorts the statement that has been read: a function is made once, and anything else is a step of each call.
+function end_statement(    word, list) {
+    if (match(statement, /^local function [A-Za-z0-9_]+/)) {
+        declare(substr(statement, 16, RLENGTH - 15))
+        once = once substr(statement, 7)
+    } else if (match(statement, /^function its_[A-Za-z0-9_]+/)) {
+        word = substr(statement, 10, RLENGTH - 9)
+        declare("make_" word)
+        once = once "function make_" substr(statement, 10)
+        steps[++step_count] = word " = make_" word "\n"
+    } else if (match(statement, /^local [A-Za-z0-9_, ]+/)) {
+        list = substr(statement, 7, RLENGTH - 6)
+        declare_all(list)
+        if (substr(statement, RLENGTH + 1, 1) != "=")
+            steps[++step_count] = list " = nil\n"
+        else if (statement ~ /^local [A-Z0-9_, ]+ = (-?[0-9][0-9.e]*|'[^'\n]*')(, (-?[0-9][0-9.e]*|'[^'\n]*'))*( *--[^\n]*)?\n$/)
+            once = once substr(statement, 7)
+        else
+            steps[++step_count] = substr(statement, 7)
+    } else if (statement != "") {
+        steps[++step_count] = statement
+    }
+    statement = ""
+}
+
+# Adds the declared names in a text to used, and returns how many of them were not there.
+function add_used(code, used,    words, count, i, added) {
+    gsub(/--[^\n]*/, "", code)
+    gsub(/'[^'\n]*'/, "", code)
+    count = split(code, words, /[^A-Za-z0-9_]+/)
+    for (i = 1; i <= count; i++)
+        if ((words[i] in is_name || words[i] == "KEYS" || words[i] == "ARGV") && !(words[i] in used)) {
+            used[words[i]] = 1
+            added++
+        }
+    return added
+}
+
+# The steps, as functions with few enough variables. A part that returns something ends the call.
+function parts_text(    i, whole, used, count, fresh, alone) {
+    split("", used)
+    count = 0
+    part_count = 1
+    whole = "local function part1()\n"
+    for (i = 1; i <= step_count; i++) {
+        fresh = add_used(steps[i], used)
+        if (count + fresh > UPVALUES_MAX && count > 0) {
+            split("", used)
+            fresh = add_used(steps[i], used)
+            count = 0
+            whole = whole "end\nlocal function part" ++part_count "()\n"
+        }
+        count += fresh
+        whole = whole steps[i]
+    }
+    return whole "end\n"
+}
+
+function write_library(    whole, i, file, list) {
+    end_statement()
+    if (name_count > LOCALS_MAX)
+        fail(name_count " variables, more than " LOCALS_MAX)
+    for (i = 1; i <= name_count; i++)
+        list = list (i > 1 ? ", " : "") names[i]
+    whole = "#!lua name=@NAME@\nlocal KEYS, ARGV\nlocal " list "\n" once parts_text()
+    whole = whole "redis.register_function{function_name = '@NAME@', flags = {" flags "}, callback = function(keys, args)\n"
+    whole = whole "KEYS, ARGV = keys, args\nlocal reply = part1()"
+    for (i = 2; i <= part_count; i++)
+        whole = whole " or part" i "()"
+    whole = whole "\nKEYS, ARGV = nil, nil\nreturn reply\nend}\n"
+    file = out "/" name ".function"
+    printf "%s", whole > file
+    close(file)
+}
