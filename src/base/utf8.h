@@ -33,6 +33,18 @@ static inline bool utf8_is_sound(const uint8_t *at, size_t size)
     return is_sound;
 }
 
+/* Returns whether text is UTF-8. It may be empty, and have control characters. */
+static inline bool utf8_is_sound_text(const char *text, size_t size)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    for (size_t i = 0, step; i < size; i += step) {
+        step = at[i] < 0x80 ? 1 : utf8_size(at[i]);
+        if (!step || step > size - i || (step > 1 && !utf8_is_sound(at + i, step)))
+            return false;
+    }
+    return true;
+}
+
 /* Returns whether text is UTF-8 of at least one byte without control characters. */
 static inline bool utf8_is_text(const char *text, size_t size)
 {

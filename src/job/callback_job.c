@@ -81,18 +81,6 @@ static struct slice whole_characters(struct slice answer)
     return answer;
 }
 
-static bool is_utf8(struct slice text)
-{
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
-    while (at < end) {
-        size_t size = *at < 0x80 ? 1 : utf8_size(*at);
-        if (size == 0 || size > (size_t)(end - at) || (size > 1 && !utf8_is_sound(at, size)))
-            return false;
-        at += size;
-    }
-    return true;
-}
-
 static void put_base64(struct json_writer *json, struct slice bytes)
 {
     struct buffer *out = json_put(json);
@@ -110,7 +98,7 @@ static void add_answer(struct json_writer *json, const struct callback_report *r
         is_cut = true;
     }
     struct slice text = is_cut ? whole_characters(answer) : answer;
-    if (is_utf8(text)) {
+    if (utf8_is_sound_text(text.data, text.size)) {
         json_add_text(json, "answer", text);
     } else {
         json_put_name(json, "answerBase64");

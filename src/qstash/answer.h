@@ -10,6 +10,14 @@ enum { ANSWER_TEXT_SIZE = 768 };
 /* Writes why a use case did not end with DONE. Returns the status of HTTP. */
 unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZE]);
 
+/* Returns whether a use case that reads a message knows what the pool has: the message, or no such message.
+ */
+static inline bool answer_is_known(const struct app_verdict *verdict)
+{
+    return verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||
+           verdict->end == APP_HISTORY_UNAVAILABLE;
+}
+
 /* Answers with that. */
 void answer_refuse_verdict(struct exchange *, const struct app_verdict *);
 

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "qstash/answer.h"
-#include "qstash/dead_letter_id.h"
 #include "qstash/message_id.h"
 
 enum { PAGE = 500 /* messages that are read at once */, RESULTS_MAX = 64 * 1024 * 1024 };

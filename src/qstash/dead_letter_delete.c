@@ -28,13 +28,13 @@ static void on_deleted(void *arg, const struct app_verdict *verdict)
 static void deleting_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct deleting *deleting = arg;
-    bool is_known = verdict->end == APP_DONE || verdict->end == APP_HISTORY_UNAVAILABLE;
     if (dead_letter_is(verdict)) {
         app_job_tag(&verdict->job, deleting->tag);
         app_cancel(deleting->app, deleting->caller, slice_of(deleting->key), slice_of(deleting->tag),
                    on_deleted, deleting);
     } else {
-        deleting_end(deleting, is_known ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
+        deleting_end(deleting,
+                     answer_is_known(verdict) ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
     }
 }
 

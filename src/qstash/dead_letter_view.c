@@ -3,7 +3,7 @@
 #include "job/attempt_line.h"
 #include "job/json.h"
 #include "qstash/answer_headers.h"
-#include "qstash/dead_letter_id.h"
+#include "qstash/message_id.h"
 
 bool dead_letter_is(const struct app_verdict *verdict)
 {

@@ -4,7 +4,7 @@
 #include "qstash/answer.h"
 #include "qstash/bulk.h"
 #include "qstash/dead_letter_delete.h"
-#include "qstash/dead_letter_id.h"
+#include "qstash/message_id.h"
 #include "qstash/dead_letter_view.h"
 #include "qstash/message_again.h"
 
@@ -39,9 +39,7 @@ static void letter_on_read(void *arg, const struct app_verdict *verdict)
     const struct letter_reading *reading = arg;
     struct exchange *exchange = reading->exchange;
     struct message_view view;
-    bool is_known = verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||
-                    verdict->end == APP_HISTORY_UNAVAILABLE; /* the pool has no such message */
-    if (!is_known) {
+    if (!answer_is_known(verdict)) {
         answer_refuse_verdict(exchange, verdict);
     } else if (!dead_letter_is(verdict) || !message_view_read(verdict->job.id, verdict->job.record, &view)) {
         refuse_unknown_letter(exchange);
@@ -90,13 +88,12 @@ static void list_on_read(void *arg, const struct app_verdict *verdict)
     struct bulk *bulk = reading->bulk;
     struct message_view view;
     bool is_there = dead_letter_is(verdict) && message_view_read(verdict->job.id, verdict->job.record, &view);
-    bool is_known = verdict->end == APP_DONE || verdict->end == APP_HISTORY_UNAVAILABLE;
     if (is_there) {
         show_letter(bulk, &verdict->job, &view);
         message_view_fini(&view);
     }
     free(reading);
-    bulk_end_one(bulk, is_there || !is_known ? verdict->end : APP_NOT_FOUND);
+    bulk_end_one(bulk, is_there || !answer_is_known(verdict) ? verdict->end : APP_NOT_FOUND);
 }
 
 static void list_one(struct bulk *bulk, struct slice message_id)

@@ -1,4 +1,5 @@
 #include "qstash/message_cancel.h"
+#include "qstash/answer.h"
 
 #include "app/jobs.h"
 #include "base/memory.h"
@@ -47,12 +48,11 @@ static void on_cancelled(void *arg, const struct app_verdict *verdict)
 static void on_read(void *arg, const struct app_verdict *verdict)
 {
     struct cancelling *cancelling = arg;
-    bool is_known = verdict->end == APP_DONE || verdict->end == APP_HISTORY_UNAVAILABLE;
     if (message_is_alive(verdict)) {
         app_job_tag(&verdict->job, cancelling->tag);
         app_cancel(cancelling->app, cancelling->caller, cancelling->key, slice_of(cancelling->tag),
                    on_cancelled, cancelling);
-    } else if (is_known) {
+    } else if (answer_is_known(verdict)) {
         cancelling_end(cancelling, &(struct app_verdict){.end = APP_NOT_FOUND});
     } else {
         cancelling_end(cancelling, verdict);

@@ -39,3 +39,25 @@ struct slice message_id_key(struct slice message_id, char room[MESSAGE_KEY_SIZE]
     buffer_append(&key, message_id);
     return !key.failed && job_key_parse(buffer_slice(&key), &topic, &job_id) ? buffer_slice(&key) : SLICE("");
 }
+
+/* ---- dead letters ---- */
+
+static struct slice with_prefix(struct slice id, struct slice from, struct slice to,
+                                char room[MESSAGE_ID_MAX + 1])
+{
+    if (id.size > MESSAGE_ID_MAX || !slice_starts_with(id, from))
+        return SLICE("");
+    memcpy(room, to.data, to.size);
+    memcpy(room + to.size, id.data + from.size, id.size - from.size);
+    return slice_from(room, id.size);
+}
+
+struct slice dead_letter_id(struct slice message_id, char room[MESSAGE_ID_MAX + 1])
+{
+    return with_prefix(message_id, SLICE(MESSAGE_ID_PREFIX), SLICE(DLQ_ID_PREFIX), room);
+}
+
+struct slice dead_letter_message(struct slice dead_letter_id, char room[MESSAGE_ID_MAX + 1])
+{
+    return with_prefix(dead_letter_id, SLICE(DLQ_ID_PREFIX), SLICE(MESSAGE_ID_PREFIX), room);
+}

@@ -31,4 +31,9 @@ struct slice message_id_make(struct slice topic, int64_t now_ms, char room[MESSA
 /* Writes topic/messageId into room. Returns it, or an empty slice if the text cannot be a messageId. */
 struct slice message_id_key(struct slice message_id, char room[MESSAGE_KEY_SIZE]);
 
+/* Turn the id of a message into that of its dead letter, and back. Write into room and return its text, or an
+ * empty slice if the id is not one. */
+struct slice dead_letter_id(struct slice message_id, char room[MESSAGE_ID_MAX + 1]);
+struct slice dead_letter_message(struct slice dead_letter_id, char room[MESSAGE_ID_MAX + 1]);
+
 #endif

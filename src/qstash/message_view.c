@@ -51,18 +51,6 @@ void message_view_fini(struct message_view *view)
 
 /* ---- values ---- */
 
-static bool is_utf8(struct slice text)
-{
-    const uint8_t *at = (const uint8_t *)text.data, *end = at + text.size;
-    while (at < end) {
-        size_t size = *at < 0x80 ? 1 : utf8_size(*at);
-        if (size == 0 || size > (size_t)(end - at) || (size > 1 && !utf8_is_sound(at, size)))
-            return false;
-        at += size;
-    }
-    return true;
-}
-
 void message_view_add_base64(struct json_writer *json, const char *name, struct slice bytes)
 {
     json_put_name(json, name);
@@ -75,7 +63,7 @@ void message_view_add_base64(struct json_writer *json, const char *name, struct 
 void message_view_add_bytes(struct json_writer *json, const char *name, const char *base64_name,
                             struct slice bytes)
 {
-    if (is_utf8(bytes)) {
+    if (utf8_is_sound_text(bytes.data, bytes.size)) {
         json_add_text(json, name, bytes);
         return;
     }

@@ -32,9 +32,7 @@ static void on_read(void *arg, const struct app_verdict *verdict)
     const struct reading *reading = arg;
     struct exchange *exchange = reading->exchange;
     struct message_view view;
-    bool is_known = verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||
-                    verdict->end == APP_HISTORY_UNAVAILABLE; /* the pool has no such message */
-    if (!is_known) {
+    if (!answer_is_known(verdict)) {
         answer_refuse_verdict(exchange, verdict);
     } else if (!message_is_alive(verdict) ||
                !message_view_read(verdict->job.id, verdict->job.record, &view)) {

@@ -1,6 +1,7 @@
 #include "qstash/run_letter.h"
 
 #include "app/jobs.h"
+#include "qstash/answer.h"
 #include "base/memory.h"
 
 static void letter_end(struct run_letter *letter, bool is_known)
@@ -63,10 +64,8 @@ static void read_callback(struct run_letter *letter)
 static void letter_on_read(void *arg, const struct app_verdict *verdict)
 {
     struct run_letter *letter = arg;
-    bool is_known = verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||
-                    verdict->end == APP_HISTORY_UNAVAILABLE; /* the pool has no such message */
     if (!dead_letter_is(verdict)) {
-        letter_end(letter, is_known);
+        letter_end(letter, answer_is_known(verdict));
         return;
     }
     buffer_append(&letter->id, verdict->job.id);

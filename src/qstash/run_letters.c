@@ -2,7 +2,7 @@
  * that have failed runs. */
 #include "qstash/answer.h"
 #include "qstash/dead_letter_delete.h"
-#include "qstash/dead_letter_id.h"
+#include "qstash/message_id.h"
 #include "qstash/handler.h"
 #include "qstash/run_letter_bulk.h"
 

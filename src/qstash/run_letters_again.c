@@ -3,7 +3,7 @@
 #include "app/jobs.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
-#include "qstash/dead_letter_id.h"
+#include "qstash/message_id.h"
 #include "qstash/run_again.h"
 #include "qstash/run_letter_bulk.h"
 

@@ -4,7 +4,7 @@
 #include "job/attempt_line.h"
 #include "job/json.h"
 #include "qstash/answer_headers.h"
-#include "qstash/dead_letter_id.h"
+#include "qstash/message_id.h"
 
 static const struct slice states[] = {[APP_WORKFLOW_ACTIVE] = SLICE_INIT("RUN_STARTED"),
                                       [APP_WORKFLOW_SUCCEEDED] = SLICE_INIT("RUN_SUCCESS"),
