@@ -41,8 +41,7 @@ struct bulk_kind {
 enum {
     BULK_COUNT = 100,       /* without the parameter count */
     BULK_LIST_MAX = 1000,   /* messages of a list */
-    BULK_RETRY_MAX = 500,   /* messages that one request sends again */
-    BULK_RUNS_MAX = 50,     /* runs that one request lets go on */
+    BULK_RETRY_MAX = 500,   /* messages or runs that one request sends again */
     BULK_CURSOR_MAX = 2048, /* bytes */
 };
 

@@ -85,7 +85,7 @@ static void answer_again(struct bulk *bulk)
     {                                                                                                        \
         .scope = BULK_OF_RUNS, .accepted = RUN_LETTER_FILTERS, .ids = FILTER_DLQ_ID,                         \
         .states = 1U << JOB_STATE_DEAD, .is_in_order = true, .needs_limit = true,                            \
-        .count_max = BULK_RUNS_MAX, .act = one, .answer = answer_again                                       \
+        .count_max = BULK_RETRY_MAX, .act = one, .answer = answer_again                                      \
     }
 
 HANDLER(run_letters_resume_handle)

@@ -96,7 +96,7 @@ def test_there_are_no_workflows(qstash, receiver, topic, method, path, member):
 
 
 @pytest.mark.parametrize("method, path, most", [("GET", "dlq", 1000), ("POST", "dlq/retry", 500), ("GET", "workflows/dlq", 1000),
-                                                ("POST", "workflows/dlq/resume", 50), ("POST", "workflows/dlq/restart", 50)])
+                                                ("POST", "workflows/dlq/resume", 500), ("POST", "workflows/dlq/restart", 500)])
 def test_the_bounds_of_count(qstash, method, path, most):
     for count in 0, most + 1:
         assert qstash.call(method, f"{path}?label=none&count={count}", None if method == "GET" else b"").status == 400

@@ -326,7 +326,7 @@ def test_each_run_goes_on_once_although_duepost_is_killed(receiver, topic):
 
 def ask_to_go_on(qstash, action, label):
     with contextlib.suppress(OSError, http.client.HTTPException):
-        qstash.call("POST", f"workflows/dlq/{action}?label={label}&count=50", b"")
+        qstash.call("POST", f"workflows/dlq/{action}?label={label}&count=60", b"")
 
 
 def gone_on(receiver, topic, before):
