@@ -37,20 +37,18 @@ static void add_labels(struct json_writer *json, const struct job *job)
     json_end_array(json);
 }
 
-static void add_headers(struct json_writer *json, const struct app_leased_job *leased)
+static void add_headers(struct json_writer *json, const struct job *job,
+                        const struct topic_settings *settings)
 {
     struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
-    struct topic_settings settings;
-    bool has_settings = leased->settings.size &&
-                        topic_settings_read_for(leased->job->topic, leased->settings, &settings) == STATUS_OK;
-    size_t count = topic_defaults_headers(has_settings ? &settings : NULL, leased->job, headers);
+    size_t count = topic_defaults_headers(settings, job, headers);
     json_put_name(json, "headers");
     headers_write(json_put(json), headers, count, false);
-    if (has_settings)
-        topic_settings_fini(&settings);
 }
 
-static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased)
+/* settings: those of the job's topic; NULL: it has none. */
+static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased,
+                           const struct topic_settings *settings)
 {
     const struct job *job = leased->job;
     json_put_object(json);
@@ -64,10 +62,23 @@ static void put_leased_job(struct json_writer *json, struct slice token, const s
     if (job->has_ttl || job->has_expires_at)
         json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
     add_labels(json, job);
-    add_headers(json, leased);
+    add_headers(json, job, settings);
     members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
     members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
     json_end_object(json);
+}
+
+/* The jobs are of one topic, whose settings are read once. */
+static void put_leased_jobs(struct json_writer *json, const struct app_leased *leased)
+{
+    struct topic_settings settings;
+    const struct app_leased_job *first = leased->jobs;
+    bool has_settings = leased->count > 0 && first->settings.size > 0 &&
+                        topic_settings_read_for(first->job->topic, first->settings, &settings) == STATUS_OK;
+    for (size_t i = 0; i < leased->count; i++)
+        put_leased_job(json, leased->token, &leased->jobs[i], has_settings ? &settings : NULL);
+    if (has_settings)
+        topic_settings_fini(&settings);
 }
 
 static void on_answered(void *arg, bool was_sent)
@@ -103,8 +114,7 @@ static void on_leased(void *arg, const struct app_verdict *verdict, const struct
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     json_add_array(&json, "jobs");
-    for (size_t i = 0; i < leased->count; i++)
-        put_leased_job(&json, leased->token, &leased->jobs[i]);
+    put_leased_jobs(&json, leased);
     json_end_array(&json);
     json_end_object(&json);
     if (leased->count == 0)

@@ -178,7 +178,7 @@ static void pull_tell(struct pull *pull, const struct redis_reply *result, int64
     to.pulled.is_repeated = redis_reply_integer(redis_reply_at(result, 1)) == 1;
     to.pulled.has_more = redis_reply_integer(redis_reply_at(result, 2)) == 1;
     to.pulled.next_ms = redis_reply_integer(redis_reply_at(result, 3));
-    to.jobs = NEW_ARRAY(struct job, count + 1);
+    to.jobs = memory_resize(NULL, (count + 1) * sizeof *to.jobs); /* job_read sets all of a job */
     to.given = NEW_ARRAY(struct store_pulled_job, count + 1);
     for (size_t i = 0; i < count; i++)
         add_pulled(pull, result, FIRST_PULLED + i * PULLED_PARTS, &to);

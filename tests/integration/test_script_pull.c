@@ -21,6 +21,10 @@
     "holders:t: t/a=p1,now-1000,-,now-1500\n"                                                                \
     "jobs: t/a={r}\n"                                                                                        \
     "pulled: t/a@now+3000\n"
+#define TWO_PULLED                                                                                           \
+    PULL "holders:t: t/a=p1,now-1000,-,now-1500 t/b=p1,now-1000,-,now-1500\n"                                \
+         "jobs: t/a={r} t/b={r}\n"                                                                           \
+         "pulled: t/a@now+3000 t/b@now+3000\n"
 #define LEASED_AFRESH                                                                                        \
     "holders:t: t/a=p1,now,-,now-1000\n"                                                                     \
     "jobs: t/a={r}\n"                                                                                        \
@@ -212,6 +216,10 @@ START_TEST(complete_ends_a_lease)
         {PULL "completed:p1: t/a=\n", "complete t/a p1 ''", "2", NULL},
         {PULL "completed:p1: t/a=\n", "complete t/b p1 ''", "0", NULL},
         {PULL_READY "completed:p1: t/a=\n", "complete t/a p1 ''", "2", NULL},
+        /* A field has the jobs of one call. */
+        {TWO_PULLED, "complete t/a p1 '' t/b p1 ''", "now-1000 now-1000", PULL "completed:p1: t/a=|t/b|\n"},
+        {PULL "completed:p1: t/a=|t/b|t/c|\n", "complete t/c p1 '' t/b p1 '' t/d p1 ''", "2 2 0", NULL},
+        {PULL "completed:p1: t/a=|t/bb|\n", "complete t/b p1 ''", "0", NULL},
         /* A job with callbacks is read first. */
         {PULL "holders:t: t/a=p1,now-9,+,now-9\njobs: t/a={r}\npulled: t/a@now+9\n", "complete t/a p1 ''",
          "-34", NULL},

@@ -535,6 +535,11 @@ class World:
             is_first = lease.id in held
             expect(bool(is_done) <= is_first, lease.id, script, "ended a lease that was over")
 
+    def completed_by(self, nonce):
+        """The ids that Redis still knows as completed with this token."""
+        fields = self.link("HGETALL", f"{BASE}completed:{nonce}")
+        return {word for field in fields for word in field.split("\n") if word}
+
     def complete_pulled(self, leases):
         """A job with callbacks is read first."""
         items = []
@@ -548,7 +553,7 @@ class World:
                 expect(answer == [-34], lease.id, "with callbacks is completed unread:", answer)
                 self.check_keyspace("a complete that was refused")
             items.append((lease.id, lease.nonce, "1 1 2 200" if has_callbacks else ""))
-        remembered = [(job_id, nonce) for job_id, nonce, _ in items if self.link("HEXISTS", f"{BASE}completed:{nonce}", job_id)]
+        remembered = [(job_id, nonce) for job_id, nonce, _ in items if job_id in self.completed_by(nonce)]
         follow = [entry for entry in self.some_follow(items) if items[entry[0] - 1][2]]
         flat = [word for item in items for word in item] + [word for entry in follow for word in entry] + ([f"+{len(follow)}"] if follow else [])
         answer = self.call("complete", *flat)
@@ -1587,7 +1592,7 @@ CONTROLS = {
     "a lease that ran out is extended": [("extend", "if deadline and tonumber(deadline) > now then", "if deadline then")],
     "a token extends the lease of another": [("extend", "verdicts[number] == 'lease' and is_pulled", "is_pulled")],
     "a completed job keeps its lease": [("complete", "  call('ZREM', PULLED, unpack(pulled))\n", "")],
-    "a completed lease is not remembered": [("lib/pull", "    call('HSET', completed_by(nonce), unpack(list))\n    call('PEXPIRE', completed_by(nonce), COMPLETED_MS)\n", "")],
+    "a completed lease is not remembered": [("lib/pull", "    call('HSET', completed_by(nonce), list[1], others)\n    call('PEXPIRE', completed_by(nonce), COMPLETED_MS)\n", "")],
     "a job is completed without its callbacks": [("complete", "then return RESULT_NO_RECORD end", "then local _ = 0 end")],
     "a kept job that a worker has completed has no attempt": [("lib/pull", "return table.concat({name, began, integer(math.max(0, now - tonumber(began))), '200'}, ' ')", "return ''")],
     "a living lease is a failed attempt": [("lapsed", "lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])", "call('ZRANGE', PULLED, 0, ARGV[2] - 1)")],

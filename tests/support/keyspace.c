@@ -86,7 +86,8 @@ static int blanks_of(struct slice name)
 
 static bool has_lines(struct slice name)
 {
-    return is_one_of(name, (const char *const[]){"attempts", "kept", "ended", "idempotency", NULL});
+    return is_one_of(name,
+                     (const char *const[]){"attempts", "kept", "ended", "idempotency", "completed:", NULL});
 }
 
 /* Their members are places, an id, a newline and a nonce; or fields of the outbox, an id, a newline and a

@@ -12,30 +12,33 @@ check(2, 3)
 local verdicts, claims = fence(2, 3)
 local is_archived = has_history()
 local may_keep = is_archived or has_settings()
-local function is_to_be_kept(topic) return may_keep and (is_archived or keeps_ended(topic)) end
-local replies = {now_us}
-local gone, leased, pulled, by_topic = {}, {}, {}, {}
-
--- Notes the end of a worker's lease. Returns nothing, or a result if the job cannot end now.
-local function note_pulled(id, nonce, may_have_callbacks, line)
-  if line == '' and may_have_callbacks then return RESULT_NO_RECORD end
-  note_completed(id, nonce)
-  pulled[#pulled + 1] = id
+local keeps = {} -- by topic
+local function is_to_be_kept(topic)
+  local is_kept = keeps[topic]
+  if is_kept == nil then
+    is_kept = is_archived or keeps_ended(topic)
+    keeps[topic] = is_kept
+  end
+  return is_kept
 end
+local replies = {now_us}
+local gone, leased, by_topic = {}, {}, {}
+local pulled, pulled_by = {}, {} -- ids, and the nonces of their leases
 
 local function complete(id, verdict, line, nonce, claim)
   local topic = topic_of(id)
-  if not verdict then return is_pulled(nonce) and was_completed(id, nonce) and 2 or 0 end
-  if is_to_be_kept(topic) and has_read_enough() then return RESULT_AGAIN end
+  if not verdict then return is_pulled(nonce) and was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
+  local is_kept = may_keep and is_to_be_kept(topic)
+  if is_kept and has_read_enough() then return RESULT_AGAIN end
   local its_worker, began, callbacks = verdict == 'lease' and is_pulled(nonce), nil, nil
   if its_worker then
     began, callbacks = string.match(claim, '^(%d+) (.)', #nonce + 2)
-    local result = note_pulled(id, nonce, callbacks == '+', line)
-    if result then return result end
-    if line == '' and is_to_be_kept(topic) then line = line_of_completed(id, claim) end
+    if line == '' and callbacks == '+' then return RESULT_NO_RECORD end
+    pulled[#pulled + 1], pulled_by[#pulled + 1] = id, nonce
+    if line == '' and is_kept then line = line_of_completed(id, claim) end
   end
   if verdict == 'dead' then bring_back(id) end
-  if may_keep then keep_job(id, 'delivered', line) end
+  if is_kept then keep_job(id, 'delivered', line) end
   gone[#gone + 1] = id
   if verdict ~= 'lease' then
     take_late(id)
@@ -72,7 +75,7 @@ end
 if #leased > 0 then call('ZREM', LEASES, unpack(leased)) end
 if #pulled > 0 then
   call('ZREM', PULLED, unpack(pulled))
-  write_completed()
+  note_completed(pulled, pulled_by)
 end
 if #gone > 0 then
   call('HDEL', JOBS, unpack(gone))

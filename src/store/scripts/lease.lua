@@ -17,6 +17,7 @@
 -- topic or '', then for each job: id, due time, time of the lease, deadline, record}. A job that has expired is leased for a
 -- short time, and the caller buries it.
 -- uses: attempts crashes expiry idempotency leases places probe pull_waiters record settings
+local find = string.find
 local SIZE = 6
 local READ_AT_ONCE = 16 -- records
 local EXPIRED_LEASE_MS = 5000
@@ -47,19 +48,20 @@ local function most_of(topic, most, first_due)
   return math.min(most, tokens), next_at
 end
 
--- Whether the end of the job may need its record, because of callbacks. A record that has the words in its body costs a call.
-local function may_have_callbacks(own, record)
-  return own.onDelivered or own.onAttempt or string.find(record, '"on', 1, true)
-    and (string.find(record, '"onDelivered":', 1, true) or string.find(record, '"onAttempt":', 1, true))
+-- Whether the end of the job may need its record, because of callbacks of its own. A record that has the words in its body costs a call.
+local function may_have_callbacks(record)
+  return find(record, '"onDelivered":', 1, true) or find(record, '"onAttempt":', 1, true)
 end
 
 -- The first due jobs of a topic: ids, scores, and the same as numbers.
 local function find_due(topic, most)
-  local found, ids, scores, times = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}, {}
-  for i = 1, #found / 2 do
-    local time = tonumber(found[2 * i])
+  local found, ids, scores, times, number = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}, {}, 0
+  for i = 2, #found, 2 do
+    local score = found[i]
+    local time = tonumber(score)
     if time >= DUE_BEFORE then break end
-    ids[i], scores[i], times[i] = found[2 * i - 1], found[2 * i], time
+    number = number + 1
+    ids[number], scores[number], times[number] = found[i - 1], score, time
   end
   return ids, scores, times
 end
@@ -69,14 +71,13 @@ local has_record = false
 local function read_records(ids)
   local records = {}
   for from = 1, #ids, READ_AT_ONCE do
-    local to = math.min(from + READ_AT_ONCE - 1, #ids)
-    for _, record in ipairs(call('HMGET', JOBS, unpack(ids, from, to))) do
-      if record and has_record and #record > record_bytes_left then return records end
-      if record then
-        has_record = true
-        record_bytes_left = record_bytes_left - #record
-      end
-      records[#records + 1] = record
+    local found = call('HMGET', JOBS, unpack(ids, from, math.min(from + READ_AT_ONCE - 1, #ids)))
+    for i = 1, #found do
+      local record = found[i]
+      local bytes = record and #record or 0
+      if record and has_record and bytes > record_bytes_left then return records end
+      has_record, record_bytes_left = has_record or record ~= false, record_bytes_left - bytes
+      records[from + i - 1] = record
     end
   end
   return records
@@ -91,26 +92,35 @@ end
 local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
-  local leases, holders, spending = {}, {}, 0
-  local opening, until_text = nonce .. ' ' .. integer(now), integer(now + lease_ms)
+  local leases, holders, spending, number = {}, {}, 0, 0
+  local plain = nonce .. ' ' .. integer(now) .. ' - '
+  local with_callbacks = nonce .. ' ' .. integer(now) .. ' + '
+  local opening = (own.onDelivered or own.onAttempt) and with_callbacks or plain
+  local least_bytes, until_ms, until_text = #topic + 2, now + lease_ms, integer(now + lease_ms)
   for i = 1, #records do
-    local id, record, due = ids[i], records[i], dues[i] or scores[i]
-    if not record or #id < #topic + 2 then
+    local id, record, due = ids[i], records[i], dues[i]
+    if not record or #id < least_bytes then
       forget_crashes(id)
       forget_attempts({id})
     else
-      local is_over = is_expired(record)
-      if own.rate and not is_over then spending = spending + 1 end
-      local at = #leases
-      leases[at + 1], leases[at + 2] = is_over and integer(now + EXPIRED_LEASE_MS) or until_text, id
-      holders[at + 1], holders[at + 2] = id, opening .. (may_have_callbacks(own, record) and ' + ' or ' - ') .. due
-      add_job(result, id, dues[i] and tonumber(due) or times[i], now, now + (is_over and EXPIRED_LEASE_MS or lease_ms), record)
+      number = number + 2
+      leases[number - 1], leases[number] = until_text, id
+      holders[number - 1], holders[number] = id,
+        (find(record, '"on', 1, true) and may_have_callbacks(record) and with_callbacks or opening) .. (due or scores[i])
+      due = due and tonumber(due) or times[i]
+      if is_expired(record) then
+        leases[number - 1] = integer(now + EXPIRED_LEASE_MS)
+        add_job(result, id, due, now, now + EXPIRED_LEASE_MS, record)
+      else
+        if own.rate then spending = spending + 1 end
+        add_job(result, id, due, now, until_ms, record)
+      end
     end
   end
   if #records == 0 then return end
   leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})
   touch(topic, 'left')
-  if #leases > 0 then
+  if number > 0 then
     call('ZADD', PULLED, unpack(leases))
     call('HSET', holders_of(topic), unpack(holders))
     is_there[PULLED] = true

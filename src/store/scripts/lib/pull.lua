@@ -1,36 +1,42 @@
 -- pull.lua - the ends of workers' leases, see lease.lua.
 -- uses: attempts clock has kept
 
--- HASH: the ids of jobs that the token, which is a nonce, has completed. It expires by itself.
+-- HASH: the jobs that the token, which is a nonce, has completed. A field and its value are the jobs of one call: the first id, and
+-- '\n', id, '\n', id ... '\n' of the others, or ''. It expires by itself.
 local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 
--- By nonce: id, '', id, '' ...
-local completed = {}
+-- The end of a script that completes workers' leases. nonces: those of the leases, id by id.
 -- rare: pull
-local function note_completed(id, nonce)
-  local list = completed[nonce] or {}
-  completed[nonce] = list
-  list[#list + 1] = id
-  list[#list + 1] = ''
-end
-
--- The end of a script that notes such jobs.
--- rare: pull
-local function write_completed()
-  for nonce, list in pairs(completed) do
-    call('HSET', completed_by(nonce), unpack(list))
+local function note_completed(ids, nonces)
+  local lists = {}
+  for i = 1, #ids do
+    local list = lists[nonces[i]]
+    if not list then
+      list = {}
+      lists[nonces[i]] = list
+    end
+    list[#list + 1] = ids[i]
+  end
+  for nonce, list in pairs(lists) do
+    local others = list[2] and '\n' .. table.concat(list, '\n', 2) .. '\n' or ''
+    call('HSET', completed_by(nonce), list[1], others)
     call('PEXPIRE', completed_by(nonce), COMPLETED_MS)
   end
 end
 
+-- Whether the token has completed the job before, or in this call, which has ended these leases so far.
 -- rare: pull
-local function was_completed(id, nonce)
-  local list = completed[nonce] or {}
-  for i = 1, #list, 2 do
-    if list[i] == id then return true end
+local function was_completed(id, nonce, ids, nonces)
+  for i = 1, #ids do
+    if ids[i] == id and nonces[i] == nonce then return true end
   end
-  return call('HEXISTS', completed_by(nonce), id) == 1
+  if call('HEXISTS', completed_by(nonce), id) == 1 then return true end
+  local others = call('HVALS', completed_by(nonce))
+  for i = 1, #others do
+    if string.find(others[i], '\n' .. id .. '\n', 1, true) then return true end
+  end
+  return false
 end
 
 -- Returns the line (attempt_line.h) of the attempt that a worker has completed. claim: the note of its claim.
