@@ -391,17 +391,26 @@ def embedded_power(stage, report):
 
 # ---- a full disk ----
 
+FREE_BYTES = 1 << 18
+
+
+def fill(ballast, data):
+    """From now on there is room for FREE_BYTES. The functions, which are much more, are on the disk already."""
+    with ballast.open("wb") as file:
+        file.truncate(FREE_BYTES + max(path.stat().st_size for path in data.rglob("*") if path.is_file()))
+
+
 def filled(stage, is_unsafe):
     """A private Redis that fsyncs always ends when it cannot write: what was confirmed comes once there is room,
     even if everything is killed before. The verdict, and the statuses of the jobs."""
-    ballast = scratch.file("ballast")
-    ballast.touch()
-    lane = EmbeddedLane(stage, "disk", scratch.directory("data"), is_unsafe,
-                        {"LD_PRELOAD": place.tool("libfault_full_preload.so"), "FULL_BALLAST": str(ballast),
-                         "FULL_BYTES": str(1 << 18)})
+    ballast, data = scratch.file("ballast"), scratch.directory("data")
+    lane = EmbeddedLane(stage, "disk", data, is_unsafe,
+                        {"LD_PRELOAD": place.tool("libfault_full_preload.so"), "FULL_BALLAST": str(ballast)})
     try:
         node = lane.start()
         node.await_ready()
+        assert lane.schedule(node, "first", delay=5) == 201
+        fill(ballast, data)
         begin_us, statuses = now_us(), []
         for number in range(100):
             statuses.append(lane.schedule(node, f"j{number}", body="x" * 8000, delay=5))  # none is due before it is full
