@@ -39,6 +39,14 @@ def test_version():
     assert all(re.fullmatch(r"\S+ \d+(\.\d+)+\S*", line) for line in libraries), libraries
 
 
+@pytest.mark.parametrize("path,pattern", [
+    ("CMakeLists.txt", r"project\(duepost VERSION (\S+)"), ("api/openapi.yaml", r"(?m)^  version: (.+)$"), ("docker/kubernetes.yaml", r"/duepost:(\S+)"),
+    ("docs/receivers.md", r"User-Agent: duepost/(\S+)")])
+def test_files_show_the_version_of_the_binary(path, pattern):
+    version = run("--version").stdout.split()[1]
+    assert set(re.findall(pattern, (ROOT / path).read_text())) == {version}
+
+
 def git(folder, *words):
     return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
