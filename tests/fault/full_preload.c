@@ -1,6 +1,6 @@
 /* full_preload.c - a full disk, for programs started with this in LD_PRELOAD. While the file FULL_BALLAST
- * exists, regular files cannot grow beyond the size of that file. As on a real disk, the write that reaches the
- * end is partial, and the next one gets ENOSPC. */
+ * exists, regular files cannot grow beyond the size of that file. As on a real disk, the write that reaches
+ * the end is partial, and the next one gets ENOSPC. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

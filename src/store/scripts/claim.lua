@@ -134,14 +134,6 @@ local function end_turn(turn)
   offer(topic)
 end
 
--- Topics without attempts have no holders: one query checks many topics.
-local function look_at_holders(topics)
-  local keys = {}
-  for i = 1, math.min(#topics, left) do keys[i] = holders_of(topics[i]) end
-  if #keys < 2 or call('EXISTS', unpack(keys)) > 0 then return end
-  for i = 1, #keys do in_flight[topics[i]] = 0 end
-end
-
 -- The first topics in turns have their turn one after the other; then those that are still ready move on. Each round
 -- gives a job, except where places have no records, the clock stepped back or the limit was lowered: that is cleared away in
 -- bounded steps, too. Topics that a claim full of bytes does not come to keep their turns.
@@ -156,7 +148,7 @@ local function take_turns()
   local is_alone = #topics == 1 -- no other topic waits for a turn
   local due_again = math.huge -- virtual time of the next turn of a topic with a weight
   if #topics > 1 and has_settings() then fetch_settings(topics) end
-  look_at_holders(topics)
+  look_at_holders(topics, left)
   for i = 1, #topics do
     if planned >= left or rounds < 1 or scores[i] > due_again then break end
     rounds = rounds - 1

@@ -3,8 +3,10 @@
 #     awk -v out=FOLDER -f functions.awk FOLDER/*.lua
 #
 # Redis runs a script from its first line in each call, and so makes all helpers anew. In a library the helpers are made
-# once, when it is loaded. Everything else at the top level of a script runs in each call, in the same order: a variable
-# is declared once and set in each call. So no value of one call is left in the next one, even if a call ends with an error.
+# once, when it is loaded. So are constants: names in capitals whose values depend on nothing but constants. Names of keys
+# depend on KEYS[1], so they are made when a call has another one than the call before. Everything else at the top level of
+# a script runs in each call, in the same order: a variable is declared once and set in each call. So no value of one call
+# is left in the next one, even if a call ends with an error.
 # Writes FOLDER/<script>.function, in which @NAME@ stands for the name of the library and of its function.
 
 # Lua allows a function 200 local variables, and 60 variables of the functions around it.
@@ -21,8 +23,11 @@ FNR == 1 {
     sub(/\.lua$/, "", name)
     split("", names)
     split("", is_name)
+    split("", is_constant)
+    split("", is_key)
     split("", steps)
-    name_count = step_count = 0
+    split("", keys)
+    name_count = step_count = key_count = 0
     flags = statement = once = previous = ""
     in_group = 0
     if (match($0, /flags=.*/)) {
@@ -86,8 +91,42 @@ function declare_all(list,    words, count, i) {
             declare(words[i])
 }
 
+# Whether a value depends on nothing but constants and Lua itself; with_keys: and on names of keys. Redis gives a library
+# Lua's functions when it is called, but not while it is loaded.
+function is_fixed(code, with_keys,    words, count, i) {
+    gsub(/--[^\n]*/, "", code)
+    gsub(/'[^'\n]*'/, "", code)
+    if (with_keys) {
+        gsub(/KEYS\[1\]|redis\.call\n| (and|or|not) |string\.(sub|format)|math\.huge/, "", code)
+    }
+    count = split(code, words, /[^A-Za-z0-9_]+/)
+    for (i = 1; i <= count; i++)
+        if (words[i] ~ /^[A-Za-z_]/ && !(words[i] in is_constant) && !(with_keys && words[i] in is_key))
+            return 0
+    return 1
+}
+
+# Sorts a declaration: list = rest.
+function end_declaration(list, rest,    words, count, i, fixed) {
+    declare_all(list)
+    fixed = list !~ /[a-z]/ || list ~ /^(call|base) $/
+    count = split(list, words, /[ ,]+/)
+    if (rest !~ /^=/)
+        steps[++step_count] = list " = nil\n"
+    else if (fixed && is_fixed(rest, 0)) {
+        once = once list rest
+        for (i = 1; i <= count; i++)
+            is_constant[words[i]] = 1
+    } else if (fixed && is_fixed(rest, 1)) {
+        keys[++key_count] = list rest
+        for (i = 1; i <= count; i++)
+            is_key[words[i]] = 1
+    } else
+        steps[++step_count] = list rest
+}
+
 # Sorts the statement that has been read: a function is made once, and anything else is a step of each call.
-function end_statement(    word, list) {
+function end_statement(    word) {
     if (match(statement, /^local function [A-Za-z0-9_]+/)) {
         declare(substr(statement, 16, RLENGTH - 15))
         once = once substr(statement, 7)
@@ -97,14 +136,7 @@ function end_statement(    word, list) {
         once = once "function make_" substr(statement, 10)
         steps[++step_count] = word " = make_" word "\n"
     } else if (match(statement, /^local [A-Za-z0-9_, ]+/)) {
-        list = substr(statement, 7, RLENGTH - 6)
-        declare_all(list)
-        if (substr(statement, RLENGTH + 1, 1) != "=")
-            steps[++step_count] = list " = nil\n"
-        else if (statement ~ /^local [A-Z0-9_, ]+ = (-?[0-9][0-9.e]*|'[^'\n]*')(, (-?[0-9][0-9.e]*|'[^'\n]*'))*( *--[^\n]*)?\n$/)
-            once = once substr(statement, 7)
-        else
-            steps[++step_count] = substr(statement, 7)
+        end_declaration(substr(statement, 7, RLENGTH - 6), substr(statement, RLENGTH + 1))
     } else if (statement != "") {
         steps[++step_count] = statement
     }
@@ -124,22 +156,22 @@ function add_used(code, used,    words, count, i, added) {
     return added
 }
 
-# The steps, as functions with few enough variables. A part that returns something ends the call.
-function parts_text(    i, whole, used, count, fresh, alone) {
+# Statements, as functions with few enough variables: prefix1, prefix2 ... Sets part_count to their number.
+function parts_text(prefix, statements, statement_count,    i, whole, used, count, fresh) {
     split("", used)
     count = 0
     part_count = 1
-    whole = "local function part1()\n"
-    for (i = 1; i <= step_count; i++) {
-        fresh = add_used(steps[i], used)
+    whole = "local function " prefix "1()\n"
+    for (i = 1; i <= statement_count; i++) {
+        fresh = add_used(statements[i], used)
         if (count + fresh > UPVALUES_MAX && count > 0) {
             split("", used)
-            fresh = add_used(steps[i], used)
+            fresh = add_used(statements[i], used)
             count = 0
-            whole = whole "end\nlocal function part" ++part_count "()\n"
+            whole = whole "end\nlocal function " prefix (++part_count) "()\n"
         }
         count += fresh
-        whole = whole steps[i]
+        whole = whole statements[i]
     }
     return whole "end\n"
 }
@@ -150,9 +182,15 @@ function write_library(    whole, i, file, list) {
         fail(name_count " variables, more than " LOCALS_MAX)
     for (i = 1; i <= name_count; i++)
         list = list (i > 1 ? ", " : "") names[i]
-    whole = "#!lua name=@NAME@\nlocal KEYS, ARGV\nlocal " list "\n" once parts_text()
+    whole = "#!lua name=@NAME@\nlocal KEYS, ARGV, named_for\nlocal " list "\n" once
+    whole = whole parts_text("keys", keys, key_count) "local function name_keys()\n"
+    for (i = 1; i <= part_count; i++)
+        whole = whole "keys" i "()\n"
+    whole = whole "named_for = KEYS[1]\nend\n"
+    # A part of a call that returns something ends the call.
+    whole = whole parts_text("part", steps, step_count)
     whole = whole "redis.register_function{function_name = '@NAME@', flags = {" flags "}, callback = function(keys, args)\n"
-    whole = whole "KEYS, ARGV = keys, args\nlocal reply = part1()"
+    whole = whole "KEYS, ARGV = keys, args\nif named_for ~= KEYS[1] then name_keys() end\nlocal reply = part1()"
     for (i = 2; i <= part_count; i++)
         whole = whole " or part" i "()"
     whole = whole "\nKEYS, ARGV = nil, nil\nreturn reply\nend}\n"

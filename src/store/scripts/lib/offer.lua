@@ -8,6 +8,14 @@ local TURNS = base .. 'turns'
 -- false for an empty bucket.
 local in_flight, first_scores = {}, {}
 
+-- Topics without attempts have no holders: one query checks many topics.
+local function look_at_holders(topics, most)
+  local keys = {}
+  for i = 1, math.min(#topics, most) do keys[i] = holders_of(topics[i]) end
+  if #keys < 2 or call('EXISTS', unpack(keys)) > 0 then return end
+  for i = 1, #keys do in_flight[topics[i]] = 0 end
+end
+
 -- rare: settings
 local function limit_of(topic)
   local own = settings_of(topic)
