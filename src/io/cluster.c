@@ -258,9 +258,11 @@ void *cluster_slot(struct cluster *cluster, size_t index)
     return &cluster->slots[index];
 }
 
-bool cluster_find(void *arg, struct redis_node *node)
+bool cluster_find(void *arg, struct redis_node *node, struct problem *why)
 {
     const struct cluster_slot *slot = arg;
     *node = slot->primary;
+    if (!slot->is_known)
+        problem_set(why, "no node of the Cluster has named the primary yet");
     return slot->is_known;
 }

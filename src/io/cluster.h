@@ -28,9 +28,9 @@ struct cluster *cluster_new(struct loop *, const struct redis_address *address, 
 void cluster_free(struct cluster *); /* NULL is ignored */
 
 /* These functions are for redis_link_events: cluster_slot returns find_arg for slots[index], and cluster_find
- * is find. It returns false while the primary is unknown. */
+ * is find. It returns false, and sets why, while the primary is unknown. */
 void *cluster_slot(struct cluster *, size_t index);
-bool cluster_find(void *slot, struct redis_node *);
+bool cluster_find(void *slot, struct redis_node *, struct problem *why);
 
 /* Processes the answer "MOVED slot host:port" of a node that was asked for slots[index]. This always calls
  * on_switch, even if the primary is already known, because a connection still led to a different node. */

@@ -378,15 +378,15 @@ static void on_reconnect(void *arg)
 {
     struct redis_link *link = arg;
     struct redis_node node;
+    struct problem why;
     if (link->address->path) {
         connect_path(link, link->address->path);
     } else if (!link->events.find) {
         connect_host(link, link->address->host, link->address->port);
-    } else if (link->events.find(link->events.find_arg, &node)) {
+    } else if (link->events.find(link->events.find_arg, &node, &why)) {
         connect_host(link, node.host, node.port);
     } else {
-        drop(link, link->address->is_cluster ? "no node of the Cluster has named the primary yet"
-                                             : "no Sentinel has named the primary yet");
+        drop(link, why.text);
     }
 }
 

@@ -42,10 +42,12 @@ struct redis_address {
     char *path;               /* path of the unix socket */
     struct redis_node *seeds; /* nodes that know the primary; owned */
     size_t seed_count;
-    bool is_cluster;         /* seeds are nodes of a Cluster; otherwise Sentinels */
-    char *service;           /* the service's name in the Sentinels */
-    char *user;              /* NULL: the default user */
-    struct secret *password; /* NULL or empty: no AUTH */
+    bool is_cluster;                  /* seeds are nodes of a Cluster; otherwise Sentinels */
+    char *service;                    /* the service's name in the Sentinels */
+    char *user;                       /* NULL: the default user */
+    struct secret *password;          /* NULL or empty: no AUTH */
+    char *sentinel_user;              /* of the Sentinels; NULL: their default user */
+    struct secret *sentinel_password; /* of the Sentinels; NULL or empty: no AUTH */
     uint32_t database;
     bool has_tls;          /* connections need tls */
     struct redis_tls *tls; /* not owned; NULL: connections are not encrypted */
@@ -53,7 +55,8 @@ struct redis_address {
 
 /* Parses redis://[user[:password]@]host[:port][/db], unix:PATH,
  * sentinel://[user[:password]@]host[:port],.../service or cluster://[user[:password]@]host[:port],...; with
- * TLS: rediss://, sentinels://, clusters://. problem never shows the password. Does not set tls. */
+ * TLS: rediss://, sentinels://, clusters://. problem never shows the password. Does not set tls and what the
+ * Sentinels need. */
 enum status redis_address_parse(struct slice text, struct redis_address *, struct problem *) MUST_USE;
 void redis_address_fini(struct redis_address *);
 
@@ -62,9 +65,9 @@ struct redis_link_events {
     void (*on_down)(void *arg, const char *why); /* called after each pending callback got its NULL */
     void *arg;
     /* Finds the current primary, whose host and port replace those of the address. Called before each
-     * connection. A connection to a Redis that is not a primary is closed again. Returns false if the primary
-     * is not known yet. May be NULL. */
-    bool (*find)(void *find_arg, struct redis_node *);
+     * connection. A connection to a Redis that is not a primary is closed again. Returns false and sets why
+     * if the primary is not known yet. May be NULL. */
+    bool (*find)(void *find_arg, struct redis_node *, struct problem *why);
     void *find_arg;
     /* Called when the link connects to a node, whose host is an IP address. May be NULL. */
     void (*on_peer)(void *arg, const struct redis_node *);

@@ -154,5 +154,7 @@ void redis_address_fini(struct redis_address *address)
     free(address->service);
     free(address->user);
     secret_free(address->password);
+    free(address->sentinel_user);
+    secret_free(address->sentinel_password);
     *address = (struct redis_address){0};
 }

@@ -11,22 +11,24 @@
 #define HURRY_US    INT64_C(5000000) /* queries come more often for this time after a recheck */
 #define DEADLINE_US INT64_C(1000000)
 
+enum { WHY_SIZE = 160 };
+
 /* One of the Sentinels, and its last answer. */
 struct witness {
     struct sentinel *sentinel;
     struct redis_address own; /* its address; borrows the strings */
     struct redis_link *link;
     struct timer *ask;
-    int64_t asked_us; /* clock_boot_us */
-    bool knows;       /* this Sentinel has named the primary */
+    int64_t asked_us;       /* clock_boot_us */
+    bool knows;             /* this Sentinel has named the primary */
+    char refusal[WHY_SIZE]; /* the last error that it answered; "" after a connection */
     struct redis_node primary;
     int64_t epoch, next_epoch; /* for primary; for the answer under way */
 };
 
 struct sentinel {
     struct sentinel_events events;
-    struct slice service;
-    struct redis_tls *tls;
+    const struct redis_address *address;
     struct witness *witnesses;
     size_t count;
     bool is_known;
@@ -91,7 +93,7 @@ static void on_primary(void *arg, const struct redis_reply *reply)
 {
     struct witness *witness = arg;
     const struct sentinel_events *events = &witness->sentinel->events;
-    if (!reply)
+    if (!reply || redis_reply_kind(reply) == REDIS_KIND_ERROR)
         return;
     witness->knows = redis_reply_size(reply) == 2; /* otherwise this Sentinel does not know the service */
     if (!witness->knows)
@@ -118,8 +120,8 @@ static void on_replicas(void *arg, const struct redis_reply *reply)
 
 static void sentinel_send(struct witness *witness, struct slice question, redis_reply_fn *fn)
 {
-    redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, witness->sentinel->service},
-               fn, witness);
+    struct slice service = slice_of(witness->sentinel->address->service);
+    redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, service}, fn, witness);
 }
 
 /* Asks for the number (config-epoch) first. A failover between the two answers then gives a new primary an
@@ -132,6 +134,24 @@ static void sentinel_ask(void *arg)
     sentinel_send(witness, SLICE("get-master-addr-by-name"), on_primary);
     sentinel_send(witness, SLICE("replicas"), on_replicas);
     timer_start(witness->ask, witness->asked_us < witness->sentinel->hurry_until_us ? ASK_SOON_US : ASK_US);
+}
+
+static void on_up(void *arg)
+{
+    struct witness *witness = arg;
+    witness->refusal[0] = '\0';
+    sentinel_ask(witness);
+}
+
+/* Logs each refusal once. A Sentinel that refuses AUTH is asked again and again. */
+static void on_error(void *arg, struct slice error)
+{
+    struct witness *witness = arg;
+    if (slice_starts_with(error, slice_of(witness->refusal)) && witness->refusal[0])
+        return;
+    snprintf(witness->refusal, WHY_SIZE, "%.*s", SLICE_ARG(error));
+    log_warning("sentinel_refuses", LOG_TEXT("host", witness->own.host),
+                LOG_NUMBER("port", witness->own.port), LOG_TEXT("why", witness->refusal));
 }
 
 static void on_down(void *arg, const char *why)
@@ -161,11 +181,16 @@ static void start_witness(struct sentinel *sentinel, struct loop *loop, struct w
 {
     witness->sentinel = sentinel;
     witness->own = (struct redis_address){
-        .host = (char *)(uintptr_t)node->host, .port = node->port, .tls = sentinel->tls};
+        .host = (char *)(uintptr_t)node->host,
+        .port = node->port,
+        .user = sentinel->address->sentinel_user,
+        .password = sentinel->address->sentinel_password,
+        .tls = sentinel->address->tls,
+    };
     witness->ask = timer_new(loop, sentinel_ask, witness);
-    witness->link =
-        redis_link_new(loop, &witness->own, DEADLINE_US,
-                       (struct redis_link_events){.on_up = sentinel_ask, .on_down = on_down, .arg = witness});
+    struct redis_link_events events = {
+        .on_up = on_up, .on_down = on_down, .on_error = on_error, .arg = witness};
+    witness->link = redis_link_new(loop, &witness->own, DEADLINE_US, events);
 }
 
 struct sentinel *sentinel_new(struct loop *loop, const struct redis_address *address,
@@ -173,8 +198,7 @@ struct sentinel *sentinel_new(struct loop *loop, const struct redis_address *add
 {
     struct sentinel *sentinel = NEW(struct sentinel);
     sentinel->events = events;
-    sentinel->service = slice_of(address->service);
-    sentinel->tls = address->tls;
+    sentinel->address = address;
     sentinel->count = address->seed_count;
     sentinel->witnesses = NEW_ARRAY(struct witness, sentinel->count);
     for (size_t i = 0; i < sentinel->count; i++)
@@ -194,9 +218,31 @@ void sentinel_free(struct sentinel *sentinel)
     free(sentinel);
 }
 
-bool sentinel_find(void *arg, struct redis_node *node)
+/* Says why this Sentinel has not named the primary. */
+static void witness_explain(const struct witness *witness, struct problem *why)
+{
+    const char *service = witness->sentinel->address->service;
+    const char *lost = redis_link_is_up(witness->link) ? "" : redis_link_why(witness->link);
+    const char *reason = witness->refusal[0] ? witness->refusal : lost;
+    bool is_auth = strncmp(reason, "NOAUTH", strlen("NOAUTH")) == 0 ||
+                   strncmp(reason, "WRONGPASS", strlen("WRONGPASS")) == 0;
+    if (!reason[0])
+        problem_set(why, "no Sentinel has named the primary of the service %.100s yet", service);
+    else
+        problem_set(why, "no Sentinel has named the primary yet; %.200s:%u: %s%s", witness->own.host,
+                    witness->own.port, reason,
+                    is_auth ? " See sentinel-password-file and sentinel-user." : "");
+}
+
+bool sentinel_find(void *arg, struct redis_node *node, struct problem *why)
 {
     const struct sentinel *sentinel = arg;
+    const struct witness *speaker = &sentinel->witnesses[0];
     *node = sentinel->primary;
+    for (size_t i = 0; i < sentinel->count && !speaker->refusal[0]; i++)
+        if (sentinel->witnesses[i].refusal[0])
+            speaker = &sentinel->witnesses[i];
+    if (!sentinel->is_known)
+        witness_explain(speaker, why);
     return sentinel->is_known;
 }

@@ -4,7 +4,9 @@
  * while after a sign that the primary is lost. A Sentinel that is cut off from the others still names the old
  * primary. The answer with the latest failover is therefore used, by Sentinel's own number (config-epoch).
  * The last answer of a Sentinel stays valid until the same Sentinel gives a new answer, even when its
- * connection is lost. So a newer primary is never replaced by an older primary. */
+ * connection is lost. So a newer primary is never replaced by an older primary.
+ *
+ * The Sentinels have a user and a password of their own. Those of Redis are never sent to a Sentinel. */
 #ifndef DUEPOST_IO_SENTINEL_H
 #define DUEPOST_IO_SENTINEL_H
 
@@ -24,8 +26,8 @@ struct sentinel *sentinel_new(struct loop *, const struct redis_address *address
 void sentinel_free(struct sentinel *); /* NULL is ignored */
 
 /* Finds the current primary, for redis_link_events.find. Returns false if no Sentinel has named the primary
- * yet. */
-bool sentinel_find(void *sentinel, struct redis_node *);
+ * yet; why then has the reason of one of them. */
+bool sentinel_find(void *sentinel, struct redis_node *, struct problem *why);
 
 /* Asks the Sentinels now, because the primary seems to be lost. */
 void sentinel_recheck(struct sentinel *);

@@ -29,6 +29,8 @@ void options_fini(struct options *options)
                            options->embedded_server,
                            options->config,
                            options->redis_password_file,
+                           options->sentinel_user,
+                           options->sentinel_password_file,
                            options->redis_ca,
                            options->redis_cert,
                            options->redis_key,

@@ -30,6 +30,8 @@ enum option_id {
     OPTION_TLS_KEY,
     OPTION_REDIS,
     OPTION_REDIS_PASSWORD_FILE,
+    OPTION_SENTINEL_USER,
+    OPTION_SENTINEL_PASSWORD_FILE,
     OPTION_REDIS_CA,
     OPTION_REDIS_CERT,
     OPTION_REDIS_KEY,
@@ -116,7 +118,7 @@ struct options {
     struct http_tls *tls;               /* the certificate in these files; NULL: plain HTTP */
     bool is_embedded;                   /* no --redis */
     struct redis_address redis_address; /* includes the password */
-    char *redis_password_file;
+    char *redis_password_file, *sentinel_password_file, *sentinel_user;
     char *redis_ca, *redis_cert, *redis_key; /* files */
     char *redis_server_name;
     struct redis_tls *redis_tls; /* from these files; NULL: no TLS to Redis */

@@ -109,7 +109,32 @@ static void warn_of_readers(struct options *options, enum option_id id)
     options_warn(options, text);
 }
 
-static enum status read_password(const struct loading *loading)
+/* Reads the password from the file that the option names. */
+static enum status read_password(const struct loading *loading, enum option_id id, struct secret **password)
+{
+    const struct option_setting *setting = &loading->options->settings[id];
+    struct buffer content;
+    struct problem problem;
+    struct slice line, rest;
+    enum status status = file_read(setting->text, PASSWORD_MAX, &content, &problem);
+    slice_cut(buffer_slice(&content), '\n', &line, &rest);
+    if (line.size && line.data[line.size - 1] == '\r')
+        line.size--;
+    if (status != STATUS_OK)
+        status = place_problem(loading, id, setting, problem.text);
+    else if (line.size == 0 || rest.size || memchr(line.data, '\0', line.size))
+        status = place_problem(loading, id, setting, "the file must have exactly one line: the password");
+    else
+        *password = secret_new(line);
+    if (status == STATUS_OK)
+        warn_of_readers(loading->options, id);
+    if (content.size)
+        explicit_bzero(content.data, content.size);
+    buffer_fini(&content);
+    return status;
+}
+
+static enum status read_redis_password(const struct loading *loading)
 {
     struct options *options = loading->options;
     const struct option_setting *setting = &options->settings[OPTION_REDIS_PASSWORD_FILE];
@@ -120,26 +145,26 @@ static enum status read_password(const struct loading *loading)
     if (options->redis_address.password)
         return place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
                              "the address of Redis already has a password; set only one of them");
-    struct buffer content;
-    struct problem problem;
-    struct slice line, rest;
-    enum status status = file_read(setting->text, PASSWORD_MAX, &content, &problem);
-    slice_cut(buffer_slice(&content), '\n', &line, &rest);
-    if (line.size && line.data[line.size - 1] == '\r')
-        line.size--;
-    if (status != STATUS_OK)
-        status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting, problem.text);
-    else if (line.size == 0 || rest.size || memchr(line.data, '\0', line.size))
-        status = place_problem(loading, OPTION_REDIS_PASSWORD_FILE, setting,
-                               "the file must have exactly one line: the password");
-    else
-        options->redis_address.password = secret_new(line);
-    if (status == STATUS_OK)
-        warn_of_readers(options, OPTION_REDIS_PASSWORD_FILE);
-    if (content.size)
-        explicit_bzero(content.data, content.size);
-    buffer_fini(&content);
-    return status;
+    return read_password(loading, OPTION_REDIS_PASSWORD_FILE, &options->redis_address.password);
+}
+
+/* Reads the user and the password that the Sentinels need. */
+static enum status read_sentinel_access(const struct loading *loading)
+{
+    static const enum option_id ids[] = {OPTION_SENTINEL_USER, OPTION_SENTINEL_PASSWORD_FILE};
+    struct options *options = loading->options;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids && !options->redis_address.service; i++)
+        if (options->settings[ids[i]].text)
+            return place_problem(loading, ids[i], &options->settings[ids[i]],
+                                 "needs Sentinels: --redis sentinel:// or sentinels://");
+    if (options->sentinel_user && !options->sentinel_password_file)
+        return place_problem(loading, OPTION_SENTINEL_USER, &options->settings[OPTION_SENTINEL_USER],
+                             "needs sentinel-password-file, too");
+    if (!options->sentinel_password_file)
+        return STATUS_OK;
+    if (options->sentinel_user)
+        options->redis_address.sentinel_user = slice_dup(slice_of(options->sentinel_user));
+    return read_password(loading, OPTION_SENTINEL_PASSWORD_FILE, &options->redis_address.sentinel_password);
 }
 
 /* Sets the problem if an option of TLS to Redis is given without TLS, or without its other half. */
@@ -348,11 +373,11 @@ static enum status check_qstash_dev(const struct loading *loading)
 static enum status check_together(const struct loading *loading)
 {
     struct options *options = loading->options;
-    if (read_password(loading) != STATUS_OK || read_redis_tls(loading) != STATUS_OK ||
-        read_signing_keys(loading) != STATUS_OK || settle_shards(loading) != STATUS_OK ||
-        read_tokens(loading) != STATUS_OK || read_certificate(loading) != STATUS_OK ||
-        settle_history(loading) != STATUS_OK || check_trust(loading) != STATUS_OK ||
-        check_qstash_dev(loading) != STATUS_OK)
+    if (read_redis_password(loading) != STATUS_OK || read_sentinel_access(loading) != STATUS_OK ||
+        read_redis_tls(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
+        settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
+        read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK ||
+        check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK)
         return STATUS_INVALID;
     settle_connections(options);
     if (options->is_embedded && !options->data_dir) {

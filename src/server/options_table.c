@@ -124,6 +124,27 @@ const struct option option_table[OPTION_COUNT] = {
             .text = "SIGHUP reads it again, for connections made from then on.",
             .may_reload = true,
         },
+    [OPTION_SENTINEL_USER] =
+        {
+            .name = "sentinel-user",
+            .placeholder = "NAME",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(sentinel_user),
+            .help = "user that duepost is to the Sentinels; default: their default user",
+            .text = "Needs sentinel-password-file. The user and the password in the option redis are those\n"
+                    "of Redis. duepost never sends them to a Sentinel.",
+        },
+    [OPTION_SENTINEL_PASSWORD_FILE] =
+        {
+            .name = "sentinel-password-file",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(sentinel_password_file),
+            .help = "file with the password for the Sentinels of --redis, on its only line",
+            .text = "For Sentinels with requirepass or with users of their own. All Sentinels need the same\n"
+                    "password. SIGHUP reads the file again, for connections made from then on.",
+            .may_reload = true,
+        },
     [OPTION_REDIS_CA] =
         {
             .name = "redis-ca",

@@ -353,16 +353,29 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     return STATUS_OK;
 }
 
-/* Gives Redis's password and certificates to connections made from now on. They belong to the address of the
- * start. If the address has changed, which needs a restart, they may belong to the new one. */
+static bool text_equal(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static void use_password(struct secret *password, struct secret *fresh)
+{
+    char *text = secret_copy(fresh);
+    secret_replace(password, text);
+    secret_free_copy(text);
+}
+
+/* Gives the passwords of Redis and of the Sentinels, and the certificates, to connections made from now on.
+ * They belong to the address and the user of the start. If these have changed, which needs a restart, they
+ * may belong to the new ones. */
 static void use_redis_access(struct server *server, struct options *fresh)
 {
     const char *address = fresh->settings[OPTION_REDIS].text;
     if (!address || strcmp(address, server->redis_text) != 0)
         return;
-    char *password = secret_copy(fresh->redis_address.password);
-    secret_replace(server->redis.password, password);
-    secret_free_copy(password);
+    use_password(server->redis.password, fresh->redis_address.password);
+    if (text_equal(fresh->redis_address.sentinel_user, server->redis.sentinel_user))
+        use_password(server->redis.sentinel_password, fresh->redis_address.sentinel_password);
     if (server->redis.tls && fresh->redis_tls) {
         redis_tls_replace(server->redis.tls, fresh->redis_tls);
         fresh->redis_tls = NULL;
@@ -386,6 +399,8 @@ static void take_redis(struct server *server, struct options *options)
     server->redis = options->redis_address;
     if (!server->redis.password)
         server->redis.password = secret_new((struct slice){NULL, 0});
+    if (!server->redis.sentinel_password)
+        server->redis.sentinel_password = secret_new((struct slice){NULL, 0});
     options->redis_address = (struct redis_address){0};
     options->redis_tls = NULL;
 }

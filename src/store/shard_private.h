@@ -68,7 +68,7 @@ struct shard_events {
     void (*on_peer)(void *arg, const struct redis_node *); /* the shard connects to this node */
     void (*on_error)(void *arg, struct slice error);       /* an error in a reply of Redis */
     loop_fn *on_recheck; /* a connection was lost, or replicas do not follow: the primary may have changed */
-    bool (*find)(void *find_arg, struct redis_node *);
+    bool (*find)(void *find_arg, struct redis_node *, struct problem *why);
     void *find_arg;
     void *arg;
 };

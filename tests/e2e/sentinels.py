@@ -15,17 +15,22 @@ QUORUM = 2
 class Sentinel:
     """A Sentinel next to a node, on its host."""
 
-    def __init__(self, host, primary, down_after_ms, tls=None):
+    def __init__(self, host, primary, down_after_ms, tls=None, lines=(), login=()):
+        """lines: more of its configuration. login: the words of AUTH, for a Sentinel that asks for them."""
         directory = scratch.directory("sentinel")
-        self.host, self.port, self.tls = host, host.port(26379), tls
+        self.host, self.port, self.tls, self.login = host, host.port(26379), tls, login
         config = directory / "sentinel.conf"
         ports = tls.configuration(self.port) if tls else f"port {self.port}\n"
+        self.config = config
         config.write_text(f"{ports}bind {host.address}\ndir {directory}\n"
                           f"sentinel monitor main {primary.host.address} {primary.port} {QUORUM}\n"
                           f"sentinel down-after-milliseconds main {down_after_ms}\n"
-                          "sentinel failover-timeout main 5000\n")
-        with (directory / "log").open("w") as log, host:
-            self.process = subprocess.Popen(["redis-server", str(config), "--sentinel"], stdout=log, stderr=log)
+                          "sentinel failover-timeout main 5000\n" + "".join(f"{line}\n" for line in lines))
+        self.start()
+
+    def start(self):
+        with self.config.with_name("log").open("a") as log, self.host:
+            self.process = subprocess.Popen(["redis-server", str(self.config), "--sentinel"], stdout=log, stderr=log)
 
     @property
     def place(self):
@@ -35,6 +40,9 @@ class Sentinel:
         """Runs on the Sentinel's own host, so it works even when other hosts cannot be reached."""
         with self.host, socket.create_connection((self.host.address, self.port), timeout=5 * SLOW) as plain:
             link = self.tls.wrap(plain) if self.tls else plain
+            if self.login:
+                link.sendall(RedisServer.encode("AUTH", *self.login))
+                assert link.recv(100) == b"+OK\r\n"
             link.sendall(RedisServer.encode(*words))
             return link.recv(1 << 20)
 
@@ -55,17 +63,17 @@ class Sentinel:
 
 
 class Sentinels:
-    """hosts: one for each node and its Sentinel."""
+    """hosts: one for each node and its Sentinel. options: more of each node; lines and login: of each Sentinel."""
 
-    def __init__(self, replicas=2, hosts=None, down_after_ms=DOWN_AFTER_MS, tls=None):
+    def __init__(self, replicas=2, hosts=None, down_after_ms=DOWN_AFTER_MS, tls=None, options=(), lines=(), login=()):
         count = replicas + 1
-        self.nodes = [RedisServer(tcp=True, host=hosts and hosts[i], tls=tls, options=["--repl-diskless-sync-delay", "0"])
+        self.nodes = [RedisServer(tcp=True, host=hosts and hosts[i], tls=tls, options=["--repl-diskless-sync-delay", "0", *options])
                       for i in range(count)]
         first = self.nodes[0]
         for node in self.nodes[1:]:
             node.command("REPLICAOF", first.host.address, str(first.port))
         until(lambda: first.replicas_online() == replicas, 20, "replicas")
-        self.sentinels = [Sentinel(node.host, first, down_after_ms, tls) for node in self.nodes]
+        self.sentinels = [Sentinel(node.host, first, down_after_ms, tls, lines, login) for node in self.nodes]
         places = ",".join(sentinel.place for sentinel in self.sentinels)
         self.address = f"sentinel{'s' if tls else ''}://{places}/main"
         until(lambda: all(sentinel.knows(replicas, count) for sentinel in self.sentinels), 30, "Sentinels know each other")

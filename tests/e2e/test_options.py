@@ -8,7 +8,7 @@ import pytest
 from duepost import ROOT, run
 from patience import until
 
-NAMES = """listen tokens tls-cert tls-key health-listen share-port redis redis-password-file shards data embedded-server config durability trust-durability history history-bodies history-max-age
+NAMES = """listen tokens tls-cert tls-key health-listen share-port redis redis-password-file sentinel-user sentinel-password-file shards data embedded-server config durability trust-durability history history-bodies history-max-age
 history-max-bytes history-backlog reactors max-in-flight
 max-in-flight-topic max-body max-jobs dead-max dead-max-age max-connections max-connections-per-address max-waiting max-bodies header-timeout body-timeout answer-timeout
 idempotency-window retry-schedule allow-target egress-proxy receiver-ca prefix log log-format log-level drain-timeout help version print-config""".split()

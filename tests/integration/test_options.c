@@ -200,6 +200,13 @@ static const struct {
      "the file must have exactly one line: the password"},
     {"--redis-password-file=/etc/hostname", "DUEPOST_REDIS=redis://:s@h", "",
      "the address of Redis already has a password"},
+    {"--sentinel-password-file=/etc/hostname|--redis=redis://h", "", "",
+     "--sentinel-password-file: needs Sentinels"},
+    {"--sentinel-user=u|--redis=cluster://h", "", "", "--sentinel-user: needs Sentinels"},
+    {"--sentinel-user=u|--redis=sentinel://h/main", "", "",
+     "--sentinel-user: needs sentinel-password-file, too"},
+    {"--sentinel-password-file=/dev/null|--redis=sentinel://h/main", "", "",
+     "the file must have exactly one line: the password"},
     {"", "", "max-body\n", "FILE:1: this line is not \"name = value\""},
     {"", "", "\n  max-body = 1\n", "FILE:2: this line begins with a space"},
     {"", "", "prefix = a:\n  b\n", "FILE:2: this line begins with a space"},
@@ -377,6 +384,15 @@ START_TEST(the_password_of_redis_comes_from_where_it_is_not_seen)
     load_well(flags, "");
     ck_assert_str_eq(options.redis_address.user, "u");
     check_password(options.redis_address.password, "from file");
+    options_fini(&options);
+
+    snprintf(flags, sizeof flags,
+             "--redis=sentinel://u@h/main|--sentinel-user=s|--sentinel-password-file|%s|--config=/dev/null",
+             file_path);
+    load_well(flags, "");
+    ck_assert_str_eq(options.redis_address.sentinel_user, "s");
+    check_password(options.redis_address.sentinel_password, "from file");
+    ck_assert_ptr_null(options.redis_address.password);
     options_fini(&options);
 }
 END_TEST
