@@ -87,11 +87,17 @@ HANDLER(replace_handle)
         problem_answer_unparsed(exchange, status, "job", &errors);
         return;
     }
-    if (etag_read_matches(exchange)) {
-        trace_context_take(exchange->request, &trace, &job);
-        struct app_replace call = {.id = exchange->key, .job = &job, .tags = buffer_slice(&exchange->seen)};
-        app_replace(app_of(exchange), &exchange->caller, &call, on_replaced, exchange);
+    if (!etag_read_matches(exchange)) {
+        job_fini(&job);
+        return;
     }
+    if (job.group.size) {
+        sends_replace(exchange, &job);
+        return;
+    }
+    trace_context_take(exchange->request, &trace, &job);
+    struct app_replace call = {.id = exchange->key, .job = &job, .tags = buffer_slice(&exchange->seen)};
+    app_replace(app_of(exchange), &exchange->caller, &call, on_replaced, exchange);
     job_fini(&job);
 }
 

@@ -128,6 +128,10 @@ unsigned sends_write(struct buffer *members, const struct exchange *exchange, co
     case APP_SAME:
         write_placed(members, verdict, detail);
         return 200;
+    case APP_LEASED:
+        problem_write(members, "An attempt of job %.*s is under way; nothing changed.",
+                      SLICE_ARG(verdict->job.id));
+        return 409;
     case APP_EXISTS:
         problem_write(members, "Another job has the id %.*s; no job was scheduled.",
                       SLICE_ARG(verdict->job.id));
@@ -148,27 +152,68 @@ unsigned sends_write(struct buffer *members, const struct exchange *exchange, co
     }
 }
 
-static void on_sent(void *arg, const struct app_verdict *verdict)
+static void answer_sent(struct exchange *exchange, const struct app_verdict *verdict)
 {
-    struct exchange *exchange = arg;
     const struct submission *submission = exchange->state;
     struct buffer *members = exchange_members(exchange);
     unsigned status = sends_write(members, exchange, submission->send, verdict, SENDS_WITH_JOBS);
+    if (verdict->was_there)
+        status = 200;
     if (status < 400)
         answer_new(exchange, status, verdict, buffer_slice(members));
     else
         problem_answer_members(exchange, status, buffer_slice(members));
 }
 
-void sends_submit(struct exchange *exchange, struct job *job)
+static void on_sent(void *arg, const struct app_verdict *verdict)
+{
+    answer_sent(arg, verdict);
+}
+
+/* Takes the job. */
+static struct submission *submission_new(struct exchange *exchange, struct job *job)
 {
     struct submission *submission = NEW(struct submission);
     submission->send = app_send_new(app_of(exchange), &exchange->caller, job);
     exchange_keep(exchange, submission, free_submission);
+    return submission;
+}
+
+void sends_submit(struct exchange *exchange, struct job *job)
+{
+    struct submission *submission = submission_new(exchange, job);
     if (!app_send_admit(submission->send, on_sent, exchange) || !idempotency_begin(exchange, job->topic))
         return;
     trace_context_take(exchange->request, &submission->trace, app_send_job(submission->send));
     app_send_start(submission->send, buffer_slice(&exchange->once), on_sent, exchange);
+}
+
+/* ---- PUT ---- */
+
+static void on_sends_replaced(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_MISMATCH)
+        exchange_refuse(exchange, 412,
+                        "There are such jobs of a group, and If-None-Match allows none; nothing changed.");
+    else
+        answer_sent(exchange, verdict);
+}
+
+void sends_replace(struct exchange *exchange, struct job *job)
+{
+    struct submission *submission = submission_new(exchange, job);
+    struct slice seen = buffer_slice(&exchange->seen);
+    bool is_only_new = slice_equal(seen, SLICE("!*"));
+    if (seen.size && !is_only_new) {
+        exchange_refuse(exchange, 400,
+                        "If-Match is for one job; with group, only If-None-Match: * can be combined.");
+        return;
+    }
+    if (!app_send_admit(submission->send, on_sent, exchange))
+        return;
+    trace_context_take(exchange->request, &submission->trace, app_send_job(submission->send));
+    app_send_replace(submission->send, is_only_new, on_sends_replaced, exchange);
 }
 
 /* ---- GET, DELETE ---- */

@@ -1,5 +1,5 @@
-/* sends.h - jobs that are sent to a group: the parts of POST /jobs, and of GET and DELETE
- * /jobs/<topic>/<jobId>?group=<name>. */
+/* sends.h - jobs that are sent to a group: the parts of POST /jobs, of PUT
+ * /jobs/<topic>/<jobId>, and of GET and DELETE /jobs/<topic>/<jobId>?group=<name>. */
 #ifndef DUEPOST_API_SENDS_H
 #define DUEPOST_API_SENDS_H
 
@@ -16,6 +16,9 @@ unsigned sends_write(struct buffer *members, const struct exchange *, const stru
 
 /* Sends a job whose member group is set, and answers. The job needs no fini after that. */
 void sends_submit(struct exchange *, struct job *);
+
+/* Does the same for the job of a PUT, whose tags are in exchange->seen: replaces what was sent before. */
+void sends_replace(struct exchange *, struct job *);
 
 /* Answer a request for the jobs that were sent under the jobId of the path, to the group of the query. */
 void sends_read(struct exchange *);

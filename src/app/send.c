@@ -1,18 +1,14 @@
 #include "app/send.h"
 
 #include <assert.h>
-#include <stdio.h>
 
 #include "app/audit.h"
 #include "app/use_case.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "job/fingerprint.h"
-#include "job/group.h"
-#include "job/job_errors.h"
-
-enum { SEND_BYTES_MAX = 4 * 1024 * 1024 }; /* records of one send */
+#include "job/group_jobs.h"
+#include "job/job_id.h"
 
 struct app_send {
     struct app *app;
@@ -20,15 +16,12 @@ struct app_send {
     struct job job;
     char new_id[JOB_ID_NEW_SIZE];
     bool is_id_new, is_missing; /* missing: there is no such group */
+    bool is_replacing, is_only_new;
     struct slice once;
     char mark[FINGERPRINT_SIZE];
     struct buffer id;
-    struct buffer text; /* names of the endpoints and records, one after another */
-    struct {
-        size_t name, record, end; /* positions in text */
-    } parts[STORE_SEND_MAX];
-    struct store_send_job jobs[STORE_SEND_MAX];
-    size_t count;
+    struct group_jobs made;
+    struct store_send_job jobs[STORE_SEND_MAX]; /* point into made */
     app_verdict_fn *fn;
     void *arg;
 };
@@ -40,7 +33,7 @@ struct app_send *app_send_new(struct app *app, const struct app_caller *caller, 
     send->caller = caller;
     send->job = *job;
     buffer_init(&send->id, JOB_KEY_MAX);
-    buffer_init_fallible(&send->text, SEND_BYTES_MAX + JOB_RECORD_MAX);
+    group_jobs_init(&send->made);
     return send;
 }
 
@@ -48,7 +41,7 @@ void app_send_free(struct app_send *send)
 {
     job_fini(&send->job);
     buffer_fini(&send->id);
-    buffer_fini(&send->text);
+    group_jobs_fini(&send->made);
     free(send);
 }
 
@@ -80,6 +73,10 @@ bool app_send_admit(struct app_send *send, app_verdict_fn *fn, void *arg)
         fn(arg, &(struct app_verdict){.end = APP_NOT_REACHED, .group = job->group});
         return false;
     }
+    if (topic_is_sibling(job->topic)) {
+        fn(arg, &(struct app_verdict){.end = APP_SIBLING, .topic = topic_owner(job->topic)});
+        return false;
+    }
     return !use_case_is_target_refused(send->app, job, fn, arg) &&
            !use_case_is_unready(send->app, job->topic, fn, arg);
 }
@@ -92,6 +89,11 @@ static void refuse_field(const struct app_send *send, const char *field, const c
     job_errors_clear(&errors);
     job_errors_add(&errors, field, detail);
     send->fn(send->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
+}
+
+static void refuse_missing(const struct app_send *send)
+{
+    refuse_field(send, "group", "does not exist; PUT /groups/<name> makes it");
 }
 
 /* Adds the jobs of a send to a verdict. */
@@ -115,7 +117,7 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group};
     struct store_job taken = {.id = sent->taken};
     if (status == STATUS_NOT_FOUND && send->is_missing) {
-        refuse_field(send, "group", "does not exist; PUT /groups/<name> makes it");
+        refuse_missing(send);
         return;
     }
     if (status != STATUS_OK && status != STATUS_REPEATED) {
@@ -129,6 +131,27 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
         verdict.end = APP_SAME;
     for (size_t i = 0; i < sent->count && verdict.end == APP_DONE; i++)
         metrics_accepted(send->app->metrics, send->job.topic);
+    send->fn(send->arg, &verdict);
+}
+
+/* Ends a replacement. Jobs whose endpoints are not in the group any more were cancelled. */
+static void on_replaced(void *arg, enum status status, const struct store_sent *sent)
+{
+    const struct app_send *send = arg;
+    struct app_sent_job jobs[STORE_SEND_MAX];
+    struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group, .was_there = sent->was_there};
+    if (status != STATUS_OK || sent->was_there) /* new jobs are not a change */
+        audit(send->caller, "group_job_replaced", "job", buffer_slice(&send->id), status);
+    if (status != STATUS_OK) {
+        use_case_end(send->app, buffer_slice(&send->id), status,
+                     &(struct store_job){.id = sent->taken, .state = JOB_STATE_LEASED}, send->fn, send->arg);
+        return;
+    }
+    give_sent(sent, jobs, &verdict);
+    for (size_t i = sent->replaced; i < sent->count; i++)
+        metrics_accepted(send->app->metrics, send->job.topic);
+    for (size_t i = 0; i < sent->cancelled; i++)
+        metrics_ended(send->app->metrics, send->job.topic, METRICS_END_CANCELLED);
     send->fn(send->arg, &verdict);
 }
 
@@ -149,109 +172,36 @@ static void write_id(struct app_send *send)
     buffer_append(&send->id, job->job_id);
 }
 
-/* Makes the mark: a fingerprint of what the client sent, without its trace. Returns false without memory. */
-static bool make_mark(struct app_send *send)
-{
-    struct job job = send->job;
-    struct buffer text;
-    job.trace_parent = job.trace_state = SLICE("");
-    buffer_init_fallible(&text, JOB_RECORD_MAX);
-    buffer_append(&text, job.group);
-    buffer_append_byte(&text, ' ');
-    job_write(&job, &text);
-    bool has_memory = !text.failed;
-    if (has_memory)
-        fingerprint_make(buffer_slice(&text), send->mark);
-    buffer_fini(&text);
-    return has_memory;
-}
-
-/* Writes the job of an endpoint. Returns false after a callback. */
-static bool add_endpoint(struct app_send *send, struct job *job, const struct group_walk *walk)
-{
-    struct buffer *text = &send->text;
-    char detail[JOB_ERROR_TEXT_SIZE];
-    *job = send->job;
-    if (!group_endpoint_apply(&walk->endpoint, job)) {
-        snprintf(detail, sizeof detail, "are over 50, or 8192 bytes, with those of endpoint %.*s",
-                 SLICE_ARG(walk->name));
-        refuse_field(send, "headers", detail);
-        return false;
-    }
-    if (!job_method_allows_body(job->method) && (job->body.size || job->has_body_base64)) {
-        snprintf(detail, sizeof detail, "cannot be sent with method %s of endpoint %.*s",
-                 job_method_word(job->method), SLICE_ARG(walk->name));
-        refuse_field(send, job->has_body_base64 ? "bodyBase64" : "body", detail);
-        return false;
-    }
-    if (job->job_id.size + 1 + walk->name.size > JOB_ID_MAX) {
-        snprintf(detail, sizeof detail, "with ~%.*s behind it is over 255 bytes", SLICE_ARG(walk->name));
-        refuse_field(send, "jobId", detail);
-        return false;
-    }
-    send->parts[send->count].name = text->size;
-    buffer_append(text, walk->name);
-    send->parts[send->count].record = text->size;
-    job_write(job, text);
-    send->parts[send->count].end = text->size;
-    send->count++;
-    if (text->failed || text->size > SEND_BYTES_MAX) {
-        use_case_refuse(text->failed ? APP_NO_MEMORY : APP_TOO_LARGE, send->fn, send->arg);
-        return false;
-    }
-    return true;
-}
-
-/* Writes the jobs of all endpoints. Returns false after a callback. */
-static bool write_jobs(struct app_send *send, const struct group *group)
-{
-    struct group_walk *walk = NEW(struct group_walk);
-    struct job *job = NEW(struct job);
-    bool is_written = true;
-    group_walk_init(walk, group);
-    while (is_written && send->count < STORE_SEND_MAX && group_walk_next(walk))
-        is_written = add_endpoint(send, job, walk);
-    if (is_written && walk->status != STATUS_OK) {
-        use_case_refuse(walk->status == STATUS_NO_MEMORY ? APP_NO_MEMORY : APP_UNREADABLE, send->fn,
-                        send->arg);
-        is_written = false;
-    }
-    group_walk_fini(walk);
-    free(walk);
-    free(job);
-    return is_written;
-}
-
-/* Reads the group and writes its jobs. Returns false after a callback. */
+/* Reads the group and makes its jobs. Returns false after a callback. */
 static bool take_group(struct app_send *send, struct slice text)
 {
-    struct group group;
+    struct app_verdict verdict = {.group = send->job.group};
     if (text.size == 0) {
         send->is_missing = true;
         return true;
     }
-    enum status status = group_read(text, &group);
-    if (status == STATUS_OK && group.lacks.size == 0)
-        return write_jobs(send, &group);
+    enum status status = group_jobs_write(&send->made, text, &send->job);
     if (status == STATUS_OK)
-        send->fn(send->arg,
-                 &(struct app_verdict){.end = APP_LACKING, .group = send->job.group, .why = group.lacks});
-    else
-        send->fn(send->arg,
-                 &(struct app_verdict){.end = status == STATUS_NO_MEMORY ? APP_NO_MEMORY : APP_UNREADABLE,
-                                       .group = send->job.group});
+        return true;
+    if (status == STATUS_INVALID) {
+        refuse_field(send, send->made.field, send->made.detail);
+        return false;
+    }
+    verdict.end = status == STATUS_LACKING      ? APP_LACKING
+                  : status == STATUS_FULL       ? APP_TOO_LARGE
+                  : status == STATUS_UNREADABLE ? APP_UNREADABLE
+                                                : APP_NO_MEMORY;
+    verdict.why = send->made.lacks;
+    send->fn(send->arg, &verdict);
     return false;
 }
 
 static void send_jobs(struct app_send *send)
 {
     const struct job *job = &send->job;
-    for (size_t i = 0; i < send->count; i++) {
-        const char *text = send->text.data;
-        send->jobs[i].endpoint =
-            slice_from(text + send->parts[i].name, send->parts[i].record - send->parts[i].name);
-        send->jobs[i].record =
-            slice_from(text + send->parts[i].record, send->parts[i].end - send->parts[i].record);
+    for (size_t i = 0; i < send->made.count; i++) {
+        send->jobs[i].endpoint = group_jobs_endpoint(&send->made, i);
+        send->jobs[i].record = group_jobs_record(&send->made, i);
     }
     struct store_send call = {
         .id = buffer_slice(&send->id),
@@ -260,9 +210,15 @@ static void send_jobs(struct app_send *send)
         .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
         .once = send->once,
         .jobs = send->jobs,
-        .count = send->count,
+        .count = send->made.count,
+        .is_only_new = send->is_only_new,
     };
-    store_send(send->app->store, &call, on_sent, send);
+    if (!send->is_replacing)
+        store_send(send->app->store, &call, on_sent, send);
+    else if (send->is_missing)
+        refuse_missing(send);
+    else
+        store_replace_sent(send->app->store, &call, on_replaced, send);
 }
 
 static void on_group(void *arg, enum status status, const struct store_topic *found, size_t count,
@@ -277,17 +233,29 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
         send_jobs(send);
 }
 
-void app_send_start(struct app_send *send, struct slice once, app_verdict_fn *fn, void *arg)
+static void send_begin(struct app_send *send, app_verdict_fn *fn, void *arg)
 {
     struct store_topics topics = {.topic = send->job.group, .max = 1, .are_groups = true};
-    send->once = once;
     send->fn = fn;
     send->arg = arg;
     write_id(send);
-    if (make_mark(send))
+    if (group_jobs_mark(&send->job, send->mark) == STATUS_OK)
         store_topics(send->app->store, &topics, on_group, send);
     else
         use_case_refuse(APP_NO_MEMORY, fn, arg);
+}
+
+void app_send_start(struct app_send *send, struct slice once, app_verdict_fn *fn, void *arg)
+{
+    send->once = once;
+    send_begin(send, fn, arg);
+}
+
+void app_send_replace(struct app_send *send, bool is_only_new, app_verdict_fn *fn, void *arg)
+{
+    send->is_replacing = true;
+    send->is_only_new = is_only_new;
+    send_begin(send, fn, arg);
 }
 
 /* ---- reading and cancelling ---- */

@@ -28,6 +28,13 @@ bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
  * UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void *arg);
 
+/* Does the same instead, and replaces what was sent under the job's id before: jobs that wait are replaced,
+ * and those of endpoints that the group does not have any more are cancelled. is_only_new: only if no such
+ * job is in the pool. With DONE, was_there says whether there was one. Other ends are LEASED (job.id),
+ * MISMATCH, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN.
+ */
+void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, void *arg);
+
 /* Returns whether the job came without a jobId. */
 bool app_send_is_id_new(const struct app_send *);
 

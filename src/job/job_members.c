@@ -40,11 +40,8 @@ static void check_job_id(struct member_parse *parse, const struct member *member
 
 static void check_group(struct member_parse *parse, const struct member *member)
 {
-    const struct job_rules *rules = parse->context;
     const struct job *job = parse->of;
-    if (rules->topic.size)
-        job_refuse(parse, member, "can be sent to with POST /jobs only");
-    else if (!group_name_is_valid(job->group))
+    if (!group_name_is_valid(job->group))
         job_refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
     else if (job->url.size)
         job_refuse(parse, member, "cannot be combined with url");

@@ -12,30 +12,39 @@ enum {
     UNSEND_WEIGHT = BATCH_BYTES_MAX / 4, /* a send may have 100 jobs */
     SEEN_PARTS = 3,                      /* endpoint, state, time */
     CODE_PARTS = 2,                      /* endpoint, code */
+    FIRST_OF_REPLACED = 3,               /* index of the first due time */
 };
 
 /* ---- send ---- */
 
 struct send {
     struct batch_item item;
+    struct shard *shard;
     struct store_send call;
     char when[WHEN_SIZE];
     store_sent_fn *fn;
     void *arg;
 };
 
-void store_send(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
+static void send_add(struct store *store, enum shard_batch batch, const struct store_send *call,
+                     store_sent_fn *fn, void *arg)
 {
     struct send *send = NEW(struct send);
     assert(call->count <= STORE_SEND_MAX);
     send->item.bytes = call->count * JOB_WEIGHT;
     for (size_t i = 0; i < call->count; i++)
         send->item.bytes += 2 * call->jobs[i].record.size;
+    send->shard = store_shard_of(store, call->id);
     send->call = *call;
     send->fn = fn;
     send->arg = arg;
     when_format(call->when, send->when);
-    batch_add(&store_shard_of(store, call->id)->batches[SHARD_BATCH_SEND], &send->item);
+    batch_add(&send->shard->batches[batch], &send->item);
+}
+
+void store_send(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
+{
+    send_add(store, SHARD_BATCH_SEND, call, fn, arg);
 }
 
 static void send_add_shared(const struct shard *shard, struct script_call *call)
@@ -44,12 +53,11 @@ static void send_add_shared(const struct shard *shard, struct script_call *call)
     script_call_number(call, shard->options->idempotency_window_ms);
 }
 
-static void send_add_item(const struct batch_item *item, struct script_call *call)
+static void add_parts(const struct send *send, struct script_call *call, struct slice third)
 {
-    const struct send *send = (const struct send *)item;
     script_call_text(call, send->call.id);
     script_call_text(call, slice_of(send->when));
-    script_call_text(call, send->call.once.size ? send->call.once : SLICE("-"));
+    script_call_text(call, third);
     script_call_text(call, send->call.mark);
     script_call_text(call, send->call.group);
     script_call_number(call, (int64_t)send->call.count);
@@ -57,6 +65,12 @@ static void send_add_item(const struct batch_item *item, struct script_call *cal
         script_call_text(call, send->call.jobs[i].endpoint);
         script_call_text(call, send->call.jobs[i].record);
     }
+}
+
+static void send_add_item(const struct batch_item *item, struct script_call *call)
+{
+    const struct send *send = (const struct send *)item;
+    add_parts(send, call, send->call.once.size ? send->call.once : SLICE("-"));
 }
 
 /* Reads endpoint, state, time, ... from index first on. Returns false if no script produces such a reply. */
@@ -77,16 +91,17 @@ static bool read_states(const struct redis_reply *reply, size_t first, struct st
     return true;
 }
 
-/* Reads the due times of new jobs. */
-static bool read_new(const struct send *send, const struct redis_reply *result, struct store_sent *sent)
+/* Reads the due times of new jobs, from index first on. */
+static bool read_new(const struct send *send, const struct redis_reply *result, size_t first,
+                     struct store_sent *sent)
 {
-    if (redis_reply_size(result) != send->call.count + 1)
+    if (redis_reply_size(result) != send->call.count + first)
         return false;
     for (size_t i = 0; i < send->call.count; i++) {
         sent->jobs[sent->count++] =
             (struct store_sent_job){.endpoint = send->call.jobs[i].endpoint,
                                     .state = JOB_STATE_DELAYED,
-                                    .at_ms = redis_reply_integer(redis_reply_at(result, i + 1))};
+                                    .at_ms = redis_reply_integer(redis_reply_at(result, i + first))};
     }
     return true;
 }
@@ -112,7 +127,7 @@ static enum status read_sent(const struct send *send, const struct redis_reply *
     bool is_read = false;
     enum status status = STATUS_OK;
     if (slice_equal(word, SLICE("sent"))) {
-        is_read = read_new(send, result, sent);
+        is_read = read_new(send, result, 1, sent);
     } else if (slice_equal(word, SLICE("same"))) {
         is_read = read_states(result, 1, sent);
         sent->is_same = true;
@@ -148,6 +163,66 @@ static void send_end_item(struct batch_item *item, enum status status, int64_t n
 
 const struct batch_kind send_kind = {SCRIPT_SEND,     OWNER_CALLS_MAX, true,
                                      send_add_shared, send_add_item,   send_end_item};
+
+/* ---- replace ---- */
+
+void store_replace_sent(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
+{
+    assert(call->count > 0);
+    send_add(store, SHARD_BATCH_REPLACE_SEND, call, fn, arg);
+}
+
+static void replace_send_add_item(const struct batch_item *item, struct script_call *call)
+{
+    const struct send *send = (const struct send *)item;
+    add_parts(send, call, slice_of(send->call.is_only_new ? "!" : ""));
+}
+
+static enum status read_replaced(const struct send *send, const struct redis_reply *result,
+                                 struct store_sent *sent)
+{
+    struct slice word = redis_reply_text(redis_reply_at(result, 0));
+    if (slice_equal(word, SLICE("leased"))) {
+        sent->taken = redis_reply_text(redis_reply_at(result, 1));
+        return STATUS_LEASED;
+    }
+    int64_t replaced = redis_reply_integer(redis_reply_at(result, 1));
+    int64_t cancelled = redis_reply_integer(redis_reply_at(result, 2));
+    if (!slice_equal(word, SLICE("replaced")) || replaced < 0 || replaced > (int64_t)send->call.count ||
+        cancelled < 0 || cancelled > STORE_SEND_MAX || !read_new(send, result, FIRST_OF_REPLACED, sent))
+        return reply_refuse("replace_send");
+    sent->replaced = (size_t)replaced;
+    sent->cancelled = (size_t)cancelled;
+    sent->was_there = replaced + cancelled > 0;
+    return STATUS_OK;
+}
+
+static void replace_send_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                                  const struct redis_reply *result)
+{
+    struct send *send = (struct send *)item;
+    struct store_sent_job jobs[STORE_SEND_MAX];
+    struct store_sent sent = {.id = send->call.id, .jobs = jobs};
+    int64_t code = redis_reply_integer(result);
+    bool is_array = redis_reply_kind(result) == REDIS_KIND_ARRAY;
+    (void)now_us;
+    if (status == STATUS_OK && !is_array && code == RESULT_AGAIN) {
+        batch_add(&send->shard->batches[SHARD_BATCH_REPLACE_SEND], item);
+        return;
+    }
+    if (status == STATUS_OK && is_array)
+        status = read_replaced(send, result, &sent);
+    else if (status == STATUS_OK)
+        status = code == RESULT_FULL          ? STATUS_FULL
+                 : code == RESULT_NOT_AS_SEEN ? STATUS_STALE
+                                              : reply_refuse("replace_send");
+    send->fn(send->arg, status, &sent);
+    free(send);
+}
+
+const struct batch_kind replace_send_kind = {
+    SCRIPT_REPLACE_SEND, OWNER_CALLS_MAX,       true,
+    shard_add_max_jobs,  replace_send_add_item, replace_send_end_item};
 
 /* ---- read ---- */
 

@@ -253,6 +253,7 @@ static void init_batches(struct shard *shard)
         [SHARD_BATCH_PATTERNS] = &patterns_kind,
         [SHARD_BATCH_GROUP] = &group_kind,
         [SHARD_BATCH_SEND] = &send_kind,
+        [SHARD_BATCH_REPLACE_SEND] = &replace_send_kind,
         [SHARD_BATCH_UNSEND] = &unsend_kind,
         [SHARD_BATCH_BEGIN] = &begin_kind,
         [SHARD_BATCH_APPEND] = &append_kind,

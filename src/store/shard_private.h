@@ -19,6 +19,7 @@ enum shard_batch {
     SHARD_BATCH_SETTINGS,
     SHARD_BATCH_GROUP,
     SHARD_BATCH_SEND,
+    SHARD_BATCH_REPLACE_SEND,
     SHARD_BATCH_UNSEND,
     SHARD_BATCH_PATTERNS,
     SHARD_BATCH_DEFINE,
@@ -132,7 +133,7 @@ struct shard {
 };
 
 extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
-    group_kind, send_kind, unsend_kind, patterns_kind, read_kind;
+    group_kind, send_kind, replace_send_kind, unsend_kind, patterns_kind, read_kind;
 extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
     close_kind, arrive_kind;
 extern const struct batch_kind begin_kind, append_kind, conclude_kind, wait_kind, notify_kind;

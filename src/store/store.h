@@ -416,7 +416,8 @@ struct store_send {
     struct store_when when;
     struct slice once; /* as in store_schedule */
     const struct store_send_job *jobs;
-    size_t count; /* 0: only an earlier send is looked for */
+    size_t count;     /* 0: only an earlier send is looked for */
+    bool is_only_new; /* replacement: only if none of the jobs is in the pool */
 };
 
 /* A job of a send. Slices are borrowed until the callback returns. */
@@ -432,7 +433,9 @@ struct store_sent {
     bool is_same; /* the same was sent before */
     struct store_sent_job *jobs;
     size_t count;
-    struct slice taken; /* EXISTS: the id that another job has */
+    struct slice taken;         /* EXISTS: the id that another job has; LEASED: of the job with an attempt */
+    bool was_there;             /* replacement: jobs were replaced or cancelled */
+    size_t replaced, cancelled; /* replacement: numbers of such jobs */
 };
 
 /* Called with OK, REPEATED (the request was answered before), EXISTS, NOT_FOUND (nothing was to be sent),
@@ -442,6 +445,11 @@ typedef void store_sent_fn(void *arg, enum status, const struct store_sent *);
 /* Schedules all jobs of a send, or none. If the same was sent before and one of its jobs is in the pool,
  * schedules nothing. Borrows the call's slices and jobs until the callback. */
 void store_send(struct store *, const struct store_send *, store_sent_fn *, void *arg);
+
+/* Schedules all jobs of a send, or none. Replaces jobs that have their ids and are not leased. Cancels the
+ * jobs of an earlier send under this id to other endpoints. Called with OK, LEASED, STALE (is_only_new, and
+ * there is a job), FULL, UNAVAILABLE or UNKNOWN. The call has at least one job. */
+void store_replace_sent(struct store *, const struct store_send *, store_sent_fn *, void *arg);
 
 /* Reads the jobs that were sent to this group under this id. Called with OK, NOT_FOUND or UNAVAILABLE. */
 void store_read_sent(struct store *, struct slice id, struct slice group, store_sent_fn *, void *arg);

@@ -256,11 +256,10 @@ void store_set_group(struct store *store, struct slice name, struct slice old_te
 }
 
 /* record: the endpoints and records, with a line for each job. tags: the group. */
-void store_send(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
+static void add_send(const char *name, const struct store_send *call, store_sent_fn *fn, void *arg)
 {
-    struct fake_call *kept = add_call("send", call->id, arg);
+    struct fake_call *kept = add_call(name, call->id, arg);
     size_t size = 0;
-    (void)store;
     for (size_t i = 0; i < call->count; i++)
         size += (size_t)snprintf(kept->record + size, FAKE_TEXT_MAX - size, "%.*s %.*s\n",
                                  SLICE_ARG(call->jobs[i].endpoint), SLICE_ARG(call->jobs[i].record));
@@ -268,7 +267,21 @@ void store_send(struct store *store, const struct store_send *call, store_sent_f
     copy(kept->once, call->once);
     copy(kept->old_settings, call->mark);
     kept->when = call->when;
+    kept->max = call->is_only_new;
     kept->fn.sent = fn;
+}
+
+void store_send(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
+{
+    (void)store;
+    add_send("send", call, fn, arg);
+}
+
+/* max: 1 if only new jobs are wanted. */
+void store_replace_sent(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
+{
+    (void)store;
+    add_send("replace_sent", call, fn, arg);
 }
 
 void store_read_sent(struct store *store, struct slice id, struct slice group, store_sent_fn *fn, void *arg)

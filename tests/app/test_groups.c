@@ -219,8 +219,7 @@ END_TEST
 
 static struct app_send *sending;
 
-/* Begins to send a job with these members. Returns false if it was not admitted. */
-static bool send_by(const struct app_caller *caller, const char *members)
+static struct app_send *send_of(const struct app_caller *caller, const char *members)
 {
     static char text[FAKE_TEXT_MAX]; /* the job borrows it */
     struct job job;
@@ -228,7 +227,13 @@ static bool send_by(const struct app_caller *caller, const char *members)
     snprintf(text, sizeof text, "{%s}", members);
     ck_assert_int_eq(job_parse(slice_of(text), 0, &job, &errors), STATUS_OK);
     fake_forget();
-    sending = app_send_new(app, caller, &job);
+    return app_send_new(app, caller, &job);
+}
+
+/* Begins to send a job with these members. Returns false if it was not admitted. */
+static bool send_by(const struct app_caller *caller, const char *members)
+{
+    sending = send_of(caller, members);
     bool is_admitted = app_send_admit(sending, fake_on_verdict, &fake_verdict);
     if (is_admitted)
         app_send_start(sending, SLICE("once"), fake_on_verdict, &fake_verdict);
@@ -297,6 +302,66 @@ START_TEST(the_ends_of_a_send)
                                                                          : fake_verdict.id);
         end_send(cases[i].end);
     }
+}
+END_TEST
+
+/* Begins to replace what was sent, and returns the call. */
+static struct fake_call *replace_by(const struct app_caller *caller, bool is_only_new)
+{
+    sending = send_of(caller, JOB);
+    ck_assert(app_send_admit(sending, fake_on_verdict, &fake_verdict));
+    app_send_replace(sending, is_only_new, fake_on_verdict, &fake_verdict);
+    tell_group("g-1", TWO);
+    return fake_take("replace_sent");
+}
+
+START_TEST(what_was_sent_is_replaced)
+{
+    struct store_sent_job jobs[] = {{.endpoint = SLICE("a"), .at_ms = 7}, {.endpoint = SLICE("b")}};
+    struct store_sent sent = {.id = SLICE("orders-1/j"), .jobs = jobs, .count = 2};
+    struct fake_call *call = replace_by(&bound, true);
+    ck_assert_str_eq(call->id, "orders-1/j");
+    ck_assert_str_eq(call->tags, "g-1");
+    ck_assert_uint_eq(call->max, 1);
+    ck_assert(strstr(call->record, "\nb \"url\""));
+    call->fn.sent(call->arg, STATUS_OK, &sent);
+    ck_assert(!fake_verdict.was_there);
+    end_send(APP_DONE);
+    fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 2");
+    sent.was_there = true;
+    sent.replaced = 1;
+    sent.cancelled = 3;
+    call = replace_by(&bound, false);
+    ck_assert_uint_eq(call->max, 0);
+    call->fn.sent(call->arg, STATUS_OK, &sent);
+    ck_assert(fake_verdict.was_there);
+    end_send(APP_DONE);
+    fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 3");
+    fake_expect_metric("duepost_jobs_ended_total{topic=\"orders-1\",how=\"cancelled\"} 3");
+}
+END_TEST
+
+START_TEST(a_replacement_is_refused)
+{
+    static const struct {
+        enum status status;
+        enum app_end end;
+    } cases[] = {{STATUS_LEASED, APP_LEASED},
+                 {STATUS_STALE, APP_MISMATCH},
+                 {STATUS_FULL, APP_FULL},
+                 {STATUS_UNKNOWN, APP_UNKNOWN},
+                 {STATUS_UNAVAILABLE, APP_UNAVAILABLE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct store_sent sent = {.taken = SLICE("orders-1/j~a")};
+        struct fake_call *call = replace_by(&fake_all, false);
+        call->fn.sent(call->arg, cases[i].status, &sent);
+        end_send(cases[i].end);
+    }
+    sending = send_of(&fake_all, JOB);
+    app_send_replace(sending, false, fake_on_verdict, &fake_verdict);
+    tell_group("g-1", ""); /* there is no such group */
+    ck_assert_str_eq(fake_verdict.error_field, "group");
+    end_send(APP_INVALID);
 }
 END_TEST
 
@@ -422,6 +487,8 @@ Suite *suite(void)
     tcase_add_test(tests, a_change_is_refused);
     tcase_add_test(tests, a_job_goes_to_each_endpoint);
     tcase_add_test(tests, the_ends_of_a_send);
+    tcase_add_test(tests, what_was_sent_is_replaced);
+    tcase_add_test(tests, a_replacement_is_refused);
     tcase_add_test(tests, without_a_group_only_an_earlier_send_is_found);
     tcase_add_test(tests, a_send_is_refused);
     tcase_add_test(tests, a_send_is_not_admitted);

@@ -233,9 +233,50 @@ def test_many_jobs_may_have_groups(server, receiver, topic):
     assert [result["status"] for result in large.expect(207)["results"]] == [413, 201]
 
 
+def replace(server, topic, job_id, headers=None, **job):
+    return server.request("PUT", f"/jobs/{topic}/{job_id}", json.dumps({"group": topic, **job}), {**JSON, **(headers or {})})
+
+
+def test_put_replaces_what_was_sent(server, receiver, topic):
+    make(server, receiver, topic, "a", "b")
+    reply = replace(server, topic, "j", delay=FAR, body=1)
+    made = reply.expect(201)
+    assert reply.headers["Location"] == f"/jobs/{topic}/j?group={topic}" and "ETag" not in reply.headers
+    assert [job["jobId"] for job in made["jobs"]] == ["j~a", "j~b"] and (made["state"], made["group"]) == ("delayed", topic)
+    server.schedule(topic=topic, jobId="j~c", url=receiver.url(), delay=FAR)  # replaced, like any job that waits
+    patch(server, topic, {"a": None, "c": {"url": receiver.url("/c")}}).expect(200)
+    again = replace(server, topic, "j", body=2).expect(200)
+    assert [job["endpoint"] for job in again["jobs"]] == ["b", "c"]
+    assert server.job(topic, "j~a") is None
+    until(lambda: receiver.count(topic) == 2, 10, "both are delivered")
+    assert sorted((arrival.job_id, arrival.body) for arrival in receiver.of(topic)) == [("j~b", b"2"), ("j~c", b"2")]
+    until(lambda: states(server, topic, "j", topic) == {"b": "ended", "c": "ended"}, 10, "both are over")
+    replace(server, topic, "j", delay=FAR).expect(201)
+
+
+def test_put_of_a_group_takes_all_or_none(server, receiver, topic):
+    make(server, receiver, topic, "a", "hangs", "z")
+    receiver.script(topic, HANG, job_id="j~hangs")
+    replace(server, topic, "j", timeout=60 * SLOW).expect(201)
+    until(lambda: receiver.count(topic) == 3 and server.job(topic, "j~a") is None, 10, "one goes on")
+    for endpoints in ("a", "hangs"), ("a", "z"):  # it would be replaced, or cancelled
+        put(server, topic, {endpoint: {"url": receiver.url()} for endpoint in endpoints}).expect(200)
+        assert f"{topic}/j~hangs is under way" in replace(server, topic, "j", delay=FAR).expect(409)["detail"]
+        assert server.job(topic, "j~a") is None
+    cancel(server, topic, "j", topic).expect(200)
+    replace(server, topic, "k", {"If-None-Match": "*"}, delay=FAR).expect(201)
+    replace(server, topic, "k", {"If-None-Match": "*"}, delay=1).expect(412)
+    replace(server, topic, "k", {"If-Match": "*"}, delay=1).expect(400)
+    replace(server, topic, "k", {"If-None-Match": '"0123"'}, delay=1).expect(400)
+    assert states(server, topic, "k", topic) == {"a": "delayed", "z": "delayed"}
+    assert replace(server, topic, "n", group="nowhere").fields() == ["group"]
+    assert replace(server, topic, "i" * 254).fields() == ["jobId"]
+    assert replace(server, topic, "n", url=receiver.url()).fields() == ["group"]
+    assert server.get(f"/topics/{topic}").expect(200)["jobs"]["delayed"] == 2
+
+
 def test_where_a_group_is_not_taken(server, receiver, topic):
     make(server, receiver, topic, "a")
-    assert server.request("PUT", f"/jobs/{topic}/x", json.dumps({"group": topic}), JSON).fields() == ["group"]
     server.schedule(topic=topic, jobId="p", url=receiver.url(), delay=FAR)
     assert server.request("PATCH", f"/jobs/{topic}/p", json.dumps({"group": topic}), JSON).fields() == ["group"]
 

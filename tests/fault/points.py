@@ -183,7 +183,9 @@ class Story:
         if self.can_go_on(node):
             lane.send(node, "sent", lane.name, ENDPOINTS)
         if self.can_go_on(node) and lane.send(node, "unsent", lane.name, ENDPOINTS, delay=30) == 201:
-            request(node, "GET", f"/jobs/{lane.name}/unsent?group={lane.name}")
+            request(node, "PUT", f"/jobs/{lane.name}/unsent", {"group": lane.name, "delay": 30, "retrySchedule": [0.5] * 3})
+            if self.can_go_on(node):
+                request(node, "GET", f"/jobs/{lane.name}/unsent?group={lane.name}")
             if self.can_go_on(node):
                 lane.unsend(node, "unsent", lane.name, ENDPOINTS)
 

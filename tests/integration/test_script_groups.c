@@ -1,4 +1,5 @@
-/* Groups, and jobs that are sent to them: send, sent, unsend, group, groups, and forget's part of sends. */
+/* Groups, and jobs that are sent to them: send, replace_send, sent, unsend, group, groups, and forget's part
+ * of sends. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -91,6 +92,46 @@ START_TEST(send_refuses_what_has_another_form)
 }
 END_TEST
 
+START_TEST(replace_send_replaces_what_was_sent)
+{
+#define PUT "replace_send 0 t/s 0 '' n h 2 b \"x\"} c \"y\"}"
+#define PUT_MADE                                                                                             \
+    "bucket:t: t/s~b@now t/s~c@now.0005\n"                                                                   \
+    "jobs: t/s~b={\"createdAt\":now,\"x\"} t/s~c={\"createdAt\":now,\"y\"}\nready: t\n"                      \
+    "sends: t/s=n,h,b,c\nsends_until: t/s@now+60000\nturns: t@1\n"
+    CHECK_EXAMPLES( //
+        {ABSENT, PUT, "(replaced 0 0 now now)", PUT_MADE}, {SENT, PUT, "(replaced 1 1 now now)", PUT_MADE},
+        {SENT, "replace_send 2 t/s 0 '' n h 2 b \"x\"} c \"y\"}", "(replaced 1 1 now now)", PUT_MADE},
+        {SENT, "replace_send 2 t/s 0 '' n h 3 a \"w\"} b \"x\"} c \"y\"}", "-7", NULL},
+        /* Jobs that were not sent with it are replaced, too; losses and attempts are forgotten. */
+        {"attempts: t/s~b=line\nbucket:t: t/s~b@now+9\ncrashes: t/s~b=2,n\ndue: t@now+9\njobs: t/s~b={r}\n",
+         PUT, "(replaced 1 0 now now)", PUT_MADE},
+        /* only new ones */
+        {ABSENT, "replace_send 0 t/s 0 ! n h 2 b \"x\"} c \"y\"}", "(replaced 0 0 now now)", PUT_MADE},
+        {SENT, "replace_send 0 t/s 0 ! n h 1 c \"y\"}", "-4", NULL},
+        {SENT, "replace_send 0 t/s 0 ! n h 1 a \"y\"}", "-4", NULL},
+        /* an attempt under way of one that would be replaced, of one that would be cancelled, and of a worker
+         */
+        {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
+        {"holders:t: t/s~a=n1,now-9\njobs: t/s~a={r}\nleases: t/s~a@now+9\nsends: t/s=m,g,a\n"
+         "sends_until: t/s@now+9\n",
+         PUT, "(leased t/s~a)", NULL},
+        {"holders:t: t/s~b=p1,now-9\njobs: t/s~b={r}\npulled: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
+        /* Two in one call: the second cannot cancel a job that is in no bucket yet. */
+        {ABSENT, "replace_send 0 t/s 0 '' m g 1 b \"r\"} t/s 0 '' n h 2 b \"x\"} c \"y\"}",
+         "(replaced 0 0 now) (replaced 1 0 now now)",
+         "bucket:t: t/s~b@now.0005 t/s~c@now.001\n"
+         "jobs: t/s~b={\"createdAt\":now,\"x\"} t/s~c={\"createdAt\":now,\"y\"}\nready: t\n"
+         "sends: t/s=n,h,b,c\nsends_until: t/s@now+60000\nturns: t@1\n"},
+        {ABSENT, "replace_send 0 t/s 0 '' n h 2 b \"x\"} c \"y\"} t/s 0 '' m g 1 b \"r\"}",
+         "(replaced 0 0 now now) -2", PUT_MADE},
+        {ABSENT, "replace_send 0 t/s 0 '' n h 0", "ERR", NULL},
+        {ABSENT, "replace_send 0 t/s 0 '' n h 1 a", "ERR", NULL},
+        {ABSENT, "replace_send 0 t/s x '' n h 1 a x", "ERR", NULL},
+        {ABSENT, "replace_send 0 t/s 0 '' n '' 1 a x", "ERR", NULL}, );
+}
+END_TEST
+
 START_TEST(sent_shows_the_states)
 {
 #define SEEN                                                                                                 \
@@ -179,6 +220,7 @@ Suite *suite(void)
     tcase_add_test(tests, send_schedules_all_or_none);
     tcase_add_test(tests, send_finds_the_same_while_a_job_of_it_is_there);
     tcase_add_test(tests, send_refuses_what_has_another_form);
+    tcase_add_test(tests, replace_send_replaces_what_was_sent);
     tcase_add_test(tests, sent_shows_the_states);
     tcase_add_test(tests, unsend_cancels_those_that_are_left);
     tcase_add_test(tests, forget_drops_sends_whose_jobs_have_ended);

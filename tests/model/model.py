@@ -841,6 +841,25 @@ class World:
                     expect(job_id not in self.lives, job_id, "was sent twice")
                     self.lives[job_id] = Life(job_id, due)
 
+    def step_replace_send(self):
+        if self.is_away:
+            return
+        endpoints = self.chance.choice((ENDPOINTS, ENDPOINTS[:2], ENDPOINTS[1:]))
+        send_id = f"{self.chance.choice(OWNERS)}/1"
+        earlier = [f"{send_id}~{endpoint}" for endpoint in self.pool.sends.get(send_id, (0, 0, ()))[2] if endpoint not in endpoints]
+        records = [word for endpoint in endpoints for word in (endpoint, self.some_record())]
+        item = (send_id, self.some_when(), self.chance.choice(("", "", "!")), self.chance.choice("mn"), self.chance.choice("gh"), len(endpoints), *records)
+        result, = self.call_items("replace_send", (self.chance.choice((0, 0, 0, 6)),), [item])
+        if not isinstance(result, list) or result[0] != "replaced":
+            return
+        for job_id in (job_id for job_id in earlier if job_id in self.lives):
+            self.end_cancelled(job_id, 0, "pool")
+        for endpoint, due in zip(endpoints, result[3:]):
+            job_id = f"{send_id}~{endpoint}"
+            if job_id in self.lives:
+                self.lives[job_id].ended = "replaced"
+            self.lives[job_id] = Life(job_id, due)
+
     def step_unsend(self):
         """Or only looks, or forgets sends whose time has come."""
         if self.is_away:
@@ -1357,7 +1376,7 @@ class World:
             self.begun.pop(topic, None)
 
     STEPS = {
-        "define": 4, "fire": 5, "schedule": 24, "send": 4, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "define": 4, "fire": 5, "schedule": 24, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
         "begin": 5, "append": 8, "arrive": 2, "conclude": 2, "workflow_list": 2,
@@ -1610,6 +1629,10 @@ CONTROLS = {
     "a send is beyond the most jobs": [("send", "room < send.number", "room < 1")],
     "the same is sent again": [("send", "if mark == send.mark and group", "if false and group")],
     "a send of other content is the same": [("send", "if mark == send.mark and group", "if group")],
+    "a send replaces a leased job": [("replace_send", "  if leased then return {'leased', leased} end\n", "")],
+    "jobs of earlier endpoints stay": [("replace_send", "    cancel(others[i], '')\n", "")],
+    "a send replaces what must not be there": [("replace_send", "send.only == '!' and", "false and")],
+    "a replaced send is beyond the most jobs": [("replace_send", "+ more > max_jobs", "> max_jobs")],
     "only a part of a send is cancelled": [("unsend", "for i = 1, #endpoints do", "for i = 1, 1 do")],
     "a cancelled send is remembered": [("unsend", "  if is_whole then drop_send(id) end\n", "")],
     "a send is forgotten while its jobs wait": [("forget", "if endpoints and first_left(ids[i], endpoints) then", "if false then")],

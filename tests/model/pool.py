@@ -772,6 +772,33 @@ class Pool(Workflows):
         self.finish()
         return answers
 
+    def replace_send(self, max_jobs, items):
+        answers, self.met = [], []
+        for send_id, when, only, mark, group, number, *parts in items:
+            ids = [f"{send_id}~{endpoint}" for endpoint in parts[::2]]
+            same = [job_id for job_id in ids if job_id in self.jobs]
+            earlier = self.sends[send_id][2] if send_id in self.sends else ()
+            others = [job_id for job_id in (f"{send_id}~{endpoint}" for endpoint in earlier) if job_id in self.jobs and job_id not in ids]
+            leased = next((job_id for job_id in same + others if self.deadline(job_id)), None)
+            more = number - len(same) - len(others)
+            if only and same + others:
+                answers.append(-4)
+            elif leased:
+                answers.append(["leased", leased])
+            elif more > 0 and max_jobs and len(self.jobs) + more > max_jobs:
+                answers.append(-7)
+            else:
+                for job_id in others:
+                    self.cancel_one(job_id, "")
+                for job_id in same:
+                    self.forget(job_id)
+                due, _ = self.due_of(when)
+                answers.append(["replaced", len(same), len(others), *(self.start(job_id, when, record)[0] for job_id, record in zip(ids, parts[1::2]))])
+                self.sends[send_id] = mark, group, parts[::2]
+                self.sends_until[send_id] = self.now + max(60_000, min(86_400_000, due - self.now + 60_000))
+        self.finish()
+        return answers
+
     def sent(self, send_id, group):
         was = self.sends.get(send_id)
         return self.sent_states(send_id, was[2]) if was and was[1] == group else []

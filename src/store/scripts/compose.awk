@@ -77,8 +77,12 @@ function declare(line,    names, i, count) {
     sub(/[=(].*/, "", line)
     count = split(line, names, /[ ,]+/)
     for (i = 1; i <= count; i++)
-        if (names[i] != "")
+        if (names[i] in owner) {
+            print "compose.awk: lib/" file ".lua: " names[i] " is declared in another file, too" > "/dev/stderr"
+            exit failed = 1
+        } else if (names[i] != "") {
             owner[names[i]] = part
+        }
 }
 
 # Whether a part is rare in the script that is composed.

@@ -15,8 +15,7 @@
 -- the same was sent before and one of its jobs is still in the pool: {'same', endpoint, state, time, ...} as
 -- in sent.lua. If another job has one of the ids: {'taken', id}. If the idempotency key is kept: {'repeated',
 -- due, id and endpoints with a newline between} of the first answer.
--- uses: idempotency places probe sent when
-local SENDS_MAX, MINUTE_MS, DAY_MS = 1000000, 60000, 86400000
+-- uses: idempotency probe put_send sent
 
 -- Reads all sends, and refuses the call before its first write if one has not this form.
 local sends = {}
@@ -27,11 +26,8 @@ while at <= #ARGV do
   if not number or at + 5 + 2 * number > #ARGV then error('wrong number of arguments') end
   if not string.match(send.id, '^[^/]+/.') then error('not an id') end
   if not string.match(send.when, '^@?%d+$') then error('not a number') end
-  send.first, send.number, send.endpoints = at + 6, number, {}
-  for i = 1, number do
-    send.endpoints[i] = ARGV[at + 4 + 2 * i]
-    if not string.match(send.endpoints[i], '^[%w._-]+$') then error('not an endpoint') end
-  end
+  send.number = number
+  send.endpoints, send.records = read_send_jobs(at + 6, number)
   if not string.match(send.mark .. ' ' .. send.group, '^%S+ %S+$') then error('not a mark and a group') end
   sends[#sends + 1] = send
   at = at + 6 + 2 * number
@@ -50,16 +46,8 @@ local function earlier(send)
 end
 
 local function put_all(send)
-  local due, created = due_of(send.when)
-  local opening, result = opening_of(created), {'sent'}
-  for i = 1, send.number do
-    local id = job_of(send.id, send.endpoints[i])
-    call('HSET', JOBS, id, opening .. ARGV[send.first + 2 * i - 1])
-    placed[id] = put(id, due)
-    result[i + 1] = placed[id]
-  end
-  call('HSET', SENDS, send.id, table.concat({send.mark, send.group, unpack(send.endpoints)}, ' '))
-  call('ZADD', SENDS_UNTIL, integer(now + math.max(MINUTE_MS, math.min(DAY_MS, due - now + MINUTE_MS))), send.id)
+  local result = {'sent', unpack(put_send(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
+  for i = 1, send.number do placed[job_of(send.id, send.endpoints[i])] = result[i + 1] end
   room = room - send.number
   return result
 end
@@ -70,7 +58,7 @@ local function send_all(send)
   if send.number == 0 then return RESULT_NOT_FOUND end
   local taken = first_left(send.id, send.endpoints)
   if taken then return {'taken', taken} end
-  if room < send.number or call('HLEN', SENDS) >= SENDS_MAX then return RESULT_FULL end
+  if room < send.number or not has_room_for_send() then return RESULT_FULL end
   local result = put_all(send)
   if send.once ~= '-' then
     keep_answer(send.once, send.id .. '\n' .. table.concat(send.endpoints, ' '), result[2], tonumber(ARGV[3]))

@@ -1,0 +1,29 @@
+-- put_send.lua - the only writer of sends.
+-- uses: places sends when
+
+local SENDS_MAX, SENT_MIN_MS, SENT_MAX_MS = 1000000, 60000, 86400000
+local function has_room_for_send() return call('HLEN', SENDS) < SENDS_MAX end
+
+-- Schedules a job for each endpoint, and notes the send. The caller has checked the ids. Returns the due times.
+local function put_send(id, when, mark, group, endpoints, records)
+  local due, created = due_of(when)
+  local opening, times = opening_of(created), {}
+  for i = 1, #endpoints do
+    local job = job_of(id, endpoints[i])
+    call('HSET', JOBS, job, opening .. records[i])
+    times[i] = put(job, due)
+  end
+  call('HSET', SENDS, id, table.concat({mark, group, unpack(endpoints)}, ' '))
+  call('ZADD', SENDS_UNTIL, integer(now + math.max(SENT_MIN_MS, math.min(SENT_MAX_MS, due - now + SENT_MIN_MS))), id)
+  return times
+end
+
+-- Reads number endpoints and their records from ARGV[first] on.
+local function read_send_jobs(first, number)
+  local endpoints, records = {}, {}
+  for i = 1, number do
+    endpoints[i], records[i] = ARGV[first + 2 * i - 2], ARGV[first + 2 * i - 1]
+    if not string.match(endpoints[i] or '', '^[%w._-]+$') or not records[i] then error('not an endpoint') end
+  end
+  return endpoints, records
+end

@@ -1,0 +1,84 @@
+#!lua
+-- replace_send.lua - schedules jobs that are sent to a group, and replaces what was sent under the same id: one job for
+-- each endpoint, all of them or none. Jobs that have their ids are replaced and leave nothing of their history. Jobs of the
+-- earlier send to other endpoints are cancelled. The flag allow-oom is not set, so a full Redis refuses new work.
+--
+-- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- then for each send:
+--   id      as in send.lua
+--   when    as in schedule.lua
+--   only    '!' if no such job may be in the pool, or empty
+--   mark    as in send.lua
+--   group
+--   number  of endpoints, at least 1, for each of which a name and a record as in schedule.lua follow
+-- Returns {now_us, result ...}. A result is {'replaced', number of jobs replaced, number cancelled, due time of each job
+-- ...}, FULL, NOT_AS_SEEN, AGAIN, or {'leased', id} of a job whose attempt is under way.
+-- uses: attempts cancel crashes leases probe put_send record
+
+-- Reads all sends, and refuses the call before its first write if one has not this form.
+local sends = {}
+local at = 3
+while at <= #ARGV do
+  local send = {id = ARGV[at], when = ARGV[at + 1], only = ARGV[at + 2], mark = ARGV[at + 3], group = ARGV[at + 4]}
+  local number = tonumber(string.match(ARGV[at + 5] or '', '^%d+$'))
+  if not number or number < 1 or at + 5 + 2 * number > #ARGV then error('wrong number of arguments') end
+  if not string.match(send.id, '^[^/]+/.') then error('not an id') end
+  if not string.match(send.when, '^@?%d+$') then error('not a number') end
+  if not string.match(send.mark .. ' ' .. send.group, '^%S+ %S+$') then error('not a mark and a group') end
+  send.endpoints, send.records = read_send_jobs(at + 6, number)
+  sends[#sends + 1] = send
+  at = at + 6 + 2 * number
+end
+probe()
+local max_jobs = tonumber(ARGV[2])
+local is_placed = {} -- jobs of this very call, which are in no bucket yet
+
+-- Lists the jobs of the pool that the send meets: those that have its ids, and those of the earlier send to other
+-- endpoints.
+local function met_jobs(send)
+  local same, others, is_new = {}, {}, {}
+  for i = 1, #send.endpoints do
+    local id = job_of(send.id, send.endpoints[i])
+    is_new[id] = true
+    if call('HEXISTS', JOBS, id) == 1 then same[#same + 1] = id end
+  end
+  local _, _, endpoints = send_of(send.id)
+  for i = 1, #(endpoints or {}) do
+    local id = job_of(send.id, endpoints[i])
+    if not is_new[id] and call('HEXISTS', JOBS, id) == 1 then others[#others + 1] = id end
+  end
+  return same, others
+end
+
+local function first_leased(ids)
+  for i = 1, #ids do
+    if deadline_of(ids[i]) then return ids[i] end
+  end
+end
+
+local function replace_send(send)
+  if has_read_enough() then return RESULT_AGAIN end
+  local same, others = met_jobs(send)
+  if send.only == '!' and #same + #others > 0 then return RESULT_NOT_AS_SEEN end
+  local leased = first_leased(same) or first_leased(others)
+  if leased then return {'leased', leased} end
+  local more = #send.endpoints - #same - #others
+  if more > 0 and (max_jobs > 0 and call('HLEN', JOBS) + more > max_jobs or not has_room_for_send()) then return RESULT_FULL end
+  for i = 1, #others do
+    if is_placed[others[i]] then return RESULT_AGAIN end
+  end
+  for i = 1, #others do
+    read_on()
+    cancel(others[i], '')
+  end
+  for i = 1, #same do forget_crashes(same[i]) end
+  if #same > 0 then forget_attempts(same) end
+  for i = 1, #send.endpoints do is_placed[job_of(send.id, send.endpoints[i])] = true end
+  return {'replaced', #same, #others, unpack(put_send(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
+end
+
+local replies = {now_us}
+for i = 1, #sends do replies[#replies + 1] = replace_send(sends[i]) end
+date_dead_topics()
+finish()
+return replies
