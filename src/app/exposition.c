@@ -1,5 +1,7 @@
 #include "app/exposition.h"
 
+#include <sys/resource.h>
+
 #include "app/tally.h"
 #include "base/memory.h"
 #include "io/http_limits.h"
@@ -101,6 +103,20 @@ static void write_build(struct buffer *text)
                               "duepost_build_info{version=\"" DUEPOST_VERSION "\"} 1\n"));
 }
 
+/* Writes the metrics of the process under the names that Prometheus's client libraries use. */
+static void write_process(struct buffer *text)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    int64_t user_us = usage.ru_utime.tv_sec * INT64_C(1000000) + usage.ru_utime.tv_usec;
+    int64_t us = user_us + usage.ru_stime.tv_sec * INT64_C(1000000) + usage.ru_stime.tv_usec;
+    buffer_printf(text,
+                  "# HELP process_cpu_seconds_total Processor time of this process.\n"
+                  "# TYPE process_cpu_seconds_total counter\n"
+                  "process_cpu_seconds_total %lld.%06lld\n",
+                  (long long)(us / 1000000), (long long)(us % 1000000));
+}
+
 static void write_up(struct buffer *text, bool is_up)
 {
     buffer_printf(
@@ -154,6 +170,7 @@ static void on_counted(void *arg, enum status status, const struct tally_count *
     metrics_write(app->board, text);
     write_connections(text, app->limits);
     write_build(text);
+    write_process(text);
     write_up(text, status == STATUS_OK);
     write_durability(text, app->store);
     if (status == STATUS_OK) {
@@ -168,5 +185,6 @@ void app_expose(struct app *app, struct buffer *text, app_exposed_fn *fn, void *
 {
     struct exposition *exposition = NEW(struct exposition);
     *exposition = (struct exposition){app, text, fn, arg};
+    store_refresh_facts(app->store);
     tally_ask(app->tally, app->store, on_counted, exposition);
 }

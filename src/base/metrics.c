@@ -150,6 +150,11 @@ void metrics_receivers(struct metrics *metrics, size_t open, size_t limited)
     atomic_store_explicit(&metrics->receivers_limited, limited, memory_order_relaxed);
 }
 
+void metrics_redis_processor(struct metrics *metrics, int64_t us)
+{
+    atomic_store_explicit(&metrics->redis_processor_us, (uint64_t)us, memory_order_relaxed);
+}
+
 /* ---- sums ---- */
 
 static uint64_t read_counter(const counter *number)

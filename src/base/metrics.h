@@ -86,6 +86,9 @@ void metrics_in_flight(struct metrics *, size_t attempts);
 /* Sets the number of impaired receivers. Every reactor has the same number. */
 void metrics_receivers(struct metrics *, size_t open, size_t limited);
 
+/* Sets the processor time of Redis. The largest number of all reactors is the latest. */
+void metrics_redis_processor(struct metrics *, int64_t us);
+
 /* Numbers since the start, of all reactors together. failed: attempts that failed. */
 struct metrics_sums {
     uint64_t accepted, delivered, cancelled, dead, failed;

@@ -39,6 +39,7 @@ struct metrics {
     counter counters[METRICS_COUNTER_COUNT];
     counter in_flight;
     counter receivers_open, receivers_limited;
+    counter redis_processor_us; /* 0: unknown */
 };
 
 /* Names are added under the lock, and never changed or removed. A thread may therefore read a name without

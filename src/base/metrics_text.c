@@ -243,6 +243,19 @@ static void write_gauge(struct buffer *text, const char *name, const char *help,
     buffer_printf(text, "%s %llu\n", name, (unsigned long long)value);
 }
 
+/* Writes the processor time of Redis, if Redis says it. */
+static void write_processor(const struct metrics_board *board, struct buffer *text)
+{
+    uint64_t us = largest(board, offsetof(struct metrics, redis_processor_us));
+    if (us == 0)
+        return;
+    write_head(text, "duepost_redis_cpu_seconds_total", "counter",
+               "Processor time of Redis with its children, some seconds ago.");
+    buffer_append(text, SLICE("duepost_redis_cpu_seconds_total "));
+    write_seconds(text, (int64_t)us);
+    buffer_append_byte(text, '\n');
+}
+
 void metrics_write(struct metrics_board *board, struct buffer *text)
 {
     write_accepted(board, text);
@@ -266,6 +279,7 @@ void metrics_write(struct metrics_board *board, struct buffer *text)
             text, "%s %llu\n", counter_words[i].name,
             (unsigned long long)sum(board, offsetof(struct metrics, counters) + i * sizeof(counter)));
     }
+    write_processor(board, text);
     write_gauge(text, "duepost_in_flight", "Attempts that run or are being recorded in this process.",
                 sum(board, offsetof(struct metrics, in_flight)));
     write_gauge(text, "duepost_receivers_open", "Receivers with an open breaker that this process has seen.",

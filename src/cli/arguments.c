@@ -59,6 +59,10 @@ static const struct {
     [ARGUMENT_TO] = {"--to", "to", true},
     [ARGUMENT_STEP] = {"--step", "step", false},
     [ARGUMENT_FORMAT] = {"--format", NULL, false},
+    [ARGUMENT_JOBS] = {"--jobs", NULL, false},
+    [ARGUMENT_BATCH] = {"--batch", NULL, false},
+    [ARGUMENT_RECEIVER_URL] = {"--receiver-url", NULL, false},
+    [ARGUMENT_RECEIVER_LISTEN] = {"--receiver-listen", NULL, false},
 };
 
 const char *argument_parameter(enum argument argument)

@@ -6,6 +6,7 @@
 
 #include "cli/ask.h"
 #include "cli/bearer.h"
+#include "cli/bench.h"
 #include "cli/group.h"
 #include "cli/history.h"
 #include "cli/list.h"
@@ -222,6 +223,22 @@ static const struct command {
      "Shows rates with bars of the last minute, jobs by state, when waiting jobs become due, overdue "
      "topics,\n"
      "impaired receivers and processes. The key q quits. NO_COLOR=1 turns colours off.\n"},
+    {"bench", "[--jobs N]", "measures accepting, delivering and lateness of a running server", bench_run, 0,
+     "  --jobs N              accepts and delivers N jobs, 1 to 10000000; default: 100000\n"
+     "  --batch N             N jobs in a request, 1 to 10000; default: 100\n"
+     "  --parallel N          at most N requests at once, 1 to 100; default: 8\n"
+     "  --per-second N        measures lateness at N jobs per second, 1 to 100000; default: 200\n"
+     "  --topic NAME          begins the name of its topic; default: bench\n"
+     "  --receiver-listen HOST:PORT  where its receiver listens; default: 127.0.0.1:0, any free port\n"
+     "  --receiver-url URL    the URL of its receiver, as the server sees it; default: from "
+     "--receiver-listen\n"
+     "The server must be permitted to send to the receiver, such as with --allow-target 127.0.0.1. A token "
+     "needs "
+     "the\n"
+     "scopes schedule, read, cancel and admin. The jobs get a topic of their own, which is removed at the "
+     "end, "
+     "and after\n"
+     "Ctrl-C. A history keeps its jobs; duepost history delete --topic TOPIC removes them.\n"},
     {"check", "[--json] [OPTION]...", "checks options, this host and Redis; changes nothing", NULL, 0,
      "Takes the options of the server, from the same sources, and says what it found: ok, warn or FAIL. The "
      "exit\n"

@@ -42,6 +42,8 @@ void progress_show(struct progress *progress, long long done)
     if (!progress->is_shown || (progress->drawn_ms && now_ms - progress->drawn_ms < REDRAW_MS))
         return;
     progress->drawn_ms = now_ms;
+    if (progress->what)
+        buffer_printf(&text, "%s ", progress->what);
     progress_write(&text, done, progress->total, now_ms - progress->began_ms);
     fprintf(stderr, "%s%.*s", clear_line, SLICE_ARG(buffer_slice(&text)));
     fflush(stderr);

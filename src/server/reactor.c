@@ -318,6 +318,7 @@ static void on_store_change(void *arg)
 {
     struct reactor *reactor = arg;
     struct problem why;
+    metrics_redis_processor(reactor->metrics, store_facts(reactor->store)->cpu_us);
     if (reactor->was_ready || !store_is_ready(reactor->store, &why))
         return;
     reactor->was_ready = true;

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/decimal.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "store/rights.h"
@@ -10,6 +12,8 @@
 enum {
     ASK_AGAIN_US = 5 * 1000 * 1000,
     ASK_SOON_US = 500 * 1000, /* interval of the queries while Redis cannot be used */
+    REFRESH_US = 1000 * 1000,
+    US_PER_S = 1000 * 1000,
 };
 
 struct facts {
@@ -20,6 +24,7 @@ struct facts {
     loop_fn *on_change;
     void *arg;
     struct timer *again;
+    int64_t asked_us; /* when the last queries were sent */
     struct store_facts facts;
     struct rights *rights;
     bool aof_is_broken;
@@ -47,6 +52,12 @@ static int64_t info_number(struct slice info, const char *name)
 {
     uint64_t number;
     return slice_to_number(info_value(info, name), INT64_MAX, &number) ? (int64_t)number : 0;
+}
+
+static int64_t info_us(struct slice info, const char *name)
+{
+    int64_t us;
+    return decimal_parse(info_value(info, name), US_PER_S, INT64_MAX / 8, &us, NULL) ? us : 0;
 }
 
 static void copy(char *to, size_t size, struct slice from)
@@ -91,6 +102,8 @@ static void on_info(void *arg, const struct redis_reply *reply)
     facts->facts.used_bytes = info_number(info, "used_memory");
     facts->facts.max_bytes = info_number(info, "maxmemory");
     facts->facts.system_bytes = info_number(info, "total_system_memory");
+    facts->facts.cpu_us = info_us(info, "used_cpu_sys") + info_us(info, "used_cpu_user") +
+                          info_us(info, "used_cpu_sys_children") + info_us(info, "used_cpu_user_children");
 }
 
 static void end_round(struct facts *facts)
@@ -177,6 +190,7 @@ static void facts_ask(void *arg)
     struct facts *facts = arg;
     if (!redis_link_is_up(facts->link))
         return;
+    facts->asked_us = clock_steady_us();
     redis_send(facts->link, 1, (struct slice[]){SLICE("INFO")}, on_info, facts);
     redis_send(facts->link, 3, (struct slice[]){SLICE("CONFIG"), SLICE("GET"), SLICE("appendfsync")},
                on_appendfsync, facts);
@@ -246,6 +260,12 @@ void facts_note_subscription(struct facts *facts, bool is_denied)
 void facts_recheck(struct facts *facts)
 {
     if (!facts->trouble[0] && facts->facts.is_known)
+        timer_start(facts->again, 0);
+}
+
+void facts_refresh(struct facts *facts)
+{
+    if (facts->facts.is_known && clock_steady_us() - facts->asked_us >= REFRESH_US)
         timer_start(facts->again, 0);
 }
 

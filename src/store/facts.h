@@ -31,6 +31,9 @@ void facts_note_subscription(struct facts *, bool is_denied);
 /* Queries now. Called when Redis has refused a command, because the facts may be out of date. */
 void facts_recheck(struct facts *);
 
+/* Queries now, at most once a second. Called for the metrics. */
+void facts_refresh(struct facts *);
+
 const struct store_facts *facts_get(const struct facts *);
 
 /* Returns whether Redis provides the configured durability, as far as known. */

@@ -162,6 +162,8 @@ static void on_shard_change(void *arg)
     const struct member *member = arg;
     struct store *store = member->store;
     store->facts = *facts_get(store_shard(store, 0)->facts);
+    if (store->options.shards > 1)
+        store->facts.cpu_us = 0; /* shards may share a node */
     store->refused = NULL;
     for (size_t i = 0; i < store->options.shards; i++) {
         const struct shard *shard = store_shard(store, i);
@@ -177,6 +179,12 @@ static void on_shard_change(void *arg)
 const struct store_facts *store_facts(const struct store *store)
 {
     return &store->facts;
+}
+
+void store_refresh_facts(struct store *store)
+{
+    if (store->options.shards == 1)
+        facts_refresh(store_shard(store, 0)->facts);
 }
 
 const struct store_facts *store_facts_of(const struct store *store, size_t shard)

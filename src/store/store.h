@@ -89,6 +89,8 @@ struct store_facts {
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */
     int64_t used_bytes, max_bytes;
     int64_t system_bytes; /* memory of the host of Redis; 0: unknown */
+    int64_t cpu_us; /* processor time of Redis and its children, some seconds ago; 0: unknown, or several
+                       shards */
 };
 
 /* Writes the configured durability as a word, which is "auto" if the operator configured none. */
@@ -109,6 +111,9 @@ const char *store_facts_risk(const struct store_facts *);
 /* Returns the facts. With several shards, they are known when the facts of each shard are known, and in_force
  * is the durability that all shards provide. */
 const struct store_facts *store_facts(const struct store *);
+/* Refreshes the facts, at most once a second, if there is one shard. The new facts come later. */
+void store_refresh_facts(struct store *);
+
 const struct store_facts *store_facts_of(const struct store *, size_t shard);
 
 /* Returns whether confirmed changes can be promised now. If not, problem has the reason. */

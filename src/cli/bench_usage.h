@@ -1,0 +1,22 @@
+/* bench_usage.h - the processor time of duepost and of Redis, as /metrics of the server has it. */
+#ifndef DUEPOST_CLI_BENCH_USAGE_H
+#define DUEPOST_CLI_BENCH_USAGE_H
+
+#include <stdbool.h>
+
+#include "cli/remote.h"
+
+/* Times since the start of duepost and of Redis; negative: unknown. */
+struct bench_usage {
+    double duepost_s, redis_s;
+};
+
+/* Reads the times. The server asks Redis in the background: if last is not NULL, waits for a time of Redis
+ * that is not last's, for a few seconds at most. An unreachable server, or a token without the right to read
+ * the metrics, leaves the times unknown. */
+void bench_usage_read(struct remote *, const struct bench_usage *last, struct bench_usage *now);
+
+/* Returns the microseconds between two times, divided by count, or -1 if one of them is unknown. */
+double bench_usage_each_us(double from_s, double to_s, size_t count);
+
+#endif
