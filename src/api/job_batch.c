@@ -29,8 +29,8 @@ enum {
     GROUP_BYTES = SENT_BYTES_MAX / 8, /* a job with a group counts as this much: it becomes up to 100 jobs */
     OPEN_MAX = 16,                    /* open batches; other batches wait with their text */
     SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer, never reached because of the next two values */
-    SAID_PLENTY = 4 * 1024 * 1024,    /* when the answer is longer than this, */
-    SAID_LONG = 1024,                 /* members longer than this are replaced */
+    SAID_PLENTY = 4 * 1024 * 1024,    /* in an answer longer than this, */
+    SAID_LONG = 1024,                 /* one sentence replaces longer errors of a job */
 };
 
 struct job_batches {

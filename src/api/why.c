@@ -93,7 +93,7 @@ static const char *way_back(const char *reason)
          "the address (--allow-target)."},
         {"gone", "POST .../run sends it again, to a receiver that said 410: never again."},
         {"unreadable", "POST .../run cannot help: this version cannot read its record. DELETE it, or PUT the "
-                       "job anew."},
+                       "job again."},
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (strcmp(reason, ways[i][0]) == 0)

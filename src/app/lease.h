@@ -21,7 +21,7 @@ struct app_leases *app_leases_new(struct loop *, struct app *);
 /* Call it when no request waits any more, after the store is freed. NULL is ignored. */
 void app_leases_free(struct app_leases *);
 
-/* Ends the waiting requests with empty lists. From now on no request waits. */
+/* Ends the waiting requests with empty lists. Later requests that find no job end at once. */
 void app_leases_drain(struct app_leases *);
 
 /* ---- leasing ---- */

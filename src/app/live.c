@@ -12,7 +12,7 @@
 #define SECOND_US  INT64_C(1000000)
 #define ASKED_US   (5 * SECOND_US)  /* a client that asked so long ago still asks */
 #define LOOK_US    (5 * SECOND_US)  /* from one look to the next */
-#define WATCHED_US (15 * SECOND_US) /* figures are sent for so long after a look */
+#define WATCHED_US (15 * SECOND_US) /* figures are sent this long after a "look" */
 #define SETTLE_US  INT64_C(10000)   /* after the end of a second, so that a timer is never early */
 
 enum {
@@ -182,7 +182,7 @@ static void live_on_timer(void *arg)
 
 /* ---- hearing ---- */
 
-/* Notes that a process looks. Returns whether it did not look before. */
+/* Notes the "look" of a process. Returns whether it is the first one. */
 static bool note_looker(struct live *live, const char *id, int64_t now_us)
 {
     struct looker *oldest = live->lookers;

@@ -2,8 +2,8 @@
  *
  * The figures go through a channel of Redis (store/live_channel.h), so nothing is written. A process whose
  * client asked in the last seconds sends "look" on the channel. All processes then send their figures each
- * second, until no process has looked for 15 seconds; when a process looks for the first time, they send
- * their last 15 minutes. */
+ * second, until no "look" has come for 15 seconds; after the first "look" of a process they send their last
+ * 15 minutes. */
 #ifndef DUEPOST_APP_LIVE_H
 #define DUEPOST_APP_LIVE_H
 

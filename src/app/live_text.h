@@ -21,8 +21,8 @@ void live_text_add_second(struct buffer *, int64_t second, const struct live_sec
 void live_text_add_topic(struct buffer *, int64_t second, const struct live_topic *);
 
 /* Notes a message on the board, except for lines of this process itself. Seconds that are not within the last
- * 15 minutes, or more than a minute ahead, are left out. Returns whether a process looks, and then copies its
- * id. */
+ * 15 minutes, or more than a minute ahead, are left out. Returns whether the message is a "look", and then
+ * copies the id of its process. */
 bool live_text_note(struct slice message, struct live_board *, int64_t now_us, int64_t now_second,
                     char looking[LIVE_ID_SIZE]);
 

@@ -24,7 +24,7 @@ struct app_schedule_call {
 void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
                          app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Deletes a schedule. After DONE it makes no job any more. */
+/* Deletes a schedule. After DONE it makes no more jobs. */
 void app_schedule_delete(struct app *, const struct app_caller *, struct slice id, struct slice tags,
                          app_verdict_fn *, void *arg);
 

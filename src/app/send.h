@@ -45,8 +45,8 @@ struct slice app_send_id(const struct app_send *);
 void app_sent(struct app *, const struct app_caller *, struct slice id, struct slice group, app_verdict_fn *,
               void *arg);
 
-/* Cancels those of these jobs that have not ended. With DONE, the verdict's counts has the numbers, and
- * was_leased says whether an attempt goes on. */
+/* Cancels the jobs of this sending that have not ended. With DONE, the verdict's counts has the numbers, and
+ * was_leased says whether an attempt of one of them still runs. */
 void app_unsend(struct app *, const struct app_caller *, struct slice id, struct slice group,
                 app_verdict_fn *, void *arg);
 

@@ -21,7 +21,7 @@ struct app_workflow_begin {
     struct slice parent; /* owner/workflowId/time; empty: none */
     /* With a parent: what it gets when this workflow fails, or is cancelled. Else NULL. */
     const struct app_workflow_entry *if_failed, *if_cancelled;
-    bool replaces; /* an active workflow with this id begins anew */
+    bool replaces; /* an active workflow with this id starts again */
     /* A failed workflow that goes on as this one, once: owner/workflowId/time; empty: none. The job that
      * failed it is dead no more. The new one begins with its first kept elements, of kept_bytes. */
     struct slice from;
@@ -48,7 +48,7 @@ void app_workflow_append(struct app *, struct slice id, const struct app_workflo
 struct app_workflow_end {
     struct slice id;
     bool is_cancelled;
-    struct slice result; /* of one that has succeeded */
+    struct slice result; /* if it has succeeded */
     const struct app_workflow_entry *for_parent;
 };
 void app_workflow_end(struct app *, const struct app_caller *, const struct app_workflow_end *,

@@ -8,8 +8,8 @@
  *     DUEPOST_LABELS                  one label on each line
  *     DUEPOST_HEADER_CONTENT_TYPE     a header; letters are upper case, and other characters are '_'
  *
- * The command inherits the worker's own variables, but of those that begin with DUEPOST_ only DUEPOST_SERVER.
- * The others may hold the token, or belong to a job of another worker. */
+ * The command inherits the worker's own variables, except those that begin with DUEPOST_: they may hold the
+ * token, or belong to a job of another worker. DUEPOST_SERVER is inherited. */
 #ifndef DUEPOST_CLI_LEASED_JOB_H
 #define DUEPOST_CLI_LEASED_JOB_H
 

@@ -167,7 +167,7 @@ static bool print_once(struct top *top, struct call *call)
     return true;
 }
 
-/* The first answer comes before the screen is taken, so that an error stays in the terminal. */
+/* Waits for the first answer before it clears the screen, so that an error stays in the terminal. */
 static bool watch(struct top *top, struct call *call)
 {
     json_t *overview = remote_ask_json(call->remote, "GET", "/overview", NULL, &call->problem);

@@ -62,8 +62,9 @@ struct postgres {
 
 static const char *const steps[SCHEMA_VERSION] = {TABLE};
 
-/* If the rows have several ends of one job, the last one counts. JSON is given as text, because PostgreSQL
- * reads no \u0000 in it otherwise. The size of an updated row is taken to be the same as before. */
+/* If the rows have several ends of one job, the last one counts. The documents are strings within the
+ * JSON, because PostgreSQL refuses \u0000 in JSON that it unpacks. The size of an updated row counts as
+ * unchanged. */
 #define APPEND                                                                                               \
     "WITH given AS (SELECT DISTINCT ON (job_id, topic, created_at) * FROM json_to_recordset($1::json) AS r"  \
     "(n bigint, topic text, job_id text, outcome text, created_at bigint, due_at bigint, ended_at bigint,"   \

@@ -11,9 +11,9 @@ enum { REST_MAX = 64 * 1024 }; /* libmicrohttpd reads ahead at most its memory o
 
 enum stream_step {
     STREAM_HEAD,
-    STREAM_HEAD_ENDED, /* not taken yet: bytes that follow are kept in rest */
+    STREAM_HEAD_ENDED, /* not processed yet: bytes that follow are kept in rest */
     STREAM_BODY,
-    STREAM_OVER, /* after chunks or an invalid head: no further head is taken */
+    STREAM_OVER, /* after chunks or an invalid head: no further head is accepted */
 };
 
 struct http_stream {

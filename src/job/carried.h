@@ -33,7 +33,7 @@ bool carried_add(struct carried *, struct slice key, struct slice value);
 /* Writes the unknown members after the others. */
 void carried_write(const struct carried *, struct json_writer *);
 
-/* Writes needs, which is absent if no name is added. */
+/* Writes the member "needs": the names that needs_add was given, no member without names. */
 struct needs_writer {
     struct json_writer *json;
     bool is_open; /* a name was added */

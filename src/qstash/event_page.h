@@ -28,7 +28,7 @@ struct event_item {
     struct buffer record, lines; /* owned, fallible */
     bool needs_lines;
     size_t place; /* number of messages of the page up to this one, also of those that are left out */
-    int number;   /* only events before this one are taken; 0: all */
+    int number;   /* only events before this one count; 0: all */
 };
 
 typedef void event_page_fn(void *arg);

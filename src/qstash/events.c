@@ -237,7 +237,8 @@ static bool take_item(struct walk *walk, const struct event_item *item)
     return is_whole;
 }
 
-/* Takes the page. Returns how many of its messages were taken, the last one perhaps only in part. */
+/* Adds the events of the page to the result. Returns the number of its messages that were added, the last one
+ * perhaps only in part. */
 static size_t take_items(struct walk *walk)
 {
     const struct event_page *page = &walk->page;

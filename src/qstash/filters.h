@@ -72,7 +72,7 @@ void filters_fini(struct filters *);
 /* Returns whether a query has this pair, name=value. */
 bool query_has(struct slice query, struct slice pair);
 
-/* Returns whether the request has nothing that restricts it. */
+/* Returns true if the request has no filter. */
 static inline bool filters_are_empty(const struct filters *filters)
 {
     return filters->given == 0;

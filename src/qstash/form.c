@@ -107,7 +107,7 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
 /* Returns why an answer 2xx to the first message of a run is an error; an empty text if it is not.
  *
  * A client of durable runs names its version in each answer. If POST /v2/trigger has made the run, the client
- * begins it anew before it answers, and this message belongs to no run any more. */
+ * starts it again before it answers, and this message belongs to no run any more. */
 static struct slice error_of_beginning(const struct form_answer *answer)
 {
     char room[JOB_FORM_DATA_MAX];

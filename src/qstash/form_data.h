@@ -11,7 +11,7 @@ struct form_data_run {
     struct slice id; /* empty: none */
     struct slice url, call_type;
     bool is_init;          /* the message made the run */
-    bool is_without_sdk;   /* the endpoint has to begin the run anew, see POST /v2/trigger */
+    bool is_without_sdk;   /* the endpoint has to start the run again, see POST /v2/trigger */
     int64_t made_ms;       /* when the run was made; 0: with this message */
     struct slice inherits; /* of a call: an object of the settings that its answer takes, see run.h */
 };

@@ -12,10 +12,11 @@
 
 enum { KEY_BYTES = 28, KEY_SIZE = sizeof "sig_" + KEY_BYTES, MEMBER_SIZE = 2 * KEY_SIZE + 16 };
 
-/* How long keys are taken to exist that were seen. An operator may remove them with the topic's settings. */
+/* How long a process relies on keys that it has read: an operator may remove them with the topic's settings.
+ */
 #define KEYS_TRUSTED_US INT64_C(2000000)
 
-/* The keys of the development mode of QStash's clients: everybody knows them. */
+/* The public keys of the development mode of QStash's clients. */
 static const struct keys development_keys = {SLICE_INIT("sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r"),
                                              SLICE_INIT("sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs")};
 

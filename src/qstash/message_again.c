@@ -61,7 +61,7 @@ static void on_removed(void *arg, const struct app_verdict *verdict)
     else
         again_refuse(again, 503,
                      "the message was sent again, but its dead letter may still be there: repeat "
-                     "the request, which sends no second message for ten minutes");
+                     "the request within ten minutes; it does not send a second message");
 }
 
 static void again_on_sent(void *arg, const struct message_sent *sent)

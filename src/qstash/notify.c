@@ -34,7 +34,7 @@ struct notifying {
     struct buffer kept; /* a letter and the data */
     struct notice *notices;
     size_t count, pending, rounds;
-    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* of those that are made */
+    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* of the notices in made */
     struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
     const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
     size_t made_count;

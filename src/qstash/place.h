@@ -12,7 +12,7 @@
 #include "app/app.h"
 #include "qstash/settings.h"
 
-#define PLACE_QUEUES "qstash~queue." /* what the topics of queues begin with */
+#define PLACE_QUEUES "qstash~queue." /* prefix of the topics of queues */
 #define PLACE_FLOWS  "qstash~flow."  /* the same of keys */
 
 enum { PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1, PLACE_KEY_MAX = 90 /* bytes of a key */ };

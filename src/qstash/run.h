@@ -42,7 +42,8 @@ void run_fini(struct run *);
  * run. The settings borrow from run. */
 void run_apply(struct run *, struct settings *);
 
-/* Makes the first message of a run that begins anew take the settings which it had, unless it has its own. */
+/* A run starts again: gives its first message the settings of the run, except those that the message has
+ * itself. */
 void run_keep(struct run *, struct settings *);
 
 /* Makes the answer to a call take the settings of its run. It does not take the type of the content, nor the

@@ -16,7 +16,7 @@ void run_group_free(struct run_group *);
 
 struct slice run_group_id(const struct run_group *);
 
-/* Counts one more message of those that are still expected. */
+/* Expects one more message. */
 void run_group_expect(struct run_group *);
 
 /* Adds a message, and calls back when the last one of the group was added or missed. Borrows the entry until

@@ -71,7 +71,7 @@ struct settings {
     struct settings_redact redact;
     struct slice queue, schedule_id, cron; /* of schedules */
     struct settings_run run;
-    unsigned given;                  /* rows of the table that were taken, as bits */
+    unsigned given;                  /* 1 << each row of the table that the request sets */
     unsigned fault_status;           /* status of fault */
     char fault[SETTINGS_FAULT_SIZE]; /* the first error; empty: none */
     struct buffer decoded;           /* owned */
@@ -86,7 +86,7 @@ void settings_take(struct settings *, struct slice name, struct slice value);
 /* Takes a header of a callback, whose name has neither this prefix nor that of all settings. */
 void settings_take_short(struct settings *, struct slice name, struct slice value);
 
-/* Takes a header that holds if no other one with its name was taken. */
+/* Takes a header as a default: it applies only if no header with its name was taken before. */
 void settings_take_default(struct settings *, struct slice name, struct slice value);
 
 /* Takes a parameter of a query, whose value is percent-encoded. */

@@ -39,7 +39,8 @@ void listener_free(struct listener *);
  * listener_begin. */
 int listener_take(struct listener *, size_t index);
 
-/* Listens on a socket that was taken. A second call does no harm. Returns false with errno after an error. */
+/* Starts to listen on a socket of listener_take. A second call has no effect. Returns false with errno after
+ * an error. */
 bool listener_begin(int fd);
 
 /* Return the actual port, and SCHEME://HOST:PORT with the host as it was given. Borrowed. */

@@ -306,9 +306,9 @@ static void server_on_timer(void *arg)
         tell_listening(server);
 }
 
-/* Ends the preflight when Redis can be used or is refused. Other states, such as the first layout of many
- * shards, may last until the timer fires. The store must not be freed within its callback, so a later turn
- * frees it. */
+/* Ends the preflight when Redis can be used or is refused. In other states, such as the first layout of
+ * many shards, the preflight goes on until its timer fires. The store must not be freed within its callback,
+ * so a later turn frees it. */
 static void on_preflight_change(void *arg)
 {
     struct server *server = arg;

@@ -159,8 +159,8 @@ static void on_rights_known(void *arg)
         open_data(facts);
 }
 
-/* Returns whether the operator's word is taken that each write is synced. A service may have no append-only
- * file and keep each write in another way. A setting that Redis does show, and a broken file, count more. */
+/* Returns whether the operator's word that each write is synced counts. A service may have no append-only
+ * file and keep each write in another way. A setting that Redis shows, and a broken file, override it. */
 static bool is_trusted(const struct facts *facts, bool is_hidden)
 {
     const struct store_options *options = facts->options;

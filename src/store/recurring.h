@@ -70,7 +70,7 @@ typedef void store_recurring_fn(void *arg, enum status);
 void store_define(struct store *, const struct store_define *, store_recurring_fn *, void *arg);
 
 /* Deletes a schedule. The status is NOT_FOUND, or STALE if it has another tag; an empty tag means in any
- * case. After OK the schedule makes no job any more. */
+ * case. After OK the schedule makes no more jobs. */
 void store_undefine(struct store *, struct slice id, struct slice tag, store_recurring_fn *, void *arg);
 
 /* An occurrence, or a step of a schedule without an occurrence. */

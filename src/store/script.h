@@ -1,7 +1,7 @@
 /* script.h - calls of the scripts in scripts/.
  *
  * A script runs as a Redis Function, whose helpers are made when its library is loaded. Where Redis has no
- * functions, or does not permit them, it runs by its digest, and Redis makes the helpers anew in each call.
+ * functions, or does not permit them, it runs by its digest, and Redis makes the helpers again in each call.
  *
  * A call keeps its arguments until its callback. When Redis has lost the function or the script (restart,
  * failover, FUNCTION FLUSH, SCRIPT FLUSH), the call is repeated with the script's text. */

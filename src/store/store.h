@@ -459,9 +459,9 @@ void store_replace_sent(struct store *, const struct store_send *, store_sent_fn
 /* Reads the jobs that were sent to this group under this id. Called with OK, NOT_FOUND or UNAVAILABLE. */
 void store_read_sent(struct store *, struct slice id, struct slice group, store_sent_fn *, void *arg);
 
-/* Numbers of jobs that are cancelled, and of those of them whose attempt goes on. */
 struct store_unsent {
-    size_t cancelled, leased;
+    size_t cancelled; /* jobs */
+    size_t leased;    /* cancelled jobs whose attempt still runs */
 };
 
 /* Cancels the jobs that were sent to this group under this id and have not ended otherwise; dead jobs are

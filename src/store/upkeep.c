@@ -12,7 +12,7 @@ enum {
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
     FORGET_SENDS_MAX = 20, /* each looks for up to 100 jobs */
-    MENDED_MAX = 64,       /* repairs reported from one step */
+    MENDED_MAX = 64,       /* repairs that one call reports */
     SWEEP_MAX = 1024,      /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
     REOFFER_MAX = 300, /* topics in one call, which takes Redis a few milliseconds */

@@ -44,7 +44,7 @@ struct workflow_begin {
     /* The workflow that gets one more element when this one ends, and this element. Empty: none. */
     struct slice parent; /* owner/workflowId/time, see workflow_place */
     struct workflow_entry if_failed, if_cancelled;
-    bool replaces; /* an active workflow with this id begins anew */
+    bool replaces; /* an active workflow with this id starts again */
     /* A failed workflow that goes on as this one; empty: none. This happens once: the dead job that failed it
      * goes. The new one begins with this many of its first elements, whose texts have kept_bytes. */
     struct slice from; /* owner/workflowId/time, see workflow_place */

@@ -8,8 +8,8 @@
  *       └─ wait ──┴── all batches in hand have come back
  *
  * If the process dies at any point, the next archiver reads the same texts again, and the history replaces
- * rows that it has. The archiver has no copy of the texts, so its memory is bounded while the database is
- * away; the outbox is bounded by its backlog. */
+ * the rows of the jobs that it already has. The archiver has no copy of the texts, so its memory is bounded
+ * while the database is away; the outbox is bounded by its backlog. */
 #ifndef DUEPOST_WORKER_ARCHIVER_H
 #define DUEPOST_WORKER_ARCHIVER_H
 

@@ -267,7 +267,7 @@ static void attempt_send(struct attempt *attempt)
 
 /* ---- ARRIVING ---- */
 
-/* Takes what the job is delivered with. Returns false if there is no memory. */
+/* Copies what the delivery of a workflow needs. Returns false if there is no memory. */
 static bool take_arrival(struct attempt *attempt, const struct arrival *arrival)
 {
     attempt->workflow_ms = arrival->made_ms;

@@ -47,7 +47,7 @@ struct carry_worker_options {
 /* Borrows everything in options. */
 struct carry_worker *carry_worker_new(struct loop *, const struct carry_worker_options *);
 
-/* Sets the schedule of the options anew, from the next ended lease on. */
+/* Replaces the schedule of the options, from the next ended lease on. */
 void carry_worker_set_schedule(struct carry_worker *, const struct retry_schedule *);
 
 /* Gives the lock back, so that another process takes over at once. */

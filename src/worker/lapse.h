@@ -16,7 +16,7 @@ struct lapse;
 struct lapse *lapse_new(struct loop *, struct shard *, const struct retry_schedule *schedule,
                         recovery_may_fn *, void *arg);
 
-/* Sets the schedule anew. */
+/* Replaces the schedule of the options. */
 void lapse_set_schedule(struct lapse *, const struct retry_schedule *);
 
 /* Starts to end leases. Call it when there are leases that have run out. Does nothing while it is under way.

@@ -8,9 +8,9 @@
 --   parent       place of the workflow that gets an element at the end, or ''
 --   ifFailed     what that workflow gets then, see add_prepared, or ''
 --   ifCancelled  the same
---   replaces     1: an active workflow with this id begins anew, in its place; 0: it stays
+--   replaces     1: an active workflow with this id starts again, in its place; 0: it stays
 --   from         place of a failed workflow that goes on as this one, or ''. This happens once: the dead job that failed it goes
---   kept, bytes  number of the first elements of that one which this one begins with, and their size with their kinds
+--   kept, bytes  number of elements of the failed workflow that this one begins with, from the first one, and their size with their kinds
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
 -- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if there is an active one; NOT_FOUND
 -- if the other workflow cannot go on; TAKEN if a job has the id of its first job; FULL.

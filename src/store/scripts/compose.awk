@@ -1,5 +1,5 @@
 # compose.awk - puts in front of each script the helpers of lib/ that it uses, and no others: Redis builds every helper of a
-# script anew in each call, and a helper costs more the more of them there are.
+# script again in each call, and each helper costs more when a script has more of them.
 #
 #     awk -v out=FOLDER -v needs="NAMES" -f compose.awk results.list lib/*.lua *.lua
 #

@@ -2,7 +2,7 @@
 #
 #     awk -v out=FOLDER -f functions.awk FOLDER/*.lua
 #
-# Redis runs a script from its first line in each call, and so makes all helpers anew. In a library the helpers are made
+# Redis runs a script from its first line in each call, and so makes all helpers again. In a library the helpers are made
 # once, when it is loaded. So are constants: names in capitals whose values depend on nothing but constants. Names of keys
 # depend on KEYS[1], so they are made when a call has another one than the call before. Everything else at the top level of
 # a script runs in each call, in the same order: a variable is declared once and set in each call. So no value of one call

@@ -16,7 +16,7 @@
 --   - a line whose job is gone is removed, see line.lua
 --   - a topic gets an entry that it lacks, and a name without a topic is removed
 --   - a dead job of format 1, which is still in the pool, leaves the pool
---   - if the lists of the outbox lack a text, they are made anew; the archiver removes what they have too much
+--   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes ids from them that have no text
 --   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
 -- Returns {now_us, next cursor ('0' at the end), what was repaired ...}.
 -- uses: again attempts crashes ended leases lingering locate outbox places probe

@@ -2,8 +2,8 @@
 -- recurring.lua - reads one schedule, or a page of schedules by name.
 --
 -- ARGV[2] an id, or empty for a page   [3] a topic, or empty for all   [4] the id after which the page begins, or empty
--- ARGV[5] maximum number of schedules   [6] what the names topic/scheduleId of a page begin with; with a topic, what the
---         scheduleIds begin with; or empty
+-- ARGV[5] maximum number of schedules   [6] a prefix of the names topic/scheduleId, or with [3] of the scheduleIds;
+--         or empty
 -- Returns {now_us, 1 if there are more, then for each schedule: id, next time in ms or -1, definition, entry in fired}.
 -- A page ends early if it has some MiB of definitions.
 -- uses: record schedules

@@ -23,7 +23,7 @@ local function write(version, format, first, number)
   for i = first + 1, first + 2 * number - 1, 2 do
     if read_settings(ARGV[i]).delivery == 'pull' then raise_format(FORMAT_PULL) end
   end
-  -- Dead jobs get new times by the next sweeps.
+  -- The next sweeps give dead jobs their new times.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
   start_reoffer()
 end

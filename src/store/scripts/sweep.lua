@@ -155,7 +155,7 @@ local function sweep_by_number()
   return number
 end
 
--- Another retention of all topics: each topic with dead jobs is dated anew.
+-- The retention of all topics has changed: dates each topic with dead jobs again.
 local function redate()
   local cursor = call('HGET', META, 'redate')
   if not cursor then return end

@@ -62,8 +62,8 @@ local function first_due(topic, due)
   return first and math.min(due, ms_of(first)) or due
 end
 
--- Topics of a bounded look, those with the oldest overdue jobs first, then those with the next ones. Where there are no more
--- topics than are asked for, all are there.
+-- Returns the most urgent topics: first those with the oldest overdue jobs, then those with the next due jobs. Examines a
+-- bounded number of topics. If no more topics exist than are asked for, returns all.
 local URGENT_LOOK = 200
 local function urgent_names()
   local found, dues, ranks = {}, {}, {}

@@ -5,7 +5,7 @@
 -- old place. In a fifo topic, it keeps its place and holds the line.
 local function again(id, due, at)
   local keeps_place = has_settings() and is_fifo(topic_of(id))
-  -- A clock that stepped back makes no job early.
+  -- A clock that steps back does not make a job early.
   if keeps_place or not at or tonumber(due) > at then put_back(id, due) else put(id, at) end
   if keeps_place then hold_line(id, due, at or 0) end
 end

@@ -21,7 +21,7 @@ local function note_attempt(id, line)
   is_there[ATTEMPTS] = true
 end
 
--- These jobs are gone, or begin anew.
+-- These jobs are gone, or start again without attempts.
 local function forget_attempts(ids)
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
 end

@@ -47,8 +47,8 @@ local function drop_kept(id)
 end
 
 -- Keeps what can be read of a job that has ended: 'state time losses size', a blank, as many bytes of record, then the lines
--- of its attempts. losses of one that died with its consumer end in '/' and that one's nonce, see fence. An earlier one of
--- its id goes. With a history, the job also goes to the outbox.
+-- of its attempts. If the job died with its consumer, losses ends in '/' and the consumer's nonce, see fence. Replaces a
+-- kept job with the same id. With a history, the job also goes to the outbox.
 local function keep(id, state, at, losses, record, lines)
   local topic = topic_of(id)
   if has_history() then archive(id, state, at, losses, record, lines) end

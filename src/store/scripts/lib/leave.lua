@@ -85,7 +85,7 @@ local function forget_old_workflows()
   end
 end
 
--- Appends to a workflow what was prepared for it: '<size of the job's id> <size of its record> ', id, record, element.
+-- Appends the prepared job to a workflow. prepared: '<size of the job's id> <size of its record> ', id, record, element.
 -- rare: workflow
 local function add_prepared(place, prepared)
   if not place or not prepared or prepared == '' or not is_active(place) then return end

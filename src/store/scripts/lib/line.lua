@@ -31,7 +31,7 @@ end
 local function hold_line(id, due, at)
   local topic = topic_of(id)
   local old_at, old_due, old_id = line_of(topic)
-  at = math.max(at, ms_of(due)) -- a clock that stepped back makes no job early
+  at = math.max(at, ms_of(due)) -- a clock that steps back does not make a job early
   if old_at and old_id ~= id then
     at = math.max(at, tonumber(old_at))
     if tonumber(old_due) < tonumber(due) then id, due = old_id, old_due end

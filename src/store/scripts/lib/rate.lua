@@ -4,7 +4,7 @@
 -- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, each
 --   late wake-up would lower the rate.
 -- - In any second, at most the rate and the burst begin. Slots count the attempts of the last second.
--- A rate with a window is counted in windows of its time instead. A change from one kind to the other begins to count anew.
+-- A rate with a window is counted in windows of its time instead. After a change from one kind to the other the count starts from 0.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent

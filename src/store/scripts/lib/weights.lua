@@ -13,7 +13,7 @@ local function share_before_next(i, weight, scores, turns, share)
   return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
 end
 
--- Begins virtual time anew before it is no longer exact. Where very many topics wait, it takes years to come that far.
+-- Lowers all virtual times before they lose precision. Where very many topics wait, it takes years to come that far.
 -- rare: weights
 local function renumber_turns(first)
   if call('ZCARD', TURNS) > 1000 then return end
