@@ -1301,7 +1301,7 @@ class World:
             steps = (400_000, -400_000)
             self.small_step_us = self.boot_us
         self.offset_us += self.chance.choice(steps)
-        self.begun, self.pool.begun = {}, {}
+        self.begun, self.pool.begun, self.pool.windows = {}, {}, {}
         self.link("DEL", *(f"{BASE}begun:{topic}" for topic in TOPICS))  # they may expire, or not
         self.set_clock()
         for worker in self.workers:
