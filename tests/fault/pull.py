@@ -49,7 +49,7 @@ class Lease:
         return min([self.until_ms, *(sent for action, sent, _, _ in self.ends if action != "extend")])
 
     def may_have_ended(self, before_ms):
-        """Whether an end may have arrived before this time. While nobody has ended a lease that ran out, its token still counts."""
+        """Whether an end may have arrived before this time. The token of a lease that ran out counts until the carry worker has ended it."""
         return any(action != "extend" and sent < before_ms and status != 409 for action, sent, status, _ in self.ends)
 
     def confirmed(self, *actions):

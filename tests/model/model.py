@@ -135,6 +135,7 @@ class World:
         self.pulled = []  # leases of workers, also those that are over
         self.lost_pulls = []  # (token, lease in ms, us when it was sent) of calls without a reply
         self.begun = {}  # topic -> nonce -> (us, number): its claims since its rate was set or the clock stepped
+        self.window_ends = {}  # topic -> the latest end, ms, of its windows before steps of the clock
         self.chance = random.Random(0)
         link("FLUSHALL")
         self.set_clock()
@@ -167,6 +168,7 @@ class World:
     # ---- calls ----
 
     def call(self, script, *arguments):
+        self.note_prepared()
         answer = self.link("FCALL", self.functions[script], 1, KEY, LIMIT, *arguments)
         expect(answer[0] == self.pool.now_us, "the time", answer[0])
         return answer[1:]
@@ -197,16 +199,20 @@ class World:
                 if topic_of(job_id) in "ab" and self.chance.random() < 0.25]
 
     def note_workflows(self):
-        """The lives of jobs that ended workflows have dropped, and of those that their parents got. Some began and ended in this call."""
+        """The lives of jobs that ended workflows have dropped."""
         for job_id, was_leased in self.pool.dropped_members:
             if job_id in self.lives:
                 self.end_cancelled(job_id, int(was_leased), "")
+        self.pool.dropped_members = []
+
+    def note_prepared(self):
+        """The lives of jobs that parents got when a workflow ended. This is noted before the next call: the job that ended the
+        workflow may have had the same id, and its end is noted after its call. Some began and ended in one call."""
         for job_id, due in self.pool.prepared_members:
-            if job_id not in self.pool.jobs:
-                continue
-            expect(job_id not in self.lives, job_id, "was prepared for a parent that has it")
-            self.lives[job_id] = Life(job_id, due)
-        self.pool.dropped_members, self.pool.prepared_members = [], []
+            if job_id in self.pool.jobs:
+                expect(job_id not in self.lives, job_id, "was prepared for a parent that has it")
+                self.lives[job_id] = Life(job_id, due)
+        self.pool.prepared_members = []
 
     # ---- what has to hold ----
 
@@ -426,8 +432,8 @@ class World:
             if waiting and self.pool.is_due(waiting[0][0]):
                 # A topic that a rate holds goes on in the next whole ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
-                # After a clock that stepped back, a topic may wait for the old end of its window, which no longer holds it.
-                waits = self.pool.windows.get(topic, (0, 0))[0] > self.pool.now_us and self.pool.due.get(topic, 0) > self.pool.now
+                # After a step of the clock, a topic may wait for the old end of its window, which no longer holds it.
+                waits = self.pool.now < self.pool.due.get(topic, 0) < self.window_ends.get(topic, 0) + 1
                 expect(topic in self.pool.turns or self.pool.held_until(topic) or comes or waits or self.pool.is_pull(topic), topic, "is stuck")
 
     def recover(self, expected, most):
@@ -1301,11 +1307,22 @@ class World:
             steps = (400_000, -400_000)
             self.small_step_us = self.boot_us
         self.offset_us += self.chance.choice(steps)
-        self.begun, self.pool.begun, self.pool.windows = {}, {}, {}
-        self.link("DEL", *(f"{BASE}begun:{topic}" for topic in TOPICS))  # they may expire, or not
+        self.forget_begun(self.boot_us + self.offset_us)
         self.set_clock()
         for worker in self.workers:
             worker.armed_ms = self.pool.now  # a timer is relative: the tick looks again
+
+    def forget_begun(self, next_us):
+        """The counts of rates may expire when the clock steps, or not. A window under way that is to come again stays."""
+        kept = {}
+        for topic, (began, number) in self.pool.windows.items():
+            rate = self.pool.window_rate(topic)
+            end_us = began + rate["per"] * 1_000_000 if rate else 0
+            self.window_ends[topic] = max(self.window_ends.get(topic, 0), end_us / 1000)
+            if next_us < began and self.pool.now_us < end_us:
+                kept[topic] = (began, number)
+        self.begun, self.pool.begun, self.pool.windows = {}, {}, kept
+        self.link("DEL", *(f"{BASE}begun:{topic}" for topic in TOPICS if topic not in kept))
 
     # ---- operators ----
 
@@ -1386,6 +1403,7 @@ class World:
     def step(self, kind, seed):
         self.chance.seed(seed)
         getattr(self, "step_" + kind)()
+        self.note_prepared()
         self.forget_deaths()
 
     def settle(self):

@@ -915,14 +915,15 @@ class Pool(Workflows):
         return settings_json(self.with_patterns(name[:-1], {}))
 
     def set_patterns(self, name, settings):
-        """Here one step offers all topics again. Those that are held now leave turns before others join it, by name."""
+        """Here one step offers all topics again: first those that were held, by name, so that their turns come next. Those that are
+        held now leave turns before."""
         self.patterns.pop(name, None)
         if settings:
             self.patterns[name] = settings
         self.patterns_version = max(self.patterns_version + 1, self.now_us)
         self.redates = True  # by the next sweep: here one step of it is enough
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
-        offered = (*self.turns, *behind)
+        offered = (*behind, *self.turns)
         self.touched.update(dict.fromkeys(offered, True))
         for topic in (*behind, *offered, *self.line):
             self.leave_line(topic)
