@@ -9,7 +9,8 @@
 #include "job/recurring.h"
 #include "worker/pace.h"
 
-#define EARLY_US    INT64_C(200) /* the timer fires this long after the time of a schedule */
+#define STEP_US     INT64_C(1000000) /* a larger difference between the clocks is a step */
+#define EARLY_US    INT64_C(200)     /* the timer fires this long after the time of a schedule */
 #define PATIENCE_US (INT64_C(1000) * FIRING_PATIENCE_MS)
 #define RETRY_US    INT64_C(1000000) /* after a step in which nothing could be done */
 
@@ -54,7 +55,8 @@ struct occurrence {
 
 /* ---- timer ---- */
 
-static int64_t redis_now_us(const struct firing *firing)
+/* Redis's clock, if it has not stepped since the last note. */
+static int64_t expected_redis_us(const struct firing *firing)
 {
     return firing->redis_us + clock_boot_us() - firing->boot_us;
 }
@@ -66,7 +68,7 @@ static void firing_arm(struct firing *firing, int64_t next_ms)
         timer_stop(firing->timer);
         return;
     }
-    int64_t after_us = next_ms * 1000 - redis_now_us(firing) + EARLY_US;
+    int64_t after_us = next_ms * 1000 - expected_redis_us(firing) + EARLY_US;
     if (!firing->is_owner)
         after_us = after_us > 0 ? after_us + PATIENCE_US : PATIENCE_US;
     timer_start(firing->timer, after_us > 0 ? after_us : 0);
@@ -74,7 +76,8 @@ static void firing_arm(struct firing *firing, int64_t next_ms)
 
 void firing_note(struct firing *firing, int64_t next_ms, int64_t redis_now_us, bool is_owner)
 {
-    bool is_changed = firing->is_owner != is_owner;
+    int64_t step_us = redis_now_us - expected_redis_us(firing);
+    bool is_changed = firing->is_owner != is_owner || step_us > STEP_US || step_us < -STEP_US;
     firing->redis_us = redis_now_us;
     firing->boot_us = clock_boot_us();
     firing->is_owner = is_owner;

@@ -136,6 +136,24 @@ START_TEST(an_earlier_time_wakes_it)
 }
 END_TEST
 
+START_TEST(a_step_of_the_clock_of_redis_delays_nothing)
+{
+    next_ms += MINUTE_MS;
+    note(next_ms, true);
+    world_step_redis_clock(2 * MINUTE_MS);
+    note(next_ms, true);
+    world_pass(TIMER_US);
+    ck_assert_uint_eq(world_under_way(WORLD_FIRES), 1);
+    answer_none(next_ms + 10 * MINUTE_MS);
+    world_step_redis_clock(-5 * MINUTE_MS);
+    note(next_ms + 10 * MINUTE_MS, true);
+    pass_to(next_ms + 10 * MINUTE_MS - 2 * TIMER_US / 1000);
+    ck_assert_uint_eq(world_made(WORLD_FIRES), 1);
+    pass_to(next_ms + 10 * MINUTE_MS);
+    ck_assert_uint_eq(world_made(WORLD_FIRES), 2);
+}
+END_TEST
+
 START_TEST(a_schedule_that_cannot_be_read_is_held)
 {
     static const char *const cases[][2] = {
@@ -200,6 +218,7 @@ Suite *suite(void)
     tcase_add_test(tests, missed_times_are_made_one_after_the_other);
     tcase_add_test(tests, a_standby_fires_only_what_the_owner_leaves);
     tcase_add_test(tests, an_earlier_time_wakes_it);
+    tcase_add_test(tests, a_step_of_the_clock_of_redis_delays_nothing);
     tcase_add_loop_test(tests, a_schedule_that_cannot_be_read_is_held, 0, 3);
     tcase_add_loop_test(tests, a_step_without_progress_is_tried_again_a_second_later, 0, 3);
     tcase_add_test(tests, nothing_is_fired_after_stop);
