@@ -34,3 +34,7 @@ class MovableClock:
     def move_by(self, seconds):
         """Against the true time, not against the last move."""
         self._page[8:] = struct.pack("=q", int(seconds * 1e6))
+
+    def now(self):
+        """In s since 1970."""
+        return time.time() + struct.unpack("=q", self._page[8:])[0] / 1e6

@@ -76,7 +76,7 @@ def data():
 
 # The files that take longest. They are begun first, so that none of them runs alone at the end.
 LONG = ("overview", "receivers", "many", "redis", "dead_names", "archive", "cluster", "docs", "schedules", "process", "history",
-        "hostile", "redis_tls", "upkeep", "sentinel", "check", "api_tls", "limits", "retention", "topics", "callbacks", "retry",
+        "hostile", "redis_tls", "upkeep", "sentinel", "check", "upgrade", "api_tls", "limits", "retention", "topics", "callbacks", "retry",
         "qstash_schedules", "partitions", "http_raw", "weights", "properties", "delivery", "in_flight", "again", "corrupt", "cancel")
 
 

@@ -161,6 +161,12 @@ class Receiver:
     def count(self, topic):
         return len(self._by_topic[topic])
 
+    def forget(self):
+        """Forgets the requests and answers until now."""
+        self.arrivals.clear()
+        self._by_topic.clear()
+        self._scripts.clear()
+
     def stop(self):
         def end():
             self._server.close()

@@ -1,0 +1,36 @@
+"""The data that earlier versions left: this version shows them as before, and delivers each job that is to be delivered.
+
+The data of each released version are in data; data/README.md says how the next version gets its own."""
+
+import pytest
+
+from upgrade_dump import Dump, Upgrade, versions, write
+from upgrade_parts import PARTS
+import scratch
+
+# Events that say that data were not as they must be; errors are never expected.
+UNEXPECTED = {"settings_unreadable", "mending_done", "topic_needs_later_version", "job_needs_later_version"}
+
+
+def events(log, *levels):
+    return {line.split("event=")[1].split()[0] for line in log.splitlines() if any(f"level={level} " in line for level in levels)}
+
+
+def check(dump):
+    upgrade = Upgrade(dump)
+    try:
+        upgrade.check()
+        log = upgrade.world.server.log()
+        assert not events(log, "error") and not events(log, "warning", "info") & UNEXPECTED
+    finally:
+        upgrade.world.stop()
+
+
+@pytest.mark.parametrize("version", versions())
+def test_the_data_of_a_version_are_taken_over(version):
+    check(Dump(version))
+
+
+def test_this_version_takes_over_its_own_data():
+    """Also the parts that no version has released yet."""
+    check(write(folder=scratch.directory("dump"), parts=PARTS))
