@@ -46,7 +46,7 @@ class World:
     def start(self, binary=BINARY, history=None):
         """history: another one than the file."""
         self.server = QStashWithBreakers("--history", history or f"sqlite:{self.history}", "--egress-proxy", f"http://127.0.0.1:{self.shop.port}",
-                                         "--breaker-wait", "15s", "--retry-schedule", "30m",
+                                         "--breaker-wait", "10m", "--retry-schedule", "30m",
                                          redis=self.redis, binary=binary,
                                          extra={**self.clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"})
 
