@@ -37,7 +37,7 @@ class World:
         self.clock = MovableClock()
         self.clock.move_to(ms)
         self.shop = Shop()
-        self.redis = RedisServer(environment=self.clock.environment)
+        self.redis = RedisServer(aof=False, environment=self.clock.environment)
         self.history = scratch.file("history.sqlite")
         self.server = None
         self.notes = {}  # of the parts, from their write() to their check()
