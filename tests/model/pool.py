@@ -81,6 +81,8 @@ class Pool(Workflows):
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
         self.line = {}  # fifo topic -> (ms, score, id): until when its head waits
+        # Jobs that were given back behind the head of a line: it waits for them, too, but when it ends they go at once.
+        self.behind_line = set()
         self.turn_scores = {}  # ready topic -> virtual time
         self.offered = {}  # by the call under way: topic -> whether it may be served
         self.settings = {}  # topic -> what an operator has set
@@ -149,7 +151,8 @@ class Pool(Workflows):
         if old_id != job_id:
             at = max(at, old_at)
             if old_due < due:
-                job_id, due = old_id, old_due
+                job_id, old_id, due = old_id, job_id, old_due
+            self.behind_line.add(old_id)
         self.line[topic] = (at, due, job_id)
 
     def let_go(self, job_id, due=0):
@@ -166,6 +169,7 @@ class Pool(Workflows):
         held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
         if waiting and held and held[0][0] < waiting[0][0]:
             due, job_id = held[0]
+            self.behind_line.add(self.line.get(topic, (0, 0, job_id))[2])
             self.line[topic] = (max(int(self.bucket[job_id]), self.line.get(topic, (0,))[0]), due, job_id)
             self.bucket[job_id] = due
             waiting = held

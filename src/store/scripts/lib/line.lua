@@ -26,7 +26,8 @@ local function line_until(topic)
 end
 
 -- The line of a job that is given back. If several jobs were in flight when the topic became fifo, the first of
--- them waits until all may go.
+-- them waits until all may go. The others have no line: if the first one is cancelled meanwhile, or the topic is
+-- fifo no more, they go at once, and may so lose a part of the wait of their attempt.
 -- rare: line
 local function hold_line(id, due, at)
   local topic = topic_of(id)
