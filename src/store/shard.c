@@ -243,45 +243,6 @@ static void on_turn_end(void *arg)
 
 static void init_batches(struct shard *shard)
 {
-    static const struct batch_kind *const kinds[SHARD_BATCH_COUNT] = {
-        [SHARD_BATCH_SCHEDULE] = &schedule_kind,
-        [SHARD_BATCH_REPLACE] = &replace_kind,
-        [SHARD_BATCH_CANCEL] = &cancel_kind,
-        [SHARD_BATCH_RUN] = &run_kind,
-        [SHARD_BATCH_CHANGE] = &change_kind,
-        [SHARD_BATCH_SETTINGS] = &settings_kind,
-        [SHARD_BATCH_PATTERNS] = &patterns_kind,
-        [SHARD_BATCH_GROUP] = &group_kind,
-        [SHARD_BATCH_SEND] = &send_kind,
-        [SHARD_BATCH_REPLACE_SEND] = &replace_send_kind,
-        [SHARD_BATCH_UNSEND] = &unsend_kind,
-        [SHARD_BATCH_BEGIN] = &begin_kind,
-        [SHARD_BATCH_APPEND] = &append_kind,
-        [SHARD_BATCH_CONCLUDE] = &conclude_kind,
-        [SHARD_BATCH_WAIT] = &wait_kind,
-        [SHARD_BATCH_NOTIFY] = &notify_kind,
-        [SHARD_BATCH_CLOSE] = &close_kind,
-        [SHARD_BATCH_TRIAL] = &trial_kind,
-        [SHARD_BATCH_REPORT] = &report_kind,
-        [SHARD_BATCH_READ] = &read_kind,
-        [SHARD_BATCH_ARRIVE] = &arrive_kind,
-        [SHARD_BATCH_COMPLETE] = &complete_kind,
-        [SHARD_BATCH_RETRY] = &retry_kind,
-        [SHARD_BATCH_BURY] = &bury_kind,
-        [SHARD_BATCH_RELEASE] = &release_kind,
-        [SHARD_BATCH_RENEW] = &renew_kind,
-        [SHARD_BATCH_DEFINE] = &define_kind,
-        [SHARD_BATCH_UNDEFINE] = &undefine_kind,
-        [SHARD_BATCH_FIRE] = &fire_kind,
-        [SHARD_BATCH_RUN_RECURRING] = &run_recurring_kind,
-        [SHARD_BATCH_PULL] = &pull_kind,
-        [SHARD_BATCH_PULLED] = &pulled_kind,
-        [SHARD_BATCH_PULL_COMPLETE] = &pull_complete_kind,
-        [SHARD_BATCH_PULL_RETRY] = &pull_retry_kind,
-        [SHARD_BATCH_PULL_BURY] = &pull_bury_kind,
-        [SHARD_BATCH_PULL_RELEASE] = &pull_release_kind,
-        [SHARD_BATCH_PULL_EXTEND] = &pull_extend_kind,
-    };
     shard->batch_owner = (struct batch_owner){
         .shard = shard,
         .options = shard->options,
@@ -289,11 +250,10 @@ static void init_batches(struct shard *shard)
         .on_refusal = on_refusal,
         .on_lag = shard_recheck,
     };
-    for (int i = 0; i < SHARD_BATCH_COUNT; i++)
-        batch_init(&shard->batches[i], kinds[i], &shard->batch_owner,
-                   i < SHARD_BATCH_READ       ? shard->changes
-                   : i < SHARD_BATCH_COMPLETE ? shard->reads
-                                              : shard->worker);
+#define INIT(name, kind, link)                                                                               \
+    batch_init(&shard->batches[SHARD_BATCH_##name], &kind, &shard->batch_owner, shard->link);
+    SHARD_BATCHES(INIT)
+#undef INIT
 }
 
 static void init_key(const struct shard *shard, struct buffer *key, const char *name)

@@ -9,49 +9,50 @@
 
 enum { OWNER_CALLS_MAX = 1 }; /* calls of one kind under way; items collect for the next call meanwhile */
 
-/* In the order of sending at the end of a turn. */
-enum shard_batch {
-    SHARD_BATCH_SCHEDULE,
-    SHARD_BATCH_REPLACE,
-    SHARD_BATCH_CANCEL,
-    SHARD_BATCH_RUN,
-    SHARD_BATCH_CHANGE,
-    SHARD_BATCH_SETTINGS,
-    SHARD_BATCH_GROUP,
-    SHARD_BATCH_SEND,
-    SHARD_BATCH_REPLACE_SEND,
-    SHARD_BATCH_UNSEND,
-    SHARD_BATCH_PATTERNS,
-    SHARD_BATCH_DEFINE,
-    SHARD_BATCH_UNDEFINE,
-    SHARD_BATCH_RUN_RECURRING,
-    SHARD_BATCH_BEGIN,
-    SHARD_BATCH_APPEND,
-    SHARD_BATCH_CONCLUDE,
-    SHARD_BATCH_WAIT,
-    SHARD_BATCH_NOTIFY,
-    SHARD_BATCH_CLOSE,
-    SHARD_BATCH_TRIAL,
-    SHARD_BATCH_PULL_COMPLETE,
-    SHARD_BATCH_PULL_RETRY,
-    SHARD_BATCH_PULL_BURY,
-    SHARD_BATCH_PULL_RELEASE,
-    SHARD_BATCH_PULL_EXTEND,
-    /* On a separate connection. */
-    SHARD_BATCH_READ,
-    SHARD_BATCH_PULLED,
-    /* On the worker's connection: outcomes are sent before the claim that uses the slots they free. */
-    SHARD_BATCH_ARRIVE,
-    SHARD_BATCH_COMPLETE,
-    SHARD_BATCH_RETRY,
-    SHARD_BATCH_BURY,
-    SHARD_BATCH_RELEASE,
-    SHARD_BATCH_RENEW,
-    SHARD_BATCH_PULL,
-    SHARD_BATCH_REPORT,
-    SHARD_BATCH_FIRE,
-    SHARD_BATCH_COUNT,
-};
+/* The batches of a shard: name, kind, and connection. They are sent in this order at the end of a turn;
+ * outcomes before the claim that uses the slots they free. */
+#define SHARD_BATCHES(BATCH)                                                                                 \
+    BATCH(SCHEDULE, schedule_kind, changes)                                                                  \
+    BATCH(REPLACE, replace_kind, changes)                                                                    \
+    BATCH(CANCEL, cancel_kind, changes)                                                                      \
+    BATCH(RUN, run_kind, changes)                                                                            \
+    BATCH(CHANGE, change_kind, changes)                                                                      \
+    BATCH(SETTINGS, settings_kind, changes)                                                                  \
+    BATCH(GROUP, group_kind, changes)                                                                        \
+    BATCH(SEND, send_kind, changes)                                                                          \
+    BATCH(REPLACE_SEND, replace_send_kind, changes)                                                          \
+    BATCH(UNSEND, unsend_kind, changes)                                                                      \
+    BATCH(PATTERNS, patterns_kind, changes)                                                                  \
+    BATCH(DEFINE, define_kind, changes)                                                                      \
+    BATCH(UNDEFINE, undefine_kind, changes)                                                                  \
+    BATCH(RUN_RECURRING, run_recurring_kind, changes)                                                        \
+    BATCH(BEGIN, begin_kind, changes)                                                                        \
+    BATCH(APPEND, append_kind, changes)                                                                      \
+    BATCH(CONCLUDE, conclude_kind, changes)                                                                  \
+    BATCH(WAIT, wait_kind, changes)                                                                          \
+    BATCH(NOTIFY, notify_kind, changes)                                                                      \
+    BATCH(CLOSE, close_kind, changes)                                                                        \
+    BATCH(TRIAL, trial_kind, changes)                                                                        \
+    BATCH(PULL_COMPLETE, pull_complete_kind, changes)                                                        \
+    BATCH(PULL_RETRY, pull_retry_kind, changes)                                                              \
+    BATCH(PULL_BURY, pull_bury_kind, changes)                                                                \
+    BATCH(PULL_RELEASE, pull_release_kind, changes)                                                          \
+    BATCH(PULL_EXTEND, pull_extend_kind, changes)                                                            \
+    BATCH(READ, read_kind, reads)                                                                            \
+    BATCH(PULLED, pulled_kind, reads)                                                                        \
+    BATCH(ARRIVE, arrive_kind, reads)                                                                        \
+    BATCH(COMPLETE, complete_kind, worker)                                                                   \
+    BATCH(RETRY, retry_kind, worker)                                                                         \
+    BATCH(BURY, bury_kind, worker)                                                                           \
+    BATCH(RELEASE, release_kind, worker)                                                                     \
+    BATCH(RENEW, renew_kind, worker)                                                                         \
+    BATCH(PULL, pull_kind, worker)                                                                           \
+    BATCH(REPORT, report_kind, worker)                                                                       \
+    BATCH(FIRE, fire_kind, worker)
+
+#define SHARD_BATCH_NAME(name, kind, link) SHARD_BATCH_##name,
+enum shard_batch { SHARD_BATCHES(SHARD_BATCH_NAME) SHARD_BATCH_COUNT };
+#undef SHARD_BATCH_NAME
 
 struct claim {
     bool is_wanted; /* sent at the end of this turn */
@@ -132,15 +133,9 @@ struct shard {
     } on_live;
 };
 
-extern const struct batch_kind schedule_kind, replace_kind, cancel_kind, run_kind, change_kind, settings_kind,
-    group_kind, send_kind, replace_send_kind, unsend_kind, patterns_kind, read_kind;
-extern const struct batch_kind complete_kind, retry_kind, bury_kind, release_kind, renew_kind, report_kind,
-    close_kind, arrive_kind;
-extern const struct batch_kind begin_kind, append_kind, conclude_kind, wait_kind, notify_kind;
-extern const struct batch_kind trial_kind, define_kind, undefine_kind, fire_kind, run_recurring_kind;
-
-extern const struct batch_kind pull_kind, pulled_kind, pull_complete_kind, pull_retry_kind, pull_bury_kind,
-    pull_release_kind, pull_extend_kind;
+#define SHARD_BATCH_KIND(name, kind, link) extern const struct batch_kind kind;
+SHARD_BATCHES(SHARD_BATCH_KIND)
+#undef SHARD_BATCH_KIND
 
 /* Borrows options. */
 struct shard *shard_new(struct loop *, const struct store_options *, size_t number,
