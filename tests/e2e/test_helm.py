@@ -32,6 +32,7 @@ import chart  # noqa: E402
 USER = 10001 if os.geteuid() == 0 else os.geteuid()  # that of the image
 PASSWORDS = {"redis": "of-redis", "sentinel": "of-sentinels"}
 DRAIN_S, RECORD_S = 30, 18  # until duepost has ended after SIGTERM
+LISTENS_WITHIN_S = 60  # while its private Redis loads
 REDIS_USER = ["--user", "duepost", "on", f">{PASSWORDS['redis']}", "~*", "&*", "+@all"]
 SENTINEL_USER = (f"user duepost on >{PASSWORDS['sentinel']} resetchannels -@all +auth +ping +sentinel|master "
                  "+sentinel|get-master-addr-by-name +sentinel|replicas")
@@ -167,7 +168,7 @@ def tokens():
 
 def delivers(pod, receiver, topic):
     """As its probes and its test of the chart see it, and as a client does."""
-    assert pod.probe("livenessProbe") == 200
+    assert pod.probe("startupProbe") == pod.probe("livenessProbe") == 200
     client = pod.client("http", chart.TOKEN)
     client.schedule(topic=topic, jobId="a", url=receiver.url(), body={"n": 1})
     until(lambda: (client.job(topic, "a") or {"state": "gone"})["state"] in ("gone", "delivered"), 20, pod.log)  # with a history: delivered
@@ -275,6 +276,7 @@ def test_manifests_fit_each_other(example):
                 assert backend["name"] == one(manifests, "Service")["metadata"]["name"]
                 assert backend["port"]["name"] in {port["name"] for port in one(manifests, "Service")["spec"]["ports"]}
     assert spec["serviceAccountName"] == one(manifests, "ServiceAccount")["metadata"]["name"]
+    assert container["startupProbe"]["periodSeconds"] * container["startupProbe"]["failureThreshold"] >= 2 * LISTENS_WITHIN_S
     command, seconds = container["lifecycle"]["preStop"]["exec"]["command"]
     assert command == "sleep" and spec["terminationGracePeriodSeconds"] >= int(seconds) + DRAIN_S + RECORD_S
 

@@ -76,6 +76,13 @@ spec:
       ports:
         - {name: http, containerPort: 7700}
         - {name: health, containerPort: 7701}
+      # While a private Redis loads its data, duepost does not listen, for a minute at most. Without this probe, the
+      # liveness probe would end the pod again and again.
+      startupProbe:
+        httpGet: {path: /healthz, port: health, scheme: {{ include "duepost.scheme" . }}}
+        periodSeconds: 2
+        failureThreshold: 60
+        timeoutSeconds: 5
       # The process works. An unreachable Redis does not require a restart of duepost.
       livenessProbe:
         httpGet: {path: /healthz, port: health, scheme: {{ include "duepost.scheme" . }}}
