@@ -308,7 +308,7 @@ def test_the_schema_names_each_option_that_the_chart_does_not_set():
     options = re.findall(r"^#?([a-z][a-z-]*) =", run("--print-reference").stdout, re.M)
     own = {"listen", "health-listen", "data"}
     assert own <= set(options)
-    assert schema()["definitions"]["optionName"]["enum"] == [name for name in options if name not in own]
+    assert schema()["definitions"]["optionName"]["enum"] == [name for name in options if name not in own], "write these names there"
 
 
 def test_values_are_as_the_schema_has_them():
