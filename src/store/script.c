@@ -14,8 +14,12 @@ enum {
     VERSIONS_MAX = 4,       /* of duepost, whose functions Redis keeps */
 };
 
-/* Whether Redis has accepted functions since the last connection of this reactor. */
-static _Thread_local bool has_functions;
+/* The functions in Redis, as far as this reactor has seen. */
+static _Thread_local struct {
+    bool are_refused;              /* Redis has none, or does not permit them */
+    bool were_listed;              /* those of other versions were looked for */
+    bool is_loading[SCRIPT_COUNT]; /* FUNCTION LOAD is under way */
+} functions;
 
 /* Texts of numbers, which calls borrow. So a block never moves. */
 struct number_block {
@@ -29,6 +33,7 @@ enum script_way { BY_FUNCTION, BY_DIGEST, BY_TEXT };
 struct script_call {
     enum script_id script;
     enum script_way way;
+    bool was_loaded; /* the function was loaded for this call */
     struct slice *argv;
     size_t argc, capacity;
     struct number_block *numbers;
@@ -137,13 +142,16 @@ static bool call_goes_otherwise(struct script_call *call, const struct redis_rep
         return false;
     struct slice error = redis_reply_text(reply);
     if (call->way == BY_FUNCTION && is_function_refused(error)) {
-        has_functions = false;
+        functions.are_refused = true;
         call->way = BY_DIGEST;
         return true;
     }
     if (call->way == BY_FUNCTION && slice_starts_with(error, SLICE("ERR Function not found"))) {
-        load_function(call->link, call->script);
-        call->way = BY_TEXT;
+        if (call->was_loaded)
+            call->way = BY_TEXT;
+        else
+            load_function(call->link, call->script);
+        call->was_loaded = true;
         return true;
     }
     if (call->way != BY_DIGEST || !slice_starts_with(error, SLICE("NOSCRIPT")))
@@ -238,51 +246,11 @@ void script_call_send(struct script_call *call, struct redis_link *link, script_
     call->link = link;
     call->fn = fn;
     call->arg = arg;
-    call->way = has_functions ? BY_FUNCTION : BY_DIGEST;
+    call->way = functions.are_refused ? BY_DIGEST : BY_FUNCTION;
     send(call);
 }
 
-/* ---- loading ---- */
-
-static void on_text_loaded(void *arg, const struct redis_reply *reply)
-{
-    const struct script_text *script = arg;
-    if (redis_reply_kind(reply) == REDIS_KIND_ERROR)
-        log_error("script_refused", LOG_TEXT("script", script->name),
-                  LOG_SLICE("error", redis_reply_text(reply)));
-}
-
-static void load_texts(struct redis_link *link)
-{
-    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
-        struct slice argv[] = {SLICE("SCRIPT"), SLICE("LOAD"), slice_of(script_texts[i].text)};
-        redis_send(link, 3, argv, on_text_loaded, (void *)(uintptr_t)&script_texts[i]);
-    }
-}
-
-/* The reply to FUNCTION LOAD. Errors that say something about Redis's state, such as READONLY, OOM or
- * LOADING, begin with other words than ERR and NOPERM; the function is then loaded when it is missing. */
-static bool is_load_refused(const struct redis_reply *reply)
-{
-    if (redis_reply_kind(reply) != REDIS_KIND_ERROR)
-        return false;
-    struct slice error = redis_reply_text(reply);
-    return slice_starts_with(error, SLICE("NOPERM")) ||
-           (slice_starts_with(error, SLICE("ERR")) && !contains(error, SLICE("already exists")));
-}
-
-static void on_function_loaded(void *arg, const struct redis_reply *reply)
-{
-    (void)arg;
-    if (is_load_refused(reply))
-        has_functions = false;
-}
-
-static void load_function(struct redis_link *link, enum script_id script)
-{
-    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[script].library)};
-    redis_send(link, 3, argv, on_function_loaded, NULL);
-}
+/* ---- functions ---- */
 
 static bool is_of_this_version(struct slice function)
 {
@@ -311,31 +279,51 @@ static void on_listed(void *arg, const struct redis_reply *reply)
     }
 }
 
-/* The reply for the last function: all have been answered. */
-static void on_all_loaded(void *arg, const struct redis_reply *reply)
+static void list_functions(struct redis_link *link)
 {
-    struct redis_link *link = arg;
-    if (!reply || !redis_link_is_up(link))
-        return;
-    if (is_load_refused(reply)) {
-        has_functions = false;
-        load_texts(link);
-        return;
-    }
-    has_functions = true;
-    if (redis_reply_kind(reply) != REDIS_KIND_ERROR) { /* the first process of this version */
-        struct slice argv[] = {SLICE("FUNCTION"), SLICE("LIST"), SLICE("LIBRARYNAME"), SLICE("duepost_*")};
-        redis_send(link, 4, argv, on_listed, link);
-    }
+    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LIST"), SLICE("LIBRARYNAME"), SLICE("duepost_*")};
+    functions.were_listed = true;
+    redis_send(link, 4, argv, on_listed, link);
 }
 
-void script_load_all(struct redis_link *link)
+/* A function on its way into Redis. */
+struct loading {
+    enum script_id script;
+    struct redis_link *link;
+};
+
+/* Errors that say something about Redis's state, such as READONLY, OOM or LOADING, begin with other words
+ * than ERR and NOPERM; the function is then loaded when the next call misses it. */
+static bool is_load_refused(struct slice error)
 {
-    for (size_t i = 0; i < SCRIPT_COUNT; i++) {
-        struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[i].library)};
-        if (i < SCRIPT_COUNT - 1)
-            redis_send(link, 3, argv, on_function_loaded, NULL);
-        else
-            redis_send(link, 3, argv, on_all_loaded, link);
-    }
+    return slice_starts_with(error, SLICE("NOPERM")) ||
+           (slice_starts_with(error, SLICE("ERR")) && !contains(error, SLICE("already exists")));
+}
+
+/* A function that Redis did not have may be the first one of a new version. */
+static void on_function_loaded(void *arg, const struct redis_reply *reply)
+{
+    struct loading *loading = arg;
+    functions.is_loading[loading->script] = false;
+    if (reply && redis_reply_kind(reply) == REDIS_KIND_ERROR)
+        functions.are_refused |= is_load_refused(redis_reply_text(reply));
+    else if (reply && !functions.were_listed && redis_link_is_up(loading->link))
+        list_functions(loading->link);
+    free(loading);
+}
+
+static void load_function(struct redis_link *link, enum script_id script)
+{
+    if (functions.is_loading[script])
+        return;
+    struct loading *loading = NEW(struct loading);
+    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[script].library)};
+    *loading = (struct loading){script, link};
+    functions.is_loading[script] = true;
+    redis_send(link, 3, argv, on_function_loaded, loading);
+}
+
+void script_try_functions(void)
+{
+    functions.are_refused = functions.were_listed = false;
 }

@@ -1,10 +1,11 @@
 /* script.h - calls of the scripts in scripts/.
  *
- * A script runs as a Redis Function, whose helpers are made when its library is loaded. Where Redis has no
- * functions, or does not permit them, it runs by its digest, and Redis makes the helpers again in each call.
+ * A script runs as a Redis Function, whose helpers are made when its library is loaded. A call that misses
+ * its function loads it and is repeated: so Redis, which keeps functions like data, has those that are used.
+ * Where Redis has no functions, or does not permit them, a script runs by its digest or its text, and Redis
+ * makes the helpers again in each call.
  *
- * A call keeps its arguments until its callback. When Redis has lost the function or the script (restart,
- * failover, FUNCTION FLUSH, SCRIPT FLUSH), the call is repeated with the script's text. */
+ * A call keeps its arguments until its callback. */
 #ifndef DUEPOST_STORE_SCRIPT_H
 #define DUEPOST_STORE_SCRIPT_H
 
@@ -41,10 +42,10 @@ void script_call_number(struct script_call *, int64_t number);
  * have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
-/* Loads all scripts into Redis: as functions, which Redis keeps like data, or else as texts. The functions of
- * other versions stay, because these versions may be running; if they are many, they are deleted. A version
- * that still runs then loads its own ones again. */
-void script_load_all(struct redis_link *);
+/* Call when a connection is up: Redis may have other functions and rights than before. The functions of
+ * other versions stay, because these versions may be running; if they are many, they are deleted when a
+ * function of this version is loaded. A version that still runs then loads its own ones again. */
+void script_try_functions(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,
  * or a permission was lost. Must be called in the callback that receives reply, which may be NULL. */

@@ -66,7 +66,7 @@ static void on_lost(const struct shard *shard, const char *which, const char *wh
 static void on_changes_up(void *arg)
 {
     struct shard *shard = arg;
-    script_load_all(shard->changes);
+    script_try_functions();
     tell_change(shard);
 }
 

@@ -395,7 +395,7 @@ FREE_BYTES = 1 << 18
 
 
 def fill(ballast, data):
-    """From now on there is room for FREE_BYTES. The functions, which are much more, are on the disk already."""
+    """From now on there is room for FREE_BYTES. Functions that were called, which are more, are on the disk already."""
     with ballast.open("wb") as file:
         file.truncate(FREE_BYTES + max(path.stat().st_size for path in data.rglob("*") if path.is_file()))
 
