@@ -163,6 +163,6 @@ HANDLER(lease_handle)
     enum status status = lease_request_parse(http_request_body(exchange->request), &request, &errors);
     if (status != STATUS_OK)
         problem_answer_unparsed(exchange, status, "request", &errors);
-    else if (idempotency_begin(exchange, exchange->topic))
+    else if (idempotency_begin(exchange, exchange->topic, http_request_body(exchange->request)))
         leasing_begin(exchange, &request);
 }

@@ -4,16 +4,20 @@
 #include "api/page.h"
 #include "api/problem.h"
 #include "api/query.h"
+#include "api/sends.h"
 #include "api/view.h"
 #include "base/memory.h"
 #include "http/etag.h"
+#include "http/idempotency.h"
 
 /* ---- a schedule as JSON ---- */
 
 static const char *const outcome_words[] = {
-    [APP_FIRED_NEVER] = "none",      [APP_FIRED_DONE] = "fired",        [APP_FIRED_SKIPPED] = "skipped",
-    [APP_FIRED_OVERLAP] = "overlap", [APP_FIRED_CONFLICT] = "conflict", [APP_FIRED_NO_URL] = "noUrl",
-    [APP_FIRED_FULL] = "full",       [APP_FIRED_HELD] = "held",
+    [APP_FIRED_NEVER] = "none",        [APP_FIRED_DONE] = "fired",
+    [APP_FIRED_SKIPPED] = "skipped",   [APP_FIRED_OVERLAP] = "overlap",
+    [APP_FIRED_CONFLICT] = "conflict", [APP_FIRED_NO_URL] = "noUrl",
+    [APP_FIRED_FULL] = "full",         [APP_FIRED_HELD] = "held",
+    [APP_FIRED_NO_GROUP] = "noGroup",  [APP_FIRED_UNSENDABLE] = "unsendable",
 };
 
 static void add_job_id(struct json_writer *json, struct slice id)
@@ -49,7 +53,10 @@ static void add_last(struct json_writer *json, const struct app_schedule *schedu
     json_add_bool(json, "missed", schedule->last.is_missed);
     if (schedule->last.id.size) {
         add_job_id(json, schedule->last.id);
-        add_last_job(json, &schedule->last.job);
+        if (schedule->last.sent_count)
+            sends_add_jobs(json, schedule->last.id, schedule->last.sent, schedule->last.sent_count);
+        else
+            add_last_job(json, &schedule->last.job);
     }
     json_end_object(json);
 }
@@ -232,19 +239,27 @@ HANDLER(schedule_delete_handle)
 static void on_run(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
-    if (verdict->end != APP_DONE) {
-        schedule_refuse(exchange, verdict, "If the request is repeated, the schedule may run twice.");
+    if (verdict->end != APP_DONE && verdict->end != APP_REPEATED) {
+        schedule_refuse(exchange, verdict,
+                        exchange->once.size ? "Repeating the same request is safe."
+                                            : "If the request is repeated, the schedule may run twice; an "
+                                              "Idempotency-Key prevents that.");
         return;
     }
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     json_put_object(&json);
     view_add_placed(&json, &verdict->job);
+    if (verdict->group.size)
+        json_add_text(&json, "group", verdict->group);
     json_end_object(&json);
     exchange_answer(exchange, 202, NULL, 0, buffer_slice(body));
 }
 
 HANDLER(schedule_run_handle)
 {
-    app_schedule_run(app_of(exchange), &exchange->caller, exchange->key, on_run, exchange);
+    if (!idempotency_begin(exchange, exchange->topic, exchange->key))
+        return;
+    struct app_schedule_run call = {.id = exchange->key, .once = buffer_slice(&exchange->once)};
+    app_schedule_run(app_of(exchange), &exchange->caller, &call, on_run, exchange);
 }

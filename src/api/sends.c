@@ -43,14 +43,19 @@ static void add_first(struct json_writer *json, const struct app_verdict *verdic
                    verdict->sent[i].at_ms);
 }
 
-static void add_jobs(struct json_writer *json, const struct app_verdict *verdict)
+void sends_add_jobs(struct json_writer *json, struct slice id, const struct app_sent_job *jobs, size_t count)
 {
     struct slice topic, job_id;
-    slice_cut(verdict->job.id, '/', &topic, &job_id);
+    slice_cut(id, '/', &topic, &job_id);
     json_add_array(json, "jobs");
-    for (size_t i = 0; i < verdict->sent_count; i++)
-        put_job(json, job_id, &verdict->sent[i]);
+    for (size_t i = 0; i < count; i++)
+        put_job(json, job_id, &jobs[i]);
     json_end_array(json);
+}
+
+static void add_jobs(struct json_writer *json, const struct app_verdict *verdict)
+{
+    sends_add_jobs(json, verdict->job.id, verdict->sent, verdict->sent_count);
 }
 
 static void answer_members(struct exchange *exchange, unsigned status, const struct http_header *header,
@@ -182,7 +187,8 @@ static struct submission *submission_new(struct exchange *exchange, struct job *
 void sends_submit(struct exchange *exchange, struct job *job)
 {
     struct submission *submission = submission_new(exchange, job);
-    if (!app_send_admit(submission->send, on_sent, exchange) || !idempotency_begin(exchange, job->topic))
+    if (!app_send_admit(submission->send, on_sent, exchange) ||
+        !idempotency_begin(exchange, job->topic, http_request_body(exchange->request)))
         return;
     trace_context_take(exchange->request, &submission->trace, app_send_job(submission->send));
     app_send_start(submission->send, buffer_slice(&exchange->once), on_sent, exchange);

@@ -6,6 +6,7 @@
 #include "api/handler.h"
 
 struct app_send;
+struct app_sent_job;
 struct job;
 
 enum sends_detail { SENDS_WITH_JOBS, SENDS_WITHOUT_JOBS };
@@ -13,6 +14,9 @@ enum sends_detail { SENDS_WITH_JOBS, SENDS_WITHOUT_JOBS };
 /* Writes how a send ended, as members without the braces of the object, and returns the HTTP status. */
 unsigned sends_write(struct buffer *members, const struct exchange *, const struct app_send *,
                      const struct app_verdict *, enum sends_detail);
+
+/* Adds the jobs of the send with the id topic/jobId. */
+void sends_add_jobs(struct json_writer *, struct slice id, const struct app_sent_job *, size_t count);
 
 /* Sends a job whose member group is set, and answers. The job needs no fini after that. */
 void sends_submit(struct exchange *, struct job *);

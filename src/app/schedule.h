@@ -9,14 +9,17 @@ enum { APP_SCHEDULE_TIMES = 5 };
 
 /* The outcome of the last time at which a schedule was to fire. */
 enum app_fired {
-    APP_FIRED_NEVER,    /* no such time has come yet */
-    APP_FIRED_DONE,     /* the job was made */
-    APP_FIRED_SKIPPED,  /* the time was missed, and the schedule skips missed times */
-    APP_FIRED_OVERLAP,  /* the last occurrence was still in the pool, and the schedule does not overlap */
-    APP_FIRED_CONFLICT, /* another job had the id */
-    APP_FIRED_NO_URL,   /* neither the job nor the topic had a url */
-    APP_FIRED_FULL,     /* the pool is full; the schedule fires as soon as it is not */
-    APP_FIRED_HELD,     /* the definition or its time zone cannot be read; it is tried again and again */
+    APP_FIRED_NEVER,      /* no such time has come yet */
+    APP_FIRED_DONE,       /* the job was made */
+    APP_FIRED_SKIPPED,    /* the time was missed, and the schedule skips missed times */
+    APP_FIRED_OVERLAP,    /* the last occurrence was still in the pool, and the schedule does not overlap */
+    APP_FIRED_CONFLICT,   /* another job had the id */
+    APP_FIRED_NO_URL,     /* neither the job nor the topic had a url */
+    APP_FIRED_FULL,       /* the pool is full; the schedule fires as soon as it is not */
+    APP_FIRED_NO_GROUP,   /* there is no such group */
+    APP_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
+    APP_FIRED_HELD, /* the definition, its time zone or its group cannot be read; it is tried again and again
+                     */
 };
 
 /* Slices are borrowed until the callback returns. */
@@ -30,11 +33,13 @@ struct app_schedule {
     size_t time_count;
     struct {
         enum app_fired outcome;
-        bool is_missed;     /* times were missed */
-        int64_t time_ms;    /* of the occurrence */
-        int64_t at_ms;      /* when the outcome was written */
-        struct slice id;    /* of the last job that the schedule made; empty: unknown */
-        struct app_job job; /* this job now; id is empty if the job is unknown or gone */
+        bool is_missed;                  /* times were missed */
+        int64_t time_ms;                 /* of the occurrence */
+        int64_t at_ms;                   /* when the outcome was written */
+        struct slice id;                 /* of the last job that the schedule made; empty: unknown */
+        struct app_job job;              /* this job now; id is empty if the job is unknown or gone */
+        const struct app_sent_job *sent; /* instead, if it was sent to a group: its jobs now */
+        size_t sent_count;
     } last;
 };
 

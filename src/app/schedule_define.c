@@ -19,6 +19,8 @@ struct definition {
     app_verdict_fn *fn;
     void *arg;
     struct buffer old_record, new_record;
+    bool is_group_refused; /* the caller has no right to the group */
+    struct buffer refused_group;
     char old_tag[RECURRING_TAG_SIZE], new_tag[RECURRING_TAG_SIZE];
     bool was_there;
     int64_t now_ms, old_next_ms, next_ms;
@@ -31,6 +33,7 @@ static void definition_free(struct definition *definition)
 {
     buffer_fini(&definition->old_record);
     buffer_fini(&definition->new_record);
+    buffer_fini(&definition->refused_group);
     free(definition);
 }
 
@@ -114,11 +117,15 @@ static enum status check_definition(struct definition *definition, struct recurr
     const struct time_zone *zone = NULL;
     struct problem problem;
     char why[TARGET_WHY_SIZE];
+    struct slice topic, schedule_id;
+    slice_cut(definition->call.id, '/', &topic, &schedule_id);
     enum status status = time_zones_find(definition->app->zones, recurring->timezone, &zone, &problem);
     if (status == STATUS_INVALID)
         job_errors_add(errors, "timezone", problem.text);
     else if (status != STATUS_OK)
         return status;
+    if (job->group.size && schedule_id.size > RECURRING_GROUP_ID_MAX)
+        job_errors_add(errors, "job.group", "needs a scheduleId of at most 169 bytes");
     const char *member =
         definition->call.has_paused ? NULL : target_refused_member(definition->app, job, why);
     if (member)
@@ -189,7 +196,12 @@ static enum status make_definition(struct definition *definition, const struct r
     buffer_init_fallible(&text, JOB_RECORD_MAX);
     enum status status = parse(definition, &text, &recurring, &job, errors);
     if (status == STATUS_OK) {
-        status = check_definition(definition, &recurring, &job, old, errors);
+        definition->is_group_refused =
+            job.group.size && !app_caller_reaches_group(definition->caller, job.group);
+        status = definition->is_group_refused ? STATUS_FAILED
+                                              : check_definition(definition, &recurring, &job, old, errors);
+        if (definition->is_group_refused)
+            buffer_append(&definition->refused_group, job.group);
         job_fini(&job);
         recurring_fini(&recurring);
     }
@@ -216,7 +228,12 @@ static void definition_make(struct definition *definition)
         status = make_definition(definition, has_old ? &old : NULL, &errors);
     if (has_old)
         recurring_fini(&old);
-    if (status == STATUS_INVALID) {
+    if (definition->is_group_refused) {
+        definition->fn(
+            definition->arg,
+            &(struct app_verdict){.end = APP_NOT_REACHED, .group = buffer_slice(&definition->refused_group)});
+        definition_free(definition);
+    } else if (status == STATUS_INVALID) {
         definition->fn(definition->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
         definition_free(definition);
     } else if (status != STATUS_OK) {
@@ -293,5 +310,6 @@ void app_schedule_define(struct app *app, const struct app_caller *caller,
         (struct definition){.app = app, .caller = caller, .call = *call, .each = each, .fn = fn, .arg = arg};
     buffer_init_fallible(&definition->old_record, JOB_RECORD_MAX);
     buffer_init_fallible(&definition->new_record, JOB_RECORD_MAX);
+    buffer_init(&definition->refused_group, GROUP_NAME_MAX);
     read_old(definition);
 }

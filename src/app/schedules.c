@@ -1,17 +1,12 @@
 #include "app/schedules.h"
 
-#include <stdio.h>
-
 #include "app/audit.h"
 #include "app/cursor.h"
 #include "app/schedule_view.h"
 #include "app/use_case.h"
 #include "base/base64.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "job/job_id.h"
-
-enum { RUN_ID_SIZE = sizeof "~run-0123456789abcdef" };
 
 /* A use case for one schedule. */
 struct schedule_call {
@@ -21,12 +16,9 @@ struct schedule_call {
     app_schedule_fn *each;
     app_verdict_fn *fn;
     void *arg;
-    struct buffer record, last_job;
-    struct store_recurring stored; /* its slices point into record and last_job */
+    struct buffer record, last_job, group; /* group: empty unless the job is sent to one */
+    struct store_recurring stored;         /* its slices point into record and last_job */
     char tag[RECURRING_TAG_SIZE];
-    struct recurring recurring;
-    bool is_read;
-    struct buffer job; /* run: id of the job */
 };
 
 static struct schedule_call *call_new(struct app *app, const struct app_caller *caller, struct slice id,
@@ -36,17 +28,15 @@ static struct schedule_call *call_new(struct app *app, const struct app_caller *
     *call = (struct schedule_call){.app = app, .caller = caller, .id = id, .fn = fn, .arg = arg};
     buffer_init_fallible(&call->record, JOB_RECORD_MAX);
     buffer_init(&call->last_job, JOB_KEY_MAX);
-    buffer_init(&call->job, JOB_KEY_MAX);
+    buffer_init(&call->group, GROUP_NAME_MAX);
     return call;
 }
 
 static void call_free(struct schedule_call *call)
 {
-    if (call->is_read)
-        recurring_fini(&call->recurring);
     buffer_fini(&call->record);
     buffer_fini(&call->last_job);
-    buffer_fini(&call->job);
+    buffer_fini(&call->group);
     free(call);
 }
 
@@ -80,8 +70,11 @@ static void read_schedule(struct schedule_call *call, store_recurrings_fn *fn)
 
 /* ---- read ---- */
 
-static void schedule_show(struct schedule_call *call, const struct store_job *last_job)
+/* Shows the schedule. last_job is its last job now, or sent the jobs, if it was sent to a group. */
+static void schedule_show(struct schedule_call *call, const struct store_job *last_job,
+                          const struct store_sent *sent)
 {
+    struct app_sent_job jobs[STORE_SEND_MAX];
     struct schedule_view view;
     if (schedule_view_init(&view, call->app, &call->stored) != STATUS_OK) {
         call_end(call, STATUS_NO_MEMORY);
@@ -89,6 +82,11 @@ static void schedule_show(struct schedule_call *call, const struct store_job *la
     }
     if (last_job)
         view.schedule.last.job = use_case_job(last_job);
+    if (sent) {
+        use_case_sent(sent, jobs);
+        view.schedule.last.sent = jobs;
+        view.schedule.last.sent_count = sent->count;
+    }
     call->each(call->arg, &view.schedule);
     schedule_view_fini(&view);
     call_end(call, STATUS_OK);
@@ -98,9 +96,28 @@ static void on_last_job(void *arg, enum status status, const struct store_job *j
 {
     struct schedule_call *call = arg;
     if (status == STATUS_OK || status == STATUS_NOT_FOUND)
-        schedule_show(call, status == STATUS_OK ? job : NULL);
+        schedule_show(call, status == STATUS_OK ? job : NULL, NULL);
     else
         call_end(call, status);
+}
+
+static void on_last_sent(void *arg, enum status status, const struct store_sent *sent)
+{
+    struct schedule_call *call = arg;
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+        schedule_show(call, NULL, status == STATUS_OK ? sent : NULL);
+    else
+        call_end(call, status);
+}
+
+/* Reads the group of a definition into call. */
+static void take_group(struct schedule_call *call)
+{
+    struct recurring recurring;
+    if (recurring_read(call->stored.record, &recurring) != STATUS_OK)
+        return;
+    buffer_append(&call->group, recurring.group);
+    recurring_fini(&recurring);
 }
 
 static void on_read(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
@@ -110,12 +127,18 @@ static void on_read(void *arg, enum status status, const struct store_recurring 
     (void)count, (void)next;
     if (status == STATUS_OK && !call_take(call, schedules))
         status = STATUS_NO_MEMORY;
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
         call_end(call, status);
-    else if (call->stored.last.job.size)
-        store_read_kept(call->app->store, call->stored.last.job, on_last_job, call);
+        return;
+    }
+    take_group(call);
+    if (call->stored.last.job.size == 0)
+        schedule_show(call, NULL, NULL);
+    else if (call->group.size)
+        store_read_sent(call->app->store, call->stored.last.job, buffer_slice(&call->group), on_last_sent,
+                        call);
     else
-        schedule_show(call, NULL);
+        store_read_kept(call->app->store, call->stored.last.job, on_last_job, call);
 }
 
 void app_schedule_read(struct app *app, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg)
@@ -160,77 +183,6 @@ void app_schedule_delete(struct app *app, const struct app_caller *caller, struc
         read_schedule(call, on_read_for_delete);
     else
         store_undefine(app->store, id, (struct slice){NULL, 0}, on_deleted, call);
-}
-
-/* ---- run ---- */
-
-static void on_run(void *arg, enum status status, int64_t due_ms)
-{
-    struct schedule_call *call = arg;
-    struct store_job job = {.state = JOB_STATE_DELAYED, .id = buffer_slice(&call->job), .at_ms = due_ms};
-    struct slice topic, rest;
-    audit(call->caller, "schedule_run", "schedule", call->id, status);
-    if (status == STATUS_OK) {
-        slice_cut(job.id, '/', &topic, &rest);
-        metrics_accepted(call->app->metrics, topic);
-    }
-    if (status == STATUS_STALE) /* the definition has changed since it was read, or is deleted */
-        use_case_refuse(APP_CONTENDED, call->fn, call->arg);
-    else
-        use_case_end(call->app, call->id, status, &job, call->fn, call->arg);
-    call_free(call);
-}
-
-static void name_run(struct schedule_call *call)
-{
-    char name[RUN_ID_SIZE];
-    uint64_t random;
-    random_fill(&random, sizeof random);
-    snprintf(name, sizeof name, "~run-%016llx", (unsigned long long)random);
-    buffer_append(&call->job, recurring_base(&call->recurring, call->id));
-    buffer_append(&call->job, slice_of(name));
-}
-
-static void on_read_for_run(void *arg, enum status status, const struct store_recurring *schedules,
-                            size_t count, struct store_recurring_cursor next)
-{
-    struct schedule_call *call = arg;
-    (void)count, (void)next;
-    if (status == STATUS_OK && !call_take(call, schedules))
-        status = STATUS_NO_MEMORY;
-    if (status == STATUS_OK) {
-        status = recurring_read(call->stored.record, &call->recurring);
-        call->is_read = status == STATUS_OK;
-        if (status == STATUS_INVALID)
-            status = STATUS_UNREADABLE;
-        else if (status == STATUS_OK && call->recurring.lacks.size)
-            status = STATUS_LACKING;
-        else if (status == STATUS_OK && recurring_base(&call->recurring, call->id).size == 0)
-            status = STATUS_UNREADABLE;
-    }
-    if (status != STATUS_OK) {
-        call_end(call, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
-        return;
-    }
-    name_run(call);
-    struct store_fire fire = {
-        .id = call->id,
-        .tag = slice_of(call->tag),
-        .expected_ms = -1,
-        .next_ms = -1,
-        .kind = STORE_FIRED_DONE,
-        .time_ms = call->stored.now_ms,
-        .job = buffer_slice(&call->job),
-        .record = recurring_job_record(&call->recurring),
-    };
-    store_fire(call->app->store, &fire, on_run, call);
-}
-
-void app_schedule_run(struct app *app, const struct app_caller *caller, struct slice id, app_verdict_fn *fn,
-                      void *arg)
-{
-    if (!use_case_is_unready(app, id, fn, arg))
-        read_schedule(call_new(app, caller, id, fn, arg), on_read_for_run);
 }
 
 /* ---- list ---- */

@@ -28,8 +28,16 @@ void app_schedule_define(struct app *, const struct app_caller *, const struct a
 void app_schedule_delete(struct app *, const struct app_caller *, struct slice id, struct slice tags,
                          app_verdict_fn *, void *arg);
 
-/* Makes an occurrence now. The schedule's times do not change. With DONE the verdict has the job. */
-void app_schedule_run(struct app *, const struct app_caller *, struct slice id, app_verdict_fn *, void *arg);
+struct app_schedule_run {
+    struct slice id;   /* topic/scheduleId */
+    struct slice once; /* as in app_submission; empty: none */
+};
+
+/* Makes an occurrence now. The schedule's times do not change. With DONE, and with REPEATED under the
+ * idempotency key of an earlier request, the verdict has the job; with a group, job is the id of the send and
+ * its first due time. */
+void app_schedule_run(struct app *, const struct app_caller *, const struct app_schedule_run *,
+                      app_verdict_fn *, void *arg);
 
 /* Calls each with the schedule and the state of its last occurrence, and then fn. */
 void app_schedule_read(struct app *, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg);

@@ -100,11 +100,7 @@ static void refuse_missing(const struct app_send *send)
 static void give_sent(const struct store_sent *sent, struct app_sent_job jobs[STORE_SEND_MAX],
                       struct app_verdict *verdict)
 {
-    for (size_t i = 0; i < sent->count; i++)
-        jobs[i] = (struct app_sent_job){.endpoint = sent->jobs[i].endpoint,
-                                        .has_ended = sent->jobs[i].has_ended,
-                                        .state = sent->jobs[i].state,
-                                        .at_ms = sent->jobs[i].at_ms};
+    use_case_sent(sent, jobs);
     verdict->job.id = sent->id;
     verdict->sent = jobs;
     verdict->sent_count = sent->count;

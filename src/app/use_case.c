@@ -28,6 +28,15 @@ struct app_job use_case_job(const struct store_job *job)
     };
 }
 
+void use_case_sent(const struct store_sent *sent, struct app_sent_job jobs[STORE_SEND_MAX])
+{
+    for (size_t i = 0; i < sent->count; i++)
+        jobs[i] = (struct app_sent_job){.endpoint = sent->jobs[i].endpoint,
+                                        .has_ended = sent->jobs[i].has_ended,
+                                        .state = sent->jobs[i].state,
+                                        .at_ms = sent->jobs[i].at_ms};
+}
+
 struct app_receiver use_case_receiver(const struct store_receiver *receiver)
 {
     return (struct app_receiver){

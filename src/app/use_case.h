@@ -28,6 +28,9 @@ bool use_case_is_target_refused(const struct app *, const struct job *, app_verd
 /* Converts a job of the store. The result borrows the same data. */
 struct app_job use_case_job(const struct store_job *);
 
+/* Converts the jobs of a send. The results borrow the same data. */
+void use_case_sent(const struct store_sent *, struct app_sent_job jobs[STORE_SEND_MAX]);
+
 /* Converts a receiver of the store. The result borrows the same data. */
 struct app_receiver use_case_receiver(const struct store_receiver *);
 

@@ -204,7 +204,9 @@ static const struct command {
      "  --misfire skip        jobs for missed times: one (default), skip or all\n"
      "  --grace 60s           a time is missed when it is later than this\n"
      "  --overlap skip        no job while the last one has not ended\n"
-     "  --paused              makes no jobs until it is resumed\n" NEW_JOB_HELP},
+     "  --paused              makes no jobs until it is resumed\n"
+     "  --group GROUP         sends each job to each endpoint of this group, instead of "
+     "--url\n" NEW_JOB_HELP},
     {"work", "TOPIC -- COMMAND...", "runs a command for each job of a pull topic", work_run, 1,
      "  --parallel N          runs at most N commands at once, 1 to 100; default: 1\n"
      "  --lease 30s           the lease of a job, which is extended while its command runs; default: 30s\n"

@@ -50,13 +50,13 @@ static bool is_running(struct list *bucket, struct slice field)
     return false;
 }
 
-bool idempotency_begin(struct exchange *exchange, struct slice topic)
+bool idempotency_begin(struct exchange *exchange, struct slice topic, struct slice content)
 {
     struct buffer *once = &exchange->once;
     char fingerprint[FINGERPRINT_SIZE];
     if (!http_request_has_header(exchange->request, "Idempotency-Key"))
         return true;
-    fingerprint_make(http_request_body(exchange->request), fingerprint);
+    fingerprint_make(content, fingerprint);
     buffer_printf(once, "%s %.*s/", fingerprint, SLICE_ARG(topic));
     if (!read_key(http_request_header(exchange->request, "Idempotency-Key"), once)) {
         struct job_errors errors;

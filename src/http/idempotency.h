@@ -11,7 +11,8 @@
 enum { IDEMPOTENCY_KEY_MAX = 255 };
 
 /* Reads the header into exchange->once, which is valid until the exchange ends and is empty without a header.
- * Returns false after answering 400, or 409 while another request with this key is being answered. */
-bool idempotency_begin(struct exchange *, struct slice topic);
+ * content is what the same request has again: the body, or the name of what is run. Returns false after
+ * answering 400, or 409 while another request with this key is being answered. */
+bool idempotency_begin(struct exchange *, struct slice topic, struct slice content);
 
 #endif

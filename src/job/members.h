@@ -47,6 +47,7 @@ enum {
     MEMBER_REQUIRED = 32,   /* in a client's text */
     MEMBER_PLAIN = 64,      /* a text without escapes, because scripts copy it unchanged */
     MEMBER_INHERITED = 128, /* a topic's setting that its sibling topics have, too */
+    MEMBER_SCHEDULED = 256, /* in a client's patch of a schedule's job */
 };
 
 enum { MEMBERS_MAX = 40 }; /* of one table */

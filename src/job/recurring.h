@@ -11,14 +11,16 @@
 #ifndef DUEPOST_JOB_RECURRING_H
 #define DUEPOST_JOB_RECURRING_H
 
+#include "job/group.h"
 #include "job/job.h"
 #include "job/members.h"
 #include "job/recurrence.h"
 
 enum {
-    RECURRING_TIME_SIZE = 20,                                /* "20261122T221800.500Z" */
-    RECURRING_ID_MAX = JOB_ID_MAX - 1 - RECURRING_TIME_SIZE, /* bytes of a scheduleId */
-    RECURRING_TAG_SIZE = 41,                                 /* with its NUL */
+    RECURRING_TIME_SIZE = 20,                                                /* "20261122T221800.500Z" */
+    RECURRING_ID_MAX = JOB_ID_MAX - 1 - RECURRING_TIME_SIZE,                 /* bytes of a scheduleId */
+    RECURRING_TAG_SIZE = 41,                                                 /* with its NUL */
+    RECURRING_GROUP_ID_MAX = RECURRING_ID_MAX - 1 - GROUP_ENDPOINT_NAME_MAX, /* the same with a group */
 };
 #define RECURRING_EVERY_MAX_MS  (INT64_C(315360000) * 1000) /* 10 years */
 #define RECURRING_JITTER_MAX_MS (INT64_C(86400) * 1000)
@@ -45,6 +47,7 @@ struct recurring {
     /* Only the server sets these two, for schedules of sibling topics: */
     int64_t delay_ms;   /* between the time of an occurrence and the due time of its job */
     struct slice into;  /* topic/jobId without the time of the ids of occurrences; empty: the schedule's id */
+    struct slice group; /* that the job is sent to, as in job; the record of the job has none */
     int64_t created_ms; /* by Redis's clock; 0 in a request, set before recurring_write */
     struct slice lacks; /* the first need that this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
@@ -78,6 +81,14 @@ void recurring_fini(struct recurring *);
 
 /* Writes the record. job is that of recurring_parse or recurring_read_job. */
 void recurring_write(const struct recurring *, const struct job *job, struct buffer *);
+
+struct group_jobs;
+
+/* Writes the jobs of an occurrence with the id topic/jobId that is sent to a group, and makes the mark of the
+ * send. text is that of the group in Redis. The status is that of group_jobs_write; UNREADABLE is also a job
+ * that cannot be read. */
+enum status recurring_send(const struct recurring *, struct slice id, struct slice text, struct group_jobs *,
+                           char mark[]) MUST_USE;
 
 /* Returns the record of an occurrence, without the opening brace and createdAt, as job_write writes the
  * record of a new job. recurring is from recurring_read. */

@@ -3,6 +3,7 @@
 
 #include "base/time_zone.h"
 #include "base/timestamp.h"
+#include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/job_parse.h"
 #include "job/json.h"
@@ -57,7 +58,7 @@ static void check_overlap(struct member_parse *parse, const struct member *membe
 /* Returns whether a member of a job means nothing in a schedule, which decides id, topic and times. */
 static bool is_refused(struct slice name)
 {
-    static const char *const names[] = {"topic", "jobId", "delay", "dueAt", "expiresAt", "group"};
+    static const char *const names[] = {"topic", "jobId", "delay", "dueAt", "expiresAt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (slice_equal(name, slice_of(names[i])))
             return true;
@@ -99,6 +100,12 @@ static void check_job(struct member_parse *parse, const struct member *member)
     recurring_add_job_errors(&errors, parse->errors);
 }
 
+static bool is_group_sound(const void *of)
+{
+    const struct recurring *recurring = of;
+    return group_name_is_valid(recurring->group);
+}
+
 /* ---- the table ---- */
 
 #define NAMED(text)   MEMBER_NAMED("", text)
@@ -132,6 +139,8 @@ static const struct member rows[] = {
     [RECURRING_DELAY] = {NAMED("delay"), MEMBER_SECONDS, .flags = MEMBER_STORED, FIELD(delay_ms),
                          HAS(delay_ms), .max = JOB_DELAY_MAX_MS},
     [RECURRING_INTO] = {NAMED("into"), MEMBER_TEXT, .flags = MEMBER_STORED, FIELD(into), HAS(into.size)},
+    [RECURRING_GROUP] = {NAMED("group"), MEMBER_TEXT, .flags = MEMBER_STORED, FIELD(group), HAS(group.size),
+                         .is_sound = is_group_sound},
     [RECURRING_JOB] = {NAMED("job"), MEMBER_JSON, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED, FIELD(job),
                        HAS(job.size), .check = check_job},
 };

@@ -19,6 +19,7 @@ enum recurring_member {
     RECURRING_PAUSED,
     RECURRING_DELAY,
     RECURRING_INTO,
+    RECURRING_GROUP,
     RECURRING_JOB,
 };
 

@@ -17,9 +17,22 @@ struct patching {
     struct job_patched jobs;
     struct member_values old_values, values;         /* of the definition */
     struct member_values old_job_values, job_values; /* of its job */
+    struct slice old_group;                          /* JSON; empty: none */
     struct buffer job_text;                          /* the merged job */
     struct job_errors job_errors;
 };
+
+/* Takes the old group, which is not in the record of the job. A url in the patch removes the group, and a
+ * group removes the url. */
+static void merge_group(struct patching *patching)
+{
+    struct slice group = patching->job_values.of[JOB_GROUP], url = patching->job_values.of[JOB_URL];
+    patching->old_job_values.of[JOB_GROUP] = patching->old_group;
+    if (url.size && !member_is_null(url))
+        patching->old_job_values.of[JOB_GROUP] = (struct slice){NULL, 0};
+    if (group.size && !member_is_null(group))
+        patching->old_job_values.of[JOB_URL] = (struct slice){NULL, 0};
+}
 
 /* Merges the job of the patch, if it has one, into the known members of the old job. Anything but an object
  * is left for the parser to refuse. */
@@ -31,7 +44,9 @@ static void merge_job(struct patching *patching)
     if (patch->size && patch->data[0] != '{')
         return;
     if (patch->size)
-        members_find(&job_members, MEMBER_PATCHED, *patch, &patching->job_values, &patching->job_errors);
+        members_find(&job_members, MEMBER_PATCHED | MEMBER_SCHEDULED, *patch, &patching->job_values,
+                     &patching->job_errors);
+    merge_group(patching);
     members_merge(&job_members, &patching->old_job_values, &patching->job_values, &patching->job_text,
                   &patching->job_errors);
     *patch = buffer_slice(&patching->job_text);
@@ -41,6 +56,9 @@ static enum status patch_old(struct patching *patching, struct slice record, str
                              int64_t now_ms, struct buffer *text, struct recurring *recurring,
                              struct job_errors *errors)
 {
+    struct member_values stored;
+    members_find(&recurring_members, MEMBER_STORED, record, &stored, NULL);
+    patching->old_group = stored.of[RECURRING_GROUP];
     members_find(&recurring_members, MEMBER_PATCHED, record, &patching->old_values, NULL);
     members_find(&recurring_members, MEMBER_PATCHED, patch, &patching->values, errors);
     merge_job(patching);

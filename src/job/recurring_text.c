@@ -1,6 +1,7 @@
 /* recurring_text.c - reads and writes definitions: a client's text, the record, and the text for people. */
 #include <assert.h>
 
+#include "job/group_jobs.h"
 #include "job/job_members.h"
 #include "job/job_parse.h"
 #include "job/json.h"
@@ -43,8 +44,10 @@ enum status recurring_parse_changed(struct slice topic, struct slice text, int64
         status = STATUS_NO_MEMORY;
     else if (status == STATUS_OK && errors->count > 0)
         status = STATUS_INVALID;
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        recurring->group = job->group;
         return STATUS_OK;
+    }
     if (status == STATUS_NO_MEMORY)
         job_errors_clear(errors);
     if (job_status == STATUS_OK)
@@ -84,8 +87,10 @@ enum status recurring_read_job(const struct recurring *recurring, struct slice t
 {
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS, .topic = topic};
     buffer_init(&job->text, recurring->job.size);
-    if (members_read(&job_members, recurring->job, job, &job->text, &job->carried, &job->lacks))
+    if (members_read(&job_members, recurring->job, job, &job->text, &job->carried, &job->lacks)) {
+        job->group = recurring->group;
         return STATUS_OK;
+    }
     job_fini(job);
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS, .topic = topic};
     return needs_find(recurring->job, &job->lacks) ? STATUS_OK : STATUS_INVALID;
@@ -104,6 +109,8 @@ static void put_needs(const struct recurring *recurring, struct json_writer *jso
     struct needs_writer needs = {json, false};
     if (recurring->into.size || recurring->delay_ms)
         needs_add(&needs, "occurrences");
+    if (recurring->group.size)
+        needs_add(&needs, "groups");
     needs_end(&needs);
 }
 
@@ -120,6 +127,23 @@ void recurring_write(const struct recurring *recurring, const struct job *job, s
     buffer_append_byte(json_put(&json), '{');
     job_write(job, out); /* with the closing brace */
     json_end_object(&json);
+}
+
+enum status recurring_send(const struct recurring *recurring, struct slice id, struct slice text,
+                           struct group_jobs *jobs, char mark[])
+{
+    struct slice topic, job_id;
+    struct job job;
+    slice_cut(id, '/', &topic, &job_id);
+    enum status status = recurring_read_job(recurring, topic, &job);
+    if (status != STATUS_OK)
+        return STATUS_UNREADABLE;
+    job.job_id = job_id;
+    status = job.lacks.size ? STATUS_LACKING : group_jobs_mark(&job, mark);
+    if (status == STATUS_OK)
+        status = group_jobs_write(jobs, text, &job);
+    job_fini(&job);
+    return status;
 }
 
 struct slice recurring_job_record(const struct recurring *recurring)

@@ -253,6 +253,7 @@ static void start_upkeep(struct reactor *reactor, size_t number)
     };
     upkeep->archiver = archiver_new(reactor->loop, &archiver);
     struct carry_worker_options carry_worker = {
+        .store = reactor->store,
         .shard = shard,
         .forms = &forms,
         .metrics = reactor->metrics,

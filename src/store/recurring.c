@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/memory.h"
+#include "job/job_id.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
 #include "store/when.h"
@@ -22,8 +23,10 @@ static enum store_fired fired_of(struct slice word)
         const char *word;
         enum store_fired outcome;
     } words[] = {
-        {"fire", STORE_FIRED_DONE},         {"skip", STORE_FIRED_SKIPPED}, {"overlap", STORE_FIRED_OVERLAP},
-        {"conflict", STORE_FIRED_CONFLICT}, {"noUrl", STORE_FIRED_NO_URL}, {"full", STORE_FIRED_FULL},
+        {"fire", STORE_FIRED_DONE},        {"skip", STORE_FIRED_SKIPPED},
+        {"overlap", STORE_FIRED_OVERLAP},  {"conflict", STORE_FIRED_CONFLICT},
+        {"noUrl", STORE_FIRED_NO_URL},     {"full", STORE_FIRED_FULL},
+        {"noGroup", STORE_FIRED_NO_GROUP}, {"unsendable", STORE_FIRED_UNSENDABLE},
         {"hold", STORE_FIRED_HELD},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -288,6 +291,8 @@ static void add_fire(struct shard *shard, enum shard_batch batch, const struct s
     struct fire *fire = NEW(struct fire);
     when_format((struct store_when){call->due_ms > 0, call->due_ms}, fire->when);
     fire->item.bytes = call->id.size + call->job.size + call->record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
+    for (size_t i = 0; i < call->count; i++)
+        fire->item.bytes += call->jobs[i].record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
     fire->call = *call;
     fire->fn = fn;
     fire->arg = arg;
@@ -304,6 +309,28 @@ void shard_fire(struct shard *shard, const struct store_fire *call, store_fire_f
     add_fire(shard, SHARD_BATCH_FIRE, call, fn, arg);
 }
 
+static struct slice kind_word(enum store_fired kind)
+{
+    switch (kind) {
+    case STORE_FIRED_DONE:
+        return SLICE("fire");
+    case STORE_FIRED_SKIPPED:
+        return SLICE("skip");
+    case STORE_FIRED_NO_GROUP:
+        return SLICE("noGroup");
+    case STORE_FIRED_UNSENDABLE:
+        return SLICE("unsendable");
+    default:
+        return SLICE("hold");
+    }
+}
+
+static void fire_add_shared(const struct shard *shard, struct script_call *call)
+{
+    shard_add_max_jobs(shard, call);
+    script_call_number(call, shard->options->idempotency_window_ms);
+}
+
 static void fire_add_item(const struct batch_item *item, struct script_call *call)
 {
     const struct store_fire *fire = &((const struct fire *)item)->call;
@@ -311,15 +338,23 @@ static void fire_add_item(const struct batch_item *item, struct script_call *cal
     script_call_text(call, fire->tag);
     add_time(call, fire->expected_ms, "-");
     add_time(call, fire->next_ms, "-");
-    script_call_text(call, fire->kind == STORE_FIRED_DONE      ? SLICE("fire")
-                           : fire->kind == STORE_FIRED_SKIPPED ? SLICE("skip")
-                                                               : SLICE("hold"));
+    script_call_text(call, kind_word(fire->kind));
     script_call_number(call, fire->time_ms);
     script_call_number(call, fire->is_missed);
     script_call_number(call, fire->is_exclusive);
     script_call_text(call, fire->job);
     script_call_text(call, slice_of(((const struct fire *)item)->when));
     script_call_text(call, fire->record);
+    script_call_text(call, fire->once.size ? fire->once : SLICE("-"));
+    script_call_number(call, (int64_t)fire->count);
+    if (fire->count == 0)
+        return;
+    script_call_text(call, fire->mark);
+    script_call_text(call, fire->group);
+    for (size_t i = 0; i < fire->count; i++) {
+        script_call_text(call, fire->jobs[i].endpoint);
+        script_call_text(call, fire->jobs[i].record);
+    }
 }
 
 static enum status fire_status(int64_t code)
@@ -335,24 +370,39 @@ static enum status fire_status(int64_t code)
         return STATUS_EXISTS;
     case RESULT_NO_URL:
         return STATUS_NO_URL;
+    case RESULT_REUSED:
+        return STATUS_REUSED;
     default:
         return code > 0 ? STATUS_OK : reply_refuse("fire");
     }
+}
+
+/* Reads the first answer under an idempotency key. For jobs of a group, its text has more than the id. */
+static enum status read_first_answer(const struct redis_reply *result, struct slice *job, int64_t *due_ms)
+{
+    struct slice rest, topic, job_id;
+    bool is_repeated = slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("repeated"));
+    slice_cut(redis_reply_text(redis_reply_at(result, 2)), '\n', job, &rest);
+    *due_ms = redis_reply_integer(redis_reply_at(result, 1));
+    return is_repeated && job_key_parse(*job, &topic, &job_id) ? STATUS_REPEATED : reply_refuse("fire");
 }
 
 static void fire_end_item(struct batch_item *item, enum status status, int64_t now_us,
                           const struct redis_reply *result)
 {
     struct fire *fire = (struct fire *)item;
-    int64_t code = redis_reply_integer(result);
+    struct slice job = fire->call.job;
+    int64_t due_ms = redis_reply_integer(result);
     (void)now_us;
-    if (status == STATUS_OK)
-        status = fire_status(code);
-    fire->fn(fire->arg, status, status == STATUS_OK ? code : 0);
+    if (status == STATUS_OK && redis_reply_kind(result) == REDIS_KIND_ARRAY)
+        status = read_first_answer(result, &job, &due_ms);
+    else if (status == STATUS_OK)
+        status = fire_status(due_ms);
+    fire->fn(fire->arg, status, job, status == STATUS_OK || status == STATUS_REPEATED ? due_ms : 0);
     free(fire);
 }
 
-const struct batch_kind fire_kind = {SCRIPT_FIRE,        OWNER_CALLS_MAX, false,
-                                     shard_add_max_jobs, fire_add_item,   fire_end_item};
-const struct batch_kind run_recurring_kind = {SCRIPT_FIRE,        OWNER_CALLS_MAX, true,
-                                              shard_add_max_jobs, fire_add_item,   fire_end_item};
+const struct batch_kind fire_kind = {SCRIPT_FIRE,     OWNER_CALLS_MAX, false,
+                                     fire_add_shared, fire_add_item,   fire_end_item};
+const struct batch_kind run_recurring_kind = {SCRIPT_FIRE,     OWNER_CALLS_MAX, true,
+                                              fire_add_shared, fire_add_item,   fire_end_item};

@@ -9,14 +9,17 @@
 
 /* The outcome of the last time at which a schedule was to fire. */
 enum store_fired {
-    STORE_FIRED_NEVER,    /* no such time has come yet */
-    STORE_FIRED_DONE,     /* the job was made */
-    STORE_FIRED_SKIPPED,  /* the time was missed, and the schedule skips missed times */
-    STORE_FIRED_OVERLAP,  /* the last occurrence was still in the pool, and the schedule does not overlap */
-    STORE_FIRED_CONFLICT, /* another job had the id */
-    STORE_FIRED_NO_URL,   /* neither the job nor the topic had a url */
-    STORE_FIRED_FULL,     /* the pool is full; the schedule fires as soon as it is not */
-    STORE_FIRED_HELD,     /* the definition or its time zone cannot be read; it is tried again and again */
+    STORE_FIRED_NEVER,      /* no such time has come yet */
+    STORE_FIRED_DONE,       /* the job was made */
+    STORE_FIRED_SKIPPED,    /* the time was missed, and the schedule skips missed times */
+    STORE_FIRED_OVERLAP,    /* the last occurrence was still in the pool, and the schedule does not overlap */
+    STORE_FIRED_CONFLICT,   /* another job had the id */
+    STORE_FIRED_NO_URL,     /* neither the job nor the topic had a url */
+    STORE_FIRED_FULL,       /* the pool is full; the schedule fires as soon as it is not */
+    STORE_FIRED_NO_GROUP,   /* there is no such group */
+    STORE_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
+    STORE_FIRED_HELD, /* the definition, its time zone or its group cannot be read; it is tried again and
+                         again */
 };
 
 struct store_recurring {
@@ -80,19 +83,25 @@ struct store_fire {
     int64_t
         expected_ms; /* next_ms as it was read; -1: a client asks for this occurrence, nothing else changes */
     int64_t next_ms; /* -1: the schedule does not fire any more */
-    enum store_fired kind; /* DONE: make a job; SKIPPED or HELD: make none */
+    enum store_fired kind; /* DONE: make a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: make none */
     int64_t time_ms;       /* of the occurrence */
     bool is_missed;
     bool is_exclusive;   /* no occurrence while the last one is in the pool */
     struct slice job;    /* id of the job */
     int64_t due_ms;      /* of the job; 0: at once */
-    struct slice record; /* of the job, as job_write writes it */
+    struct slice record; /* of the job, as job_write writes it; not used with a group */
+    struct slice once;   /* of an occurrence that a client asks for, as in store_schedule */
+    /* If the job is sent to a group: its mark, and the jobs; all of them are made, or none. */
+    struct slice group, mark;
+    const struct store_send_job *jobs;
+    size_t count;
 };
 
-/* Called with OK, and due_ms of the job if one was made; STALE if another process has fired this time or the
- * definition has changed; FULL; EXISTS if another job has the id; LEASED if the last occurrence is still in
- * the pool; NO_URL; UNAVAILABLE or UNKNOWN. */
-typedef void store_fire_fn(void *arg, enum status, int64_t due_ms);
+/* Called with OK, the id of the job, and due_ms of the job if one was made (of the first, with a group);
+ * REPEATED with those of the first answer, or REUSED, of an idempotency key; STALE if another process has
+ * fired this time or the definition has changed; FULL; EXISTS if another job has the id; LEASED if the last
+ * occurrence is still in the pool; NO_URL; UNAVAILABLE or UNKNOWN. */
+typedef void store_fire_fn(void *arg, enum status, struct slice job, int64_t due_ms);
 
 /* Makes an occurrence that a client asked for. Borrows the slices until the callback. */
 void store_fire(struct store *, const struct store_fire *, store_fire_fn *, void *arg);

@@ -30,6 +30,7 @@ struct pattern_keeper;
 enum { CARRY_PATIENCE_MS = 250 };
 
 struct carry_worker_options {
+    struct store *store;
     struct shard *shard;
     const struct delivery_forms *forms; /* of jobs that are buried */
     struct metrics *metrics;

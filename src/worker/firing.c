@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "io/time_zones.h"
+#include "job/group_jobs.h"
 #include "job/job_id.h"
 #include "job/recurring.h"
 #include "worker/pace.h"
@@ -16,10 +17,12 @@
 
 enum {
     STEP_SCHEDULES = 128,
-    STEP_OCCURRENCES = 100, /* of one schedule in one step */
+    STEP_OCCURRENCES = 100,              /* of one schedule in one step */
+    STEP_GROUP_BYTES = 16 * 1024 * 1024, /* of jobs that are sent to groups; the next step has the others */
 };
 
 struct firing {
+    struct store *store; /* that has the groups */
     struct shard *shard;
     struct metrics *metrics;
     struct time_zones *zones;
@@ -34,6 +37,7 @@ struct firing {
     size_t pending;
     bool is_listed; /* all items of the step were sent */
     bool has_progress;
+    size_t group_bytes;
 };
 
 /* A schedule of the current step, while its items are under way. */
@@ -43,8 +47,17 @@ struct shooting {
     int64_t now_ms;
     struct buffer text; /* owned: id, tag, record */
     struct slice id, tag;
+    struct store_recurring schedule; /* its slices point into text, and that of the last job is not used */
     struct recurring recurring;
     bool is_read;
+    struct sending *sending; /* of a job that is sent to a group; NULL: none */
+};
+
+/* The jobs of an occurrence that is sent to a group. Occurrences of one schedule have the same. */
+struct sending {
+    struct group_jobs made;
+    char mark[FINGERPRINT_SIZE];
+    struct store_send_job jobs[STORE_SEND_MAX]; /* point into made */
 };
 
 struct occurrence {
@@ -135,6 +148,9 @@ static void shooting_release(struct shooting *shooting)
         return;
     if (shooting->is_read)
         recurring_fini(&shooting->recurring);
+    if (shooting->sending)
+        group_jobs_fini(&shooting->sending->made);
+    free(shooting->sending);
     buffer_fini(&shooting->text);
     free(shooting);
     firing->pending--;
@@ -149,7 +165,8 @@ static void count_fired(const struct occurrence *occurrence)
     if (call->kind != STORE_FIRED_DONE)
         return;
     slice_cut(call->job, '/', &topic, &job_id);
-    metrics_accepted(metrics, topic);
+    for (size_t i = 0; i == 0 || i < call->count; i++)
+        metrics_accepted(metrics, topic);
     metrics_count(metrics, METRICS_COUNTER_FIRED, 1);
     if (!call->is_missed)
         metrics_fire_lateness(metrics, (occurrence->shooting->now_ms - call->time_ms) * 1000);
@@ -167,6 +184,8 @@ static void report_outcome(const struct occurrence *occurrence, enum status stat
         metrics_count(metrics, METRICS_COUNTER_FIRES_OVERLAPPED, 1);
     if (status == STATUS_FULL || (status == STATUS_OK && call->kind == STORE_FIRED_HELD))
         metrics_count(metrics, METRICS_COUNTER_FIRES_HELD, 1);
+    if (status == STATUS_OK && (call->kind == STORE_FIRED_NO_GROUP || call->kind == STORE_FIRED_UNSENDABLE))
+        metrics_count(metrics, METRICS_COUNTER_FIRES_REFUSED, 1);
     if (status == STATUS_EXISTS || status == STATUS_NO_URL) {
         metrics_count(metrics, METRICS_COUNTER_FIRES_REFUSED, 1);
         log_warning("schedule_refused", LOG_SLICE("schedule", call->id), LOG_SLICE("job", call->job),
@@ -180,17 +199,31 @@ static void report_outcome(const struct occurrence *occurrence, enum status stat
 }
 
 /* Ends an item. STALE: another process has fired this time, or the definition has changed. */
-static void on_fired(void *arg, enum status status, int64_t due_ms)
+static void on_fired(void *arg, enum status status, struct slice job, int64_t due_ms)
 {
     struct occurrence *occurrence = arg;
     struct shooting *shooting = occurrence->shooting;
-    (void)due_ms;
+    (void)job, (void)due_ms;
     report_outcome(occurrence, status);
     if (status != STATUS_FULL && status != STATUS_UNAVAILABLE && status != STATUS_UNKNOWN)
         shooting->firing->has_progress = true;
     buffer_fini(&occurrence->job);
     free(occurrence);
     shooting_release(shooting);
+}
+
+/* Adds the job of an occurrence, or the jobs if it is sent to a group. */
+static void add_jobs(struct shooting *shooting, struct store_fire *call)
+{
+    struct sending *sending = shooting->sending;
+    if (!sending) {
+        call->record = recurring_job_record(&shooting->recurring);
+        return;
+    }
+    call->group = shooting->recurring.group;
+    call->mark = slice_of(sending->mark);
+    call->jobs = sending->jobs;
+    call->count = sending->made.count;
 }
 
 static void send_item(struct shooting *shooting, const struct store_fire *call)
@@ -205,7 +238,7 @@ static void send_item(struct shooting *shooting, const struct store_fire *call)
         recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
                                 &occurrence->job);
         occurrence->call.job = buffer_slice(&occurrence->job);
-        occurrence->call.record = recurring_job_record(&shooting->recurring);
+        add_jobs(shooting, &occurrence->call);
     }
     shooting->items++;
     shard_fire(shooting->firing->shard, &occurrence->call, on_fired, occurrence);
@@ -213,30 +246,39 @@ static void send_item(struct shooting *shooting, const struct store_fire *call)
 
 /* ---- schedules ---- */
 
-/* Holds a schedule that cannot be fired now. It is tried again after FIRING_HOLD_MS, by any process. */
-static void firing_hold(struct shooting *shooting, const struct store_recurring *schedule, int64_t time_ms,
-                        const char *event, const char *why)
+/* Returns the time that is fired: of a held schedule, not that of the next try. */
+static int64_t expected_ms(const struct store_recurring *schedule)
 {
+    bool is_held = schedule->last.outcome == STORE_FIRED_HELD;
+    return is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
+}
+
+/* Holds a schedule that cannot be fired now. It is tried again after FIRING_HOLD_MS, by any process. */
+static void firing_hold(struct shooting *shooting, const char *event, const char *why)
+{
+    const struct store_recurring *schedule = &shooting->schedule;
     struct store_fire call = {.kind = STORE_FIRED_HELD,
                               .expected_ms = schedule->next_ms,
                               .next_ms = schedule->now_ms + FIRING_HOLD_MS,
-                              .time_ms = time_ms};
+                              .time_ms = expected_ms(schedule)};
     log_error(event, LOG_SLICE("schedule", schedule->id), LOG_TEXT("why", why));
     send_item(shooting, &call);
 }
 
-/* Fires the occurrences that recurrence_decide has chosen, or the first of them. */
-static void fire_decided(struct shooting *shooting, const struct store_recurring *schedule,
-                         const struct recurrence *recurrence, int64_t expected_ms)
+/* Fires the occurrences that recurrence_decide has chosen, or the first of them. kind: DONE, or why they
+ * cannot be made. */
+static void fire_decided(struct shooting *shooting, const struct recurrence *recurrence,
+                         enum store_fired kind)
 {
+    const struct store_recurring *schedule = &shooting->schedule;
     struct recurrence_decision decision;
-    recurrence_decide(recurrence, expected_ms, schedule->now_ms, &decision);
+    recurrence_decide(recurrence, expected_ms(schedule), schedule->now_ms, &decision);
     int64_t end_ms = decision.next_ms == RECURRENCE_NEVER_MS ? -1 : decision.next_ms;
     struct store_fire call = {
-        .kind = decision.count ? STORE_FIRED_DONE : STORE_FIRED_SKIPPED,
+        .kind = decision.count ? kind : STORE_FIRED_SKIPPED,
         .expected_ms = schedule->next_ms,
         .next_ms = end_ms,
-        .time_ms = expected_ms,
+        .time_ms = expected_ms(schedule),
         .is_missed = decision.is_missed,
         .is_exclusive = recurring_overlap(&shooting->recurring) == OVERLAP_SKIP,
     };
@@ -252,31 +294,110 @@ static void fire_decided(struct shooting *shooting, const struct store_recurring
     }
 }
 
-static void decide(struct shooting *shooting, const struct store_recurring *schedule)
+static void fire_times(struct shooting *shooting, enum store_fired kind)
 {
-    struct recurring *recurring = &shooting->recurring;
-    bool is_held = schedule->last.outcome == STORE_FIRED_HELD;
-    bool is_full = schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms;
-    int64_t expected_ms = is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
+    const struct store_recurring *schedule = &shooting->schedule;
     const struct time_zone *zone;
     struct recurrence recurrence;
     struct problem problem;
-    enum status status = recurring_read(
-        slice_skip(buffer_slice(&shooting->text), shooting->id.size + shooting->tag.size), recurring);
-    shooting->is_read = status == STATUS_OK;
-    if (status != STATUS_OK || recurring_base(recurring, shooting->id).size == 0) {
-        firing_hold(shooting, schedule, expected_ms, "schedule_unreadable", "the definition cannot be read");
-    } else if (recurring->lacks.size) {
-        firing_hold(shooting, schedule, expected_ms, "schedule_unserved",
-                    "the definition needs a later version");
-    } else if (time_zones_find(shooting->firing->zones, recurring->timezone, &zone, &problem) != STATUS_OK) {
-        firing_hold(shooting, schedule, expected_ms, "schedule_zone_unknown", problem.text);
-    } else {
-        recurring_recurrence(recurring, shooting->id, zone, &recurrence);
-        if (is_full) /* it was not late: the pool had no room */
-            recurrence.misfire = MISFIRE_ALL;
-        fire_decided(shooting, schedule, &recurrence, expected_ms);
+    if (time_zones_find(shooting->firing->zones, shooting->recurring.timezone, &zone, &problem) !=
+        STATUS_OK) {
+        firing_hold(shooting, "schedule_zone_unknown", problem.text);
+        return;
     }
+    recurring_recurrence(&shooting->recurring, shooting->id, zone, &recurrence);
+    if (schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
+        recurrence.misfire = MISFIRE_ALL; /* it was not late: the pool had no room */
+    fire_decided(shooting, &recurrence, kind);
+}
+
+/* ---- groups ---- */
+
+/* Lets the times pass without jobs. */
+static void refuse_times(struct shooting *shooting, enum store_fired kind, const char *field, const char *why)
+{
+    log_warning("schedule_refused", LOG_SLICE("schedule", shooting->id),
+                LOG_SLICE("group", shooting->recurring.group), LOG_TEXT("field", field),
+                LOG_TEXT("why", why));
+    fire_times(shooting, kind);
+}
+
+/* Makes the jobs of an occurrence, from the text of the group in Redis. */
+static enum status make_jobs(struct shooting *shooting, struct slice text)
+{
+    struct buffer id;
+    struct sending *sending = shooting->sending = NEW(struct sending);
+    group_jobs_init(&sending->made);
+    buffer_init(&id, JOB_KEY_MAX);
+    recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id),
+                            expected_ms(&shooting->schedule), &id);
+    enum status status =
+        recurring_send(&shooting->recurring, buffer_slice(&id), text, &sending->made, sending->mark);
+    buffer_fini(&id);
+    for (size_t i = 0; status == STATUS_OK && i < sending->made.count; i++) {
+        sending->jobs[i].endpoint = group_jobs_endpoint(&sending->made, i);
+        sending->jobs[i].record = group_jobs_record(&sending->made, i);
+    }
+    shooting->firing->group_bytes += sending->made.text.size;
+    return status;
+}
+
+static void fire_group(struct shooting *shooting, struct slice text)
+{
+    enum status status = make_jobs(shooting, text);
+    if (status == STATUS_OK)
+        fire_times(shooting, STORE_FIRED_DONE);
+    else if (status == STATUS_INVALID)
+        refuse_times(shooting, STORE_FIRED_UNSENDABLE, shooting->sending->made.field,
+                     shooting->sending->made.detail);
+    else if (status == STATUS_FULL)
+        refuse_times(shooting, STORE_FIRED_UNSENDABLE, "group",
+                     "has endpoints whose jobs together are over 4194304 bytes");
+    else
+        firing_hold(shooting, "schedule_group_unreadable",
+                    status == STATUS_NO_MEMORY ? "there is no memory for the jobs"
+                                               : "the group cannot be read, or needs a later version");
+}
+
+static void on_group(void *arg, enum status status, const struct store_topic *found, size_t count,
+                     struct store_topic_cursor next)
+{
+    struct shooting *shooting = arg;
+    struct firing *firing = shooting->firing;
+    (void)next;
+    if (firing->is_stopping || firing->group_bytes > STEP_GROUP_BYTES) /* the next step has it */
+        ;
+    else if (status != STATUS_OK)
+        firing_hold(shooting, "schedule_group_unavailable", "the shard of the group does not answer");
+    else if (count == 0 || found->settings.size == 0)
+        refuse_times(shooting, STORE_FIRED_NO_GROUP, "group", "there is no such group");
+    else
+        fire_group(shooting, found->settings);
+    shooting_release(shooting);
+}
+
+static void read_group(struct shooting *shooting)
+{
+    struct store_topics topics = {.topic = shooting->recurring.group, .max = 1, .are_groups = true};
+    shooting->items++;
+    store_topics(shooting->firing->store, &topics, on_group, shooting);
+}
+
+/* ---- a schedule whose time has come ---- */
+
+static void decide(struct shooting *shooting)
+{
+    struct recurring *recurring = &shooting->recurring;
+    enum status status = recurring_read(shooting->schedule.record, recurring);
+    shooting->is_read = status == STATUS_OK;
+    if (status != STATUS_OK || recurring_base(recurring, shooting->id).size == 0)
+        firing_hold(shooting, "schedule_unreadable", "the definition cannot be read");
+    else if (recurring->lacks.size)
+        firing_hold(shooting, "schedule_unserved", "the definition needs a later version");
+    else if (recurring->group.size)
+        read_group(shooting);
+    else
+        fire_times(shooting, STORE_FIRED_DONE);
 }
 
 static void shoot(struct firing *firing, const struct store_recurring *schedule)
@@ -287,6 +408,7 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
     shooting->firing = firing;
     shooting->items = 1;
     shooting->now_ms = schedule->now_ms;
+    shooting->schedule = *schedule;
     firing->pending++;
     buffer_init_fallible(&shooting->text, bytes);
     buffer_append(&shooting->text, schedule->id);
@@ -295,7 +417,9 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
     if (!shooting->text.failed) {
         shooting->id = slice_from(shooting->text.data, schedule->id.size);
         shooting->tag = slice_from(shooting->text.data + schedule->id.size, tag.size);
-        decide(shooting, schedule);
+        shooting->schedule.id = shooting->id;
+        shooting->schedule.record = slice_skip(buffer_slice(&shooting->text), schedule->id.size + tag.size);
+        decide(shooting);
     }
     shooting_release(shooting);
 }
@@ -340,6 +464,7 @@ static void on_fires(void *arg, enum status status, const struct shard_fires *fi
     }
     firing->has_progress = false;
     firing->is_listed = false;
+    firing->group_bytes = 0;
     for (size_t i = 0; i < fires->count; i++)
         shoot(firing, &fires->schedules[i]);
     firing->is_listed = true;
@@ -353,9 +478,11 @@ static void firing_step(void *arg)
     shard_fires(firing->shard, fires ? STEP_SCHEDULES : 0, on_fires, firing);
 }
 
-struct firing *firing_new(struct loop *loop, struct shard *shard, struct metrics *metrics)
+struct firing *firing_new(struct loop *loop, struct store *store, struct shard *shard,
+                          struct metrics *metrics)
 {
     struct firing *firing = NEW(struct firing);
+    firing->store = store;
     firing->shard = shard;
     firing->metrics = metrics;
     firing->zones = time_zones_new(TIME_ZONES_FOLDER);

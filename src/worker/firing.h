@@ -20,7 +20,7 @@ enum {
 };
 
 /* Borrows all arguments. */
-struct firing *firing_new(struct loop *, struct shard *, struct metrics *);
+struct firing *firing_new(struct loop *, struct store *, struct shard *, struct metrics *);
 
 /* Reports what the carry worker has learned: the first time at which a schedule fires (-1: none), the time of
  * Redis's clock now, and whether this process owns the lock. */

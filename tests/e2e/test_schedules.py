@@ -404,6 +404,133 @@ def test_a_cursor_of_another_topic_shows_nothing_of_it(server, topic):
     assert names_in(server, f"/schedules/{topic}-b?cursor={cursor}") == [f"{topic}-b/1", f"{topic}-b/2"]
 
 
+# ---- groups ----
+
+def make_group(server, name, **endpoints):
+    members = {endpoint: {"url": url} if isinstance(url, str) else url for endpoint, url in endpoints.items()}
+    server.request("PUT", f"/groups/{name}", json.dumps({"endpoints": members}), JSON)
+
+
+def test_a_schedule_sends_to_each_endpoint_of_a_group(server, receiver, topic):
+    make_group(server, topic, a=receiver.url("/a"), b=receiver.url("/b"))
+    shown = put(server, topic, "s", every=1, job={"group": topic, "body": {"n": 1}}).expect(201)
+    assert shown["job"]["group"] == topic and "url" not in shown["job"]
+    until(lambda: len(receiver.of(topic)) >= 4, 15, "it fires twice")
+    make_group(server, topic, b=receiver.url("/b"), c=receiver.url("/c"))
+    until(lambda: any(arrival.target == "/c" for arrival in receiver.of(topic)), 15, "the group has changed")
+    patch(server, topic, "s", paused=True).expect(200)
+    until(lambda: {job.get("state") for job in last(server, topic, "s")["jobs"]} == {"ended"}, 15, "all are over")
+    by_time = collections.defaultdict(set)
+    for arrival in receiver.of(topic):
+        send, _, endpoint = arrival.job_id.rpartition("~")
+        assert arrival.target == f"/{endpoint}" and arrival.body == b'{"n": 1}' and endpoint not in by_time[send]
+        by_time[send].add(endpoint)
+    assert {"".join(sorted(endpoints)) for endpoints in by_time.values()} == {"ab", "bc"}
+    found = last(server, topic, "s")
+    assert (found["outcome"], f"{found['jobId']}~b") == ("fired", found["jobs"][0]["jobId"])
+    assert server.get(f"/jobs/{topic}/{found['jobId']}?group={topic}").expect(200)["jobs"] == found["jobs"]
+
+
+def test_a_group_in_a_schedule_is_changed_and_checked(server, receiver, topic):
+    url = receiver.url()
+    make_group(server, topic, a=url)
+    assert put(server, topic, "s", status=400, every=60, job={"group": topic, "url": url}).fields() == ["job.group"]
+    assert put(server, topic, "s", status=400, every=60, job={"group": "a~b"}).fields() == ["job.group"]
+    assert put(server, topic, "s" * 170, status=400, every=60, job={"group": topic}).fields() == ["job.group"]
+    put(server, topic, "s" * 169, every=60, job={"group": topic})
+    put(server, topic, "s", every=60, job={"url": url, "body": 1})
+    assert patch(server, topic, "s", job={"group": topic}).expect(200)["job"].get("url") is None
+    shown = patch(server, topic, "s", job={"body": 2}).expect(200)["job"]
+    assert (shown["group"], shown["body"]) == (topic, 2)
+    assert patch(server, topic, "s", job={"group": None}).expect(200)["job"].get("group") is None
+    assert patch(server, topic, "s", job={"group": "other"}).expect(200)["job"]["group"] == "other"
+    shown = patch(server, topic, "s", job={"url": url}).expect(200)["job"]
+    assert shown["url"] == url and "group" not in shown
+    assert patch(server, topic, "s", job={"url": url, "group": topic}).fields() == ["job.group"]
+
+
+def test_a_group_that_cannot_be_sent_to_is_told(server, receiver, topic):
+    put(server, topic, "s", every=1, job={"group": topic, "body": 1})
+    until(lambda: last(server, topic, "s").get("outcome") == "noGroup", 10, "there is no such group")
+    make_group(server, topic, a=receiver.url("/a"), b={"url": receiver.url("/b"), "method": "GET"})
+    until(lambda: last(server, topic, "s")["outcome"] == "unsendable", 10, "a GET has no body")
+    assert receiver.count(topic) == 0
+    run = server.request("POST", f"/schedules/{topic}/s/run")
+    assert run.fields() == ["job.body"]
+    make_group(server, topic, a=receiver.url("/a"))
+    until(lambda: last(server, topic, "s")["outcome"] == "fired", 10, "it goes on")
+    until(lambda: receiver.count(topic) > 0, 10, "and the job arrives")
+    text = server.get("/metrics").body.decode()
+    assert re.search(r"^duepost_fires_refused_total [1-9]", text, re.M), text
+
+
+def test_of_a_send_all_jobs_or_none_are_made(server, receiver, topic):
+    make_group(server, topic, a=receiver.url("/a"), b=receiver.url("/b"))
+    receiver.script(topic, HANG)
+    put(server, topic, "s", every=1, overlap="skip", job={"group": topic, "timeout": 60 * SLOW})
+    until(lambda: receiver.count(topic) == 2, 10, "both hang")
+    until(lambda: last(server, topic, "s")["outcome"] == "overlap", 10, "the next one waits for them")
+    first = last(server, topic, "s")["jobId"]
+    server.cancel(topic, f"{first}~a").expect(200)
+    watch(1.5, lambda: last(server, topic, "s")["jobId"] == first, "one of the two is left")
+    server.cancel(topic, f"{first}~b").expect(200)
+    until(lambda: last(server, topic, "s")["jobId"] != first, 10, "it goes on")
+    server.request("DELETE", f"/schedules/{topic}/s").expect(200)
+    # An id that a client took: no job of the occurrence is made.
+    make_group(server, topic, x=receiver.url("/x"), y=receiver.url("/y"))
+    start = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0) + datetime.timedelta(seconds=3 * SLOW)
+    at = start.strftime("%Y%m%dT%H%M%SZ")
+    server.schedule(topic=topic, jobId=f"t~{at}~y", url=receiver.url(), delay=3600)
+    put(server, topic, "t", every=3600, startAt=start.strftime("%Y-%m-%dT%H:%M:%SZ"), job={"group": topic})
+    until(lambda: last(server, topic, "t").get("outcome") == "conflict", 20, "its id is taken")
+    assert server.job(topic, f"t~{at}~x") is None
+
+
+def test_a_full_pool_delays_a_send_as_a_whole(start, receiver):
+    server = start("--max-jobs", "2")
+    make_group(server, "g", a=receiver.url("/a"), b=receiver.url("/b"))
+    server.schedule(topic="t", jobId="other", url=receiver.url(), delay=3600)
+    put(server, "t", "s", every=3600, startAt=ago(-1), job={"group": "g"})
+    until(lambda: last(server, "t", "s").get("outcome") == "full", 10, "one of two does not fit")
+    assert server.get("/topics/t").expect(200)["jobs"]["delayed"] == 1 and receiver.count("t") == 0
+    server.cancel("t", "other").expect(200)
+    until(lambda: receiver.count("t") == 2, 10, "both are made")
+
+
+# ---- run now ----
+
+def run(server, topic, name, key=None):
+    return server.request("POST", f"/schedules/{topic}/{name}/run", None, {"Idempotency-Key": key} if key else {})
+
+
+def test_a_run_is_repeated_under_its_key(server, receiver, topic):
+    for name in "s", "t":
+        put(server, topic, name, every=3600, job={"url": receiver.url()})
+    first = run(server, topic, "s", "k").expect(202)
+    until(lambda: receiver.count(topic) == 1, 10, "it arrives")
+    until(lambda: server.job(topic, first["jobId"]) is None, 10, "and is over")
+    assert run(server, topic, "s", "k").expect(202) == first
+    patch(server, topic, "s", job={"body": 1}).expect(200)
+    assert run(server, topic, "s", "k").expect(202) == first
+    assert "Idempotency-Key" in run(server, topic, "t", "k").expect(422)["detail"]
+    server.post({"topic": topic, "url": receiver.url()}, headers={"Idempotency-Key": "k"}).expect(422)
+    watch(0.5, lambda: receiver.count(topic) == 1, "no second job")
+    others = {run(server, topic, "s", "l").expect(202)["jobId"], run(server, topic, "s").expect(202)["jobId"]}
+    assert len(others | {first["jobId"]}) == 3
+    assert run(server, topic, "s", "x" * 256).fields() == ["Idempotency-Key"]
+
+
+def test_a_run_of_a_group_is_repeated_as_a_whole(server, receiver, topic):
+    make_group(server, topic, a=receiver.url("/a"), b=receiver.url("/b"))
+    put(server, topic, "s", every=3600, job={"group": topic})
+    first = run(server, topic, "s", "k").expect(202)
+    assert first["group"] == topic
+    until(lambda: receiver.count(topic) == 2, 10, "both arrive")
+    until(lambda: server.get(f"/jobs/{topic}/{first['jobId']}?group={topic}").expect(200)["jobs"][1]["state"] == "ended", 10, "and are over")
+    assert run(server, topic, "s", "k").expect(202) == first
+    watch(0.5, lambda: receiver.count(topic) == 2, "no second send")
+
+
 def test_while_redis_is_away_nothing_is_confirmed(start, redis, topic):
     behind = redis()
     server = start(redis=behind)

@@ -12,8 +12,8 @@
 #define COMING        NAMED NEVER("T") AT("now+9000")
 #define DUE           NAMED NEVER("T") AT("now-10")
 #define PAUSED        NAMED NEVER("T")
-#define FIRE(rest)    "fire 0 t/s T now-10 now+60 " rest
-#define JOB           "fire now-10 0 0 t/s~1 @now-10 \"url\":\"u\"}"
+#define FIRE(rest)    "fire 0 9 t/s T now-10 now+60 " rest
+#define JOB           "fire now-10 0 0 t/s~1 @now-10 \"url\":\"u\"} - 0"
 #define MADE          "bucket:t: t/s~1@now\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\nready: t\nturns: t@1\n"
 #define LAST(outcome) FIRED("T," outcome ",0,now-10,now,t/s~1")
 
@@ -55,27 +55,27 @@ START_TEST(an_occurrence_is_made_once)
 {
     CHECK_EXAMPLES( //
         {DUE, FIRE(JOB), "now", MADE NAMED LAST("fire") AT("now+60")},
-        {DUE, "fire 0 t/s T now-10 - " JOB, "now", MADE NAMED LAST("fire")},
+        {DUE, "fire 0 9 t/s T now-10 - " JOB, "now", MADE NAMED LAST("fire")},
         {DUE, FIRE(JOB) " t/s T now-10 now+60 " JOB, "now 0", MADE NAMED LAST("fire") AT("now+60")},
         /* Other definitions, other times, and times to come. */
-        {DUE, "fire 0 t/s U now-10 now+60 " JOB, "0", NULL},
-        {DUE, "fire 0 t/s T now-11 now+60 " JOB, "0", NULL},
-        {COMING, "fire 0 t/s T now+9000 now+9060 " JOB, "0", NULL}, {PAUSED, FIRE(JOB), "0", NULL},
+        {DUE, "fire 0 9 t/s U now-10 now+60 " JOB, "0", NULL},
+        {DUE, "fire 0 9 t/s T now-11 now+60 " JOB, "0", NULL},
+        {COMING, "fire 0 9 t/s T now+9000 now+9060 " JOB, "0", NULL}, {PAUSED, FIRE(JOB), "0", NULL},
         {ABSENT, FIRE(JOB), "0", NULL}, {AT("now-10"), FIRE(JOB), "0", ABSENT},
         /* With jitter the job is delayed. */
-        {DUE, FIRE("fire now-10 0 0 t/s~1 @now+50 \"url\":\"u\"}"), "now+50 wake now+50",
+        {DUE, FIRE("fire now-10 0 0 t/s~1 @now+50 \"url\":\"u\"} - 0"), "now+50 wake now+50",
          "bucket:t: t/s~1@now+50\ndue: t@now+50\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\n" NAMED LAST(
              "fire") AT("now+60")},
         /* Several missed times of one schedule. */
         {DUE,
-         "fire 0 t/s T now-10 now-5 fire now-10 1 0 t/s~1 @now-10 \"url\":\"u\"} "
-         "t/s T now-5 now+60 fire now-5 1 0 t/s~2 @now-5 \"url\":\"u\"}",
+         "fire 0 9 t/s T now-10 now-5 fire now-10 1 0 t/s~1 @now-10 \"url\":\"u\"} - 0 "
+         "t/s T now-5 now+60 fire now-5 1 0 t/s~2 @now-5 \"url\":\"u\"} - 0",
          "now now",
          "bucket:t: t/s~1@now t/s~2@now.0005\n"
          "jobs: t/s~1={\"createdAt\":now,\"url\":\"u\"} t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\n"
          "turns: t@1\n" NAMED FIRED("T,fire,1,now-5,now,t/s~2") AT("now+60")},
         /* The job is of a sibling topic. */
-        {DUE, FIRE("fire now-10 0 0 t~x/m @now-10 \"url\":\"u\"}"), "now",
+        {DUE, FIRE("fire now-10 0 0 t~x/m @now-10 \"url\":\"u\"} - 0"), "now",
          "bucket:t~x: t~x/m@now\njobs: t~x/m={\"createdAt\":now,\"url\":\"u\"}\nready: t~x\n"
          "turns: t~x@1\n" NAMED FIRED("T,fire,0,now-10,now,t~x/m") AT("now+60")}, );
 }
@@ -86,14 +86,14 @@ START_TEST(a_time_may_pass_without_a_job)
 #define OTHER "bucket:t: t/s~1@now-9\njobs: t/s~1={r}\nready: t\nturns: t@1\n"
 #define ONCE  NAMED FIRED("T,fire,0,now-99,now-99,t/s~1") AT("now-10")
     CHECK_EXAMPLES( //
-        {DUE, FIRE("skip now-10 1 0 '' 0 ''"), "1", NAMED FIRED("T,skip,1,now-10,now,") AT("now+60")},
-        {DUE, FIRE("hold now-10 0 0 '' 0 ''"), "1", NAMED FIRED("T,hold,0,now-10,now,") AT("now+60")},
+        {DUE, FIRE("skip now-10 1 0 '' 0 '' - 0"), "1", NAMED FIRED("T,skip,1,now-10,now,") AT("now+60")},
+        {DUE, FIRE("hold now-10 0 0 '' 0 '' - 0"), "1", NAMED FIRED("T,hold,0,now-10,now,") AT("now+60")},
         {OTHER DUE, FIRE(JOB), "-6", OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
-        {DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"}"), "-5",
+        {DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"} - 0"), "-5",
          NAMED FIRED("T,noUrl,0,now-10,now,") AT("now+60")},
-        {OTHER ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"}"), "-20",
+        {OTHER ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"} - 0"), "-20",
          OTHER NAMED FIRED("T,overlap,0,now-10,now,t/s~1") AT("now+60")},
-        {ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"}"), "now",
+        {ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"} - 0"), "now",
          "bucket:t: t/s~2@now\njobs: t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\nturns: t@1\n" NAMED
              FIRED("T,fire,0,now-10,now,t/s~2") AT("now+60")}, );
 }
@@ -103,9 +103,9 @@ START_TEST(a_full_pool_delays_an_occurrence)
 {
 #define FULL "bucket:u: u/a@now+9\ndue: u@now+9\njobs: u/a={r}\n"
     CHECK_EXAMPLES( //
-        {FULL DUE, "fire 1 t/s T now-10 now+60 " JOB, "-7",
+        {FULL DUE, "fire 1 9 t/s T now-10 now+60 " JOB, "-7",
          FULL NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
-        {FULL NAMED FIRED("T,full,0,now-10,now,") AT("now-10"), "fire 2 t/s T now-10 now+60 " JOB, "now",
+        {FULL NAMED FIRED("T,full,0,now-10,now,") AT("now-10"), "fire 2 9 t/s T now-10 now+60 " JOB, "now",
          "bucket:t: t/s~1@now\nbucket:u: u/a@now+9\ndue: u@now+9\njobs: "
          "t/s~1={\"createdAt\":now,\"url\":\"u\"} "
          "u/a={r}\nready: t\nturns: t@1\n" NAMED LAST("fire") AT("now+60")}, );
@@ -114,12 +114,64 @@ END_TEST
 
 START_TEST(a_client_may_ask_for_an_occurrence)
 {
-#define RUN "fire now-10 0 0 t/s~1 0 \"url\":\"u\"}"
+#define RUN "fire now-10 0 0 t/s~1 0 \"url\":\"u\"} - 0"
     CHECK_EXAMPLES( //
-        {COMING, "fire 0 t/s T - - " RUN, "now", MADE COMING},
-        {PAUSED, "fire 0 t/s T - - " RUN, "now", MADE PAUSED}, {COMING, "fire 0 t/s U - - " RUN, "0", NULL},
-        {ABSENT, "fire 0 t/s T - - " RUN, "0", NULL}, {OTHER COMING, "fire 0 t/s T - - " RUN, "-6", NULL},
-        {FULL COMING, "fire 1 t/s T - - " RUN, "-7", NULL}, );
+        {COMING, "fire 0 9 t/s T - - " RUN, "now", MADE COMING},
+        {PAUSED, "fire 0 9 t/s T - - " RUN, "now", MADE PAUSED},
+        {COMING, "fire 0 9 t/s U - - " RUN, "0", NULL}, {ABSENT, "fire 0 9 t/s T - - " RUN, "0", NULL},
+        {OTHER COMING, "fire 0 9 t/s T - - " RUN, "-6", NULL},
+        {FULL COMING, "fire 1 9 t/s T - - " RUN, "-7", NULL}, );
+}
+END_TEST
+
+START_TEST(a_run_is_repeated_under_its_key)
+{
+#define KEPT      "idempotency: k=f,now,now+9,t/s~1\nwindows: k@now+9\n"
+#define ASK(once) "fire 0 9 t/s T - - fire now-10 0 0 t/s~1 0 \"url\":\"u\"} '" once "' 0"
+    CHECK_EXAMPLES( //
+        {COMING, ASK("f,k"), "now", MADE COMING KEPT},
+        {COMING KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL}, {COMING KEPT, ASK("g,k"), "-8", NULL},
+        /* also when the definition has changed, or is gone */
+        {NAMED NEVER("U") KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL},
+        {KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL},
+        /* Nothing is kept of what made no job. */
+        {COMING, "fire 0 9 t/s U - - fire now-10 0 0 t/s~1 0 \"url\":\"u\"} 'f,k' 0", "0", NULL},
+        {OTHER COMING, ASK("f,k"), "-6", NULL}, );
+}
+END_TEST
+
+START_TEST(an_occurrence_goes_to_a_group)
+{
+#define PAIR "fire now-10 0 0 t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"
+#define PAIR_LEFT                                                                                            \
+    "bucket:t: t/s~0~a@now+9\ndue: t@now+9\njobs: t/s~0~a={r}\nsends: t/s~0=m,g,a,b\nsends_until: "          \
+    "t/s~0@now+9\n"
+#define PAIR_MADE                                                                                            \
+    "bucket:t: t/s~1~a@now t/s~1~b@now.0005\n"                                                               \
+    "jobs: t/s~1~a={\"createdAt\":now,\"x\"} t/s~1~b={\"createdAt\":now,\"y\"}\nready: t\n"                  \
+    "sends: t/s~1=m,g,a,b\nsends_until: t/s~1@now+60000\nturns: t@1\n"
+    CHECK_EXAMPLES( //
+        {DUE, FIRE(PAIR), "now", PAIR_MADE NAMED LAST("fire") AT("now+60")},
+        {DUE, FIRE(PAIR) " t/s T now-10 now+60 " PAIR, "now 0", PAIR_MADE NAMED LAST("fire") AT("now+60")},
+        {COMING, "fire 0 9 t/s T - - " PAIR, "now", PAIR_MADE COMING},
+        /* all or none: an id is taken, or the pool is full */
+        {"bucket:t: t/s~1~b@now+9\ndue: t@now+9\njobs: t/s~1~b={r}\n" DUE, FIRE(PAIR), "-6",
+         "bucket:t: t/s~1~b@now+9\ndue: t@now+9\njobs: t/s~1~b={r}\n" NAMED FIRED("T,conflict,0,now-10,now,")
+             AT("now+60")},
+        {DUE, "fire 1 9 t/s T now-10 now+60 " PAIR, "-7", NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
+        /* overlap: a job of the last occurrence is left */
+        {PAIR_LEFT NAMED FIRED("T,fire,0,now-99,now-99,t/s~0") AT("now-10"),
+         FIRE("fire now-10 0 1 t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"), "-20",
+         PAIR_LEFT NAMED FIRED("T,overlap,0,now-10,now,t/s~0") AT("now+60")},
+        /* what the group does not allow */
+        {DUE, FIRE("noGroup now-10 0 0 '' 0 '' - 0"), "1",
+         NAMED FIRED("T,noGroup,0,now-10,now,") AT("now+60")},
+        {DUE, FIRE("unsendable now-10 0 0 '' 0 '' - 0"), "1",
+         NAMED FIRED("T,unsendable,0,now-10,now,") AT("now+60")},
+        {DUE, FIRE("other now-10 0 0 '' 0 '' - 0"), "ERR", NULL},
+        {DUE, FIRE("fire now-10 0 0 t/s~1 0 '' - 2 m g a x"), "ERR", NULL},
+        {DUE, FIRE("fire now-10 0 0 t/s~1 0 '' - 1 m g a/b x"), "ERR", NULL},
+        {DUE, FIRE("fire now-10 0 0 t/s~1 0 '' - 1 m '' a x"), "ERR", NULL}, );
 }
 END_TEST
 
@@ -157,6 +209,8 @@ Suite *suite(void)
     tcase_add_test(tests, a_time_may_pass_without_a_job);
     tcase_add_test(tests, a_full_pool_delays_an_occurrence);
     tcase_add_test(tests, a_client_may_ask_for_an_occurrence);
+    tcase_add_test(tests, a_run_is_repeated_under_its_key);
+    tcase_add_test(tests, an_occurrence_goes_to_a_group);
     tcase_add_test(tests, schedules_are_read);
     suite_add_tcase(suite, tests);
     return suite;

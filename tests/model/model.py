@@ -982,6 +982,13 @@ class World:
         if self.chance.random() < 0.5:
             self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
 
+    def some_group(self):
+        """The end of an item of fire: mostly without a group."""
+        endpoints = self.chance.choice(((), (), (), ENDPOINTS, ENDPOINTS[:2]))
+        if not endpoints:
+            return (0,)
+        return (len(endpoints), "m", "g", *(word for endpoint in endpoints for word in (endpoint, self.some_record())))
+
     def step_fire(self):
         """A process fires what it has listed, perhaps long ago, or what a client asks for."""
         if self.is_away:
@@ -1001,14 +1008,14 @@ class World:
             kind = self.chance.choice(("fire", "fire", "fire", "skip", "hold"))
             next_ms = self.chance.choice(("-", str(at + 300), str(at + 300), str(self.pool.now + 2000)))
             items.append((name, tag, str(at), next_ms, kind, str(at), self.chance.choice("01"), self.chance.choice("001"),
-                          f"{name}~{at}" if kind == "fire" else "", f"@{at + self.chance.choice((0, 0, 400))}", self.some_record()))
+                          f"{name}~{at}" if kind == "fire" else "", f"@{at + self.chance.choice((0, 0, 400))}", self.some_record(), "-",
+                          *(self.some_group() if kind == "fire" else (0,))))
         if self.chance.random() < 0.2:
             name = self.chance.choice(SCHEDULES)
-            items.append((name, self.some_tag(name), "-", "-", "fire", "0", "0", "0", f"{name}~run-{self.chance.randrange(3)}", "0", self.some_record()))
+            items.append((name, self.some_tag(name), "-", "-", "fire", "0", "0", "0", f"{name}~run-{self.chance.randrange(3)}", "0", self.some_record(), "-", *self.some_group()))
         self.listed = self.chance.choice((listed, self.listed))
-        for item, result in zip(items, self.call_items("fire", (self.chance.choice((0, 0, 0, 6)),), items) if items else ()):
-            if result > 1:
-                job_id = item[8]
+        for item, result in zip(items, self.call_items("fire", (self.chance.choice((0, 0, 0, 6)), 86400000), items) if items else ()):
+            for job_id in [f"{item[8]}~{endpoint}" for endpoint in item[15::2]] or [item[8]] if result > 1 else ():
                 expect(job_id not in self.lives, job_id, "was fired twice")
                 expect(item[2] == "-" or self.pool.now >= int(item[2]), job_id, "was fired early")
                 self.lives[job_id] = Life(job_id, result)
@@ -1660,13 +1667,16 @@ CONTROLS = {
     "only a part of a send is cancelled": [("unsend", "for i = 1, #endpoints do", "for i = 1, 1 do")],
     "a cancelled send is remembered": [("unsend", "  if is_whole then drop_send(id) end\n", "")],
     "a send is forgotten while its jobs wait": [("forget", "if endpoints and first_left(ids[i], endpoints) then", "if false then")],
-    "a time is fired again": [("fire", "  if not is_expected(id, expected) then return 0 end\n", "")],
+    "a time is fired again": [("fire", "  if not is_expected(id, item.expected) then return 0 end\n", "")],
     "a time is fired early": [("fire", "at == tonumber(expected) and at <= now", "at == tonumber(expected)")],
-    "an old definition is fired": [("fire", "  if its_tag ~= tag then\n", "  if not its_tag then\n")],
+    "an old definition is fired": [("fire", "  if its_tag ~= item.tag then\n", "  if not its_tag then\n")],
     "a full pool loses a time": [("fire", "  if result == RESULT_FULL then return result end\n", "")],
     "an occurrence beyond the most jobs": [("fire", "if room < 1 then", "if false then")],
-    "overlap ignored": [("fire", "overlap == '1' and previous", "false")],
-    "an occurrence replaces a job": [("fire", "  if call('HEXISTS', JOBS, id) == 1 then return RESULT_TAKEN, 'conflict' end\n", "")],
+    "overlap ignored": [("fire", "item.overlap == '1' and previous", "false")],
+    "an occurrence replaces a job": [("fire", "  if call('HEXISTS', JOBS, item.job) == 1 then return RESULT_TAKEN, 'conflict' end\n", "")],
+    "an occurrence for a group replaces jobs": [("fire", "  if is_in_pool(item.job) or first_left(item.job, item.endpoints) then", "  if false then")],
+    "an occurrence for a group is beyond the most jobs": [("fire", "  if room < #item.endpoints or", "  if room < 1 or")],
+    "overlap overlooks jobs of a group": [("fire", "  return endpoints and first_left(id, endpoints) ~= nil\n", "")],
     "a deleted schedule fires": [("undefine", "  call('HDEL', FIRED, id)\n  call('ZREM', FIRES, id)\n", "")],
     "a definition that was not read is replaced": [("define", "if (its_tag or '-') ~= tag then return 0 end", "")],
     "a death does not fail its workflow": [("bury", "    if has(WORKFLOW_JOBS) then fail_workflow_of(id) end\n", "")],

@@ -714,14 +714,15 @@ class Pool(Workflows):
 
     def fire(self, max_jobs, items):
         answers = []
-        for name, tag, expected, next_ms, kind, time_ms, missed, overlap, job_id, when, record in items:
+        for name, tag, expected, next_ms, kind, time_ms, missed, overlap, job_id, when, record, once, number, *send in items:
             was = self.fired.get(name)
             if not was or was[0] != tag or expected != "-" and not self.now >= self.fires.get(name, INF) == int(expected):
                 answers.append(0)
                 continue
             result, outcome = 1, kind
             if kind == "fire":
-                result, outcome = self.make(max_jobs, job_id, when, record, was[5] if overlap == "1" and expected != "-" else "")
+                previous = was[5] if overlap == "1" and expected != "-" else ""
+                result, outcome = self.make(max_jobs, job_id, when, record, previous, send)
             answers.append(result)
             if expected == "-":
                 continue
@@ -734,14 +735,29 @@ class Pool(Workflows):
         self.finish()
         return answers
 
-    def make(self, max_jobs, job_id, when, record, previous):
-        if previous in self.jobs:
+    def is_in_pool(self, job_id):
+        """This job, or one of those that were sent under its id."""
+        return job_id in self.jobs or job_id in self.sends and self.first_left(job_id, self.sends[job_id][2])
+
+    def make(self, max_jobs, job_id, when, record, previous, send):
+        if self.is_in_pool(previous):
             return -20, "overlap"
-        if job_id in self.jobs:
+        if self.is_in_pool(job_id) if send else job_id in self.jobs:
             return -6, "conflict"
-        if max_jobs and len(self.jobs) >= max_jobs:
+        if send and self.first_left(job_id, send[2::2]):
+            return -6, "conflict"
+        if max_jobs and len(self.jobs) + (len(send[2::2]) or 1) > max_jobs:
             return -7, "full"
-        return self.start(job_id, when, record)[0], "fire"
+        if not send:
+            return self.start(job_id, when, record)[0], "fire"
+        return self.start_all(job_id, when, *send)[0], "fire"
+
+    def start_all(self, send_id, when, mark, group, *parts):
+        """The jobs of a send. Returns their due times."""
+        due, _ = self.due_of(when)
+        self.sends[send_id] = mark, group, parts[::2]
+        self.sends_until[send_id] = self.now + max(60_000, min(86_400_000, due - self.now + 60_000))
+        return [self.start(f"{send_id}~{endpoint}", when, record)[0] for endpoint, record in zip(parts[::2], parts[1::2])]
 
     def first_left(self, send_id, endpoints):
         return next((f"{send_id}~{endpoint}" for endpoint in endpoints if f"{send_id}~{endpoint}" in self.jobs), None)
@@ -768,11 +784,7 @@ class Pool(Workflows):
             elif not number or max_jobs and max_jobs - len(self.jobs) < number:
                 answers.append(-7 if number else -1)
             else:
-                due, _ = self.due_of(when)
-                answers.append(["sent", *(self.start(f"{send_id}~{endpoint}", when, record)[0]
-                                          for endpoint, record in zip(parts[::2], parts[1::2]))])
-                self.sends[send_id] = mark, group, parts[::2]
-                self.sends_until[send_id] = self.now + max(60_000, min(86_400_000, due - self.now + 60_000))
+                answers.append(["sent", *self.start_all(send_id, when, mark, group, *parts)])
         self.finish()
         return answers
 
@@ -796,10 +808,7 @@ class Pool(Workflows):
                     self.cancel_one(job_id, "")
                 for job_id in same:
                     self.forget(job_id)
-                due, _ = self.due_of(when)
-                answers.append(["replaced", len(same), len(others), *(self.start(job_id, when, record)[0] for job_id, record in zip(ids, parts[1::2]))])
-                self.sends[send_id] = mark, group, parts[::2]
-                self.sends_until[send_id] = self.now + max(60_000, min(86_400_000, due - self.now + 60_000))
+                answers.append(["replaced", len(same), len(others), *self.start_all(send_id, when, mark, group, *parts)])
         self.finish()
         return answers
 

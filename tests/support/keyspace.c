@@ -74,8 +74,8 @@ static bool has_words(struct slice name)
 {
     return slice_equal(name, SLICE("ended")) ||
            is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
-                                                 "lines", "workflow:", "workflow_jobs", "waits",
-                                                 "element_jobs:", NULL});
+                                                 "idempotency", "lines", "workflow:", "workflow_jobs",
+                                                 "waits", "element_jobs:", NULL});
 }
 
 /* In kept and ended, the first commas end fields; a record follows, which may contain commas. */

@@ -47,6 +47,18 @@ redisReply *script_run(redisContext *redis, size_t count, const char *const *wor
     return reply;
 }
 
+/* Returns a word without its quotes, and with spaces for the commas between them. */
+static const char *unquote(char *word)
+{
+    size_t size = strlen(word);
+    if (size < 2 || word[0] != '\'' || word[size - 1] != '\'')
+        return word;
+    word[size - 1] = '\0';
+    for (char *comma = word; (comma = strchr(comma, ','));)
+        *comma = ' ';
+    return word + 1;
+}
+
 redisReply *script_run_text(redisContext *redis, const char *text, int64_t now_ms)
 {
     const char *words[WORDS_MAX];
@@ -57,7 +69,7 @@ redisReply *script_run_text(redisContext *redis, const char *text, int64_t now_m
     buffer_append_byte(&numbers, '\0');
     char *state = NULL;
     for (char *word = strtok_r(numbers.data, " ", &state); word; word = strtok_r(NULL, " ", &state))
-        words[count++] = strcmp(word, "''") == 0 ? "" : word;
+        words[count++] = unquote(word);
     redisReply *reply = script_run(redis, count, words);
     buffer_fini(&numbers);
     return reply;

@@ -19,7 +19,8 @@ void scripts_load(redisContext *);
 /* words: the script's name, then its arguments after the limit. Gives; an error reply is a reply. */
 redisReply *script_run(redisContext *, size_t count, const char *const *words);
 
-/* The same from one text with spaces between the words. '' is an empty word; times are as in keyspace.h. */
+/* The same from one text with spaces between the words. '' is an empty word, and 'a,b' a word
+ * with a space; times are as in keyspace.h. */
 redisReply *script_run_text(redisContext *, const char *text, int64_t now_ms);
 
 /* Appends an answer as "1 0 (ready now {r}) ()", without its first part, a time that must be now_us. An error

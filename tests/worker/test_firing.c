@@ -16,7 +16,7 @@ static int64_t next_ms; /* the first time of the schedule */
 static void set_up(void)
 {
     world_begin();
-    firing = firing_new(NULL, world_shard(0), NULL);
+    firing = firing_new(NULL, NULL, world_shard(0), NULL);
     next_ms = world_redis_ms() - (world_redis_ms() - 1000) % MINUTE_MS + MINUTE_MS;
 }
 
@@ -209,6 +209,78 @@ START_TEST(nothing_is_fired_after_stop)
 }
 END_TEST
 
+#define TO_GROUP                                                                                             \
+    "{\"createdAt\":1000,\"every\":60,\"grace\":1,\"misfire\":\"all\",\"group\":\"g\",\"needs\":["           \
+    "\"groups\"],"                                                                                           \
+    "\"job\":{\"url\":\"\",\"body\":1}}"
+#define TWO_ENDPOINTS "{\"endpoints\":{\"a\":{\"url\":\"http://a/\"},\"b\":{\"url\":\"http://b/\"}}}"
+
+START_TEST(a_job_goes_to_each_endpoint_of_a_group)
+{
+    note(next_ms, true);
+    pass_to(next_ms + MINUTE_MS);
+    answer_with(each_minute(TO_GROUP));
+    ck_assert_uint_eq(world_under_way(WORLD_FIRE), 0);
+    ck_assert_str_eq(world_call(WORLD_GROUP)->id, "g");
+    world_answer_group(STATUS_OK, TWO_ENDPOINTS);
+    ck_assert_uint_eq(world_under_way(WORLD_FIRE), 2); /* two times */
+    for (int i = 0; i < 2; i++) {
+        const struct world_call *call = world_call(WORLD_FIRE);
+        ck_assert_int_eq(call->fire.kind, STORE_FIRED_DONE);
+        ck_assert_int_eq(call->fire.time_ms, next_ms + i * MINUTE_MS);
+        ck_assert_uint_eq(call->fire.count, 2);
+        ck_assert_str_eq(call->record,
+                         "a \"url\":\"http://a/\",\"body\":1}\nb \"url\":\"http://b/\",\"body\":1}\n");
+        ck_assert_int_eq(strncmp(call->job, "t/s~", 4), 0);
+        world_answer_fire(STATUS_OK);
+    }
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 2);
+}
+END_TEST
+
+START_TEST(a_group_that_cannot_be_sent_to)
+{
+    static const struct {
+        enum status status;
+        const char *text, *event;
+        enum store_fired kind;
+    } cases[] = {
+        {STATUS_OK, "", "schedule_refused", STORE_FIRED_NO_GROUP},
+        {STATUS_OK, "{\"endpoints\":{\"a\":{\"url\":\"http://a/\",\"method\":\"GET\"}}}", "schedule_refused",
+         STORE_FIRED_UNSENDABLE},
+        {STATUS_OK, "{", "schedule_group_unreadable", STORE_FIRED_HELD},
+        {STATUS_OK, "{\"needs\":[\"flight\"],\"endpoints\":{}}", "schedule_group_unreadable",
+         STORE_FIRED_HELD},
+        {STATUS_UNAVAILABLE, "", "schedule_group_unavailable", STORE_FIRED_HELD},
+    };
+    note(next_ms, true);
+    pass_to(next_ms);
+    answer_with(each_minute(TO_GROUP));
+    world_answer_group(cases[_i].status, cases[_i].text);
+    const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
+    bool is_held = cases[_i].kind == STORE_FIRED_HELD;
+    ck_assert_int_eq(fire->kind, cases[_i].kind);
+    ck_assert_int_eq(fire->expected_ms, next_ms);
+    ck_assert_int_eq(fire->time_ms, next_ms);
+    ck_assert_int_eq(fire->next_ms, is_held ? world_redis_ms() + FIRING_HOLD_MS : next_ms + MINUTE_MS);
+    ck_assert_uint_eq(world_logged(cases[_i].event), 1);
+    world_answer_fire(STATUS_OK);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRES_HELD), is_held);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRES_REFUSED), !is_held);
+}
+END_TEST
+
+START_TEST(no_group_is_sent_to_after_stop)
+{
+    note(next_ms, true);
+    pass_to(next_ms);
+    answer_with(each_minute(TO_GROUP));
+    firing_stop(firing);
+    world_answer_group(STATUS_OK, TWO_ENDPOINTS);
+    ck_assert_uint_eq(world_made(WORLD_FIRE), 0);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("firing");
@@ -222,6 +294,9 @@ Suite *suite(void)
     tcase_add_loop_test(tests, a_schedule_that_cannot_be_read_is_held, 0, 3);
     tcase_add_loop_test(tests, a_step_without_progress_is_tried_again_a_second_later, 0, 3);
     tcase_add_test(tests, nothing_is_fired_after_stop);
+    tcase_add_test(tests, a_job_goes_to_each_endpoint_of_a_group);
+    tcase_add_loop_test(tests, a_group_that_cannot_be_sent_to, 0, 5);
+    tcase_add_test(tests, no_group_is_sent_to_after_stop);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -624,12 +624,25 @@ void shard_fire(struct shard *shard, const struct store_fire *fire, store_fire_f
     copy(call->id, sizeof call->id, fire->id);
     copy(call->job, sizeof call->job, fire->job);
     copy(call->record, sizeof call->record, fire->record);
+    for (size_t i = 0, size = 0; i < fire->count && size < sizeof call->record; i++)
+        size += (size_t)snprintf(call->record + size, sizeof call->record - size, "%.*s %.*s\n",
+                                 SLICE_ARG(fire->jobs[i].endpoint), SLICE_ARG(fire->jobs[i].record));
     call->fire = *fire;
     call->fire.id = slice_of(call->id);
     call->fire.job = slice_of(call->job);
     call->fire.record = slice_of(call->record);
     call->fire.tag = (struct slice){0};
     call->fn.fire = fn;
+}
+
+/* Only groups are read. id: the group. */
+void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
+{
+    struct world_call *call = add_call(WORLD_GROUP, &shards[0], arg);
+    (void)store;
+    ck_assert(topics->are_groups);
+    copy(call->id, sizeof call->id, topics->topic);
+    call->fn.topics = fn;
 }
 
 void world_answer(enum world_kind kind, enum status status)
@@ -728,7 +741,15 @@ void world_answer_fires(enum status status, struct shard_fires fires)
 void world_answer_fire(enum status status)
 {
     const struct world_call *call = take_call(WORLD_FIRE);
-    call->fn.fire(call->arg, status, call->fire.due_ms);
+    call->fn.fire(call->arg, status, call->fire.job, call->fire.due_ms);
+}
+
+void world_answer_group(enum status status, const char *text)
+{
+    const struct world_call *call = take_call(WORLD_GROUP);
+    struct store_topic group = {.settings = slice_of(text)};
+    call->fn.topics(call->arg, status, &group, status == STATUS_OK && text[0] ? 1 : 0,
+                    (struct store_topic_cursor){.shard = 0});
 }
 
 void world_answer_mend_patterns(enum status status, size_t count)

@@ -60,6 +60,7 @@ enum world_kind {
     WORLD_REOFFER,
     WORLD_FIRES,
     WORLD_FIRE,
+    WORLD_GROUP,
     WORLD_MEND_PATTERNS,
     WORLD_AUDIT,
     WORLD_MEND,
@@ -83,7 +84,8 @@ struct world_call {
     char follow_id[128], follow_record[1024]; /* of the last job that follows from an ending; empty: none */
     char me[64], stuck_owner[64];
     struct shard_carry carry;
-    struct store_fire fire; /* its slices are copies */
+    struct store_fire
+        fire; /* its slices are copies; with a group, record has 'endpoint record' for each job */
     char job[128];
     union {
         shard_claim_fn *claim;
@@ -99,6 +101,7 @@ struct world_call {
         shard_reoffer_fn *reoffer;
         shard_fires_fn *fires;
         store_fire_fn *fire;
+        store_topics_fn *topics;
         store_mend_patterns_fn *mend_patterns;
         store_audit_fn *audit;
         shard_mend_fn *mend;
@@ -131,6 +134,9 @@ void world_answer_sweep(enum status, struct shard_swept);
 void world_answer_reoffer(enum status, size_t count, bool is_full);
 void world_answer_fires(enum status, struct shard_fires); /* now_ms is filled in */
 void world_answer_fire(enum status);
+
+/* The answer to the question for a group. text: empty if there is no such group. */
+void world_answer_group(enum status, const char *text);
 void world_answer_mend_patterns(enum status, size_t count);
 void world_answer_survey(enum status, const char *cursor);
 void world_answer_audit(enum status, struct store_counts);

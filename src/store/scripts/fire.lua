@@ -3,34 +3,67 @@
 -- happens if the definition has changed or the time is not the expected one, so each occurrence is made once, by
 -- whichever process calls first. The flag allow-oom is not set, so a full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each item:
 --   id        of the schedule
 --   tag       of its definition
 --   expected  its time in fires, ms; or '-' for an occurrence that a client asks for and that changes nothing else
 --   next      its next time, ms, or '-'
---   kind      'fire'; 'skip': the time makes no occurrence; 'hold': the time cannot be fired now
+--   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why the time makes no occurrence: 'skip',
+--             'noGroup', 'unsendable'
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
 --   overlap   1 if there is no occurrence while the last one is in the pool, else 0
 --   job       id of the job, whose topic is that of the schedule or one of its siblings
 --   when      of the job, as in schedule.lua
 --   record    of the job, as in schedule.lua
--- Returns {now_us, result ...}. A result is the due time of the job; 1 for skip and hold; 0 if nothing happened; FULL:
--- nothing happened, but the schedule's entry says so; OVERLAP, TAKEN (another job has the id) or NO_URL: the time has
--- passed without a job.
--- uses: check places schedules url when
-check(3, 11, 10)
+--   once      of an occurrence that a client asks for, as in schedule.lua; else '-'
+--   number    of endpoints that the job is sent to, or 0. If it is not 0, the mark and the group as in send.lua follow, then
+--             an endpoint and a record for each job; all of them are made, or none
+-- Returns {now_us, result ...}. A result is the due time of the (first) job; 1 for other kinds than fire; 0 if nothing
+-- happened; FULL: nothing happened, but the schedule's entry says so; OVERLAP, TAKEN (another job has the id) or NO_URL:
+-- the time has passed without a job. If the idempotency key is kept: {'repeated', due, id} of the first answer, or REUSED.
+-- uses: idempotency places probe put_send schedules url when
+
+local ITEM = 13 -- arguments of an item without endpoints
+local KINDS = ' fire hold skip noGroup unsendable '
+
 -- Returns the topic of an id, up to the mark of sibling topics. Its shard is that of this name.
 local function owner_of_id(id) return string.match(topic_of(id), '^[^~]*') end
 
-for i = 3, #ARGV, 11 do
-  for k = 2, 3 do
-    if not string.match(ARGV[i + k], '^%d+$') and ARGV[i + k] ~= '-' then error('not a number') end
+-- Reads an item, and refuses the call before its first write if the item has not this form.
+local function read_item(at)
+  local item = {id = ARGV[at], tag = ARGV[at + 1], expected = ARGV[at + 2], next_at = ARGV[at + 3], kind = ARGV[at + 4],
+    time = ARGV[at + 5], missed = ARGV[at + 6], overlap = ARGV[at + 7], job = ARGV[at + 8], when = ARGV[at + 9],
+    record = ARGV[at + 10], once = ARGV[at + 11], size = ITEM}
+  local number = tonumber(string.match(ARGV[at + 12] or '', '^%d+$'))
+  if not number then error('wrong number of arguments') end
+  for _, word in ipairs({item.expected, item.next_at}) do
+    if not string.match(word, '^%d+$') and word ~= '-' then error('not a number') end
   end
-  if not string.match(ARGV[i + 5], '^%d+$') then error('not a number') end
-  if ARGV[i + 4] == 'fire' and owner_of_id(ARGV[i + 8]) ~= owner_of_id(ARGV[i]) then error('another topic') end
+  if not string.match(item.time, '^%d+$') or not string.match(item.when, '^@?%d+$') then error('not a number') end
+  if not string.find(KINDS, ' ' .. item.kind .. ' ', 1, true) or not string.match(item.id, '^[^/]+/.') then error('not an item') end
+  if item.kind == 'fire' and owner_of_id(item.job) ~= owner_of_id(item.id) then error('another topic') end
+  if number > 0 then
+    item.mark, item.group, item.size = ARGV[at + 13], ARGV[at + 14], ITEM + 2 + 2 * number
+    item.endpoints, item.records = read_send_jobs(at + ITEM + 2, number)
+    if not string.match(item.mark .. ' ' .. item.group, '^%S+ %S+$') then error('not a mark and a group') end
+  end
+  return item
 end
+
+local items, topics, is_known = {}, {}, {}
+local at = 4
+while at <= #ARGV do
+  local item = read_item(at)
+  items[#items + 1] = item
+  at = at + item.size
+  if item.kind == 'fire' and not is_known[topic_of(item.job)] then
+    topics[#topics + 1] = topic_of(item.job)
+    is_known[topic_of(item.job)] = true
+  end
+end
+probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
@@ -39,46 +72,64 @@ local function is_expected(id, expected)
   return at == tonumber(expected) and at <= now
 end
 
--- Schedules the job of an occurrence. Returns its due time and 'fire', or a result and a word that say
--- why no job was made.
-local function make_job(id, when, record, previous)
-  if previous and previous ~= '' and call('HEXISTS', JOBS, previous) == 1 then return RESULT_OVERLAP, 'overlap' end
-  if call('HEXISTS', JOBS, id) == 1 then return RESULT_TAKEN, 'conflict' end
-  if lacks_url(id, record) then return RESULT_NO_URL, 'noUrl' end
-  if room < 1 then return RESULT_FULL, 'full' end
-  local at, created = due_of(when)
-  call('HSET', JOBS, id, opening_of(created) .. record)
-  room = room - 1
-  return put(id, at), 'fire'
+-- Whether the job with this id, or one of those that were sent under it, is in the pool.
+local function is_in_pool(id)
+  if call('HEXISTS', JOBS, id) == 1 then return true end
+  local _, _, endpoints = send_of(id)
+  return endpoints and first_left(id, endpoints) ~= nil
 end
 
-local function fire(id, tag, expected, next_at, kind, time, missed, overlap, job, when, record)
-  local its_tag, last = fired_of(id)
-  if its_tag ~= tag then
-    if not its_tag then call('ZREM', FIRES, id) end -- a time without a schedule
-    return 0
-  end
-  if expected == '-' then return (make_job(job, when, record)) end
-  if not is_expected(id, expected) then return 0 end
-  local previous, result, outcome = string.match(last, '^%S+ %S+ %S+ %S+ (.*)$') or '', 1, kind
-  if kind == 'fire' then result, outcome = make_job(job, when, record, overlap == '1' and previous) end
-  local made = result > 1 and job or previous
-  call('HSET', FIRED, id, table.concat({tag, outcome, missed, time, integer(now), made}, ' '))
-  if result == RESULT_FULL then return result end
-  if next_at == '-' then call('ZREM', FIRES, id) else call('ZADD', FIRES, next_at, id) end
+-- Schedules the jobs of an occurrence that is sent to a group.
+local function make_jobs(item)
+  if is_in_pool(item.job) or first_left(item.job, item.endpoints) then return RESULT_TAKEN, 'conflict' end
+  if room < #item.endpoints or not has_room_for_send() then return RESULT_FULL, 'full' end
+  room = room - #item.endpoints
+  return put_send(item.job, item.when, item.mark, item.group, item.endpoints, item.records)[1], 'fire'
+end
+
+-- Schedules the job of an occurrence. Returns its due time and 'fire', or a result and a word that say
+-- why no job was made.
+local function make_job(item, previous)
+  if previous and previous ~= '' and is_in_pool(previous) then return RESULT_OVERLAP, 'overlap' end
+  if item.endpoints then return make_jobs(item) end
+  if call('HEXISTS', JOBS, item.job) == 1 then return RESULT_TAKEN, 'conflict' end
+  if lacks_url(item.job, item.record) then return RESULT_NO_URL, 'noUrl' end
+  if room < 1 then return RESULT_FULL, 'full' end
+  local at, created = due_of(item.when)
+  call('HSET', JOBS, item.job, opening_of(created) .. item.record)
+  room = room - 1
+  return put(item.job, at), 'fire'
+end
+
+-- Makes an occurrence that a client asks for.
+local function run(item)
+  local result = make_job(item)
+  if item.once ~= '-' and result > 1 then keep_answer(item.once, item.job, result, tonumber(ARGV[3])) end
   return result
 end
 
-local topics, is_known = {}, {}
-for i = 3, #ARGV, 11 do
-  if ARGV[i + 4] == 'fire' then
-    local topic = topic_of(ARGV[i + 8])
-    if not is_known[topic] then topics[#topics + 1] = topic end
-    is_known[topic] = true
+local function fire(item)
+  local id, kind = item.id, item.kind
+  local answer = item.once ~= '-' and answered(item.once)
+  if answer then return answer end
+  local its_tag, last = fired_of(id)
+  if its_tag ~= item.tag then
+    if not its_tag then call('ZREM', FIRES, id) end -- a time without a schedule
+    return 0
   end
+  if item.expected == '-' then return run(item) end
+  if not is_expected(id, item.expected) then return 0 end
+  local previous, result, outcome = string.match(last, '^%S+ %S+ %S+ %S+ (.*)$') or '', 1, kind
+  if kind == 'fire' then result, outcome = make_job(item, item.overlap == '1' and previous) end
+  local made = result > 1 and item.job or previous
+  call('HSET', FIRED, id, table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' '))
+  if result == RESULT_FULL then return result end
+  if item.next_at == '-' then call('ZREM', FIRES, id) else call('ZADD', FIRES, item.next_at, id) end
+  return result
 end
+
 look_at_buckets(topics)
 local replies = {now_us}
-for i = 3, #ARGV, 11 do replies[#replies + 1] = fire(unpack(ARGV, i, i + 10)) end
+for i = 1, #items do replies[#replies + 1] = fire(items[i]) end
 finish()
 return replies
