@@ -116,8 +116,11 @@ def test_certificates_are_renewed_while_it_runs(compose, server, receiver, topic
     def number():
         with server.connect() as link:
             return link.getpeercert()["serialNumber"]
-    before = number()
+    before, variables = number(), compose.directory / "docker/.env"
+    with variables.open("a") as file:
+        file.write("OF_OTHERS=1\n")
     compose.make_secrets()
+    assert sorted(variables.read_text().splitlines()) == ["OF_OTHERS=1", f"SECRETS_GROUP={os.getgid()}"]
     server.reload()
     assert number() != before
     server.schedule(topic=topic, jobId="a", url=receiver.url())
