@@ -19,6 +19,7 @@
 #include "job/topic_settings.h"
 #include "store/arrival.h"
 #include "store/coming.h"
+#include "store/pull.h"
 #include "store/shard.h"
 #include "store/workflow.h"
 
@@ -309,6 +310,48 @@ static void on_groups(void *arg, enum status status, const struct store_topic *g
         check_json(&text);
         buffer_fini(&text);
     }
+}
+
+static void on_pulled(void *arg, enum status status, const struct store_pulled *pulled)
+{
+    (void)arg;
+    called++;
+    assert((pulled != NULL) == (status == STATUS_OK));
+    if (!pulled)
+        return;
+    assert(pulled->count <= STORE_PULL_MAX && (pulled->count > 0) == (pulled->token.size > 0));
+    touch(pulled->token);
+    for (size_t i = 0; i < pulled->count; i++) {
+        touch(pulled->jobs[i].id);
+        touch(pulled->jobs[i].settings);
+        assert(pulled->jobs[i].job->lacks.size == 0);
+    }
+}
+
+static void on_lease_ended(void *arg, enum status status, const struct store_pull_ended *ended)
+{
+    (void)arg;
+    called++;
+    assert((ended != NULL) == (status == STATUS_OK || status == STATUS_STALE));
+    assert(!ended || ended->state <= JOB_STATE_CANCELLED);
+}
+
+static const struct retry_schedule retries = {.count = 1, .wait_ms = {5}};
+
+static void on_lapse_ended(void *arg, enum status status)
+{
+    (void)arg, (void)status; /* the jobs of a list: their number is in no call */
+}
+
+/* Ends what is listed, as the carry worker does. */
+static void on_lapsed(void *arg, enum status status, const struct shard_lapsed *lapsed)
+{
+    struct store *store = arg;
+    called++;
+    assert(status == STATUS_OK || lapsed->count == 0);
+    for (size_t i = 0; i < lapsed->count; i++)
+        shard_end_lapsed(store_shard(store, 0), &lapsed->jobs[i], lapsed->now_ms, &retries, on_lapse_ended,
+                         NULL);
 }
 
 static void on_run(void *arg, enum status status, int64_t due_ms)
@@ -686,6 +729,42 @@ static void begin_workflow_call(struct store *store, unsigned number)
     }
 }
 
+static const struct store_pull some_pull = {
+    .topic = SLICE_INIT("mail"), .max = 2, .lease_ms = STORE_PULL_LEASE_MIN_MS, .wait_ms = 5};
+
+static void end_some_lease(struct store *store, enum store_pull_action action)
+{
+    struct store_pull_end what = {.action = action,
+                                  .id = ID,
+                                  .token = SLICE("p1"),
+                                  .error = SLICE("no luck"),
+                                  .lease_ms = STORE_PULL_LEASE_MIN_MS,
+                                  .schedule = &retries};
+    store_pull_end(store, &what, on_lease_ended, NULL);
+}
+
+/* Begins one of the calls about leases of workers. Returns how many callbacks it brings. */
+static unsigned begin_pull_call(struct store *store, unsigned number)
+{
+    switch (number) {
+    case 46:
+        store_pull(store, &some_pull, on_pulled, NULL);
+        return 1;
+    case 47:
+        end_some_lease(store, STORE_PULL_COMPLETE);
+        end_some_lease(store, STORE_PULL_EXTEND);
+        end_some_lease(store, STORE_PULL_RELEASE);
+        return 3;
+    case 48:
+        end_some_lease(store, STORE_PULL_RETRY);
+        end_some_lease(store, STORE_PULL_BURY);
+        return 2;
+    default:
+        shard_list_lapsed(store_shard(store, 0), FUZZ_NOW_MS, on_lapsed, store);
+        return 1;
+    }
+}
+
 static const struct store_send_job sent_job = {{"a", 1}, {"{}", 2}};
 
 static void list_jobs(struct store *store, enum job_state state, struct slice topic)
@@ -704,7 +783,7 @@ static void up_all(void)
             links[i].events.on_up(links[i].events.arg);
 }
 
-enum { CALLS = 47 };
+enum { CALLS = 51 };
 
 /* As many callbacks as it brings. */
 static unsigned begin(struct store *store, unsigned number)
@@ -848,6 +927,11 @@ static unsigned begin(struct store *store, unsigned number)
     case CALLS - 1:
         fire_timers();
         return 0;
+    case 46:
+    case 47:
+    case 48:
+    case 49:
+        return begin_pull_call(store, number);
     default:
         begin_workflow_call(store, number);
         return 1;
