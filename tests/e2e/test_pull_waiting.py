@@ -159,6 +159,25 @@ def test_whenever_a_worker_leaves_no_job_is_lost_and_no_attempt_counted(server, 
     await_waiting(server, 0)
 
 
+def test_10000_workers_that_have_left_lease_nothing(start, topic):
+    """A job comes when all FINs are there; in half of the rounds, the requests may not have been read before. A claim that was on its
+    way to Redis then may find the job: it is given back at once, without an attempt."""
+    server = start("--reactors", "1")
+    make_pull(server, topic)
+    for number in range(100):
+        gone = [Waiter(server, topic) for _ in range(100)]
+        if number % 2 == 0:
+            await_waiting(server, 100)
+        for waiter in gone:
+            waiter.leave()
+        server.post({"topic": topic, "jobId": str(number)}, check=False).expect(201)
+        job = lease_one(server, topic, wait=30)
+        assert (job["jobId"], job["attempt"]) == (str(number), 1)
+        end(server, "complete", topic, name(job)).expect(200)
+    await_waiting(server, 0)
+    assert metric(server, "duepost_leased_total 100\n")
+
+
 def test_a_worker_that_resets_its_connection_leases_nothing(server, topic):
     make_pull(server, topic)
     waiter = Waiter(server, topic)
@@ -217,6 +236,21 @@ def test_many_workers_behind_one_address(start, topic):
     assert {waiter.jobs()[0]["jobId"] for waiter in waiters} == {str(number) for number in range(100)}
     waiters[0].send(wait=0)
     assert waiters[0].jobs() == [], "the connection goes on"
+
+
+def test_1000_workers_behind_one_address_are_no_attack(start, topic):
+    """Ten times as many as the connections that one address may have. Other clients of the address are served, too."""
+    server = start("--reactors", "2", "--max-connections-per-address", "100")
+    for number in range(10):
+        make_pull(server, f"{topic}.{number}")
+    waiters = [Waiter(server, f"{topic}.{number % 10}") for number in range(1000)]
+    await_waiting(server, 1000, 30)
+    assert server.get("/readyz").status == 200
+    jobs = [{"topic": f"{topic}.{number % 10}", "jobId": str(number)} for number in range(1000)]
+    server.post(json.dumps(jobs)).expect(207)
+    assert sorted(int(waiter.jobs()[0]["jobId"]) for waiter in waiters) == list(range(1000))
+    for waiter in waiters:
+        waiter.leave()
 
 
 def test_workers_that_wait_have_a_limit(start, topic):
