@@ -197,7 +197,7 @@ static void send_to_group(struct job_batch *batch, size_t index, struct job *job
     item->send = app_send_new(app_of(exchange), &exchange->caller, job);
     if (!app_send_admit(item->send, on_sent, item))
         return;
-    trace_context_take(exchange->request, &batch->trace, app_send_job(item->send));
+    trace_context_take(exchange, &batch->trace, app_send_job(item->send));
     app_send_start(item->send, SLICE(""), on_sent, item);
 }
 
@@ -215,7 +215,7 @@ static void send_job(struct job_batch *batch, size_t index)
     struct batch_item *item = new_item(batch, index, batch->jobs[index].text.size);
     app_submission_init(&item->submission, app_of(exchange), on_submitted, item);
     if (app_submission_admit(&item->submission, &exchange->caller, &job, item->bytes)) {
-        trace_context_take(exchange->request, &batch->trace, &job);
+        trace_context_take(exchange, &batch->trace, &job);
         app_submission_send(&item->submission, &job);
     }
     job_fini(&job);

@@ -95,7 +95,7 @@ HANDLER(replace_handle)
         sends_replace(exchange, &job);
         return;
     }
-    trace_context_take(exchange->request, &trace, &job);
+    trace_context_take(exchange, &trace, &job);
     struct app_replace call = {.id = exchange->key, .job = &job, .tags = buffer_slice(&exchange->seen)};
     app_replace(app_of(exchange), &exchange->caller, &call, on_replaced, exchange);
     job_fini(&job);

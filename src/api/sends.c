@@ -190,7 +190,7 @@ void sends_submit(struct exchange *exchange, struct job *job)
     if (!app_send_admit(submission->send, on_sent, exchange) ||
         !idempotency_begin(exchange, job->topic, http_request_body(exchange->request)))
         return;
-    trace_context_take(exchange->request, &submission->trace, app_send_job(submission->send));
+    trace_context_take(exchange, &submission->trace, app_send_job(submission->send));
     app_send_start(submission->send, buffer_slice(&exchange->once), on_sent, exchange);
 }
 
@@ -218,7 +218,7 @@ void sends_replace(struct exchange *exchange, struct job *job)
     }
     if (!app_send_admit(submission->send, on_sent, exchange))
         return;
-    trace_context_take(exchange->request, &submission->trace, app_send_job(submission->send));
+    trace_context_take(exchange, &submission->trace, app_send_job(submission->send));
     app_send_replace(submission->send, is_only_new, on_sends_replaced, exchange);
 }
 

@@ -66,7 +66,7 @@ static void submit_one(struct exchange *exchange)
     exchange_keep(exchange, submission, free_submission);
     if (app_submission_admit(submission, &exchange->caller, &job, body.size) &&
         idempotency_begin(exchange, job.topic, body)) {
-        trace_context_take(exchange->request, &trace, &job);
+        trace_context_take(exchange, &trace, &job);
         submission->once = buffer_slice(&exchange->once);
         app_submission_send(submission, &job);
     }

@@ -45,6 +45,7 @@ struct app {
     bool is_redis_private; /* Redis is a child of this process */
     struct lease_board *lease_board;
     struct live_board *live; /* figures of all processes */
+    struct tracer *tracer;   /* NULL: no spans are recorded */
 };
 
 enum {

@@ -5,6 +5,7 @@
 #include "app/tally.h"
 #include "base/memory.h"
 #include "io/http_limits.h"
+#include "tracing/tracer.h"
 
 static void write_seconds(struct buffer *text, const char *name, const char *help, int64_t ms)
 {
@@ -117,6 +118,21 @@ static void write_process(struct buffer *text)
                   (long long)(us / 1000000), (long long)(us % 1000000));
 }
 
+static void write_spans(struct buffer *text, const struct tracer *tracer)
+{
+    struct tracer_counts counts = {.exported = 0};
+    if (tracer)
+        counts = tracer_count(tracer);
+    buffer_printf(
+        text,
+        "# HELP duepost_spans_exported_total Spans that the collector has taken.\n"
+        "# TYPE duepost_spans_exported_total counter\nduepost_spans_exported_total %llu\n"
+        "# HELP duepost_spans_dropped_total Spans that were dropped, because the queue was full or the "
+        "collector did not take them.\n"
+        "# TYPE duepost_spans_dropped_total counter\nduepost_spans_dropped_total %llu\n",
+        (unsigned long long)counts.exported, (unsigned long long)counts.dropped);
+}
+
 static void write_up(struct buffer *text, bool is_up)
 {
     buffer_printf(
@@ -171,6 +187,7 @@ static void on_counted(void *arg, enum status status, const struct tally_count *
     write_connections(text, app->limits);
     write_build(text);
     write_process(text);
+    write_spans(text, app->tracer);
     write_up(text, status == STATUS_OK);
     write_durability(text, app->store);
     if (status == STATUS_OK) {

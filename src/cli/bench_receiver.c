@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -62,13 +61,6 @@ static bool read_body(const struct bench_receiver *receiver, struct slice body, 
 
 /* ---- jobs ---- */
 
-static int64_t wall_us(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 static void note_job(struct bench_receiver *receiver, size_t number, int64_t due_ms)
 {
     if (receiver->has_come[number]) {
@@ -79,7 +71,7 @@ static void note_job(struct bench_receiver *receiver, size_t number, int64_t due
     receiver->received.jobs++;
     receiver->received.last_us = clock_steady_us();
     if (due_ms)
-        receiver->late_us[receiver->late_count++] = wall_us() - due_ms * 1000;
+        receiver->late_us[receiver->late_count++] = clock_wall_us() - due_ms * 1000;
 }
 
 static void answer_status(struct http_request *request, unsigned status)

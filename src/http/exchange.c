@@ -52,6 +52,7 @@ void exchange_free(struct exchange *exchange)
     http_request_set_context(exchange->request, NULL);
     if (exchange->free_state)
         exchange->free_state(exchange->state);
+    exchange_span_free(exchange->span);
     token_table_release(exchange->tokens);
     exchange->site->large_count -= exchange->is_large;
     buffer_fini(&exchange->path);
@@ -83,6 +84,15 @@ static bool has_room(const struct exchange *exchange, size_t bytes)
     return !is_read || http_request_take_room(exchange->request, bytes);
 }
 
+static void end_span(struct exchange *exchange, const char *label, unsigned status)
+{
+    struct exchange_span_request request = {.label = label,
+                                            .target = http_request_target(exchange->request),
+                                            .status = status,
+                                            .began_us = exchange->began_us};
+    exchange_span_end(exchange->span, &request);
+}
+
 static void give_answer(struct exchange *exchange, const struct http_answer *answer)
 {
     struct http_request *request = exchange->request;
@@ -93,6 +103,8 @@ static void give_answer(struct exchange *exchange, const struct http_answer *ans
     }
     metrics_request(exchange->site->options.metrics, label, answer->status,
                     clock_boot_us() - exchange->began_us);
+    if (exchange->span)
+        end_span(exchange, label, answer->status);
     exchange_free(exchange);
     http_answer(request, answer);
 }

@@ -7,6 +7,7 @@
 
 #include "app/app.h"
 #include "base/list.h"
+#include "http/exchange_span.h"
 #include "http/route.h"
 #include "http/site_state.h"
 #include "io/http_server.h"
@@ -32,7 +33,8 @@ struct exchange {
     struct buffer seen;         /* tags of If-Match or If-None-Match, see etag.h; else empty */
     struct buffer once;         /* fingerprint and idempotency key, see idempotency.h; else empty */
     struct list key_link;
-    void *state; /* data of the handler, see exchange_keep */
+    struct exchange_span *span; /* see trace_context.h; NULL: none */
+    void *state;                /* data of the handler, see exchange_keep */
     void (*free_state)(void *);
 };
 

@@ -16,6 +16,7 @@ struct site_options {
     struct slice listen_host;   /* the address that is listened on, as configured; copied */
     struct slice hosts;         /* more names of this host, separated by commas; see origin.h */
     struct metrics *metrics;    /* metrics of this reactor */
+    struct tracer *tracer;      /* shared; NULL: no spans are recorded */
 };
 
 struct site {

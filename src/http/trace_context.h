@@ -1,8 +1,9 @@
-/* trace_context.h - passes the trace of a request (W3C Trace Context) on to its jobs. */
+/* trace_context.h - passes the trace of a request (W3C Trace Context) on to its jobs. If duepost records
+ * spans, the request is a span of this trace, or of a new one, and the parent of the attempts. */
 #ifndef DUEPOST_HTTP_TRACE_CONTEXT_H
 #define DUEPOST_HTTP_TRACE_CONTEXT_H
 
-#include "io/http_server.h"
+#include "http/exchange.h"
 #include "job/job.h"
 #include "job/trace.h"
 
@@ -11,6 +12,6 @@ struct trace_context {
 };
 
 /* Reads the trace of the request into context, and adds it to the job, which borrows context. */
-void trace_context_take(const struct http_request *, struct trace_context *, struct job *);
+void trace_context_take(struct exchange *, struct trace_context *, struct job *);
 
 #endif

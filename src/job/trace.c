@@ -51,6 +51,13 @@ void trace_parent_next(struct slice parent, const uint8_t span[TRACE_SPAN_BYTES]
     memcpy(next + SPAN_AT, digits, SPAN_DIGITS);
 }
 
+bool trace_parent_is_sampled(struct slice parent)
+{
+    char low = parent.data[FLAGS_AT + 1];
+    assert(parent.size == TRACE_PARENT_BYTES);
+    return (low >= 'a' ? low - 'a' + 10 : low - '0') & 1;
+}
+
 /* Returns the total size of the members of at most most bytes, counting a comma for each, and their number in
  * *members. */
 static size_t bytes_of(struct slice header, size_t most, size_t *members)

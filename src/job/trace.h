@@ -23,6 +23,9 @@ bool trace_parent_read(struct slice header, char parent[TRACE_PARENT_BYTES]);
 void trace_parent_next(struct slice parent, const uint8_t span[TRACE_SPAN_BYTES],
                        char next[TRACE_PARENT_BYTES]);
 
+/* Returns whether the parent is sampled: its trace is recorded. */
+bool trace_parent_is_sampled(struct slice parent);
+
 /* Reads whole members of a tracestate, at most TRACE_STATE_MAX bytes. */
 void trace_state_read(struct slice header, struct buffer *state);
 

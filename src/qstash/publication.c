@@ -83,7 +83,7 @@ static void fill_request(struct publication *publication, struct slice queue, st
     struct exchange *exchange = publication->exchange;
     struct job traced = {.topic = {NULL, 0}};
     http_request_from(exchange->request, publication->from);
-    trace_context_take(exchange->request, &publication->trace, &traced);
+    trace_context_take(exchange, &publication->trace, &traced);
     publication->request = (struct message_request){
         .url = publication->destination.url,
         .body = body,

@@ -47,6 +47,7 @@ void options_fini(struct options *options)
                            options->history_url};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
+    otlp_options_fini(&options->otlp);
     token_table_release(options->tokens);
     http_tls_release(options->tls);
     redis_tls_free(options->redis_tls);

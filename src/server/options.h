@@ -16,6 +16,7 @@
 #include "job/signature.h"
 #include "job/target.h"
 #include "job/token_table.h"
+#include "server/otlp_options.h"
 #include "store/durability.h"
 
 #define OPTIONS_CONFIG_FILE "/etc/duepost/duepost.conf"
@@ -78,6 +79,10 @@ enum option_id {
     OPTION_LOG,
     OPTION_LOG_FORMAT,
     OPTION_LOG_LEVEL,
+    OPTION_OTLP_URL,
+    OPTION_OTLP_HEADERS_FILE,
+    OPTION_OTLP_ATTRIBUTES,
+    OPTION_OTLP_ONE_IN,
     OPTION_DRAIN_TIMEOUT,
     OPTION_HELP,
     OPTION_VERSION,
@@ -166,6 +171,7 @@ struct options {
     char *log;
     enum log_format log_format;
     enum log_level log_level;
+    struct otlp_options otlp;
     int64_t drain_timeout_ms;
 
     struct option_setting settings[OPTION_COUNT];

@@ -369,6 +369,24 @@ static enum status check_qstash_dev(const struct loading *loading)
     return STATUS_OK;
 }
 
+static enum status settle_otlp(const struct loading *loading)
+{
+    struct options *options = loading->options;
+    static const struct {
+        enum option_id id;
+        enum status (*settle)(struct otlp_options *, struct problem *);
+    } steps[] = {{OPTION_OTLP_URL, otlp_options_settle_url},
+                 {OPTION_OTLP_HEADERS_FILE, otlp_options_read_headers},
+                 {OPTION_OTLP_ATTRIBUTES, otlp_options_make_resource}};
+    struct problem problem;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (steps[i].settle(&options->otlp, &problem) != STATUS_OK)
+            return place_problem(loading, steps[i].id, &options->settings[steps[i].id], problem.text);
+    if (options->otlp.headers_file)
+        warn_of_readers(options, OPTION_OTLP_HEADERS_FILE);
+    return STATUS_OK;
+}
+
 /* Checks options against each other and against the system. */
 static enum status check_together(const struct loading *loading)
 {
@@ -377,7 +395,8 @@ static enum status check_together(const struct loading *loading)
         read_redis_tls(loading) != STATUS_OK || read_signing_keys(loading) != STATUS_OK ||
         settle_shards(loading) != STATUS_OK || read_tokens(loading) != STATUS_OK ||
         read_certificate(loading) != STATUS_OK || settle_history(loading) != STATUS_OK ||
-        check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK)
+        check_trust(loading) != STATUS_OK || check_qstash_dev(loading) != STATUS_OK ||
+        settle_otlp(loading) != STATUS_OK)
         return STATUS_INVALID;
     settle_connections(options);
     if (options->is_embedded && !options->data_dir) {

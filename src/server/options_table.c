@@ -712,6 +712,55 @@ const struct option option_table[OPTION_COUNT] = {
                 "jobs only. Audit lines are written at every level.",
             .may_reload = true,
         },
+    [OPTION_OTLP_URL] =
+        {
+            .name = "otlp-url",
+            .placeholder = "URL",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(otlp.given_url),
+            .help = "sends spans to this collector of OpenTelemetry; default: records no spans",
+            .text = "OTLP over HTTP with JSON, such as http://127.0.0.1:4318; without a path, /v1/traces is\n"
+                    "added. A span for each request that schedules jobs, and one for each attempt. Spans "
+                    "are\n"
+                    "sent in batches by a thread of their own. While the collector is away, spans beyond "
+                    "4096\n"
+                    "are dropped and counted (duepost_spans_dropped_total); nothing waits for it. https "
+                    "trusts\n"
+                    "the certificates of this host and of receiver-ca.",
+        },
+    [OPTION_OTLP_HEADERS_FILE] =
+        {
+            .name = "otlp-headers-file",
+            .placeholder = "FILE",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(otlp.headers_file),
+            .help = "file with headers for the collector, one 'Name: value' a line",
+            .text = "Such as 'Authorization: Bearer ...'. Lines that begin with # are ignored.",
+        },
+    [OPTION_OTLP_ATTRIBUTES] =
+        {
+            .name = "otlp-attributes",
+            .placeholder = "NAME=VALUE,...",
+            .kind = OPTION_KIND_TEXT,
+            .offset = MEMBER(otlp.attributes),
+            .help = "attributes of this process in its spans, such as service.name=shop",
+            .text = "Without them: service.name=duepost, service.version, service.instance.id, host.name "
+                    "and\n"
+                    "process.pid.",
+        },
+    [OPTION_OTLP_ONE_IN] =
+        {
+            .name = "otlp-one-in",
+            .placeholder = "N",
+            .kind = OPTION_KIND_NUMBER,
+            .offset = MEMBER(otlp.one_in),
+            .min = 1,
+            .max = 1000000,
+            .fallback = "1",
+            .help = "records one of N traces that begin here",
+            .text = "A request with a traceparent belongs to a trace that began elsewhere: its spans are\n"
+                    "recorded if that trace is sampled.",
+        },
     [OPTION_DRAIN_TIMEOUT] =
         {
             .name = "drain-timeout",

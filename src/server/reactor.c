@@ -139,6 +139,7 @@ static struct site_options site_options(const struct reactor *reactor)
         .listen_host = slice_of(options->listen.host),
         .hosts = slice_of(options->hosts),
         .metrics = reactor->metrics,
+        .tracer = reactor->options.tracer,
     };
 }
 
@@ -162,6 +163,7 @@ static void set_app(struct reactor *reactor)
         .leases = reactor->leases,
         .live = reactor->options.live,
         .lease_board = reactor->options.lease_board,
+        .tracer = reactor->options.tracer,
         .is_redis_private = options->is_embedded,
     };
 }
@@ -206,6 +208,7 @@ static struct attempt_policy attempt_policy(const struct reactor *reactor)
         .keys = &options->signing_keys,
         .is_breaker_on = options->is_breaker_on,
         .has_history = reactor->history,
+        .tracer = reactor->options.tracer,
     };
 }
 

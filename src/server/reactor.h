@@ -25,6 +25,7 @@ struct reactor_options {
     struct live_board *live;         /* borrowed */
     struct lease_board *lease_board; /* borrowed */
     struct history_thread *history;  /* borrowed; NULL: no history */
+    struct tracer *tracer;           /* borrowed; NULL: no spans are recorded */
     size_t index;                    /* index of this reactor's metrics on the board */
     size_t count;                    /* number of reactors, which share max_in_flight and the shards */
     bool is_alone;                   /* see carry_worker.h */

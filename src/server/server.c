@@ -20,6 +20,7 @@
 #include "server/reload.h"
 #include "server/store_setup.h"
 #include "server/token_file.h"
+#include "tracing/exporter.h"
 
 #define PREFLIGHT_US INT64_C(2000000) /* maximum wait, because Redis may be unreachable at the start */
 #define CUT_US       INT64_C(3000000) /* for recording the outcomes of aborted attempts */
@@ -41,6 +42,7 @@ struct server {
     struct live_board *live;
     struct lease_board *lease_board;
     struct history_thread *history; /* NULL: no history */
+    struct exporter *exporter;      /* of spans; NULL: no spans are recorded */
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
     bool waits_to_listen;  /* the reactors do not listen until all are ready */
@@ -79,6 +81,8 @@ static void stop_all(struct server *server)
     server->reactor_count = 0;
     history_thread_stop(server->history);
     server->history = NULL;
+    exporter_stop(server->exporter);
+    server->exporter = NULL;
     if (server->embedded)
         embedded_redis_stop(server->embedded, on_redis_stopped, server);
     else
@@ -234,12 +238,28 @@ static void start_history(struct server *server)
         server->history = history_thread_start(&history);
 }
 
+static void start_exporter(struct server *server)
+{
+    const struct otlp_options *otlp = &server->options->otlp;
+    const struct exporter_options exporter = {
+        .url = otlp->url,
+        .ca_file = server->options->receiver_ca,
+        .resource = buffer_slice(&otlp->resource),
+        .headers = otlp->headers,
+        .header_count = otlp->header_count,
+        .one_in = otlp->one_in,
+    };
+    if (otlp->url)
+        server->exporter = exporter_start(&exporter);
+}
+
 static void start_reactors(struct server *server, bool is_redis_ready)
 {
     const struct options *options = server->options;
     size_t count = (size_t)options->reactors;
     server->waits_to_listen = options->shares_port && is_redis_ready;
     start_history(server);
+    start_exporter(server);
     server->reactors = NEW_ARRAY(struct reactor *, count);
     atomic_init(&server->awaited, count);
     for (size_t i = 0; i < count; i++) {
@@ -255,6 +275,7 @@ static void start_reactors(struct server *server, bool is_redis_ready)
             .live = server->live,
             .lease_board = server->lease_board,
             .history = server->history,
+            .tracer = exporter_tracer(server->exporter),
             .index = i,
             .count = count,
             .is_alone = server->embedded != NULL,

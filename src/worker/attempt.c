@@ -34,6 +34,7 @@
 #include "job/url.h"
 #include "worker/attempt_log.h"
 #include "worker/attempt_request.h"
+#include "worker/attempt_span.h"
 
 /* A request must begin at least this long before its lease expires. */
 #define LEASE_SPARE_US INT64_C(1000000)
@@ -231,6 +232,8 @@ static void end_by_result(struct attempt *attempt, const struct http_outcome *ht
                                                .headers = http->headers,
                                                .is_answer_cut = http->is_answer_cut && !has_detail,
                                                .elements = buffer_slice(&attempt->elements)});
+    if (attempt->span)
+        attempt_span_end(attempt, &result);
 }
 
 static void attempt_on_done(void *arg, const struct http_outcome *http)
@@ -497,6 +500,7 @@ void attempt_free(struct attempt *attempt)
     free(attempt->settings);
     free(attempt->settings_text);
     free(attempt->held_by);
+    free(attempt->span);
     buffer_fini(&attempt->record);
     ending_texts_fini(&attempt->texts);
     buffer_fini(&attempt->payload);

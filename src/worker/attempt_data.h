@@ -16,6 +16,7 @@
 #include "worker/permit.h"
 
 struct attempt;
+struct attempt_span;
 
 /* All attempts of a consumer on one shard share this context and borrow it. */
 struct attempt_context {
@@ -72,6 +73,7 @@ struct attempt {
     struct permit permit;
     char *held_by;                 /* owned: from the permit, see there */
     struct http_call *call;        /* while SENDING */
+    struct attempt_span *span;     /* owned; from SENDING on; NULL: none */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* from RECORDING on */
     struct ending_texts texts;

@@ -13,6 +13,7 @@ struct attempt_policy {
     const struct delivery_forms *forms;
     const struct signing_keys *keys; /* for topics without keys of their own; may be empty */
     bool is_breaker_on;              /* for topics without this setting */
+    struct tracer *tracer;           /* NULL: no spans are recorded */
     bool has_history;                /* the last attempt of a delivered job is kept, too */
 };
 

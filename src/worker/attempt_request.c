@@ -6,6 +6,7 @@
 #include "io/local_address.h"
 #include "job/trace.h"
 #include "job/url.h"
+#include "worker/attempt_span.h"
 
 /* ---- allowed addresses ---- */
 
@@ -62,14 +63,21 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
 /* ---- headers ---- */
 
 /* Adds the trace headers. The attempt is a span of its own; its parent is the request that created the
- * job. */
-static void add_trace(const struct job *job, struct header_lines *lines)
+ * job. With has_own, the job has a traceparent of its own, which is sent instead. */
+static void add_trace(struct attempt *attempt, bool has_own, struct header_lines *lines)
 {
+    const struct job *job = &attempt->job;
     char parent[TRACE_PARENT_BYTES];
     uint8_t span[TRACE_SPAN_BYTES];
-    random_fill(span, sizeof span);
-    span[0] |= 1; /* not all 0 */
-    trace_parent_next(job->trace_parent, span, parent);
+    if (attempt->context->policy->tracer) {
+        attempt_span_begin(attempt, parent);
+    } else {
+        random_fill(span, sizeof span);
+        span[0] |= 1; /* not all 0 */
+        trace_parent_next(job->trace_parent, span, parent);
+    }
+    if (has_own)
+        return;
     header_lines_add(lines, SLICE("traceparent"), slice_from(parent, sizeof parent));
     if (job->trace_state.size)
         header_lines_add(lines, SLICE("tracestate"), job->trace_state);
@@ -95,8 +103,8 @@ static void write_headers(struct attempt *attempt, struct slice payload, struct 
     attempt->form->write_headers(&facts, lines);
     for (size_t i = 0; i < count; i++)
         header_lines_add(lines, headers[i].name, headers[i].value);
-    if (job->trace_parent.size && !headers_find(headers, count, SLICE("traceparent")))
-        add_trace(job, lines);
+    if (job->trace_parent.size || attempt->context->policy->tracer)
+        add_trace(attempt, headers_find(headers, count, SLICE("traceparent")), lines);
 }
 
 static enum http_method http_method_of(enum job_method method)

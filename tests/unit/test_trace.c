@@ -49,6 +49,17 @@ START_TEST(an_attempt_is_a_span_of_its_own)
 }
 END_TEST
 
+START_TEST(a_flag_says_whether_a_trace_is_sampled)
+{
+    ck_assert(trace_parent_is_sampled(SLICE(PARENT)));
+    ck_assert(trace_parent_is_sampled(SLICE("00-" TRACE "-" SPAN "-ff")));
+    ck_assert(trace_parent_is_sampled(SLICE("00-" TRACE "-" SPAN "-0b")));
+    ck_assert(!trace_parent_is_sampled(SLICE("00-" TRACE "-" SPAN "-00")));
+    ck_assert(!trace_parent_is_sampled(SLICE("00-" TRACE "-" SPAN "-0a")));
+    ck_assert(!trace_parent_is_sampled(SLICE("00-" TRACE "-" SPAN "-f2")));
+}
+END_TEST
+
 static void check_state(const char *header, const char *expected)
 {
     struct buffer state;
@@ -91,6 +102,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, reads_a_traceparent);
     tcase_add_test(tests, an_attempt_is_a_span_of_its_own);
+    tcase_add_test(tests, a_flag_says_whether_a_trace_is_sampled);
     tcase_add_test(tests, keeps_whole_members_of_a_tracestate);
     suite_add_tcase(all, tests);
     return all;

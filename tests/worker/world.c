@@ -33,6 +33,11 @@ int64_t clock_wall_ms(void)
     return clock_us / 1000;
 }
 
+int64_t clock_wall_us(void)
+{
+    return clock_wall_ms() * 1000;
+}
+
 void world_step_redis_clock(int64_t ms)
 {
     redis_ahead_ms += ms;

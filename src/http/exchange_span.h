@@ -1,0 +1,29 @@
+/* exchange_span.h - the span of a request that schedules jobs. It begins with the first job, so that other
+ * requests have no span. */
+#ifndef DUEPOST_HTTP_EXCHANGE_SPAN_H
+#define DUEPOST_HTTP_EXCHANGE_SPAN_H
+
+#include "job/job.h"
+#include "tracing/tracer.h"
+
+struct exchange_span;
+
+/* The request as the span shows it. */
+struct exchange_span_request {
+    const char *label;   /* "POST /jobs" */
+    struct slice target; /* as sent */
+    unsigned status;     /* of the answer */
+    int64_t began_us;    /* CLOCK_BOOTTIME */
+};
+
+/* Begins the span of a request. parent and state are the request's own; parent is empty if it has none. */
+struct exchange_span *exchange_span_new(struct tracer *, struct slice parent, struct slice state);
+
+/* Notes a job of the request. Returns the traceparent for the job, which is borrowed from the span. */
+struct slice exchange_span_add(struct exchange_span *, const struct job *);
+
+/* Records the span. */
+void exchange_span_end(struct exchange_span *, const struct exchange_span_request *);
+void exchange_span_free(struct exchange_span *); /* NULL is ignored */
+
+#endif

@@ -1,0 +1,26 @@
+/* otlp_options.h - the options of the tracer: where the collector is, and what requests to it have. */
+#ifndef DUEPOST_SERVER_OTLP_OPTIONS_H
+#define DUEPOST_SERVER_OTLP_OPTIONS_H
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "tracing/exporter.h"
+
+struct otlp_options {
+    char *given_url, *headers_file, *attributes; /* as given; NULL: not given */
+    int64_t one_in;
+    char *url;                  /* with its path; NULL: no spans are recorded */
+    struct buffer headers_text; /* content of headers_file, which headers borrow */
+    struct slice headers[EXPORTER_HEADERS_MAX];
+    size_t header_count;
+    struct buffer resource; /* see otlp_resource_write */
+};
+
+/* Check what was given, and complete it. Each returns INVALID after an error; problem then says why. */
+enum status otlp_options_settle_url(struct otlp_options *, struct problem *) MUST_USE;
+enum status otlp_options_read_headers(struct otlp_options *, struct problem *) MUST_USE;
+enum status otlp_options_make_resource(struct otlp_options *, struct problem *) MUST_USE;
+
+void otlp_options_fini(struct otlp_options *);
+
+#endif

@@ -1,0 +1,278 @@
+#include "tracing/exporter.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "io/http_client.h"
+#include "tracing/otlp_json.h"
+
+enum {
+    BATCH_MAX = 512,             /* spans */
+    BODY_MAX = 16 * 1024 * 1024, /* of a batch with the longest texts */
+    TIMEOUT_MS = 10 * 1000,
+    STATUS_MANY = 429,
+};
+#define INTERVAL_US INT64_C(1000000) /* between batches that are not full */
+#define WAIT_MIN_US INT64_C(1000000) /* before a batch is sent again */
+#define WAIT_MAX_US INT64_C(30000000)
+#define GIVE_UP_US  INT64_C(60000000) /* a batch is dropped after this time */
+#define LINGER_US   INT64_C(2000000)  /* at the end */
+
+struct exporter {
+    struct tracer *tracer;
+    char *url;
+    char *ca_file;
+    char *resource;
+    char *headers[EXPORTER_HEADERS_MAX];
+    size_t header_count;
+    atomic_bool is_woken; /* the thread will look at the spans soon */
+    pthread_t thread;
+    struct loop *loop;
+
+    /* Only the thread uses these. */
+    struct http_client *client;
+    struct http_call *call;
+    struct timer *timer, *end;
+    struct span span;
+    struct buffer body; /* of the batch that is being sent */
+    size_t batch;       /* its spans; 0: nothing is being sent */
+    int64_t began_us, wait_us;
+    bool was_reported; /* that the collector is away */
+    bool is_stopping;
+};
+
+static void exporter_send(struct exporter *);
+
+/* ---- many spans wait ---- */
+
+static void on_woken(void *arg)
+{
+    struct exporter *exporter = arg;
+    atomic_store(&exporter->is_woken, false);
+    if (!exporter->batch)
+        exporter_send(exporter);
+}
+
+/* Wakes the thread; called by others. */
+static void exporter_wake(void *arg)
+{
+    struct exporter *exporter = arg;
+    if (!atomic_exchange(&exporter->is_woken, true))
+        loop_post(exporter->loop, on_woken, exporter);
+}
+
+/* ---- the end of a batch ---- */
+
+static void exporter_end_batch(struct exporter *exporter, size_t rejected)
+{
+    rejected = rejected < exporter->batch ? rejected : exporter->batch;
+    tracer_note_sent(exporter->tracer, exporter->batch - rejected, rejected);
+    exporter->batch = 0;
+    exporter->wait_us = 0;
+    buffer_clear(&exporter->body);
+}
+
+static void report_trouble(struct exporter *exporter, const struct http_outcome *http)
+{
+    if (exporter->was_reported)
+        return;
+    exporter->was_reported = true;
+    if (http->error == FAILURE_NONE)
+        log_warning("spans_not_taken", LOG_NUMBER("status", http->status),
+                    LOG_TEXT("do", "check --otlp-url and the log of the collector"));
+    else
+        log_warning("spans_not_sent", LOG_TEXT("error", failure_word(http->error)),
+                    LOG_SLICE("error_detail", http->detail),
+                    LOG_TEXT("do", "check --otlp-url and the collector; spans are dropped meanwhile"));
+}
+
+/* Returns whether the batch may be sent again, by the rules of OTLP. */
+static bool is_temporary(const struct http_outcome *http)
+{
+    return http->error != FAILURE_NONE || http->status == STATUS_MANY || http->status == 502 ||
+           http->status == 503 || http->status == 504;
+}
+
+static void send_later(struct exporter *exporter, int64_t asked_us)
+{
+    exporter->wait_us = exporter->wait_us ? 2 * exporter->wait_us : WAIT_MIN_US;
+    if (exporter->wait_us > WAIT_MAX_US)
+        exporter->wait_us = WAIT_MAX_US;
+    timer_start(exporter->timer,
+                asked_us > exporter->wait_us && asked_us < WAIT_MAX_US ? asked_us : exporter->wait_us);
+}
+
+static void exporter_on_sent(void *arg, const struct http_outcome *http)
+{
+    struct exporter *exporter = arg;
+    bool is_taken = http->error == FAILURE_NONE && http->status / 100 == 2;
+    exporter->call = NULL;
+    if (!is_taken)
+        report_trouble(exporter, http);
+    else if (exporter->was_reported)
+        log_info("spans_taken_again", LOG_NUMBER("status", http->status));
+    if (is_taken)
+        exporter->was_reported = false;
+    bool is_again = !is_taken && is_temporary(http) && !exporter->is_stopping &&
+                    clock_boot_us() - exporter->began_us < GIVE_UP_US;
+    if (is_again) {
+        send_later(exporter, http->retry_after_ms * 1000);
+        return;
+    }
+    exporter_end_batch(exporter, is_taken ? otlp_rejected(http->answer) : exporter->batch);
+    if (exporter->is_stopping || tracer_waiting(exporter->tracer) >= BATCH_MAX)
+        exporter_send(exporter);
+    else
+        timer_start(exporter->timer, INTERVAL_US);
+}
+
+/* ---- sending ---- */
+
+static bool exporter_may_connect(void *arg, const struct sockaddr *address)
+{
+    (void)arg;
+    (void)address;
+    return true; /* the operator has chosen the collector */
+}
+
+static bool exporter_may_send(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void make_batch(struct exporter *exporter)
+{
+    otlp_json_begin(&exporter->body, slice_of(exporter->resource));
+    while (exporter->batch < BATCH_MAX && tracer_take(exporter->tracer, &exporter->span))
+        otlp_json_add(&exporter->body, &exporter->span, exporter->batch++ == 0);
+    otlp_json_end(&exporter->body);
+    assert(!exporter->body.failed);
+    exporter->began_us = clock_boot_us();
+}
+
+/* Sends the batch, or a new one. Without spans, it waits; at the end, the loop ends. */
+static void exporter_send(struct exporter *exporter)
+{
+    struct slice headers[EXPORTER_HEADERS_MAX + 1] = {SLICE_INIT("Content-Type: application/json")};
+    if (!exporter->batch && tracer_waiting(exporter->tracer) == 0) {
+        if (exporter->is_stopping)
+            loop_stop(exporter->loop);
+        else
+            timer_start(exporter->timer, INTERVAL_US);
+        return;
+    }
+    if (!exporter->batch)
+        make_batch(exporter);
+    for (size_t i = 0; i < exporter->header_count; i++)
+        headers[i + 1] = slice_of(exporter->headers[i]);
+    struct http_call_request request = {
+        .url = slice_of(exporter->url),
+        .headers = headers,
+        .header_count = exporter->header_count + 1,
+        .body = buffer_slice(&exporter->body),
+        .timeout_ms = TIMEOUT_MS,
+        .may_connect = exporter_may_connect,
+        .may_send = exporter_may_send,
+        .on_done = exporter_on_sent,
+        .arg = exporter,
+    };
+    timer_stop(exporter->timer);
+    exporter->call = http_call(exporter->client, &request);
+}
+
+static void exporter_on_timer(void *arg)
+{
+    struct exporter *exporter = arg;
+    if (!exporter->call)
+        exporter_send(exporter);
+}
+
+/* ---- start and stop ---- */
+
+static void *exporter_run(void *arg)
+{
+    struct exporter *exporter = arg;
+    struct http_client_options client = {.ca_file = exporter->ca_file, .max_idle = 1};
+    exporter->client = http_client_new(exporter->loop, &client);
+    timer_start(exporter->timer, INTERVAL_US);
+    loop_run(exporter->loop);
+    if (exporter->call)
+        http_call_abort(exporter->call);
+    http_client_free(exporter->client);
+    return NULL;
+}
+
+static void on_stop(void *arg)
+{
+    struct exporter *exporter = arg;
+    exporter->is_stopping = true;
+    timer_start(exporter->end, LINGER_US);
+    if (!exporter->call)
+        exporter_send(exporter);
+}
+
+static void on_end(void *arg)
+{
+    struct exporter *exporter = arg;
+    loop_stop(exporter->loop);
+}
+
+struct exporter *exporter_start(const struct exporter_options *options)
+{
+    struct exporter *exporter = NEW(struct exporter);
+    assert(options->header_count <= EXPORTER_HEADERS_MAX);
+    exporter->url = slice_dup(slice_of(options->url));
+    exporter->ca_file = options->ca_file ? slice_dup(slice_of(options->ca_file)) : NULL;
+    exporter->resource = slice_dup(options->resource);
+    for (size_t i = 0; i < options->header_count; i++)
+        exporter->headers[exporter->header_count++] = slice_dup(options->headers[i]);
+    exporter->tracer = tracer_new(options->one_in, BATCH_MAX, exporter_wake, exporter);
+    buffer_init(&exporter->body, BODY_MAX);
+    exporter->loop = loop_new();
+    exporter->timer = timer_new(exporter->loop, exporter_on_timer, exporter);
+    exporter->end = timer_new(exporter->loop, on_end, exporter);
+    if (pthread_create(&exporter->thread, NULL, exporter_run, exporter) != 0)
+        abort();
+    return exporter;
+}
+
+struct tracer *exporter_tracer(struct exporter *exporter)
+{
+    return exporter ? exporter->tracer : NULL;
+}
+
+/* Frees the headers, which may have a secret. */
+static void free_headers(struct exporter *exporter)
+{
+    for (size_t i = 0; i < exporter->header_count; i++) {
+        explicit_bzero(exporter->headers[i], strlen(exporter->headers[i]));
+        free(exporter->headers[i]);
+    }
+}
+
+void exporter_stop(struct exporter *exporter)
+{
+    if (!exporter)
+        return;
+    loop_post(exporter->loop, on_stop, exporter);
+    pthread_join(exporter->thread, NULL);
+    size_t lost = exporter->batch + tracer_waiting(exporter->tracer);
+    if (lost)
+        log_warning("spans_dropped", LOG_NUMBER("spans", lost), LOG_TEXT("why", "the process ends"));
+    timer_free(exporter->timer);
+    timer_free(exporter->end);
+    loop_free(exporter->loop);
+    buffer_fini(&exporter->body);
+    tracer_free(exporter->tracer);
+    free_headers(exporter);
+    free(exporter->url);
+    free(exporter->ca_file);
+    free(exporter->resource);
+    free(exporter);
+}

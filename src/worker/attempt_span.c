@@ -1,0 +1,94 @@
+#include "worker/attempt_span.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "job/method.h"
+#include "job/url.h"
+#include "tracing/tracer.h"
+
+struct attempt_span {
+    char context[TRACE_PARENT_BYTES];
+    bool is_recorded;
+    int64_t began_us; /* CLOCK_BOOTTIME */
+};
+
+static const char *const verdicts[] = {
+    [ENDING_COMPLETE] = "delivered",
+    [ENDING_RETRY] = "retry",
+    [ENDING_BURY] = "dead",
+    [ENDING_RELEASE] = "released",
+};
+
+void attempt_span_begin(struct attempt *attempt, char context[TRACE_PARENT_BYTES])
+{
+    struct attempt_span *made = NEW(struct attempt_span);
+    made->is_recorded = tracer_begin(attempt->context->policy->tracer, attempt->job.trace_parent, context);
+    made->began_us = clock_boot_us();
+    memcpy(made->context, context, sizeof made->context);
+    attempt->span = made;
+}
+
+static void copy_text(char *to, size_t size, struct slice from)
+{
+    snprintf(to, size, "%.*s", SLICE_ARG(from));
+}
+
+/* Copies the url. Its query may hold secrets. */
+static void copy_url(struct span *span, struct slice text)
+{
+    struct slice path, query;
+    struct url url;
+    const char *detail;
+    bool has_query = slice_cut(text, '?', &path, &query);
+    snprintf(span->url, sizeof span->url, "%.*s%s", SLICE_ARG(path), has_query ? URL_HIDDEN_QUERY : "");
+    if (url_parse(text, &url, &detail) != STATUS_OK)
+        return;
+    copy_text(span->host, sizeof span->host, url.host);
+    span->port = url.port;
+}
+
+/* Sets the error: its word, or the status as error.type has it. */
+static void set_error(struct span *span, const struct attempt_result *result)
+{
+    span->is_error = true;
+    if (result->error != FAILURE_NONE)
+        copy_text(span->error, sizeof span->error, slice_of(failure_word(result->error)));
+    else
+        snprintf(span->error, sizeof span->error, "%d", result->status);
+    copy_text(span->message, sizeof span->message, result->detail);
+}
+
+static void fill_span(struct span *span, const struct attempt *attempt, const struct attempt_result *result)
+{
+    const struct job *job = &attempt->job;
+    struct slice topic, job_id;
+    memcpy(span->context, attempt->span->context, sizeof span->context);
+    span->has_parent = job->trace_parent.size > 0;
+    if (span->has_parent)
+        memcpy(span->parent, job->trace_parent.data, sizeof span->parent);
+    copy_text(span->state, sizeof span->state, job->trace_state);
+    span->end_us = clock_wall_us();
+    span->start_us = span->end_us - (clock_boot_us() - attempt->span->began_us);
+    slice_cut(attempt->lease.id, '/', &topic, &job_id);
+    copy_text(span->topic, sizeof span->topic, topic);
+    copy_text(span->job_id, sizeof span->job_id, job_id);
+    copy_text(span->method, sizeof span->method, slice_of(job_method_word(job->method)));
+    copy_url(span, topic_defaults_url(attempt->settings, job));
+    copy_text(span->outcome, sizeof span->outcome, slice_of(verdicts[attempt->ending.verdict]));
+    span->attempt = attempt->ending.attempts;
+    span->late_ms = attempt->late_ms;
+    span->status = result->error == FAILURE_NONE ? result->status : 0;
+    if (result->error != FAILURE_NONE || result->status / 100 != 2)
+        set_error(span, result);
+}
+
+void attempt_span_end(struct attempt *attempt, const struct attempt_result *result)
+{
+    struct span span = {.kind = SPAN_CLIENT};
+    if (!attempt->span || !attempt->span->is_recorded)
+        return;
+    fill_span(&span, attempt, result);
+    tracer_record(attempt->context->policy->tracer, &span);
+}

@@ -1,0 +1,15 @@
+/* attempt_span.h - the span of an attempt, if duepost records spans (tracing/tracer.h). */
+#ifndef DUEPOST_WORKER_ATTEMPT_SPAN_H
+#define DUEPOST_WORKER_ATTEMPT_SPAN_H
+
+#include "job/trace.h"
+#include "worker/attempt_data.h"
+
+/* Begins the span and writes its traceparent. Its parent is that of the job; without it, the attempt begins a
+ * new trace. */
+void attempt_span_begin(struct attempt *, char context[TRACE_PARENT_BYTES]);
+
+/* Records the span after the ending was decided. Does nothing without a span. */
+void attempt_span_end(struct attempt *, const struct attempt_result *);
+
+#endif
