@@ -142,8 +142,24 @@ static const char *read_last_status(void *into, struct slice value)
 static const char *read_label(void *into, struct slice value)
 {
     struct list_query *query = into;
-    query->bulk.list.label = value;
-    return job_label_is_valid(value) ? NULL : JOB_LABEL_EXPECTED;
+    struct job_labels *labels = &query->labels;
+    struct buffer joined = {.data = query->joined_labels,
+                            .capacity = sizeof query->joined_labels,
+                            .max = sizeof query->joined_labels};
+    if (!job_label_is_valid(value))
+        return JOB_LABEL_EXPECTED;
+    if (job_labels_have(labels, value))
+        return NULL;
+    if (labels->count == JOB_LABELS_MAX)
+        return "must not appear more than 10 times";
+    labels->items[labels->count++] = value;
+    for (size_t i = 0; i < labels->count; i++) {
+        if (i > 0)
+            buffer_append_byte(&joined, '\n');
+        buffer_append(&joined, labels->items[i]);
+    }
+    query->bulk.list.labels = buffer_slice(&joined);
+    return NULL;
 }
 
 static void set_limit(struct list_query *query, size_t limit)
@@ -366,8 +382,11 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
 {
     struct list_query *query = NEW(struct list_query);
     struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
-    *reading = (struct query_reading){
-        .exchange = exchange, .parameters = parameters, .count = PARAMETER_COUNT, .known = known};
+    *reading = (struct query_reading){.exchange = exchange,
+                                      .parameters = parameters,
+                                      .count = PARAMETER_COUNT,
+                                      .known = known,
+                                      .repeatable = 1U << PARAMETER_LABEL};
     query->app = app_of(exchange);
     query->bulk.filter = exchange->query;
     set_limit(query, LIMIT_DEFAULT);

@@ -23,6 +23,8 @@ struct list_query {
     struct slice schedule_prefix;   /* of scheduleIds, or of topics in a list of all topics */
     size_t max;                     /* items in one page */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
+    struct job_labels labels;
+    char joined_labels[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1)]; /* the same, with newlines between */
 };
 
 static inline struct list_query *list_query(const struct exchange *exchange)

@@ -54,7 +54,7 @@ static struct history_filter filter_of(const struct app_list *list)
     return (struct history_filter){
         .states = list->states,
         .topic = list->topic,
-        .label = list->label,
+        .labels = list->labels,
         .id_prefix = list->id_prefix,
         .host = list->host,
         .reasons = list->reasons,

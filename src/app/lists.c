@@ -44,7 +44,7 @@ struct store_list lists_of_store(const struct app_list *list)
         .id_prefix = list->id_prefix,
         .reasons = list->reasons,
         .statuses = list->statuses,
-        .label = list->label,
+        .labels = list->labels,
         .after_ms = list->after_ms,
         .before_ms = list->before_ms,
         .max = list->max,

@@ -63,7 +63,7 @@ void call_make_target(const struct call *call, struct buffer *target, const char
             value = text;
         add_parameter(target, &separator, argument_parameter((enum argument)i), value);
     }
-    for (int i = 0; i < arguments->label_count; i++) /* the server refuses a second label */
+    for (int i = 0; i < arguments->label_count; i++)
         add_parameter(target, &separator, "label", arguments->labels[i]);
     if (call->left != LLONG_MAX) {
         bool is_whole = call->is_bulk || call->left < CALL_PAGE_MAX;

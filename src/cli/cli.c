@@ -100,7 +100,7 @@ static bool help_run(struct call *);
     "  --url-host HOST       only jobs whose url has this host; the port is optional\n"                      \
     "  --id-prefix TEXT      only jobs whose jobId begins with TEXT\n"                                       \
     "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or a comma list\n"      \
-    "  --label TEXT          only jobs with this label\n"                                                    \
+    "  --label TEXT          only jobs with this label; if repeated, with all of them\n"                     \
     "  --order newest        the latest time first\n"                                                        \
     "  --limit N             at most N jobs in all\n"
 #define DEAD_FILTER_HELP                                                                                     \

@@ -214,7 +214,7 @@ void history_find(struct history *history, struct slice id, history_found_fn *fn
 
 static size_t filter_bytes(const struct history_filter *filter)
 {
-    return filter->topic.size + filter->label.size + filter->id_prefix.size + filter->reasons.size +
+    return filter->topic.size + filter->labels.size + filter->id_prefix.size + filter->reasons.size +
            filter->statuses.size + filter->host.size;
 }
 
@@ -223,7 +223,7 @@ static void copy_filter(struct history_call *call, const struct history_filter *
     struct history_filter *copy = &call->list.filter;
     *copy = *filter;
     copy->topic = copy_text(call, filter->topic);
-    copy->label = copy_text(call, filter->label);
+    copy->labels = copy_text(call, filter->labels);
     copy->id_prefix = copy_text(call, filter->id_prefix);
     copy->host = copy_text(call, filter->host);
     copy->reasons = copy_text(call, filter->reasons);
@@ -267,7 +267,7 @@ void history_stats(struct history *history, const struct history_stats *stats, h
 void history_delete(struct history *history, const struct history_filter *filter, history_deleted_fn *fn,
                     void *arg)
 {
-    assert(!filter->label.size && !filter->id_prefix.size && !filter->host.size && !filter->reasons.size &&
+    assert(!filter->labels.size && !filter->id_prefix.size && !filter->host.size && !filter->reasons.size &&
            !filter->statuses.size);
     struct history_call *call = call_new(history, CALL_DELETE, filter_bytes(filter), arg);
     call->fn.deleted = fn;

@@ -131,9 +131,9 @@ void history_find(struct history *, struct slice id, history_found_fn *, void *a
 
 /* A filter. Empty and 0 match all jobs. Copied by each call. */
 struct history_filter {
-    unsigned states;    /* 1 << each of DEAD, DELIVERED, CANCELLED; 0: all */
-    struct slice topic; /* exact name */
-    struct slice label;
+    unsigned states;        /* 1 << each of DEAD, DELIVERED, CANCELLED; 0: all */
+    struct slice topic;     /* exact name */
+    struct slice labels;    /* all of which the job has, with newlines between */
     struct slice id_prefix; /* beginning of the jobId */
     struct slice host;      /* of the job's own url, in lower case, with or without its port */
     /* Words separated by commas. reasons says why a job died. statuses are those of the last attempt, such as

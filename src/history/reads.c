@@ -123,11 +123,14 @@ static enum status look_at_prefix(struct driver *driver, struct window *window, 
 static int64_t rows_to_look_at(const struct window *window, size_t max)
 {
     struct history_filter rest = window->filter;
-    rest.label.size = 0;
+    rest.labels.size = 0;
     const struct window without_label = {.filter = rest, .is_by_prefix = window->is_by_prefix};
     if (window_is_covered(window))
         return (int64_t)max + 1;
-    bool is_label_only = window_is_covered(&without_label) && !rest.topic.size && !rest.states;
+    bool is_one_label = !memchr(window->filter.labels.data ? window->filter.labels.data : "", '\n',
+                                window->filter.labels.size);
+    bool is_label_only =
+        is_one_label && window_is_covered(&without_label) && !rest.topic.size && !rest.states;
     return is_label_only ? 2 * (int64_t)max + 1 : LOOK_MAX;
 }
 
@@ -238,7 +241,7 @@ enum status read_counts(struct driver *driver, const struct history_filter *filt
     enum status status = look_at_prefix(driver, &window, problem);
     if (status != STATUS_OK || window_states(filter) == 0)
         return status;
-    bool is_by_outcome = !window.is_by_prefix && !filter->label.size;
+    bool is_by_outcome = !window.is_by_prefix && !filter->labels.size;
     window.look = window_is_covered(&window) ? INT64_MAX : COUNT_MAX;
     window_sql_init(&sql);
     window_write_counts(&sql, &window);

@@ -76,7 +76,7 @@ bool window_is_covered(const struct window *window)
     const struct history_filter *filter = &window->filter;
     if (has_conditions(filter))
         return false;
-    if (window->is_by_prefix || filter->label.size)
+    if (window->is_by_prefix || filter->labels.size)
         return false;
     return filter->id_prefix.size == 0;
 }
@@ -140,10 +140,18 @@ static void put_by_outcome(struct window_sql *sql, const struct window *window, 
     }
 }
 
+/* Returns the label whose entries are the rows of a window by label. The others are conditions. */
+static struct slice first_label(const struct history_filter *filter)
+{
+    struct slice first, others;
+    slice_cut(filter->labels, '\n', &first, &others);
+    return first;
+}
+
 static void put_by_label(struct window_sql *sql, const struct window *window)
 {
     put_sql(sql, "SELECT job AS id,ended_at FROM duepost_labels WHERE label=");
-    put_text(sql, window->filter.label);
+    put_text(sql, first_label(&window->filter));
     put_sql(sql, " AND ");
     put_range(sql, window, "job");
     put_order(sql, window, "", "job");
@@ -179,7 +187,7 @@ static void put_window(struct window_sql *sql, const struct window *window)
     unsigned states = window_states(&window->filter);
     if (window->is_by_prefix)
         put_by_prefix(sql, window);
-    else if (window->filter.label.size)
+    else if (window->filter.labels.size)
         put_by_label(sql, window);
     else if (states)
         put_by_outcome(sql, window, states);
@@ -289,25 +297,35 @@ static void put_states(struct window_sql *sql, const struct history_filter *filt
     put_sql(sql, ")");
 }
 
+/* Appends the labels that the window itself does not select by. */
+static void put_labels(struct window_sql *sql, const struct window *window)
+{
+    struct slice label, rest = window->filter.labels;
+    if (!window->is_by_prefix)
+        slice_cut(rest, '\n', &label, &rest);
+    while (rest.size) {
+        slice_cut(rest, '\n', &label, &rest);
+        put_sql(sql,
+                " AND EXISTS (SELECT 1 FROM duepost_labels l WHERE l.job=j.id AND l.ended_at=j.ended_at AND "
+                "l.label=");
+        put_text(sql, label);
+        put_sql(sql, ")");
+    }
+}
+
 /* An entry of duepost_labels that is older than its row is that of an earlier end of the job. */
 static void put_conditions(struct window_sql *sql, const struct window *window)
 {
     const struct history_filter *filter = &window->filter;
     put_sql(sql, "j.ended_at=s.ended_at");
-    if (window->is_by_prefix || filter->label.size) {
+    if (window->is_by_prefix || filter->labels.size) {
         put_states(sql, filter);
         if (filter->topic.size) {
             put_sql(sql, " AND j.topic=");
             put_text(sql, filter->topic);
         }
     }
-    if (window->is_by_prefix && filter->label.size) {
-        put_sql(sql,
-                " AND EXISTS (SELECT 1 FROM duepost_labels l WHERE l.job=j.id AND l.ended_at=j.ended_at AND "
-                "l.label=");
-        put_text(sql, filter->label);
-        put_sql(sql, ")");
-    }
+    put_labels(sql, window);
     if (filter->id_prefix.size) {
         put_sql(sql, " AND substr(j.job_id,1,");
         put_number(sql, count_characters(filter->id_prefix));

@@ -78,7 +78,7 @@ static void read_pair(struct query_reading *reading, struct slice name, struct s
         report_unknown(reading, name);
         return;
     }
-    if (reading->given & 1U << found)
+    if (reading->given & 1U << found && !(reading->repeatable & 1U << found))
         detail = "appears twice";
     else if (!percent_decode(value, '\0', text))
         detail = "is not valid percent-encoding";

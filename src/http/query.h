@@ -17,13 +17,14 @@ struct query_reading {
     struct exchange *exchange;
     const struct query_parameter *parameters; /* at most 32 */
     size_t count;
-    unsigned known; /* parameters that this path accepts, as bits: 1 << index */
-    unsigned given; /* the known parameters that were sent */
+    unsigned known;      /* parameters that this path accepts, as bits: 1 << index */
+    unsigned repeatable; /* parameters that may be sent several times, as bits; read is called for each */
+    unsigned given;      /* the known parameters that were sent */
     struct job_errors errors;
 };
 
-/* Reads the query. Every parameter that is unknown, repeated or wrong becomes an error. text holds the
- * decoded values, and must have room for QUERY_BYTES_MAX. */
+/* Reads the query. Every parameter that is unknown or wrong, or is repeated but must not be, becomes an
+ * error. text holds the decoded values, and must have room for QUERY_BYTES_MAX. */
 void query_read(struct query_reading *, void *into, struct buffer *text);
 
 /* Adds an error. */

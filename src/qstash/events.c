@@ -149,7 +149,7 @@ static void read_list(struct walk *walk, size_t max, bool is_passing)
         .topic = walk->queue,
         .owner = is_of_history || walk->queue.size ? SLICE("") : SLICE(QSTASH_TOPIC),
         .id_prefix = SLICE(MESSAGE_ID_PREFIX),
-        .label = filters_only(&walk->filters, FILTER_LABEL),
+        .labels = filters_only(&walk->filters, FILTER_LABEL),
         .after_ms = is_of_history ? walk->filters.from_ms : 0,
         .max = max,
     };

@@ -176,7 +176,7 @@ static void walk_end(struct walk *walk, enum status status, const struct redis_r
 static bool reads_records(const struct store_list *list)
 {
     return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size +
-               list->label.size >
+               list->labels.size >
            0;
 }
 
@@ -236,7 +236,7 @@ static void list_ask(struct walk *walk)
     list_call_order(call, list);
     script_call_text(call, slice_of(walk->last_score));
     script_call_text(call, buffer_slice(&walk->last_id));
-    script_call_text(call, list->label);
+    script_call_text(call, list->labels);
     script_call_text(call, list->leaves_begun ? SLICE("unbegun") : SLICE(""));
     script_call_text(call, list->owner);
     script_call_send(call, shard->reads, on_page, walk);

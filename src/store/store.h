@@ -270,7 +270,7 @@ struct store_list {
     /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
      * attempt, such as 503, or such as 5xx for all that begin with this digit. */
     struct slice reasons, statuses;
-    struct slice label; /* a label of the job; empty for all */
+    struct slice labels; /* all of which the job has, with newlines between; empty for all */
     /* Limits of at_ms of a store_job, which is not before after_ms, but is before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
     /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk

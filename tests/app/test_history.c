@@ -443,7 +443,7 @@ static struct app_list list_of(const char *topic)
     return (struct app_list){.is_of_history = true,
                              .states = 1U << JOB_STATE_DELIVERED,
                              .topic = slice_of(topic),
-                             .label = SLICE("red"),
+                             .labels = SLICE("red"),
                              .id_prefix = SLICE("x"),
                              .reasons = SLICE("gone"),
                              .statuses = SLICE("5xx"),
@@ -461,7 +461,7 @@ START_TEST(a_list_of_the_history_goes_on_where_it_ended)
     app_list(app, &list, on_job, fake_on_verdict, &fake_verdict);
     struct fake_history_call call = fake_history_take("list");
     ck_assert(slice_equal(call.filter.topic, SLICE("orders-1")) &&
-              slice_equal(call.filter.label, SLICE("red")));
+              slice_equal(call.filter.labels, SLICE("red")));
     ck_assert(slice_equal(call.filter.id_prefix, SLICE("x")) &&
               slice_equal(call.filter.reasons, SLICE("gone")));
     ck_assert(slice_equal(call.filter.statuses, SLICE("5xx")) && call.filter.after_ms == 10);

@@ -211,8 +211,8 @@ static void time_all(struct bench *bench)
         {"topic", {.topic = SLICE("topic-3")}},
         {"dead", {.states = 1u << JOB_STATE_DEAD}},
         {"topic_dead", {.topic = SLICE("topic-3"), .states = 1u << JOB_STATE_DEAD}},
-        {"label", {.label = SLICE("europe")}},
-        {"label_dead", {.label = SLICE("europe"), .states = 1u << JOB_STATE_DEAD}}, /* none: a full step */
+        {"label", {.labels = SLICE("europe")}},
+        {"label_dead", {.labels = SLICE("europe"), .states = 1u << JOB_STATE_DEAD}}, /* none: a full step */
         {"status_5xx", {.statuses = SLICE("5xx")}},
         {"status_204", {.statuses = SLICE("204")}}, /* none: a full step */
         {"prefix_few", {.id_prefix = SLICE("abc1")}},

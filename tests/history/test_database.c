@@ -114,7 +114,7 @@ START_TEST(of_two_ends_of_a_job_the_later_one_stays)
     struct ended_job dead = {"dead", now_ms - 1000, now_ms - 9000, "\"reason\":\"gone\",\"labels\":[\"x\"]",
                              ""};
     struct ended_job late = {"delivered", now_ms, now_ms - 9000, "", ""};
-    struct history_filter all = {.states = 0}, labelled = {.label = SLICE_INIT("x")};
+    struct history_filter all = {.states = 0}, labelled = {.labels = SLICE_INIT("x")};
     struct history_counts counts;
     struct history_row row;
     open_world(_i);
@@ -212,10 +212,14 @@ START_TEST(lists_keep_to_their_filters)
         {{.topic = SLICE("orders")}, "b1 a2 a1"},
         {{.topic = SLICE("orders"), .states = 1u << JOB_STATE_DELIVERED}, "a1"},
         {{.topic = SLICE("order")}, ""},
-        {{.label = SLICE("red")}, "a2 a1"},
-        {{.label = SLICE("red"), .states = 1u << JOB_STATE_DEAD}, "a2"},
-        {{.label = SLICE("red"), .topic = SLICE("mail")}, ""},
-        {{.label = SLICE("big"), .id_prefix = SLICE("a")}, "a1"},
+        {{.labels = SLICE("red")}, "a2 a1"},
+        {{.labels = SLICE("red\nbig")}, "a1"},
+        {{.labels = SLICE("big\nred")}, "a1"},
+        {{.labels = SLICE("big\nred"), .id_prefix = SLICE("a")}, "a1"},
+        {{.labels = SLICE("red\nblue")}, ""},
+        {{.labels = SLICE("red"), .states = 1u << JOB_STATE_DEAD}, "a2"},
+        {{.labels = SLICE("red"), .topic = SLICE("mail")}, ""},
+        {{.labels = SLICE("big"), .id_prefix = SLICE("a")}, "a1"},
         {{.id_prefix = SLICE("a")}, "a3 a2 a1"},
         {{.id_prefix = SLICE("a"), .topic = SLICE("mail")}, "a3"},
         {{.id_prefix = SLICE("b_")}, "b_2"},
@@ -232,7 +236,7 @@ START_TEST(lists_keep_to_their_filters)
         {{.host = SLICE("shop.example:443")}, ""},
         {{.host = SLICE("shop_example")}, ""},
         {{.host = SLICE("shop.example"), .id_prefix = SLICE("a"), .topic = SLICE("mail")}, "a3"},
-        {{.host = SLICE("shop.example"), .label = SLICE("red"), .statuses = SLICE("5xx")}, "a2"},
+        {{.host = SLICE("shop.example"), .labels = SLICE("red"), .statuses = SLICE("5xx")}, "a2"},
         {{.after_ms = now_ms - 4000, .before_ms = now_ms - 2000}, "a3 b1"},
         {{.after_ms = now_ms - 4000, .before_ms = now_ms - 2000, .id_prefix = SLICE("a")}, "a3"},
     };
@@ -307,7 +311,7 @@ START_TEST(pages_have_each_job_once)
     for (int way = 0; way < 2; way++) {
         const struct history_filter filters[] = {{.topic = SLICE("orders")},
                                                  {.states = 0},
-                                                 {.label = SLICE("all")},
+                                                 {.labels = SLICE("all")},
                                                  {.id_prefix = SLICE("j")},
                                                  {.statuses = SLICE("200")}};
         for (size_t i = 0; i < sizeof filters / sizeof *filters; i++)
@@ -358,7 +362,7 @@ START_TEST(jobs_of_a_topic_are_deleted_up_to_a_time)
     ck_assert(!has_more);
     ck_assert_int_eq(list_jobs(&world, &list, found, &next), STATUS_OK);
     ck_assert_str_eq(found, "c1 b_2 a3 b1");
-    list.filter.label = SLICE("red");
+    list.filter.labels = SLICE("red");
     ck_assert_int_eq(list_jobs(&world, &list, found, &next), STATUS_OK);
     ck_assert_str_eq(found, "");
     history_world_close(&world);

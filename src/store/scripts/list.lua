@@ -20,7 +20,7 @@
 --      three may be empty
 -- ARGV[18] 'oldest' or 'newest' first
 -- ARGV[19] [20] score and id of the job at which the page ends, for several topics; or two empty texts
--- ARGV[21] only jobs with this label; may be empty
+-- ARGV[21] only jobs with all of these labels, which have newlines between; may be empty
 -- ARGV[22] 'unbegun' leaves out waiting jobs that became due, or whose last attempt began, since the start of
 --      the walk; or empty
 -- ARGV[23] without topic: only jobs of this topic and its siblings; may be empty
@@ -32,7 +32,7 @@
 local state, topic, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local look, bytes_left = tonumber(ARGV[7]), tonumber(ARGV[8])
 local after, before, host, tell, began = ARGV[9], ARGV[10], ARGV[11], ARGV[12], tonumber(ARGV[13])
-local prefix, reasons, statuses, label, owner = ARGV[15], ARGV[16], ARGV[17], ARGV[21] or '', ARGV[23] or ''
+local prefix, reasons, statuses, labels, owner = ARGV[15], ARGV[16], ARGV[17], ARGV[21] or '', ARGV[23] or ''
 local has_ended = state == 'dead' or state == 'delivered' or state == 'cancelled'
 local key = bucket_of(topic)
 if state == 'leased' then key = LEASES end
@@ -63,17 +63,25 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- Whether the job has the label. Few jobs have it as a rule, so its JSON is searched for before a record is decoded.
-local label_json = '"' .. string.gsub(label, '[\\"]', '\\%0') .. '"'
-local function has_label(record)
-  if not string.find(record, label_json, 1, true) then return false end
+-- Whether the job has all labels. Few jobs have them as a rule, so their JSON is searched for before a record is decoded.
+local wanted, wanted_json = {}, {}
+for label in string.gmatch(labels, '[^\n]+') do
+  wanted[#wanted + 1] = label
+  wanted_json[#wanted] = '"' .. string.gsub(label, '[\\"]', '\\%0') .. '"'
+end
+local function has_labels(record)
+  for i = 1, #wanted do
+    if not string.find(record, wanted_json[i], 1, true) then return false end
+  end
   bytes_left = bytes_left - 3 * #record
   local is_sound, job = pcall(cjson.decode, record)
   if not is_sound or type(job) ~= 'table' or type(job.labels) ~= 'table' then return false end
-  for _, one in ipairs(job.labels) do
-    if one == label then return true end
+  local its = {}
+  for _, label in ipairs(job.labels) do its[label] = true end
+  for i = 1, #wanted do
+    if not its[wanted[i]] then return false end
   end
-  return false
+  return true
 end
 
 -- When the job was created, nothing if the record does not say so, and its url or ''. This version writes both first; a record of
@@ -106,7 +114,7 @@ local function passes(id, record, lines)
   if began > 0 and created and created > began then return false end
   if leaves_begun and has_begun(id, record) then return false end
   if not ended_so(record, lines) then return false end
-  if label ~= '' and not has_label(record) then return false end
+  if labels ~= '' and not has_labels(record) then return false end
   if host == '' then return true end
   if url == '' then url = settings_of(topic_of(id)).url or '' end
   local there = string.match(url, '^%a+://([^/?#]*)')
@@ -134,7 +142,7 @@ local function add(id, score, record, losses, lines)
 end
 
 -- Returns whether the entry is part of the result; records are read only where they are needed, and each that is read counts.
-local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or label ~= ''
+local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= ''
 local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)
   if topic ~= '' and topic_of(id) ~= topic then return end
