@@ -17,17 +17,38 @@ __attribute__((constructor)) static void read_path(void)
         ballast = strdup(path);
 }
 
-ssize_t write(int fd, const void *data, size_t size)
+/* Returns how many of these bytes there is room for, at offset, or at the end of the file if it is -1. */
+static size_t room_for(int fd, off_t offset, size_t size)
 {
     struct stat file, limit;
-    if (ballast && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && stat(ballast, &limit) == 0) {
-        off_t left = file.st_size < limit.st_size ? limit.st_size - file.st_size : 0;
-        if (left == 0) {
-            errno = ENOSPC;
-            return -1;
-        }
-        if (size > (size_t)left)
-            size = (size_t)left;
-    }
-    return syscall(SYS_write, fd, data, size);
+    if (!ballast || fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || stat(ballast, &limit) != 0)
+        return size;
+    off_t end = limit.st_size > file.st_size ? limit.st_size : file.st_size;
+    off_t at = offset >= 0 ? offset : file.st_size;
+    size_t left = at < end ? (size_t)(end - at) : 0;
+    return size < left ? size : left;
+}
+
+static ssize_t refuse(void)
+{
+    errno = ENOSPC;
+    return -1;
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    size_t room = room_for(fd, -1, size);
+    return room == 0 && size > 0 ? refuse() : syscall(SYS_write, fd, data, room);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    size_t room = room_for(fd, offset, size);
+    return room == 0 && size > 0 ? refuse() : syscall(SYS_pwrite64, fd, data, room, offset);
+}
+
+/* SQLite's. */
+ssize_t pwrite64(int fd, const void *data, size_t size, off_t offset)
+{
+    return pwrite(fd, data, size, offset);
 }

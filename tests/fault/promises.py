@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 
+from archive import Archive
 from client import mixed_orders
 from clock import MovableClock
 import control
@@ -394,10 +395,10 @@ def embedded_power(stage, report):
 FREE_BYTES = 1 << 18
 
 
-def fill(ballast, data):
+def fill(ballast, data, names="*"):
     """From now on there is room for FREE_BYTES. Functions that were called, which are more, are on the disk already."""
     with ballast.open("wb") as file:
-        file.truncate(FREE_BYTES + max(path.stat().st_size for path in data.rglob("*") if path.is_file()))
+        file.truncate(FREE_BYTES + max(path.stat().st_size for path in data.rglob(names) if path.is_file()))
 
 
 def filled(stage, is_unsafe):
@@ -437,7 +438,46 @@ def full_disk(stage, report):
     report.control("the private Redis without fsync, on a full disk", wrong)
 
 
-STORIES = (orphans, five_losses, drain, frozen_and_cancelled, late_outcome, clock, embedded, embedded_power, full_disk)
+# ---- a full disk of the history ----
+
+def archived(stage, backlog):
+    """Nothing can be added to the history's database. Jobs are delivered meanwhile, also by a process that starts then, and the outbox
+    keeps what ended until there is room. The verdict, and how many jobs the outbox kept."""
+    ballast, archive = scratch.file("ballast"), Archive()
+    lane = stage.lane("full-history", options=("--reactors", "1", "--history-backlog", backlog, *archive.options),
+                      extra={"LD_PRELOAD": place.tool("libfault_full_preload.so"), "FULL_BALLAST": str(ballast)})
+    try:
+        node = lane.start()
+        node.await_ready()
+        lane.schedule(node, "first")
+        until(archive.rows, 20, "the first row")
+        fill(ballast, archive.path.parent, archive.path.name + "*")
+        for number in range(300):
+            lane.schedule(node, f"j{number}", body="x" * 8000)
+        lane.await_settled()
+        node.kill()
+        node = lane.start()
+        node.await_ready()
+        lane.schedule(node, "last", body="x" * 8000)
+        lane.await_settled()
+        kept = lane.ask("HLEN", lane.keys + "ended")
+        ballast.unlink()
+        verdict = lane.verdict()
+        verdict.broken += archive.faults(lane)
+        return verdict, kept
+    finally:
+        lane.stop()
+
+
+def full_history(stage, report):
+    (right, kept), (wrong, _) = side_by_side(lambda backlog: archived(stage, backlog), ["256MiB", "1MiB"], 2)
+    report.say(f"a full disk of the history: {kept} jobs in the outbox until there is room")
+    report.expect(kept > 1, "the disk of the history was not full")
+    report.verdict("a full disk of the history", right)
+    report.control("a full disk of the history, with a backlog of 1 MiB", wrong)
+
+
+STORIES = (orphans, five_losses, drain, frozen_and_cancelled, late_outcome, clock, embedded, embedded_power, full_disk, full_history)
 
 
 def run(report):

@@ -4,9 +4,9 @@
  * src/store/scripts is one inline of its name, between "the scripts" and "the others" below (run_ for run, a
  * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
  * place, repair what may not happen, do to a dead job what cancel does, or make a job as schedule does (tests/model/spin
- * compares the names):
+ * compares the names; pull.pml has the scripts of workers' leases):
  *
- *   exceptions: append archive archived arrive attempts audit begin coming conclude define fire fires extend forget group groups heads lapsed lease leased list mend notify open patterns pulled read receivers recurring reoffer replace_send report resume rights send sent set_patterns settings survey sweep topics trial undefine unsend wait waiters workflow workflow_list
+ *   exceptions: append archive archived arrive attempts audit begin coming conclude define fire fires forget group groups heads leased list mend notify open patterns read receivers recurring reoffer replace_send report resume rights send sent set_patterns settings survey sweep topics trial undefine unsend wait waiters workflow workflow_list
  *
  * A dead job has left the pool and holds no id; of each id the last dead one is kept. What is kept of a delivered or cancelled
  * job has no part in this.
