@@ -1,6 +1,7 @@
 /* leases.c - POST /topics/<topic>/lease: workers lease jobs, and may wait for the first one. */
 #include "api/handler.h"
 #include "api/problem.h"
+#include "api/view.h"
 #include "app/lease.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -37,15 +38,6 @@ static void add_labels(struct json_writer *json, const struct job *job)
     json_end_array(json);
 }
 
-static void add_headers(struct json_writer *json, const struct job *job,
-                        const struct topic_settings *settings)
-{
-    struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
-    size_t count = topic_defaults_headers(settings, job, headers);
-    json_put_name(json, "headers");
-    headers_write(json_put(json), headers, count, false);
-}
-
 /* settings: those of the job's topic; NULL: it has none. */
 static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased,
                            const struct topic_settings *settings)
@@ -62,7 +54,7 @@ static void put_leased_job(struct json_writer *json, struct slice token, const s
     if (job->has_ttl || job->has_expires_at)
         json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
     add_labels(json, job);
-    add_headers(json, job, settings);
+    view_add_headers(json, settings, job, false);
     members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
     members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);
     json_end_object(json);

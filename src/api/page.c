@@ -42,3 +42,12 @@ void page_end(void *arg, const struct app_verdict *verdict)
     buffer_fini(&page->body);
     free(page);
 }
+
+void page_end_scratch(void *arg, const struct app_verdict *verdict)
+{
+    struct exchange *exchange = arg;
+    if (verdict->end == APP_DONE)
+        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
+    else
+        problem_answer_verdict(exchange, verdict, &problem_of_read);
+}

@@ -18,6 +18,10 @@ struct page *page_new(struct exchange *, const char *name);
  * page. */
 void page_end(void *arg, const struct app_verdict *);
 
+/* For an answer that is one object: answers with the text in the scratch buffer, or with the error of a use
+ * case that reads. page_end_scratch is an app_verdict_fn whose arg is the exchange. */
+void page_end_scratch(void *arg, const struct app_verdict *);
+
 /* Adds "partial" if the page is partial, and "cursor" if the list has more pages. */
 void page_add_end(struct json_writer *, const struct app_page *);
 

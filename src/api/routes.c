@@ -249,7 +249,7 @@ static void refuse_job(struct exchange *exchange)
 const struct dialect api_dialect = {
     .routes = routes,
     .route_count = sizeof routes / sizeof *routes,
-    .error_type = {"application/problem+json", sizeof "application/problem+json" - 1},
+    .error_type = SLICE_INIT("application/problem+json"),
     .write_error = problem_write_error,
     .refuse_job = refuse_job,
 };

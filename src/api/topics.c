@@ -129,22 +129,13 @@ static void on_pattern(void *arg, const struct app_topic *pattern)
     put_pattern(&json, pattern);
 }
 
-static void on_topic_end(void *arg, const struct app_verdict *verdict)
-{
-    struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE)
-        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
-    else
-        problem_answer_verdict(exchange, verdict, &problem_of_read);
-}
-
 HANDLER(topic_read_handle)
 {
     if (topic_pattern_is_open(exchange->topic))
-        app_patterns(app_of(exchange), &exchange->caller, exchange->topic, on_pattern, on_topic_end,
+        app_patterns(app_of(exchange), &exchange->caller, exchange->topic, on_pattern, page_end_scratch,
                      exchange);
     else
-        app_topic(app_of(exchange), exchange->topic, on_topic, on_topic_end, exchange);
+        app_topic(app_of(exchange), exchange->topic, on_topic, page_end_scratch, exchange);
 }
 
 /* ---- PUT, PATCH, DELETE ---- */

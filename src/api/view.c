@@ -60,13 +60,13 @@ static void add_retries(struct json_writer *json, const struct job *job,
     retry_schedule_write(schedule, json_put(json));
 }
 
-static void add_headers(struct json_writer *json, const struct topic_settings *settings,
-                        const struct job *job)
+void view_add_headers(struct json_writer *json, const struct topic_settings *settings, const struct job *job,
+                      bool is_hidden)
 {
     struct job_header headers[TOPIC_DEFAULTS_HEADERS_MAX];
     size_t count = topic_defaults_headers(settings, job, headers);
     json_put_name(json, "headers");
-    headers_write(json_put(json), headers, count, true);
+    headers_write(json_put(json), headers, count, is_hidden);
 }
 
 /* Adds the body. Bodies that the server created are not shown. */
@@ -91,12 +91,7 @@ void view_add_result(struct json_writer *json, const struct attempt_result *resu
 {
     json_add_time(json, "at", result->at_ms);
     json_add_number(json, "durationMs", result->duration_ms);
-    if (result->error == FAILURE_NONE)
-        json_add_number(json, "status", result->status);
-    else
-        json_add_text(json, "error", slice_of(failure_word(result->error)));
-    if (result->detail.size)
-        json_add_text(json, "errorDetail", result->detail);
+    attempt_result_add(json, result);
 }
 
 /* Adds the last attempt. The record does not contain the attempt that delivered the job. */
@@ -125,7 +120,7 @@ static void put_job(struct json_writer *json, const struct app_job *stored, cons
         json_add_seconds(json, "delay", job->delay_ms);
     add_retries(json, job, topic_defaults_schedule(settings, fallback));
     json_add_seconds(json, "timeout", topic_defaults_timeout_ms(settings, job));
-    add_headers(json, settings, job);
+    view_add_headers(json, settings, job, true);
     members_write(&job_members, job, MEMBERS_FOR_PEOPLE, json);
     add_body(json, stored, job);
     /* A delivery does not change the record, so its attempt is added here. */

@@ -5,6 +5,8 @@
 #include "app/app.h"
 #include "base/json_writer.h"
 
+struct topic_settings;
+
 /* Adds "state" and, while the job waits, "dueAt". */
 void view_add_place(struct json_writer *, enum job_state, int64_t at_ms);
 
@@ -16,6 +18,11 @@ void view_add_outcomes(struct json_writer *, const struct app_outcomes *);
 
 /* Adds the result of an attempt: "at", "durationMs", and "status" or "error". */
 void view_add_result(struct json_writer *, const struct attempt_result *);
+
+/* Adds "headers": those of the job and of its topic's settings, which may be NULL. is_hidden: masks their
+ * values. */
+void view_add_headers(struct json_writer *, const struct topic_settings *, const struct job *,
+                      bool is_hidden);
 
 /* Puts a job. Members that the job does not have come from the settings of its topic. fallback: the retry
  * schedule for jobs and topics without a schedule. */

@@ -1,5 +1,6 @@
 /* why.c - GET /jobs/<topic>/<jobId>/why: why the job waits, or how it ended, as a word for programs and a
  * sentence for people */
+#include "api/page.h"
 #include "app/why.h"
 
 #include <stdio.h>
@@ -304,16 +305,7 @@ static void on_finding(void *arg, const struct app_finding *finding)
     json_end_object(&json);
 }
 
-static void on_end(void *arg, const struct app_verdict *verdict)
-{
-    struct exchange *exchange = arg;
-    if (verdict->end == APP_DONE)
-        exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
-    else
-        problem_answer_verdict(exchange, verdict, &problem_of_read);
-}
-
 HANDLER(why_handle)
 {
-    app_why(app_of(exchange), exchange->key, on_finding, on_end, exchange);
+    app_why(app_of(exchange), exchange->key, on_finding, page_end_scratch, exchange);
 }

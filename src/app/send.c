@@ -55,11 +55,6 @@ bool app_send_is_id_new(const struct app_send *send)
     return send->is_id_new;
 }
 
-struct slice app_send_id(const struct app_send *send)
-{
-    return buffer_slice(&send->id);
-}
-
 /* ---- before sending ---- */
 
 bool app_send_admit(struct app_send *send, app_verdict_fn *fn, void *arg)

@@ -38,9 +38,6 @@ void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, voi
 /* Returns whether the job came without a jobId. */
 bool app_send_is_id_new(const struct app_send *);
 
-/* Returns topic/jobId after the send has started. */
-struct slice app_send_id(const struct app_send *);
-
 /* Reads the jobs that were sent to this group under this id. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
 void app_sent(struct app *, const struct app_caller *, struct slice id, struct slice group, app_verdict_fn *,
               void *arg);

@@ -208,3 +208,10 @@ void app_siblings(struct app *app, struct slice prefix, size_t max, app_topic_fn
     buffer_append(&list->after, prefix);
     siblings_read(list);
 }
+
+enum app_sibling_change app_sibling_remove(void *arg, struct topic_settings *settings, bool has_settings,
+                                           int64_t now_ms)
+{
+    (void)arg, (void)settings, (void)now_ms;
+    return has_settings ? APP_SIBLING_REMOVE : APP_SIBLING_KEEP;
+}

@@ -30,6 +30,9 @@ typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings 
 void app_sibling_change(struct app *, const struct app_caller *, struct slice topic, app_sibling_fn *change,
                         app_verdict_fn *, void *arg);
 
+/* An app_sibling_fn that removes the settings, if there are any. */
+app_sibling_fn app_sibling_remove;
+
 /* Calls each for each topic whose name begins with prefix and that has settings of its own, by name, and then
  * fn. prefix has a '~'. If there are more than max, calls each for the first max. The cost is that of the
  * topics with this prefix, however many other topics there are. */

@@ -5,13 +5,6 @@ const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1] = {
     250000, 500000, 1000000, 2500000, 5000000, 15000000, 60000000,
 };
 
-/* Adds to a number. Load and store need not be one atomic step, because only one thread writes. */
-static void histogram_raise(_Atomic uint64_t *number, uint64_t by)
-{
-    uint64_t old = atomic_load_explicit(number, memory_order_relaxed);
-    atomic_store_explicit(number, old + by, memory_order_relaxed);
-}
-
 void histogram_observe(struct histogram *histogram, int64_t us)
 {
     size_t bucket = 0;
@@ -19,13 +12,13 @@ void histogram_observe(struct histogram *histogram, int64_t us)
         us = 0;
     while (bucket < HISTOGRAM_BUCKETS - 1 && us > histogram_bounds_us[bucket])
         bucket++;
-    histogram_raise(&histogram->counts[bucket], 1);
-    histogram_raise(&histogram->sum_us, (uint64_t)us);
+    counter_raise(&histogram->counts[bucket], 1);
+    counter_raise(&histogram->sum_us, (uint64_t)us);
 }
 
 void histogram_add(struct histogram *to, const struct histogram *from)
 {
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
-        histogram_raise(&to->counts[i], atomic_load_explicit(&from->counts[i], memory_order_relaxed));
-    histogram_raise(&to->sum_us, atomic_load_explicit(&from->sum_us, memory_order_relaxed));
+        counter_raise(&to->counts[i], atomic_load_explicit(&from->counts[i], memory_order_relaxed));
+    counter_raise(&to->sum_us, atomic_load_explicit(&from->sum_us, memory_order_relaxed));
 }

@@ -5,9 +5,9 @@
 #ifndef DUEPOST_BASE_HISTOGRAM_H
 #define DUEPOST_BASE_HISTOGRAM_H
 
-#include <stdatomic.h>
 #include <stddef.h>
-#include <stdint.h>
+
+#include "base/counter.h"
 
 /* The upper limits of the buckets are 1 ms to 60 s, in microseconds. The last bucket has no limit. */
 enum { HISTOGRAM_BUCKETS = 15 };

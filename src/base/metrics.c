@@ -68,23 +68,17 @@ static struct topic_row *row_of(struct metrics *metrics, struct slice topic)
     return &metrics->topics[row];
 }
 
-/* ---- counting: only one thread writes, so load and store need not be one step ---- */
-
-static void raise(counter *number, uint64_t by)
-{
-    uint64_t old = atomic_load_explicit(number, memory_order_relaxed);
-    atomic_store_explicit(number, old + by, memory_order_relaxed);
-}
+/* ---- counting ---- */
 
 void metrics_accepted(struct metrics *metrics, struct slice topic)
 {
-    raise(&row_of(metrics, topic)->accepted, 1);
+    counter_raise(&row_of(metrics, topic)->accepted, 1);
 }
 
 void metrics_attempt(struct metrics *metrics, struct slice topic, enum metrics_result result,
                      int64_t duration_us)
 {
-    raise(&row_of(metrics, topic)->attempts[result], 1);
+    counter_raise(&row_of(metrics, topic)->attempts[result], 1);
     histogram_observe(&metrics->attempt, duration_us);
 }
 
@@ -100,7 +94,7 @@ void metrics_fire_lateness(struct metrics *metrics, int64_t late_us)
 
 void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end end)
 {
-    raise(&row_of(metrics, topic)->ended[end], 1);
+    counter_raise(&row_of(metrics, topic)->ended[end], 1);
 }
 
 /* Returns the row of a label, which is compared by its address. Equal labels may be several literals; each
@@ -136,7 +130,7 @@ void metrics_request(struct metrics *metrics, const char *label, unsigned status
 
 void metrics_count(struct metrics *metrics, enum metrics_counter which, uint64_t by)
 {
-    raise(&metrics->counters[which], by);
+    counter_raise(&metrics->counters[which], by);
 }
 
 void metrics_in_flight(struct metrics *metrics, size_t attempts)

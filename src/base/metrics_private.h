@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/counter.h"
 #include "base/histogram.h"
 #include "base/metrics.h"
 

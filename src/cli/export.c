@@ -11,7 +11,9 @@ enum { PAGE_BYTES_MAX = 80 * 1024 * 1024, LINE_BYTES_MAX = 160 * 1024 * 1024 };
 
 /* ---- lines ---- */
 
-bool export_write_ndjson(struct buffer *line, struct slice job)
+/* NDJSON: the text of the object, which keeps its numbers and its body byte for byte. A line break between
+ * the tokens of a body becomes a blank. */
+static bool export_write_ndjson(struct buffer *line, struct slice job)
 {
     size_t start = line->size;
     buffer_append(line, job);
@@ -45,9 +47,6 @@ static const struct column {
     {"bodyBase64", {"bodyBase64"}, false},
 };
 enum { COLUMNS = sizeof columns / sizeof *columns };
-
-const char export_csv_head[] = "topic,jobId,state,createdAt,endedAt,reason,attempts,lastAttemptAt,durationMs,"
-                               "status,error,method,url,labels,body,bodyBase64\r\n";
 
 static bool has_name(struct slice key, const char *name)
 {
@@ -97,7 +96,8 @@ static bool add_value(struct buffer *line, struct slice value)
     return is_done;
 }
 
-bool export_write_csv(struct buffer *line, struct slice job)
+/* CSV (RFC 4180). An array or an object is its JSON text. */
+static bool export_write_csv(struct buffer *line, struct slice job)
 {
     struct slice last_attempt = find_member(job, "lastAttempt");
     bool is_done = true;
@@ -119,7 +119,7 @@ bool export_write_csv(struct buffer *line, struct slice job)
 struct export
 {
     struct call *call;
-    export_write_fn *write;
+    bool (*write)(struct buffer * line, struct slice job); /* returns false without memory */
     struct buffer target, page, line;
     struct progress progress;
     long long done;
@@ -213,7 +213,8 @@ static bool export_pages(struct export *export)
     bool is_done = true;
     count_jobs(export);
     if (export->write == export_write_csv)
-        fputs(export_csv_head, stdout);
+        for (size_t i = 0; i < COLUMNS; i++)
+            printf("%s%s", columns[i].name, i + 1 < COLUMNS ? "," : "\r\n");
     do
         is_done = export_page(export);
     while (is_done && export->cursor[0] && export->call->left > 0);

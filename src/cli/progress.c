@@ -15,7 +15,7 @@ void progress_begin(struct progress *progress)
                                   .began_ms = clock_wall_ms()};
 }
 
-void progress_write(struct buffer *text, long long done, long long total, int64_t elapsed_ms)
+static void progress_write(struct buffer *text, long long done, long long total, int64_t elapsed_ms)
 {
     long long per_second = elapsed_ms > 0 ? done * 1000 / elapsed_ms : 0;
     if (total > 0) {

@@ -24,7 +24,4 @@ void progress_show(struct progress *, long long done);
 /* Removes the bar. */
 void progress_end(struct progress *);
 
-/* Writes the text of the bar. */
-void progress_write(struct buffer *, long long done, long long total, int64_t elapsed_ms);
-
 #endif

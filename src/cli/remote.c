@@ -35,7 +35,7 @@ void remote_free(struct remote *remote)
     free(remote);
 }
 
-static size_t on_data(char *data, size_t unit, size_t count, void *arg)
+size_t remote_on_data(char *data, size_t unit, size_t count, void *arg)
 {
     struct buffer *answer = arg;
     buffer_append(answer, slice_from(data, unit * count));
@@ -58,7 +58,7 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, remote->options.trusts_any ? 0L : 2L);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT,
                      remote->options.timeout_s ? remote->options.timeout_s : TIMEOUT_S);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_data);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
     if (body)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);

@@ -45,6 +45,9 @@ struct remote_options remote_options(const struct remote *);
  * status if it has neither. */
 void remote_explain(long status, struct slice answer, struct problem *);
 
+/* A CURLOPT_WRITEFUNCTION: appends to arg, which is a struct buffer. A full buffer ends the transfer. */
+size_t remote_on_data(char *data, size_t unit, size_t count, void *arg);
+
 /* Names the library that reads JSON and its version. */
 void remote_library(struct library *);
 

@@ -49,13 +49,6 @@ void remote_calls_free(struct remote_calls *calls)
 
 /* ---- a call ---- */
 
-static size_t on_data(char *data, size_t unit, size_t count, void *arg)
-{
-    struct buffer *answer = arg;
-    buffer_append(answer, slice_from(data, unit * count));
-    return answer->failed ? 0 : unit * count;
-}
-
 static void add_header(struct remote_call *call, const char *name, const char *value)
 {
     struct buffer line;
@@ -95,7 +88,7 @@ static void set_options(struct remote_call *call, const struct remote_request *r
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->timeout_ms);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, remote_on_data);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, &call->answer);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
 }

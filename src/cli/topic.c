@@ -35,8 +35,8 @@ static bool has_counts(const json_t *numbers)
     return false;
 }
 
-/* Warns if the topic is new, because its name may be mistyped. */
-static void warn_of_new(struct call *call)
+/* Returns the topic of the command, or NULL after an error. The caller frees it with json_decref. */
+static json_t *read_topic(struct call *call)
 {
     struct buffer target;
     struct problem ignored = {""};
@@ -44,12 +44,19 @@ static void warn_of_new(struct call *call)
     buffer_init(&target, CALL_TARGET_MAX);
     if (ask_make_topic_target(&target, call))
         topic = remote_ask_json(call->remote, "GET", buffer_text(&target), NULL, &ignored);
+    buffer_fini(&target);
+    return topic;
+}
+
+/* Warns if the topic is new, because its name may be mistyped. */
+static void warn_of_new(struct call *call)
+{
+    json_t *topic = read_topic(call);
     if (topic && json_object_size(json_object_get(topic, "settings")) == 0 &&
         !has_counts(json_object_get(topic, "jobs")) && !has_counts(json_object_get(topic, "lastHour")))
         fprintf(stderr, "duepost: topic %s is new: it has no jobs and no settings yet\n",
                 call->arguments.word);
     json_decref(topic);
-    buffer_fini(&target);
 }
 
 bool topic_pause(struct call *call)
@@ -62,15 +69,9 @@ bool topic_pause(struct call *call)
 /* Returns whether the topic is paused now, because a pattern pauses it. */
 static bool is_still_paused(struct call *call)
 {
-    struct buffer target;
-    struct problem ignored = {""};
-    json_t *topic = NULL;
-    buffer_init(&target, CALL_TARGET_MAX);
-    if (ask_make_topic_target(&target, call))
-        topic = remote_ask_json(call->remote, "GET", buffer_text(&target), NULL, &ignored);
+    json_t *topic = read_topic(call);
     bool is_paused = topic && json_is_true(json_object_get(json_object_get(topic, "settings"), "paused"));
     json_decref(topic);
-    buffer_fini(&target);
     return is_paused;
 }
 

@@ -11,12 +11,7 @@ static void put_attempt(struct json_writer *json, const struct attempt_line *lin
         json_add_number(json, "round", line->round);
     json_add_number(json, "at", line->result.at_ms);
     json_add_number(json, "durationMs", line->result.duration_ms);
-    if (line->result.error != FAILURE_NONE)
-        json_add_text(json, "error", slice_of(failure_word(line->result.error)));
-    else
-        json_add_number(json, "status", line->result.status);
-    if (line->result.detail.size)
-        json_add_text(json, "errorDetail", line->result.detail);
+    attempt_result_add(json, &line->result);
     if (line->answer.size)
         json_add_raw(json, "answer", line->answer);
     if (line->is_answer_cut)

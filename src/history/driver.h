@@ -29,6 +29,15 @@ struct sql {
 /* Called for each row of the result, until it returns false. Its texts are borrowed until it returns. */
 typedef bool sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
 
+/* A sql_row_fn for a result of one number: copies it to *arg, which is an int64_t. */
+static inline bool sql_take_number(void *arg, const struct sql_value *columns, size_t count)
+{
+    int64_t *number = arg;
+    (void)count;
+    *number = columns[0].number;
+    return true;
+}
+
 struct driver;
 
 /* The functions of a kind of database. A status is OK, or UNAVAILABLE with a problem; after UNAVAILABLE the

@@ -349,14 +349,6 @@ static enum status postgres_open(struct driver *driver, struct problem *problem)
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
-static bool on_number(void *arg, const struct sql_value *columns, size_t count)
-{
-    int64_t *number = arg;
-    (void)count;
-    *number = columns[0].number;
-    return true;
-}
-
 static enum status postgres_look(struct driver *driver, int64_t *version, struct problem *problem)
 {
     static const struct sql find = {"SELECT count(*) FROM pg_class WHERE oid = to_regclass('duepost_meta')",
@@ -365,7 +357,7 @@ static enum status postgres_look(struct driver *driver, int64_t *version, struct
     *version = 0;
     enum status status = postgres_open(driver, problem);
     if (status == STATUS_OK)
-        status = postgres_run(of_driver(driver), &find, on_number, &tables, problem);
+        status = postgres_run(of_driver(driver), &find, sql_take_number, &tables, problem);
     if (status == STATUS_OK && tables)
         status = schema_version(driver, version, problem);
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
@@ -377,7 +369,8 @@ static enum status postgres_prepare(struct driver *driver, struct problem *probl
     static const struct sql read = {"SELECT value FROM duepost_meta WHERE name = 'version'", NULL, 0};
     struct postgres *postgres = of_driver(driver);
     int64_t version = 0;
-    if (postgres_run(postgres, &read, on_number, &version, problem) == STATUS_OK && version == SCHEMA_VERSION)
+    if (postgres_run(postgres, &read, sql_take_number, &version, problem) == STATUS_OK &&
+        version == SCHEMA_VERSION)
         return STATUS_OK;
     if (PQstatus(postgres->connection) != CONNECTION_OK)
         return STATUS_UNAVAILABLE;
@@ -467,7 +460,7 @@ static enum status postgres_remove(struct driver *driver, const int64_t *ids, si
 static enum status postgres_measure(struct driver *driver, int64_t *bytes, struct problem *problem)
 {
     static const struct sql sql = {"SELECT value FROM duepost_meta WHERE name = 'bytes'", NULL, 0};
-    return postgres_query(driver, &sql, on_number, bytes, problem);
+    return postgres_query(driver, &sql, sql_take_number, bytes, problem);
 }
 
 static const struct driver_kind postgres_kind = {

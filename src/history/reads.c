@@ -88,14 +88,6 @@ static bool on_position(void *arg, const struct sql_value *columns, size_t count
     return true;
 }
 
-static bool on_count(void *arg, const struct sql_value *columns, size_t count)
-{
-    int64_t *number = arg;
-    (void)count;
-    *number = columns[0].number;
-    return true;
-}
-
 static enum status refuse_filter(struct problem *problem)
 {
     problem_set(problem, "a filter has more than %d words, or an id that is too long", WINDOW_WORDS_MAX);
@@ -112,8 +104,9 @@ static enum status look_at_prefix(struct driver *driver, struct window *window, 
     window_sql_init(&sql);
     window_write_prefix(&sql, window->filter.id_prefix);
     struct sql text = window_sql_of(&sql);
-    enum status status = sql.has_failed ? refuse_filter(problem)
-                                        : driver->kind->query(driver, &text, on_count, &count, problem);
+    enum status status = sql.has_failed
+                             ? refuse_filter(problem)
+                             : driver->kind->query(driver, &text, sql_take_number, &count, problem);
     window->is_by_prefix = count <= WINDOW_PREFIX_MAX;
     window_sql_fini(&sql);
     return status;

@@ -81,14 +81,6 @@ void schema_read(const struct sql_value *at, struct history_columns *columns)
 
 /* ---- versions ---- */
 
-static bool on_version(void *arg, const struct sql_value *columns, size_t count)
-{
-    int64_t *version = arg;
-    (void)count;
-    *version = columns[0].number;
-    return true;
-}
-
 static enum status run_text(struct driver *driver, struct slice text, struct problem *problem)
 {
     enum status status = STATUS_OK;
@@ -115,7 +107,7 @@ enum status schema_version(struct driver *driver, int64_t *version, struct probl
 {
     static const struct sql read = {"SELECT value FROM duepost_meta WHERE name = 'version'", NULL, 0};
     *version = -1;
-    return driver->kind->query(driver, &read, on_version, version, problem);
+    return driver->kind->query(driver, &read, sql_take_number, version, problem);
 }
 
 enum status schema_check(int64_t version, struct problem *problem)

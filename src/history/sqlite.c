@@ -198,19 +198,11 @@ static enum status sqlite_query(struct driver *driver, const struct sql *sql, sq
     return sqlite_run(of_driver(driver), sql, fn, arg, problem);
 }
 
-static bool on_row_id(void *arg, const struct sql_value *columns, size_t count)
-{
-    int64_t *id = arg;
-    (void)count;
-    *id = columns[0].number;
-    return true;
-}
-
 static enum status read_number(struct sqlite *sqlite, const char *text, int64_t *number,
                                struct problem *problem)
 {
     const struct sql sql = {text, NULL, 0};
-    return sqlite_run(sqlite, &sql, on_row_id, number, problem);
+    return sqlite_run(sqlite, &sql, sql_take_number, number, problem);
 }
 
 /* ---- open and close ---- */
@@ -392,7 +384,7 @@ static enum status sqlite_append(struct driver *driver, const struct history_par
     const struct sql sql = {has_labels ? INSERT " RETURNING id" : INSERT, values, SCHEMA_COLUMN_COUNT};
     int64_t id = 0;
     schema_values(&parse->columns, values);
-    enum status status = sqlite_run(sqlite, &sql, on_row_id, &id, problem);
+    enum status status = sqlite_run(sqlite, &sql, sql_take_number, &id, problem);
     return status == STATUS_OK && id ? append_labels(sqlite, parse, id, problem) : status;
 }
 

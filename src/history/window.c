@@ -355,6 +355,24 @@ void window_write_rows(struct window_sql *sql, const struct window *window)
     put_order(sql, window, "s.", "id");
 }
 
+/* Appends the conditions of the rows of a topic (empty: all topics) that ended so, from from_ms until before
+ * before_ms. */
+static void put_ended(struct window_sql *sql, struct slice topic, enum job_state state, int64_t from_ms,
+                      int64_t before_ms)
+{
+    if (topic.size) {
+        put_sql(sql, "topic=");
+        put_text(sql, topic);
+        put_sql(sql, " AND ");
+    }
+    put_sql(sql, "outcome=");
+    put_text(sql, slice_of(job_state_word(state)));
+    put_sql(sql, " AND ended_at>=");
+    put_number(sql, from_ms);
+    put_sql(sql, " AND ended_at<");
+    put_number(sql, before_ms);
+}
+
 /* Appends the number of rows of each outcome. Reads only an index. */
 static void put_covered_counts(struct window_sql *sql, const struct window *window)
 {
@@ -367,17 +385,8 @@ static void put_covered_counts(struct window_sql *sql, const struct window *wind
         buffer_printf(&sql->text, "%sSELECT '%s',count(*),count(*) FROM duepost_jobs WHERE ", before,
                       job_state_word(state));
         before = " UNION ALL ";
-        if (filter->topic.size) {
-            put_sql(sql, "topic=");
-            put_text(sql, filter->topic);
-            put_sql(sql, " AND ");
-        }
-        put_sql(sql, "outcome=");
-        put_text(sql, slice_of(job_state_word(state)));
-        put_sql(sql, " AND ended_at>=");
-        put_number(sql, filter->after_ms);
-        put_sql(sql, " AND ended_at<");
-        put_number(sql, filter->before_ms ? filter->before_ms : INT64_MAX);
+        put_ended(sql, filter->topic, state, filter->after_ms,
+                  filter->before_ms ? filter->before_ms : INT64_MAX);
     }
 }
 
@@ -414,17 +423,7 @@ void window_write_stats(struct window_sql *sql, const struct history_stats *stat
         put_sql(sql, ")/");
         put_number(sql, stats->step_ms);
         put_sql(sql, " AS step FROM duepost_jobs WHERE ");
-        if (stats->topic.size) {
-            put_sql(sql, "topic=");
-            put_text(sql, stats->topic);
-            put_sql(sql, " AND ");
-        }
-        put_sql(sql, "outcome=");
-        put_text(sql, slice_of(job_state_word(state)));
-        put_sql(sql, " AND ended_at>=");
-        put_number(sql, stats->from_ms);
-        put_sql(sql, " AND ended_at<");
-        put_number(sql, stats->to_ms);
+        put_ended(sql, stats->topic, state, stats->from_ms, stats->to_ms);
         buffer_printf(&sql->text, ") s%d GROUP BY step", (int)state);
     }
 }

@@ -9,7 +9,7 @@
 
 enum { DETAIL_MAX = 768, ONCE_MAX = 512, SEEN_MAX = 4096 };
 
-const struct http_header exchange_retry_after = {{"Retry-After", 11}, {"1", 1}};
+const struct http_header exchange_retry_after = {SLICE_INIT("Retry-After"), SLICE_INIT("1")};
 
 static_assert((int)APP_FROM_SIZE >= (int)HTTP_FROM_SIZE, "an address fits");
 

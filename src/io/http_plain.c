@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "io/http_reader.h"
 
@@ -56,10 +57,7 @@ struct http_plain {
 
 static struct list *bucket_of(struct http_plain *plain, struct slice authority)
 {
-    uint32_t sum = 2166136261u; /* FNV-1a */
-    for (size_t i = 0; i < authority.size; i++)
-        sum = (sum ^ (unsigned char)authority.data[i]) * 16777619u;
-    return &plain->buckets[sum % BUCKETS];
+    return &plain->buckets[hash_of(authority) % BUCKETS];
 }
 
 static struct slice authority_of(const struct http_connection *connection)

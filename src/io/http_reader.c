@@ -1,5 +1,7 @@
 #include "io/http_reader.h"
 
+#include "base/hex.h"
+
 enum { CHUNK_DIGITS_MAX = 15 };
 
 void http_reader_begin(struct http_reader *reader, bool is_answer_to_head)
@@ -113,23 +115,15 @@ static enum http_read end_head(struct http_reader *reader)
 
 /* ---- bodies in chunks ---- */
 
-static int hex_digit(char byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 /* Reads a line such as "1f;extension". */
 static enum http_read read_chunk_size(struct http_reader *reader, struct slice line)
 {
     size_t digits = 0;
     reader->left = 0;
-    for (; digits < line.size && hex_digit(line.data[digits]) >= 0; digits++) {
+    for (; digits < line.size && hex_value(line.data[digits]) >= 0; digits++) {
         if (digits == CHUNK_DIGITS_MAX)
             return HTTP_READ_BAD;
-        reader->left = reader->left * 16 + (uint64_t)hex_digit(line.data[digits]);
+        reader->left = reader->left * 16 + (uint64_t)hex_value(line.data[digits]);
     }
     struct slice rest = slice_trim(slice_skip(line, digits));
     if (digits == 0 || (rest.size && rest.data[0] != ';'))

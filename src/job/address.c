@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include "base/buffer.h"
+#include "base/hex.h"
 
 enum { TEXT_MAX = INET6_ADDRSTRLEN };
 
@@ -18,17 +19,6 @@ bool address_parse(struct slice text, struct address *address)
     return inet_pton(address->is_v6 ? AF_INET6 : AF_INET, copy, address->bytes) == 1;
 }
 
-static int digit_value(char byte)
-{
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    if (byte >= 'a' && byte <= 'f')
-        return byte - 'a' + 10;
-    if (byte >= 'A' && byte <= 'F')
-        return byte - 'A' + 10;
-    return 16;
-}
-
 /* Parses one part of a loose address. A part with 0x is hexadecimal, a part with a leading 0 octal. */
 static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
 {
@@ -40,7 +30,7 @@ static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
     }
     uint64_t sum = 0;
     for (size_t i = 0; i < part.size; i++) {
-        unsigned digit = (unsigned)digit_value(part.data[i]);
+        unsigned digit = (unsigned)hex_value(part.data[i]); /* no digit: the largest number */
         if (digit >= base)
             return false;
         sum = sum * base + digit;

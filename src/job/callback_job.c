@@ -108,23 +108,13 @@ static void add_answer(struct json_writer *json, const struct callback_report *r
         json_add_bool(json, "answerTruncated", true);
 }
 
-static void add_result(struct json_writer *json, const struct attempt_result *result)
-{
-    if (result->error == FAILURE_NONE)
-        json_add_number(json, "status", result->status);
-    else
-        json_add_text(json, "error", slice_of(failure_word(result->error)));
-    if (result->error != FAILURE_NONE && result->detail.size)
-        json_add_text(json, "errorDetail", result->detail);
-}
-
 static void put_attempt(struct json_writer *json, int number, const struct attempt_result *result)
 {
     json_put_object(json);
     json_add_number(json, "number", number);
     json_add_time(json, "at", result->at_ms);
     json_add_number(json, "durationMs", result->duration_ms);
-    add_result(json, result);
+    attempt_result_add(json, result);
     json_end_object(json);
 }
 
@@ -192,7 +182,7 @@ static void write_document(struct buffer *out, enum callback_event event, bool h
     if (report->outcome == CALLBACK_DEAD)
         json_add_text(&json, "reason", report->reason);
     if (report->attempt)
-        add_result(&json, report->attempt);
+        attempt_result_add(&json, report->attempt);
     json_add_number(&json, "attempts", report->attempts);
     if (report->round)
         json_add_number(&json, "round", report->round);

@@ -24,7 +24,8 @@ static const struct member endpoint_rows[] = {
      .count = offsetof(struct group_endpoint, header_count), .max = JOB_HEADERS_MAX},
 };
 
-const struct members group_endpoint_members = {MEMBER_ROWS(endpoint_rows), .noun = "field", .prefix = ""};
+static const struct members group_endpoint_members = {MEMBER_ROWS(endpoint_rows), .noun = "field",
+                                                      .prefix = ""};
 
 static const struct member group_rows[] = {
     {NAMED("endpoints"), MEMBER_JSON, .flags = MEMBER_EVERYWHERE | MEMBER_REQUIRED,

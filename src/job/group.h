@@ -19,9 +19,6 @@ enum {
     GROUP_PATCH_MAX = 512 * 1024, /* bytes of a patch, including spaces */
 };
 
-/* The table of an endpoint's members, see members.h. */
-extern const struct members group_endpoint_members;
-
 struct group_endpoint {
     struct slice url;
     enum job_method method; /* POST: that of the job */

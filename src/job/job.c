@@ -1,6 +1,7 @@
 #include "job/job.h"
 
 #include "base/base64.h"
+#include "base/json_writer.h"
 #include "job/json.h"
 #include "job/retry_expression.h"
 
@@ -8,6 +9,17 @@ struct slice attempt_detail(struct slice value)
 {
     bool is_one = json_is_text(value) && value.size <= ATTEMPT_DETAIL_MAX + 2 && !json_has_escapes(value);
     return is_one ? slice_from(value.data + 1, value.size - 2) : SLICE("");
+}
+
+void attempt_result_add(struct json_writer *json, const struct attempt_result *result)
+{
+    if (result->error == FAILURE_NONE) {
+        json_add_number(json, "status", result->status);
+        return;
+    }
+    json_add_text(json, "error", slice_of(failure_word(result->error)));
+    if (result->detail.size)
+        json_add_text(json, "errorDetail", result->detail);
 }
 
 bool attempt_result_is_success(const struct attempt_result *result)

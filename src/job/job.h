@@ -61,6 +61,10 @@ struct attempt_result {
     bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer */
 };
 
+/* Adds "status", or "error" and "errorDetail". */
+struct json_writer;
+void attempt_result_add(struct json_writer *, const struct attempt_result *);
+
 /* Returns whether the receiver answered with a 2xx. */
 bool attempt_result_is_success(const struct attempt_result *);
 

@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
+#include "base/hex.h"
+
 enum { DIGEST_BYTES = 20, HEAD_MAX = 64 };
 
 /* SHA-1 detects accidental changes. A client could construct two records with the same tag, but both would be
@@ -19,8 +21,8 @@ void job_tag_make(struct slice state, int64_t place_ms, struct slice record, cha
              EVP_DigestUpdate(context, record.data, record.size) && EVP_DigestFinal_ex(context, digest, NULL);
     assert(ok);
     EVP_MD_CTX_free(context);
-    for (size_t i = 0; i < DIGEST_BYTES; i++)
-        snprintf(tag + 2 * i, 3, "%02x", digest[i]);
+    hex_write(tag, digest, DIGEST_BYTES);
+    tag[2 * DIGEST_BYTES] = '\0';
 }
 
 bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE])

@@ -13,12 +13,7 @@ static void put_attempt(struct json_writer *json, const struct attempt_result *r
     json_put_object(json);
     json_add_number(json, "at", result->at_ms);
     json_add_number(json, "durationMs", result->duration_ms);
-    if (result->error == FAILURE_NONE)
-        json_add_number(json, "status", result->status);
-    else
-        json_add_text(json, "error", slice_of(failure_word(result->error)));
-    if (result->error != FAILURE_NONE && result->detail.size)
-        json_add_text(json, "errorDetail", result->detail);
+    attempt_result_add(json, result);
     json_end_object(json);
 }
 

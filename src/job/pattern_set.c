@@ -4,11 +4,6 @@
 
 #include "job/topic_patterns.h"
 
-void pattern_set_init(struct pattern_set *set)
-{
-    set->count = 0;
-}
-
 static void pattern_fini(struct pattern *pattern)
 {
     buffer_fini(&pattern->name);

@@ -7,6 +7,7 @@
 
 enum { PATTERN_SET_MAX = 100 };
 
+/* Begins zeroed, which is an empty set. */
 struct pattern_set {
     size_t count;
     struct pattern {
@@ -14,7 +15,6 @@ struct pattern_set {
     } patterns[PATTERN_SET_MAX + 1];
 };
 
-void pattern_set_init(struct pattern_set *);
 void pattern_set_fini(struct pattern_set *);
 
 /* Adds a pattern that Redis has. Returns false if the set is full. */

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 #include <openssl/evp.h>
-#include <stdio.h>
 
+#include "base/hex.h"
 #include "base/timestamp.h"
 #include "job/job_id.h"
 
@@ -86,8 +86,8 @@ void recurring_tag(struct slice record, char tag[RECURRING_TAG_SIZE])
     size_t size = 0;
     int ok = EVP_Q_digest(NULL, "SHA1", NULL, record.data ? record.data : "", record.size, digest, &size);
     assert(ok && size == DIGEST_BYTES);
-    for (size_t i = 0; i < DIGEST_BYTES; i++)
-        snprintf(tag + 2 * i, 3, "%02x", digest[i]);
+    hex_write(tag, digest, DIGEST_BYTES);
+    tag[2 * DIGEST_BYTES] = '\0';
 }
 
 /* ---- times ---- */

@@ -94,10 +94,6 @@ enum status recurring_send(const struct recurring *, struct slice id, struct sli
  * record of a new job. recurring is from recurring_read. */
 struct slice recurring_job_record(const struct recurring *);
 
-/* Returns whether all members that clients send are equal. */
-bool recurring_is_same(const struct recurring *, const struct job *, const struct recurring *,
-                       const struct job *);
-
 /* Applies a JSON merge patch (RFC 7396) to the definition in record. job is patched as by job_patch: headers
  * by name, body as a whole. text is a buffer for the new members. If OK, the results borrow record and text,
  * and keep created_ms. UNREADABLE, LACKING, INVALID, NO_MEMORY: as for job_patch. */

@@ -151,14 +151,6 @@ struct slice recurring_job_record(const struct recurring *recurring)
     return slice_skip(recurring->job, 1);
 }
 
-bool recurring_is_same(const struct recurring *a, const struct job *a_job, const struct recurring *b,
-                       const struct job *b_job)
-{
-    const struct members before_job = members_before_job();
-    return a->lacks.size == 0 && b->lacks.size == 0 && members_are_same(&before_job, a, b) &&
-           job_is_same(a_job, b_job);
-}
-
 /* ---- people ---- */
 
 static void show_job(const struct job *job, struct json_writer *json)

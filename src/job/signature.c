@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "job/sha256.h"
 
 enum {
@@ -137,9 +138,10 @@ void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_S
     int length = snprintf(named, sizeof named, "%.*s %lld", SLICE_ARG(id), (long long)created_ms);
     assert(length > 0 && (size_t)length < sizeof named);
     sha256(slice_from(named, (size_t)length), digest);
-    memcpy(text, "msg_", 4);
-    for (size_t i = 0; i < ID_BYTES; i++)
-        snprintf(text + 4 + 2 * i, 3, "%02x", digest[i]);
+    static const struct slice prefix = SLICE_INIT("msg_");
+    memcpy(text, prefix.data, prefix.size);
+    hex_write(text + prefix.size, digest, ID_BYTES);
+    text[prefix.size + (size_t)2 * ID_BYTES] = '\0';
 }
 
 static void sign_shared(const struct signing_key *key, struct slice content, struct buffer *out)

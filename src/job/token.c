@@ -1,10 +1,11 @@
 #include "job/token.h"
 
 #include <assert.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hex.h"
+#include "job/sha256.h"
 #include "job/topic_patterns.h"
 
 static const struct {
@@ -46,7 +47,7 @@ static bool is_name(struct slice word)
     return word.size > 0 && word.size <= TOKEN_NAME_MAX && !slice_starts_with(word, SLICE("dp_"));
 }
 
-static int hex_value(char digit)
+static int lower_hex_value(char digit)
 {
     if (digit >= '0' && digit <= '9')
         return digit - '0';
@@ -60,7 +61,7 @@ static bool read_digest(struct slice word, struct token *token)
         return false;
     const char *digits = word.data + prefix.size;
     for (size_t i = 0; i < TOKEN_DIGEST_BYTES; i++) {
-        int high = hex_value(digits[2 * i]), low = hex_value(digits[2 * i + 1]);
+        int high = lower_hex_value(digits[2 * i]), low = lower_hex_value(digits[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         token->digest[i] = (uint8_t)(high * 16 + low);
@@ -189,29 +190,26 @@ void token_fini(struct token *token)
 
 void token_make(const uint8_t random[TOKEN_RANDOM_BYTES], char text[TOKEN_TEXT_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-    memcpy(text, "dp_", 3);
-    for (size_t i = 0; i < TOKEN_RANDOM_BYTES; i++) {
-        text[3 + 2 * i] = digits[random[i] >> 4];
-        text[4 + 2 * i] = digits[random[i] & 15];
-    }
+    static const struct slice prefix = SLICE_INIT("dp_");
+    memcpy(text, prefix.data, prefix.size);
+    hex_write(text + prefix.size, random, TOKEN_RANDOM_BYTES);
 }
 
 void token_digest(struct slice text, uint8_t digest[TOKEN_DIGEST_BYTES])
 {
-    unsigned size = 0;
-    int ok = EVP_Digest(text.data ? text.data : "", text.size, digest, &size, EVP_sha256(), NULL);
-    assert(ok && size == TOKEN_DIGEST_BYTES);
+    static_assert((int)TOKEN_DIGEST_BYTES == (int)SHA256_BYTES, "the digest is SHA-256");
+    sha256(text, digest);
 }
 
 void token_write(struct buffer *line, struct slice name, struct slice text, struct slice fields_text)
 {
     uint8_t digest[TOKEN_DIGEST_BYTES];
+    char hex[2 * TOKEN_DIGEST_BYTES];
     token_digest(text, digest);
     buffer_append(line, name);
     buffer_append(line, SLICE(" sha256:"));
-    for (size_t i = 0; i < TOKEN_DIGEST_BYTES; i++)
-        buffer_printf(line, "%02x", digest[i]);
+    hex_write(hex, digest, TOKEN_DIGEST_BYTES);
+    buffer_append(line, slice_from(hex, sizeof hex));
     buffer_append_byte(line, ' ');
     buffer_append(line, fields_text);
 }

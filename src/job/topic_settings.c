@@ -218,11 +218,6 @@ void topic_settings_write(const struct topic_settings *settings, struct buffer *
         out->size = start;
 }
 
-void topic_settings_write_known(const struct topic_settings *settings, struct buffer *out)
-{
-    put_settings(settings, out, MEMBERS_FOR_PATCH);
-}
-
 void topic_settings_show(const struct topic_settings *settings, struct buffer *out)
 {
     put_settings(settings, out, MEMBERS_FOR_PEOPLE);

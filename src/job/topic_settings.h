@@ -87,9 +87,6 @@ void topic_settings_fini(struct topic_settings *);
 /* Writes the text, or nothing if no setting is set. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
 
-/* Writes only the known settings, or "{}" if no known setting is set. */
-void topic_settings_write_known(const struct topic_settings *, struct buffer *);
-
 /* Writes the known settings for people, with masks for values of headers and queries of urls. */
 void topic_settings_show(const struct topic_settings *, struct buffer *);
 

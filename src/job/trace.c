@@ -1,7 +1,8 @@
 #include "job/trace.h"
 
 #include <assert.h>
-#include <stdio.h>
+
+#include "base/hex.h"
 
 /* version "-" trace-id "-" parent-id "-" flags */
 enum { TRACE_AT = 3, TRACE_DIGITS = 32, SPAN_AT = 36, SPAN_DIGITS = 16, FLAGS_AT = 53, FLAG_DIGITS = 2 };
@@ -43,12 +44,9 @@ bool trace_parent_read(struct slice header, char parent[TRACE_PARENT_BYTES])
 void trace_parent_next(struct slice parent, const uint8_t span[TRACE_SPAN_BYTES],
                        char next[TRACE_PARENT_BYTES])
 {
-    char digits[SPAN_DIGITS + 1];
     assert(parent.size == TRACE_PARENT_BYTES);
-    for (size_t i = 0; i < TRACE_SPAN_BYTES; i++)
-        snprintf(digits + 2 * i, 3, "%02x", span[i]);
     memcpy(next, parent.data, TRACE_PARENT_BYTES);
-    memcpy(next + SPAN_AT, digits, SPAN_DIGITS);
+    hex_write(next + SPAN_AT, span, TRACE_SPAN_BYTES);
 }
 
 bool trace_parent_is_sampled(struct slice parent)

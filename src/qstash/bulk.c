@@ -20,7 +20,8 @@ static void bulk_free(void *arg)
 
 /* ---- 3 ---- */
 
-void bulk_add_cursor(struct json_writer *json, const struct bulk *bulk)
+/* Adds the cursor of the next page, if there is one. */
+static void bulk_add_cursor(struct json_writer *json, const struct bulk *bulk)
 {
     if (bulk->cursor_bytes)
         json_add_text(json, "cursor", slice_from(bulk->cursor, bulk->cursor_bytes));

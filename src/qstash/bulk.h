@@ -80,7 +80,4 @@ struct json_writer bulk_writer(struct bulk *);
 /* Answers with {name: [results]} and the cursor, or 503 if the outcome of some is unknown. */
 void bulk_answer_results(struct bulk *, unsigned status, const char *name);
 
-/* Adds the cursor of the next page, if there is one. */
-void bulk_add_cursor(struct json_writer *, const struct bulk *);
-
 #endif

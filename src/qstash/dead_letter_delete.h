@@ -4,10 +4,6 @@
 
 #include "qstash/bulk.h"
 
-/* Removes the message with this id if it is dead, and has not changed meanwhile. Ends with DONE, NOT_FOUND,
- * or what app_cancel ends with. The id is needed during the call only. */
-void dead_letter_delete(struct exchange *, struct slice message_id, app_verdict_fn *, void *arg);
-
 /* Removes the message in the path, and answers the request. */
 void dead_letter_delete_and_answer(struct exchange *, struct slice message_id);
 

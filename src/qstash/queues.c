@@ -113,13 +113,6 @@ static enum app_sibling_change on_queue_limits(void *arg, struct topic_settings 
     return APP_SIBLING_WRITE;
 }
 
-static enum app_sibling_change on_queue_removal(void *arg, struct topic_settings *settings, bool has_settings,
-                                                int64_t now_ms)
-{
-    (void)arg, (void)settings, (void)now_ms;
-    return has_settings ? APP_SIBLING_REMOVE : APP_SIBLING_KEEP;
-}
-
 static void on_queue_changed(void *arg, const struct app_verdict *verdict)
 {
     const struct queue_call *call = arg;
@@ -159,7 +152,7 @@ HANDLER(queue_delete_handle)
 {
     struct queue_call *call = queue_call_new(exchange, exchange->key);
     if (call)
-        app_sibling_change(app_of(exchange), &exchange->caller, call->topic, on_queue_removal,
+        app_sibling_change(app_of(exchange), &exchange->caller, call->topic, app_sibling_remove,
                            on_queue_changed, call);
 }
 

@@ -233,17 +233,10 @@ HANDLER(url_group_patch_handle)
 
 /* ---- DELETE ---- */
 
-static enum app_sibling_change on_group_removal(void *arg, struct topic_settings *settings, bool has_settings,
-                                                int64_t now_ms)
-{
-    (void)arg, (void)settings, (void)now_ms;
-    return has_settings ? APP_SIBLING_REMOVE : APP_SIBLING_KEEP;
-}
-
 HANDLER(url_group_delete_handle)
 {
     struct group_call *call = group_call_new(exchange);
     if (call)
-        app_sibling_change(app_of(exchange), &exchange->caller, call->topic, on_group_removal,
+        app_sibling_change(app_of(exchange), &exchange->caller, call->topic, app_sibling_remove,
                            on_group_changed, call);
 }

@@ -224,11 +224,6 @@ bool listener_begin(int fd)
     return listen(fd, BACKLOG) == 0;
 }
 
-uint16_t listener_port(const struct listener *listener)
-{
-    return listener->port;
-}
-
 const char *listener_url(const struct listener *listener)
 {
     return listener->url;

@@ -43,8 +43,7 @@ int listener_take(struct listener *, size_t index);
  * an error. */
 bool listener_begin(int fd);
 
-/* Return the actual port, and SCHEME://HOST:PORT with the host as it was given. Borrowed. */
-uint16_t listener_port(const struct listener *);
+/* Returns SCHEME://HOST:PORT, with the host as it was given and the actual port. Borrowed. */
 const char *listener_url(const struct listener *);
 
 /* Returns whether a socket of another process listens on the port now. That process serves the clients when

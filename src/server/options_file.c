@@ -113,7 +113,7 @@ static int on_pair(void *arg, const char *section, const char *name, const char 
 enum status options_read_file(struct option_layer *layer, const char *path, struct slice content,
                               struct problem *problem)
 {
-    static const struct slice byte_order_mark = {"\xef\xbb\xbf", 3};
+    static const struct slice byte_order_mark = SLICE_INIT("\xef\xbb\xbf");
     struct reading reading = {.layer = layer, .path = path, .rest = content, .problem = problem};
     if (slice_starts_with(content, byte_order_mark))
         reading.rest = slice_skip(content, byte_order_mark.size);

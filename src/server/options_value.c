@@ -54,7 +54,7 @@ static unsigned cut_unit(struct slice *text)
     static const struct {
         struct slice suffix;
         unsigned shift;
-    } units[] = {{{"KiB", 3}, 10}, {{"MiB", 3}, 20}, {{"GiB", 3}, 30}};
+    } units[] = {{SLICE_INIT("KiB"), 10}, {SLICE_INIT("MiB"), 20}, {SLICE_INIT("GiB"), 30}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         struct slice suffix = units[i].suffix;
         if (text->size > suffix.size && slice_equal(slice_skip(*text, text->size - suffix.size), suffix)) {
@@ -319,7 +319,7 @@ static bool cut_credentials(struct slice *place, bool *has_password)
 /* Accepts http://[user:password@]host:port. The port is required, because proxies have no common default. */
 static bool proxy_is_valid(struct slice text, bool *has_password)
 {
-    static const struct slice scheme = {"http://", 7};
+    static const struct slice scheme = SLICE_INIT("http://");
     char plain[HOST_MAX + 32];
     struct url url;
     const char *detail;

@@ -123,6 +123,13 @@ static void read_all(int fd, char *text, size_t max)
     text[size] = '\0';
 }
 
+/* Returns the program's name without its folder. Borrowed. */
+static const char *redis_program_name(const struct redis_program *program)
+{
+    const char *slash = strrchr(program->path, '/');
+    return slash ? slash + 1 : program->path;
+}
+
 static enum status judge_version(const char *text, struct redis_program *program, struct problem *problem)
 {
     const char *version = strstr(text, " v="), *name = redis_program_name(program);
@@ -207,12 +214,6 @@ void redis_program_fini(struct redis_program *program)
 {
     free(program->path);
     program->path = NULL;
-}
-
-const char *redis_program_name(const struct redis_program *program)
-{
-    const char *slash = strrchr(program->path, '/');
-    return slash ? slash + 1 : program->path;
 }
 
 static void turn_log(int dir_fd)

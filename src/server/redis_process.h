@@ -32,9 +32,6 @@ struct redis_program {
 enum status redis_program_find(const char *wanted, struct redis_program *, struct problem *) MUST_USE;
 void redis_program_fini(struct redis_program *);
 
-/* Returns the program's name without its folder. Borrowed. */
-const char *redis_program_name(const struct redis_program *);
-
 /* Starts the program in the directory dir_fd. The process inherits lock_fd. */
 enum status redis_process_spawn(const struct redis_program *, int dir_fd, int lock_fd, struct redis_process *,
                                 struct problem *) MUST_USE;

@@ -33,8 +33,10 @@ bool claim_give_settings(struct shard_claimed *jobs, size_t count, struct slice 
     return is_given;
 }
 
-bool claim_read(const struct redis_reply *reply, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
-                struct shard_claim *claimed)
+/* Parses the reply to a claim of max jobs. Does not set the nonce. Returns false if claim.lua does not
+ * produce such a reply. */
+static bool claim_read(const struct redis_reply *reply, size_t max,
+                       struct shard_claimed jobs[STORE_CLAIM_MAX], struct shard_claim *claimed)
 {
     int64_t more = redis_reply_integer(redis_reply_at(reply, 1));
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));

@@ -26,17 +26,6 @@ struct slice outbox_id(const struct outbox_text *text)
     return end ? slice_from(text->field.data, (size_t)(end - text->field.data)) : text->field;
 }
 
-int64_t outbox_ended_ms(const struct outbox_text *text)
-{
-    char head[OUTBOX_TAG_MAX + 1];
-    size_t size = text->text.size < OUTBOX_TAG_MAX ? text->text.size : OUTBOX_TAG_MAX;
-    memcpy(head, text->text.data, size);
-    head[size] = '\0';
-    const char *blank = strchr(head, ' ');
-    int64_t ms = blank ? strtoll(blank + 1, NULL, 10) : 0;
-    return ms > 0 ? ms : 0;
-}
-
 /* ---- reading ---- */
 
 /* Returns false if the script does not produce such a reply. */

@@ -25,9 +25,6 @@ struct outbox_text {
 /* Returns topic/jobId. */
 struct slice outbox_id(const struct outbox_text *);
 
-/* Returns when the job ended, in ms; 0 if duepost did not write the text. */
-int64_t outbox_ended_ms(const struct outbox_text *);
-
 struct outbox_read {
     const struct outbox_text *texts;
     size_t count;

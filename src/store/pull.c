@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "store/pull_ending.h"
@@ -87,8 +88,8 @@ static void make_token(struct nonce *nonce)
     unsigned char random[15];
     random_fill(random, sizeof random);
     nonce->text[0] = 'p';
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(nonce->text + 1 + 2 * i, 3, "%02x", random[i]);
+    hex_write(nonce->text + 1, random, sizeof random);
+    nonce->text[1 + 2 * sizeof random] = '\0';
 }
 
 static void pull_add(struct pull *pull)

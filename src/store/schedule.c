@@ -27,12 +27,6 @@ void store_schedule(struct store *store, const struct store_schedule *job, store
     batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], &schedule->item);
 }
 
-static void schedule_add_shared(const struct shard *shard, struct script_call *call)
-{
-    shard_add_max_jobs(shard, call);
-    script_call_number(call, shard->options->idempotency_window_ms);
-}
-
 static void schedule_add_item(const struct batch_item *item, struct script_call *call)
 {
     const struct schedule *schedule = (const struct schedule *)item;
@@ -77,5 +71,5 @@ static void schedule_end_item(struct batch_item *item, enum status status, int64
 }
 
 const struct batch_kind schedule_kind = {
-    SCRIPT_SCHEDULE, OWNER_CALLS_MAX, true, schedule_add_shared, schedule_add_item, schedule_end_item,
+    SCRIPT_SCHEDULE, OWNER_CALLS_MAX, true, shard_add_limits, schedule_add_item, schedule_end_item,
 };

@@ -88,28 +88,29 @@ void script_call_number(struct script_call *call, int64_t number)
     script_call_text(call, slice_from(text, digits.size));
 }
 
-/* Identifies an error by its first word. All errors except those from within a script mean that the script
- * did not run. If the slot is being migrated, the script stopped at its probe. */
-enum status script_error_status(struct slice error)
+/* Returns the status for an error reply of Redis (see the table in README.md), by its first word. All errors
+ * except those from within a script mean that the script did not run. If the slot is being migrated, the
+ * script stopped at its probe. */
+static enum status script_error_status(struct slice error)
 {
     static const struct {
         struct slice word;
         enum status status;
     } table[] = {
-        {{"OOM", 3}, STATUS_FULL},
-        {{"LOADING", 7}, STATUS_UNAVAILABLE},
-        {{"MASTERDOWN", 10}, STATUS_UNAVAILABLE},
-        {{"CLUSTERDOWN", 11}, STATUS_UNAVAILABLE},
-        {{"MOVED", 5}, STATUS_UNAVAILABLE},
-        {{"ASK", 3}, STATUS_UNAVAILABLE},
-        {{"TRYAGAIN", 8}, STATUS_UNAVAILABLE},
-        {{"READONLY", 8}, STATUS_UNAVAILABLE},
-        {{"BUSY", 4}, STATUS_UNAVAILABLE},
-        {{"MISCONF", 7}, STATUS_UNAVAILABLE},
-        {{"NOREPLICAS", 10}, STATUS_UNAVAILABLE},
-        {{"NOAUTH", 6}, STATUS_UNAVAILABLE},
-        {{"NOPERM", 6}, STATUS_UNAVAILABLE},
-        {{"NOSCRIPT", 8}, STATUS_UNAVAILABLE},
+        {SLICE_INIT("OOM"), STATUS_FULL},
+        {SLICE_INIT("LOADING"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("MASTERDOWN"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("CLUSTERDOWN"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("MOVED"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("ASK"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("TRYAGAIN"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("READONLY"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("BUSY"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("MISCONF"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("NOREPLICAS"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("NOAUTH"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("NOPERM"), STATUS_UNAVAILABLE},
+        {SLICE_INIT("NOSCRIPT"), STATUS_UNAVAILABLE},
     };
     struct slice word, rest;
     if (slice_starts_with(error, SLICE("ERR Script attempted to access a non local key")))

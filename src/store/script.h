@@ -51,7 +51,4 @@ void script_try_functions(void);
  * or a permission was lost. Must be called in the callback that receives reply, which may be NULL. */
 void script_leave_link(struct redis_link *, const struct redis_reply *reply);
 
-/* Returns the status for an error reply of Redis: see the table in README.md. */
-enum status script_error_status(struct slice error);
-
 #endif

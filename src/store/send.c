@@ -47,12 +47,6 @@ void store_send(struct store *store, const struct store_send *call, store_sent_f
     send_add(store, SHARD_BATCH_SEND, call, fn, arg);
 }
 
-static void send_add_shared(const struct shard *shard, struct script_call *call)
-{
-    shard_add_max_jobs(shard, call);
-    script_call_number(call, shard->options->idempotency_window_ms);
-}
-
 static void add_parts(const struct send *send, struct script_call *call, struct slice third)
 {
     script_call_text(call, send->call.id);
@@ -161,8 +155,8 @@ static void send_end_item(struct batch_item *item, enum status status, int64_t n
     free(send);
 }
 
-const struct batch_kind send_kind = {SCRIPT_SEND,     OWNER_CALLS_MAX, true,
-                                     send_add_shared, send_add_item,   send_end_item};
+const struct batch_kind send_kind = {SCRIPT_SEND,      OWNER_CALLS_MAX, true,
+                                     shard_add_limits, send_add_item,   send_end_item};
 
 /* ---- replace ---- */
 

@@ -35,6 +35,12 @@ void shard_add_max_jobs(const struct shard *shard, struct script_call *call)
     script_call_number(call, shard_part(shard, shard->options->max_jobs));
 }
 
+void shard_add_limits(const struct shard *shard, struct script_call *call)
+{
+    shard_add_max_jobs(shard, call);
+    script_call_number(call, shard->options->idempotency_window_ms);
+}
+
 void shard_bound_age(const struct shard *shard, struct store_job *job)
 {
     int64_t age_ms = shard->options->dead_max_age_ms, until_ms = job->at_ms + age_ms;
@@ -50,7 +56,8 @@ static void tell_change(void *arg)
     shard->events.on_change(shard->events.arg);
 }
 
-void shard_recheck(const struct shard *shard)
+/* Checks whether another Redis has become the primary. */
+static void shard_recheck(const struct shard *shard)
 {
     if (shard->events.on_recheck)
         shard->events.on_recheck(shard->events.arg);

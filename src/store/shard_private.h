@@ -155,19 +155,11 @@ uint16_t shard_slot(size_t number);
 /* Connects to the node that find now gives. Replies that the old node still sends are lost. */
 void shard_move(struct shard *);
 
-/* Checks whether another Redis has become the primary. */
-void shard_recheck(const struct shard *);
-
 /* Returns whether this shard can promise confirmed changes now: see store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
 
 /* Reads a job. The status is NOT_FOUND for an ended job, too, unless may_be_kept. */
 void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
-
-/* Parses claim.lua's reply to a claim of max jobs. Does not set the nonce. Returns false if claim.lua does
- * not produce such a reply. */
-bool claim_read(const struct redis_reply *, size_t max, struct shard_claimed jobs[STORE_CLAIM_MAX],
-                struct shard_claim *);
 
 /* Gives these settings to the jobs of the topic. Returns false if the claim has no jobs of the topic. */
 bool claim_give_settings(struct shard_claimed *, size_t count, struct slice topic, struct slice settings);
@@ -186,6 +178,9 @@ void pull_forget_lost(struct shard *);
 
 /* Adds this shard's part of max_jobs as an argument. */
 void shard_add_max_jobs(const struct shard *, struct script_call *);
+
+/* Adds the same, and how long idempotency keys are kept. */
+void shard_add_limits(const struct shard *, struct script_call *);
 
 /* Returns this shard's part of a limit for all shards. */
 int64_t shard_part(const struct shard *, int64_t bound);

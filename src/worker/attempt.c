@@ -193,13 +193,6 @@ static void attempt_hold(struct attempt *attempt, enum ending_cause cause, int64
 
 /* ---- SENDING ---- */
 
-static uint32_t random_bits(void)
-{
-    uint32_t random;
-    random_fill(&random, sizeof random);
-    return random;
-}
-
 static void end_by_result(struct attempt *attempt, const struct http_outcome *http)
 {
     struct attempt_result result = attempt_result_of(http, attempt->claimed_ms);

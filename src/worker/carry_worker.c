@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -326,8 +327,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     struct carry_worker *worker = NEW(struct carry_worker);
     unsigned char name[NAME_BYTES];
     random_fill(name, sizeof name);
-    for (size_t i = 0; i < sizeof name; i++)
-        snprintf(worker->me + 2 * i, 3, "%02x", name[i]);
+    hex_write(worker->me, name, sizeof name); /* me is zeroed, so a NUL follows */
     worker->options = *options;
     worker->due_ms = -1;
     worker->is_first_time = true;

@@ -21,13 +21,6 @@
 #define UNSERVED_MOST_US  INT64_C(600000000)
 #define WARN_US           INT64_C(10000000)
 
-static uint32_t random_bits(void)
-{
-    uint32_t random;
-    random_fill(&random, sizeof random);
-    return random;
-}
-
 /* Takes the next place of a row whose last job comes back at *row_us. Returns the time until this place, at
  * least first_us. Returns -1 if this time would be longer than most_us. */
 static int64_t take_place(int64_t *row_us, int64_t now_us, int64_t first_us, int64_t each_us, int64_t most_us)

@@ -15,12 +15,15 @@ static const struct {
     struct slice name;
     bool is_of_patrol, is_of_mending;
 } walks[] = {
-    {{"jobs", 4}, false, true},    {{"some_jobs", 9}, true, false}, {{"leases", 6}, true, true},
-    {{"pulled", 6}, true, true},   {{"attempts", 8}, true, true},   {{"kept", 4}, false, true},
-    {{"dead", 4}, true, true},     {{"ended", 5}, false, true},     {{"kept_until", 10}, true, true},
-    {{"dead_due", 8}, true, true}, {{"due", 3}, true, true},        {{"turns", 5}, true, true},
-    {{"held", 4}, true, true},     {{"lines", 5}, true, true},      {{"names", 5}, true, true},
-    {{"topics", 6}, true, true},   {{"waiting", 7}, true, true},
+    {SLICE_INIT("jobs"), false, true},      {SLICE_INIT("some_jobs"), true, false},
+    {SLICE_INIT("leases"), true, true},     {SLICE_INIT("pulled"), true, true},
+    {SLICE_INIT("attempts"), true, true},   {SLICE_INIT("kept"), false, true},
+    {SLICE_INIT("dead"), true, true},       {SLICE_INIT("ended"), false, true},
+    {SLICE_INIT("kept_until"), true, true}, {SLICE_INIT("dead_due"), true, true},
+    {SLICE_INIT("due"), true, true},        {SLICE_INIT("turns"), true, true},
+    {SLICE_INIT("held"), true, true},       {SLICE_INIT("lines"), true, true},
+    {SLICE_INIT("names"), true, true},      {SLICE_INIT("topics"), true, true},
+    {SLICE_INIT("waiting"), true, true},
 };
 enum { WALKS = sizeof walks / sizeof *walks };
 

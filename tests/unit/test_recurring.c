@@ -170,36 +170,6 @@ START_TEST(the_job_becomes_the_record_of_an_occurrence)
 }
 END_TEST
 
-START_TEST(the_same_definition_is_the_same)
-{
-    static const struct {
-        const char *a, *b;
-        bool is_same;
-    } cases[] = {
-        {"{\"every\":60,\"job\":{\"retry\":1}}", "{ \"job\" : { \"retry\" : 1.0 }, \"every\":\"1m\"}", true},
-        {"{\"every\":60,\"job\":{}}", "{\"every\":61,\"job\":{}}", false},
-        {"{\"every\":60,\"job\":{}}", "{\"every\":60,\"job\":{\"retry\":1}}", false},
-        {"{\"every\":60,\"job\":{}}", "{\"every\":60,\"paused\":true,\"job\":{}}", false},
-        {"{\"every\":60,\"job\":{\"body\":1}}", "{\"every\":60,\"job\":{\"body\":1.0}}", false},
-        {"{\"every\":60,\"misfire\":\"one\",\"job\":{}}", "{\"every\":60,\"job\":{}}", false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct recurring stored;
-        struct job stored_job;
-        struct slice record = slice_of(record_of(slice_of(cases[i].a)));
-        ck_assert_int_eq(recurring_read(record, &stored), STATUS_OK);
-        ck_assert_int_eq(recurring_read_job(&stored, ORDERS, &stored_job), STATUS_OK);
-        ck_assert_int_eq(recurring_parse(ORDERS, slice_of(cases[i].b), NOW_MS, &recurring, &job, &errors),
-                         STATUS_OK);
-        ck_assert_int_eq(recurring_is_same(&stored, &stored_job, &recurring, &job), cases[i].is_same);
-        job_fini(&stored_job);
-        recurring_fini(&stored);
-        job_fini(&job);
-        recurring_fini(&recurring);
-    }
-}
-END_TEST
-
 /* ---- patches ---- */
 
 static const char *patched(const char *record, const char *patch)
@@ -410,7 +380,6 @@ Suite *suite(void)
     tcase_add_test(tests, names_what_is_wrong);
     tcase_add_test(tests, reads_records_of_any_version);
     tcase_add_test(tests, the_job_becomes_the_record_of_an_occurrence);
-    tcase_add_test(tests, the_same_definition_is_the_same);
     tcase_add_test(tests, merges_a_patch);
     tcase_add_test(tests, shows_defaults_and_no_secrets);
     tcase_add_test(tests, makes_a_recurrence);

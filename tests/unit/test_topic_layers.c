@@ -146,7 +146,7 @@ static void check_change(const char *name, const char *own, const char *expected
 
 START_TEST(a_change_of_a_pattern_reaches_all_that_begin_with_it)
 {
-    pattern_set_init(&set);
+    set = (struct pattern_set){0};
     check_change("a-b*", "{\"timeout\":1}", "a-b*{\"timeout\":1}");
     check_change("*", "{\"retention\":10}",
                  "*{\"retention\":10}a-b*{\"timeout\":1,\"retention\":10,\"from\":{\"retention\":\"*\"}}");
