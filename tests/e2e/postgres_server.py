@@ -1,4 +1,4 @@
-"""A private PostgreSQL, on a unix socket in a folder of its own."""
+"""A private PostgreSQL, on a unix socket in a folder of its own, and perhaps on a port with TLS."""
 
 import os
 import pathlib
@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 
 from patience import SLOW, until
+from redis_server import free_port
 import processes
 
 
@@ -23,7 +24,8 @@ def _user():
 class PostgresServer:
     """Started at once. stop() and start() keep its data."""
 
-    def __init__(self):
+    def __init__(self, tls=None):
+        """tls: certificate and key. The port then serves clients with TLS only."""
         self.programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))[-1]
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-test-"))
         if "user" in _user():
@@ -31,15 +33,34 @@ class PostgresServer:
         self.data = self.directory / "data"
         subprocess.run([self.programs / "initdb", "--pgdata", self.data, "--username=postgres", "--auth=trust", "--no-sync",
                         "--encoding=UTF8", "--locale=C"], check=True, stdout=subprocess.DEVNULL, cwd="/", **_user())
-        self.process = None
+        self.process, self.port, self.options = None, None, ["-c", "listen_addresses="]
+        if tls:
+            self._serve_tls(*tls)
         self.start()
+
+    def _serve_tls(self, certificate, key):
+        """PostgreSQL refuses a key that others may read."""
+        copies = [self.directory / "server.pem", self.directory / "server.key"]
+        for source, copy in zip((certificate, key), copies):
+            shutil.copy(source, copy)
+            copy.chmod(0o600)
+            if "user" in _user():
+                os.chown(copy, _user()["user"], _user()["group"])
+        (self.data / "pg_hba.conf").write_text("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
+        self.port = free_port()
+        self.options = ["-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}", "-c", "ssl=on", "-c", f"ssl_cert_file={copies[0]}",
+                        "-c", f"ssl_key_file={copies[1]}"]
+
+    def tls_url(self, **parameters):
+        query = "&".join(f"{name}={value}" for name, value in parameters.items())
+        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres?{query}"
 
     @property
     def url(self):
         return self._url_of("postgres")
 
     def _url_of(self, database):
-        return f"postgresql://postgres@/{database}?host={self.directory}"
+        return f"postgresql://postgres@/{database}?host={self.directory}" + (f"&port={self.port}" if self.port else "")
 
     def create(self, database):
         """Makes a database and returns its url."""
@@ -55,12 +76,12 @@ class PostgresServer:
 
     def start(self):
         self.process = subprocess.Popen(
-            [self.programs / "postgres", "-D", self.data, "-k", self.directory, "-c", "listen_addresses=", "-c", "shared_buffers=16MB",
+            [self.programs / "postgres", "-D", self.data, "-k", self.directory, *self.options, "-c", "shared_buffers=16MB",
              "-c", "max_connections=20"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", start_new_session=True, **_user())
         until(lambda: self._ask("SELECT 1").returncode == 0, 30, "PostgreSQL answers")
 
     def _ask(self, sql):
-        return subprocess.run([self.programs / "psql", "-h", self.directory, "-U", "postgres", "-At", "-F", "\t", "-c", sql],
+        return subprocess.run([self.programs / "psql", self.url, "-At", "-F", "\t", "-c", sql],
                               capture_output=True, text=True, timeout=20 * SLOW, check=False)
 
     def rows(self, sql):
