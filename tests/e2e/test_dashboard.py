@@ -12,6 +12,7 @@ PANELS = BOARD["panels"] + [inner for panel in BOARD["panels"] for inner in pane
 EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel.get("targets", [])]
 QUERIES = [variable["definition"] for variable in BOARD["templating"]["list"] if variable["type"] == "query"]
 LABELS_OF_PROMETHEUS = {"job", "instance"}
+NAME = r"\b(?:duepost|process)_\w+"
 OPEN, SHUT = "([{", ")]}"
 
 
@@ -56,7 +57,7 @@ def test_every_panel_asks_the_chosen_data_source():
 @pytest.mark.parametrize("expression", EXPRESSIONS + QUERIES)
 def test_its_metrics_and_labels_exist(series, expression):
     assert is_balanced(expression)
-    names = re.findall(r"\bduepost_\w+", expression)
+    names = re.findall(NAME, expression)
     assert names
     known = LABELS_OF_PROMETHEUS.union(*(series[name] for name in names))
     asked = set(re.findall(r'(\w+)=~?"', expression))
@@ -66,5 +67,5 @@ def test_its_metrics_and_labels_exist(series, expression):
 
 
 def test_every_metric_is_on_the_board(series):
-    asked = {name.removesuffix("_bucket") for name in re.findall(r"\bduepost_\w+", " ".join(EXPRESSIONS))}
+    asked = {name.removesuffix("_bucket") for name in re.findall(NAME, " ".join(EXPRESSIONS))}
     assert {re.sub("_(bucket|sum|count)$", "", name) for name in series} <= asked
