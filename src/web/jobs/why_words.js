@@ -4,7 +4,7 @@ const WORDS = [
   [/\bA PATCH of its expiresAt, and then POST \.\.\.\/run, brings/, `Change its expiresAt with "Edit"; "Run now" then brings`],
   [/\bA url of its own or of its topic, and then POST \.\.\.\/run, brings/, `Give it a url with "Edit", or its topic; "Run now" then brings`],
   [/\bfirst PATCH its url\b/, `first change its url with "Edit"`],
-  [/\bDELETE it, or PUT the job anew\./, `"Delete" it, and send the job anew.`],
+  [/\bDELETE it, or PUT the job again\./, `"Delete" it, and send the job again.`],
   [/\bPOST \.\.\.\/run\b/g, `"Run now"`],
   [/\bPUT \/topics\/\S+ replaces them, DELETE resets them\./, "Change or remove them on the page of the topic."],
   [/\bPATCH \/topics\/\S+ with \{"paused":null\} lets it go on\./, `"Resume" on the page of the topic lets it go on.`],
