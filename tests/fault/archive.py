@@ -14,9 +14,11 @@ class Archive:
         self.options = ("--history", f"sqlite:{self.path}")
 
     def rows(self):
-        """topic/jobId -> the times when its jobs were created."""
+        """topic/jobId -> the times when its jobs were created. Empty until duepost has made the table."""
         found = collections.defaultdict(list)
         with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=10)) as link:
+            if not link.execute("SELECT 1 FROM sqlite_master WHERE name = 'duepost_jobs'").fetchall():
+                return found
             for topic, job_id, created_at in link.execute("SELECT topic, job_id, created_at FROM duepost_jobs"):
                 found[f"{topic}/{job_id}"].append(created_at)
         return found
