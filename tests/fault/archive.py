@@ -16,6 +16,8 @@ class Archive:
     def rows(self):
         """topic/jobId -> the times when its jobs were created. Empty until duepost has made the table."""
         found = collections.defaultdict(list)
+        if not self.path.exists():
+            return found
         with contextlib.closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, timeout=10)) as link:
             if not link.execute("SELECT 1 FROM sqlite_master WHERE name = 'duepost_jobs'").fetchall():
                 return found
