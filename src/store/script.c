@@ -318,7 +318,7 @@ static void load_function(struct redis_link *link, enum script_id script)
     if (functions.is_loading[script])
         return;
     struct loading *loading = NEW(struct loading);
-    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[script].library)};
+    struct slice argv[] = {SLICE("FUNCTION"), SLICE("LOAD"), slice_of(script_texts[script].code)};
     *loading = (struct loading){script, link};
     functions.is_loading[script] = true;
     redis_send(link, 3, argv, on_function_loaded, loading);

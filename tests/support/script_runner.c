@@ -14,7 +14,7 @@ void scripts_load(redisContext *redis)
         redisReply *digest = redis_command(redis, "SCRIPT LOAD %s", script_texts[i].text);
         ck_assert_str_eq(digest->str, script_texts[i].digest);
         freeReplyObject(digest);
-        redisReply *function = redis_command(redis, "FUNCTION LOAD REPLACE %s", script_texts[i].library);
+        redisReply *function = redis_command(redis, "FUNCTION LOAD REPLACE %s", script_texts[i].code);
         ck_assert_str_eq(function->str, script_texts[i].function);
         freeReplyObject(function);
     }
