@@ -73,7 +73,9 @@ def test_all_columns_of_the_topics_fit(browser, world, width):
     browser.size(width, 800)
     browser.open(world.server, "#/topics")
     browser.await_text("0 of 500 a second")
-    browser.await_true("(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.table-box'))")
+    browser.await_true("document.querySelector('.table-box td time')")
+    browser.await_true("(box => { box.querySelectorAll('td time').forEach(time => time.textContent = '59 min 59 s ago'); "
+                       "return box.scrollWidth <= box.clientWidth; })(document.querySelector('.table-box'))")
 
 
 def test_a_rate_keeps_its_window(browser, server):
