@@ -1,6 +1,7 @@
 """Limits for clients: connections, time, memory. Clients at the limits leave room for health probes."""
 
 import http.client
+import pathlib
 import re
 import select
 import socket
@@ -189,12 +190,19 @@ def test_requests_that_wait_for_redis_are_bounded(start, redis, links, topic):
     until(lambda: server.get("/topics").status == 200, 10, "room again")
 
 
+def unread(port):
+    """Bytes that clients of the port have sent and its process has not read."""
+    rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(int(queue, 16) for row in rows if row[3] == "01" and f":{port:04X}" in row[1] + row[2] for queue in row[4].split(":"))
+
+
 def test_bodies_are_bounded_together(start, links, topic):
     server = start("--max-bodies", "4MiB", "--reactors", "1")
     size = 1 << 20
     head = f"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode()
     large = links(server, 8, head + b" " * (size - 1))
     server.schedule(topic=topic, url="http://127.0.0.1:9/", delay=60, body="x" * 10000)
+    until(lambda: unread(server.port) == 0, 10, lambda: f"{unread(server.port)} bytes are not read")
     for link in large:
         link.send(b"x")
     statuses = [link.reply().status for link in large]
