@@ -59,7 +59,7 @@ def helps():
 
 # script/test, script/receiver, apt-get, and an option of duepost that its help leaves out.
 TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # of the history
-OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference"}
+OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference", "--without-image"}
 
 
 def test_commands_options_and_metrics_that_are_named_exist(server):
