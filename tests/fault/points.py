@@ -157,9 +157,12 @@ class Story:
                                      ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused: its jobs are POSTed
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
                                      ("POST", f"/topics/{lane.name}/extend", {"jobId": "run", "token": "p0"}),
-                                     ("GET", "/receivers", None), ("GET", "/overview", None), ("POST", "/receivers/127.0.0.1:1/close", None)):
+                                     ("GET", "/receivers", None), ("GET", "/overview", None)):
             if self.can_go_on(node):
                 request(node, method, target, body)
+        if self.can_go_on(node):
+            time.sleep(1)  # it hears of breakers a few times a second, and jobs resume if it knew that one was open
+            request(node, "POST", "/receivers/127.0.0.1:1/close", None)
         for job_id in "run", "lost", "doomed":
             lane.told.setdefault(f"{lane.name}/{job_id}", Told()).due_ms = 0
         lane.told[f"{lane.name}/run"].nothing_changed = False  # a PUT has placed it, too, whatever was said of the POST
