@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "tracing/span_queue.h"
@@ -40,7 +41,7 @@ void tracer_free(struct tracer *tracer)
 bool tracer_begin(struct tracer *tracer, struct slice parent, char context[TRACE_PARENT_BYTES])
 {
     uint8_t random[TRACE_BYTES + TRACE_SPAN_BYTES];
-    char trace[TRACE_PARENT_BYTES + 1];
+    char id[2 * TRACE_BYTES], trace[TRACE_PARENT_BYTES + 1];
     uint32_t dice;
     random_fill(random, sizeof random);
     random[0] |= 1; /* neither id is all 0 */
@@ -51,10 +52,9 @@ bool tracer_begin(struct tracer *tracer, struct slice parent, char context[TRACE
     }
     memcpy(&dice, random + 2, sizeof dice);
     bool is_sampled = dice % (uint32_t)tracer->one_in == 0;
-    char *at = trace + snprintf(trace, sizeof trace, "00-");
-    for (size_t i = 0; i < TRACE_BYTES; i++)
-        at += snprintf(at, 3, "%02x", random[i]);
-    snprintf(at, (size_t)(trace + sizeof trace - at), "-0000000000000000-%s", is_sampled ? "01" : "00");
+    hex_write(id, random, TRACE_BYTES);
+    snprintf(trace, sizeof trace, "00-%.*s-0000000000000000-%s", (int)sizeof id, id,
+             is_sampled ? "01" : "00");
     trace_parent_next(slice_from(trace, TRACE_PARENT_BYTES), random + TRACE_BYTES, context);
     return is_sampled;
 }

@@ -15,20 +15,7 @@
 -- ...}, FULL, NOT_AS_SEEN, AGAIN, or {'leased', id} of a job whose attempt is under way.
 -- uses: attempts cancel crashes leases probe put_send record
 
--- Reads all sends, and refuses the call before its first write if one has not this form.
-local sends = {}
-local at = 3
-while at <= #ARGV do
-  local send = {id = ARGV[at], when = ARGV[at + 1], only = ARGV[at + 2], mark = ARGV[at + 3], group = ARGV[at + 4]}
-  local number = tonumber(string.match(ARGV[at + 5] or '', '^%d+$'))
-  if not number or number < 1 or at + 5 + 2 * number > #ARGV then error('wrong number of arguments') end
-  if not string.match(send.id, '^[^/]+/.') then error('not an id') end
-  if not string.match(send.when, '^@?%d+$') then error('not a number') end
-  if not string.match(send.mark .. ' ' .. send.group, '^%S+ %S+$') then error('not a mark and a group') end
-  send.endpoints, send.records = read_send_jobs(at + 6, number)
-  sends[#sends + 1] = send
-  at = at + 6 + 2 * number
-end
+local sends = read_sends(3, 'only', 1)
 probe()
 local max_jobs = tonumber(ARGV[2])
 local is_placed = {} -- jobs of this very call, which are in no bucket yet

@@ -17,21 +17,7 @@
 -- due, id and endpoints with a newline between} of the first answer.
 -- uses: idempotency probe put_send sent
 
--- Reads all sends, and refuses the call before its first write if one has not this form.
-local sends = {}
-local at = 4
-while at <= #ARGV do
-  local send = {id = ARGV[at], when = ARGV[at + 1], once = ARGV[at + 2], mark = ARGV[at + 3], group = ARGV[at + 4]}
-  local number = tonumber(string.match(ARGV[at + 5] or '', '^%d+$'))
-  if not number or at + 5 + 2 * number > #ARGV then error('wrong number of arguments') end
-  if not string.match(send.id, '^[^/]+/.') then error('not an id') end
-  if not string.match(send.when, '^@?%d+$') then error('not a number') end
-  send.number = number
-  send.endpoints, send.records = read_send_jobs(at + 6, number)
-  if not string.match(send.mark .. ' ' .. send.group, '^%S+ %S+$') then error('not a mark and a group') end
-  sends[#sends + 1] = send
-  at = at + 6 + 2 * number
-end
+local sends = read_sends(4, 'once', 0)
 probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
@@ -47,18 +33,18 @@ end
 
 local function put_all(send)
   local result = {'sent', unpack(put_send(send.id, send.when, send.mark, send.group, send.endpoints, send.records))}
-  for i = 1, send.number do placed[job_of(send.id, send.endpoints[i])] = result[i + 1] end
-  room = room - send.number
+  for i = 1, #send.endpoints do placed[job_of(send.id, send.endpoints[i])] = result[i + 1] end
+  room = room - #send.endpoints
   return result
 end
 
 local function send_all(send)
   local answer = send.once ~= '-' and answered(send.once) or earlier(send)
   if answer then return answer end
-  if send.number == 0 then return RESULT_NOT_FOUND end
+  if #send.endpoints == 0 then return RESULT_NOT_FOUND end
   local taken = first_left(send.id, send.endpoints)
   if taken then return {'taken', taken} end
-  if room < send.number or not has_room_for_send() then return RESULT_FULL end
+  if room < #send.endpoints or not has_room_for_send() then return RESULT_FULL end
   local result = put_all(send)
   if send.once ~= '-' then
     keep_answer(send.once, send.id .. '\n' .. table.concat(send.endpoints, ' '), result[2], tonumber(ARGV[3]))

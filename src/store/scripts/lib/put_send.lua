@@ -27,3 +27,21 @@ local function read_send_jobs(first, number)
   end
   return endpoints, records
 end
+
+-- Reads the sends from ARGV[at] on: id, when, a condition whose name the caller gives, mark, group, number of endpoints,
+-- the endpoints. Refuses the call if one has not this form or fewer than fewest endpoints, so it comes before any write.
+local function read_sends(at, condition, fewest)
+  local sends = {}
+  while at <= #ARGV do
+    local send = {id = ARGV[at], when = ARGV[at + 1], [condition] = ARGV[at + 2], mark = ARGV[at + 3], group = ARGV[at + 4]}
+    local number = tonumber(string.match(ARGV[at + 5] or '', '^%d+$'))
+    if not number or number < fewest or at + 5 + 2 * number > #ARGV then error('wrong number of arguments') end
+    if not string.match(send.id, '^[^/]+/.') then error('not an id') end
+    if not string.match(send.when, '^@?%d+$') then error('not a number') end
+    if not string.match(send.mark .. ' ' .. send.group, '^%S+ %S+$') then error('not a mark and a group') end
+    send.endpoints, send.records = read_send_jobs(at + 6, number)
+    sends[#sends + 1] = send
+    at = at + 6 + 2 * number
+  end
+  return sends
+end

@@ -1,0 +1,77 @@
+/* bench_private.h - what the files of the command bench share; only they include this header. */
+#ifndef DUEPOST_CLI_BENCH_PRIVATE_H
+#define DUEPOST_CLI_BENCH_PRIVATE_H
+
+#include "base/json_writer.h"
+#include "cli/bench.h"
+#include "cli/bench_receiver.h"
+#include "cli/progress.h"
+#include "cli/remote_calls.h"
+#include "job/job_id.h"
+
+enum {
+    BENCH_HOST_SIZE = 64,
+    BENCH_REQUEST_MAX = 16 * 1024 * 1024, /* bytes */
+};
+
+/* The jobs of a series go to the receiver under its number. */
+enum { SERIES_PROBE, SERIES_SPEED, SERIES_LATENESS };
+
+struct bench {
+    struct call *call;
+    struct problem *problem; /* why the command fails; empty: it does not */
+    struct bench_receiver *receiver;
+    struct remote_calls *calls;
+    struct progress progress;
+    int signal_fd, signals;
+
+    size_t jobs, batch, parallel, per_second;
+    struct bench_receiver_options listen;
+    char host[BENCH_HOST_SIZE];
+    char topic[JOB_TOPIC_NAME_MAX + 1];
+    struct buffer url, text;
+    int64_t offset_ms; /* how much the server's clock is ahead */
+
+    bool has_jobs;   /* the server has accepted some */
+    uint32_t series; /* that is being scheduled */
+    size_t count, next, accepted, in_flight;
+    int64_t first_due_ms;
+};
+
+/* ---- bench.c ---- */
+
+bool bench_has_failed(const struct bench *);
+
+/* Counts the signals that have come. The first one makes the command fail. */
+void bench_read_signals(struct bench *);
+
+void bench_begin_progress(struct bench *, const char *what, size_t total);
+
+/* Waits a little, sends and receives, and draws the bar. */
+void bench_step(struct bench *, size_t done);
+
+/* ---- bench_series.c ---- */
+
+void bench_write_job(struct bench *, struct json_writer *, size_t number);
+
+/* Schedules the jobs of a series. Requests that are under way are waited for even if the command fails: the
+ * jobs that they bring must be cancelled. Returns false if the command fails. */
+bool bench_schedule(struct bench *, uint32_t series, size_t count);
+
+/* Waits for all jobs of the series. until_ms: when the last one is due, by this host's clock. Returns false
+ * if the command fails. */
+bool bench_await(struct bench *, int64_t until_ms);
+
+/* ---- bench_topic.c ---- */
+
+/* body: JSON, or NULL. Returns false and sets problem if the server does not do it. */
+bool bench_send_to_topic(struct bench *, const char *method, const char *body, struct problem *);
+
+/* Sends one job, which shows whether the server permits the receiver, and what its clock says. The clocks
+ * count as equal if the server's time is within the request. Returns false if the command fails. */
+bool bench_probe(struct bench *);
+
+/* Cancels the jobs and removes the topic. If that fails, says on stderr how to do it by hand. */
+void bench_clean_up(struct bench *);
+
+#endif
