@@ -235,10 +235,18 @@ static void start_consumer(struct reactor *reactor)
     reactor->consumer = consumer_new(reactor->loop, &consumer);
 }
 
-static void on_due(void *arg)
+static void on_claim_carried(void *arg, enum status status, const struct consumer_carried *carried)
 {
     const struct upkeep *upkeep = arg;
-    consumer_poke(upkeep->reactor->consumer, upkeep->shard);
+    carry_worker_note_carried(upkeep->carry_worker, status, carried);
+}
+
+static bool on_due(void *arg)
+{
+    struct upkeep *upkeep = arg;
+    const struct reactor *reactor = upkeep->reactor;
+    return consumer_carry(reactor->consumer, upkeep->shard, reactor->options.is_alone, on_claim_carried,
+                          upkeep);
 }
 
 static void start_upkeep(struct reactor *reactor, size_t number)

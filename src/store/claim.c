@@ -14,10 +14,11 @@ enum {
     ABANDON_LOOK_MAX = 5000, /* leases */
 };
 
-void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
+void shard_claim(struct shard *shard, size_t max, enum shard_claim_kind kind, shard_claim_fn *fn, void *arg)
 {
     assert(!shard->claim.is_wanted && max > 0 && max <= STORE_CLAIM_MAX);
-    shard->claim = (struct claim){.is_wanted = true, .max = max, .shard = shard, .fn = fn, .arg = arg};
+    shard->claim =
+        (struct claim){.is_wanted = true, .max = max, .kind = kind, .shard = shard, .fn = fn, .arg = arg};
 }
 
 bool claim_give_settings(struct shard_claimed *jobs, size_t count, struct slice topic, struct slice settings)
@@ -42,7 +43,7 @@ static bool claim_read(const struct redis_reply *reply, size_t max,
     int64_t now_us = redis_reply_integer(redis_reply_at(reply, 0));
     if (now_us <= 0 || more < 0 || !reply_count(reply, 3, FIRST_CLAIMED, CLAIMED_PARTS, max, &claimed->count))
         return false;
-    claimed->now_ms = now_us / 1000;
+    claimed->now_us = now_us;
     claimed->more = (size_t)more;
     claimed->receivers = redis_reply_integer(redis_reply_at(reply, 2));
     claimed->jobs = jobs;
@@ -72,6 +73,9 @@ static void on_claimed(void *arg, enum status status, const struct redis_reply *
     struct shard_claim claimed = {.nonce = &claim->nonce};
     if (status == STATUS_OK && !claim_read(reply, claim->max, jobs, &claimed))
         status = reply_refuse("claim");
+    claimed.next_due_ms = -1;
+    if (status == STATUS_OK && claim->kind != SHARD_CLAIM_ONLY)
+        claimed.next_due_ms = redis_reply_integer(redis_reply_at(reply, redis_reply_size(reply) - 1));
     if (status == STATUS_UNKNOWN)
         claim->shard->lost_claim = claim->nonce;
     claim->fn(claim->arg, status, &claimed);
@@ -135,5 +139,6 @@ void claim_flush(struct shard *shard)
     script_call_number(call, STORE_LEASE_MS);
     script_call_number(call, SHARE);
     script_call_number(call, BATCH_BYTES_MAX);
+    script_call_number(call, claim->kind);
     script_call_send(call, shard->worker, on_claimed, claim);
 }

@@ -45,11 +45,12 @@ struct shard_claimed {
 /* Borrowed until the callback returns. */
 struct shard_claim {
     const struct nonce *nonce;
-    int64_t now_ms; /* when the script ran */
+    int64_t now_us; /* when the script ran */
     const struct shard_claimed *jobs;
     size_t count;
-    size_t more;       /* topics that are still ready */
-    int64_t receivers; /* version of the shard's records of receivers, see store_news */
+    size_t more;         /* topics that are still ready */
+    int64_t next_due_ms; /* after a carry; -1: no job waits */
+    int64_t receivers;   /* version of the shard's records of receivers, see store_news */
     /* A topic that was skipped because its settings cannot be read or need a later version, and these
      * settings. Empty: no topic was skipped. */
     struct slice passed, passed_settings;
@@ -57,9 +58,15 @@ struct shard_claim {
 
 typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);
 
+enum shard_claim_kind {
+    SHARD_CLAIM_ONLY,
+    SHARD_CLAIM_CARRY, /* carries first, as shard_carry does, for a carry worker that finds topics due */
+    SHARD_CLAIM_CARRY_ALONE, /* the same, and no other process has a carry worker */
+};
+
 /* Leases up to max jobs, for STORE_LEASE_MS from a time before the call. The claim is sent after the outcomes
  * of the same turn, together with them. */
-void shard_claim(struct shard *, size_t max, shard_claim_fn *, void *arg);
+void shard_claim(struct shard *, size_t max, enum shard_claim_kind, shard_claim_fn *, void *arg);
 
 enum { SHARD_NO_WAIT = -1 };
 

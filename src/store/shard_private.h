@@ -57,6 +57,7 @@ enum shard_batch { SHARD_BATCHES(SHARD_BATCH_NAME) SHARD_BATCH_COUNT };
 struct claim {
     bool is_wanted; /* sent at the end of this turn */
     size_t max;
+    enum shard_claim_kind kind;
     struct nonce nonce;
     struct shard *shard;
     shard_claim_fn *fn;

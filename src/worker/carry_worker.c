@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "worker/archiver.h"
+#include "worker/consumer.h"
 #include "worker/firing.h"
 #include "worker/forgetter.h"
 #include "worker/janitor.h"
@@ -37,7 +38,7 @@ struct carry_worker {
     bool is_first_time;   /* Redis has never answered yet */
     int64_t disturbed_us; /* when a clock last stepped or Redis became reachable */
     int64_t due_ms;       /* earliest due time, for which the due timer waits; -1: none */
-    int64_t woken_ms;     /* earliest wake-up since the call under way was sent; -1: none */
+    int64_t woken_ms;     /* earliest wake-up since the last call was sent; -1: none */
     /* The other process that owns the lock, and the time at which this process saw its beat change. */
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
@@ -68,14 +69,14 @@ static void note_disturbance(struct carry_worker *worker)
 }
 
 /* Compares Redis's clock with this host's clock, and notes a disturbance if either has stepped. */
-static void compare_clocks(struct carry_worker *worker, int64_t now_us)
+static void compare_clocks(struct carry_worker *worker, int64_t now_us, int64_t sent_us)
 {
-    int64_t expected_us = worker->redis_us + worker->sent_us - worker->boot_us;
+    int64_t expected_us = worker->redis_us + sent_us - worker->boot_us;
     int64_t step_us = now_us - expected_us;
-    int64_t slack_us = STEP_US + clock_boot_us() - worker->sent_us;
+    int64_t slack_us = STEP_US + clock_boot_us() - sent_us;
     if (worker->has_clock && step_us < slack_us && step_us > -slack_us) {
         worker->redis_us = now_us;
-        worker->boot_us = worker->sent_us;
+        worker->boot_us = sent_us;
         return;
     }
     if (worker->has_clock)
@@ -85,7 +86,7 @@ static void compare_clocks(struct carry_worker *worker, int64_t now_us)
     worker->is_first_time = false;
     worker->has_clock = true;
     worker->redis_us = now_us;
-    worker->boot_us = worker->sent_us;
+    worker->boot_us = sent_us;
 }
 
 /* Returns the rest of the quiet time; 0: it is over. */
@@ -227,7 +228,7 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
             timer_start(worker->tick, RECONNECT_US);
         return;
     }
-    compare_clocks(worker, carried->now_us);
+    compare_clocks(worker, carried->now_us, worker->sent_us);
     if (slice_equal(carried->owner, slice_of(worker->me))) {
         act_as_owner(worker, carried);
     } else {
@@ -281,14 +282,26 @@ static void on_tick(void *arg)
     }
 }
 
-/* Carries due topics. This reactor's consumer claims in the same turn, so that both calls share one round
- * trip to Redis. */
+/* Carries due topics, if possible by a claim of this reactor's consumer. */
 static void on_due(void *arg)
 {
     struct carry_worker *worker = arg;
-    carry(worker, false);
+    if (worker->is_owner && worker->options.on_due(worker->options.arg))
+        worker->woken_ms = -1;
+    else
+        carry(worker, false);
+}
+
+void carry_worker_note_carried(struct carry_worker *worker, enum status status,
+                               const struct consumer_carried *carried)
+{
+    if (worker->is_stopping || status != STATUS_OK)
+        return; /* the next tick carries */
+    compare_clocks(worker, carried->now_us, carried->sent_us);
     if (worker->is_owner)
-        worker->options.on_due(worker->options.arg);
+        arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
+    else
+        carry(worker, false);
 }
 
 static void on_lost(void *arg)
@@ -301,8 +314,7 @@ static void on_lost(void *arg)
 static void on_wake(void *arg, int64_t due_ms)
 {
     struct carry_worker *worker = arg;
-    if (worker->is_carrying)
-        worker->woken_ms = earlier(worker->woken_ms, due_ms);
+    worker->woken_ms = earlier(worker->woken_ms, due_ms);
     if (worker->has_clock && !worker->is_stopping && (worker->due_ms < 0 || due_ms < worker->due_ms))
         arm_due(worker, due_ms);
 }

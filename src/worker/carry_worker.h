@@ -22,6 +22,7 @@
 #include "store/shard.h"
 
 struct archiver;
+struct consumer_carried;
 struct carry_worker;
 struct janitor;
 struct pattern_keeper;
@@ -40,13 +41,17 @@ struct carry_worker_options {
     struct archiver *archiver;
     /* This Redis is private, so no other process can use it: take the lock at once. */
     bool is_alone;
-    /* Called when a topic has due jobs. The consumer of this reactor may claim them in the same turn. */
-    loop_fn *on_due;
+    /* Called when a topic has due jobs. If this reactor's consumer can claim in the same turn, its claim
+     * carries, too, carry_worker_note_carried is called with the result, and on_due returns true. */
+    bool (*on_due)(void *arg);
     void *arg;
 };
 
 /* Borrows everything in options. */
 struct carry_worker *carry_worker_new(struct loop *, const struct carry_worker_options *);
+
+/* Takes the result of the claim that on_due announced. */
+void carry_worker_note_carried(struct carry_worker *, enum status, const struct consumer_carried *);
 
 /* Replaces the schedule of the options, from the next ended lease on. */
 void carry_worker_set_schedule(struct carry_worker *, const struct retry_schedule *);

@@ -24,9 +24,12 @@ struct lane {
     struct list attempts;   /* running or being recorded; the oldest renewal first */
     struct list unrecorded; /* Redis did not confirm their ending; they use no slots */
     size_t unrecorded_count;
-    bool is_claiming; /* a claim is under way */
-    bool wants_claim; /* jobs may be due */
-    bool is_waiting;  /* waits at the doorbell */
+    bool is_claiming;                /* a claim is under way */
+    bool wants_claim;                /* jobs may be due */
+    bool is_waiting;                 /* waits at the doorbell */
+    enum shard_claim_kind kind;      /* of the next claim or of that under way */
+    consumer_carried_fn *on_carried; /* if it carries */
+    void *carried_arg;
     size_t claiming;  /* slots that the claim under way uses */
     int64_t claim_us; /* CLOCK_BOOTTIME before the claim under way was sent */
     struct timer *retry;
@@ -164,14 +167,14 @@ static void end_claim(struct lane *lane)
 static void start_attempts(struct lane *lane, const struct shard_claim *claim)
 {
     struct consumer *consumer = lane->consumer;
+    int64_t now_ms = claim->now_us / 1000;
     for (size_t i = 0; i < claim->count; i++) {
         const struct shard_claimed *job = &claim->jobs[i];
-        struct attempt *attempt =
-            attempt_start(&lane->context, job, claim->nonce, lane->claim_us, claim->now_ms);
+        struct attempt *attempt = attempt_start(&lane->context, job, claim->nonce, lane->claim_us, now_ms);
         list_append(&lane->attempts, &attempt->link);
         consumer->in_flight++;
         if (!attempt_was_held(attempt))
-            metrics_lateness(consumer->options.metrics, (claim->now_ms - job->due_ms) * 1000);
+            metrics_lateness(consumer->options.metrics, (now_ms - job->due_ms) * 1000);
     }
     metrics_in_flight(consumer->options.metrics, consumer->in_flight);
     if (claim->count > 0 && !timer_is_running(consumer->renew))
@@ -194,10 +197,21 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
         topic_settings_fini(&settings);
 }
 
+static void tell_carried(struct lane *lane, enum status status, const struct shard_claim *claim)
+{
+    bool has_carried = lane->kind != SHARD_CLAIM_ONLY;
+    struct consumer_carried carried = {
+        .now_us = claim->now_us, .sent_us = lane->claim_us, .next_due_ms = claim->next_due_ms};
+    lane->kind = SHARD_CLAIM_ONLY;
+    if (has_carried)
+        lane->on_carried(lane->carried_arg, status, &carried);
+}
+
 static void on_claimed(void *arg, enum status status, const struct shard_claim *claim)
 {
     struct lane *lane = arg;
     end_claim(lane);
+    tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
     if (status == STATUS_OK) /* before any attempt asks for its permit */
         receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
@@ -219,7 +233,7 @@ static void claim_jobs(struct lane *lane, size_t count)
     lane->claim_us = clock_boot_us();
     consumer->claims++;
     slots_take(&consumer->slots, number_of(lane), count);
-    shard_claim(lane->shard, count, on_claimed, lane);
+    shard_claim(lane->shard, count, lane->kind, on_claimed, lane);
 }
 
 static bool may_claim(const struct lane *lane)
@@ -263,6 +277,20 @@ static void consumer_on_turn_end(void *arg)
 void consumer_poke(struct consumer *consumer, size_t shard)
 {
     consumer->lanes[shard].wants_claim = true;
+}
+
+bool consumer_carry(struct consumer *consumer, size_t shard, bool is_alone, consumer_carried_fn *fn,
+                    void *arg)
+{
+    struct lane *lane = &consumer->lanes[shard];
+    consumer_poke(consumer, shard);
+    if (consumer->is_draining || !may_claim(lane) ||
+        slots_free(&consumer->slots, shard, consumer->lane_count) == 0)
+        return false;
+    lane->kind = is_alone ? SHARD_CLAIM_CARRY_ALONE : SHARD_CLAIM_CARRY;
+    lane->on_carried = fn;
+    lane->carried_arg = arg;
+    return true;
 }
 
 /* ---- life ---- */

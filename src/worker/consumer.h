@@ -30,8 +30,22 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 /* Replaces these options and borrows the new values. Running attempts end by the new values. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
-/* Makes the consumer claim in this shard at the end of this turn. */
+/* Makes the consumer claim in this shard at the end of this turn, or as soon as it can. */
 void consumer_poke(struct consumer *, size_t shard);
+
+/* The result of a claim that carried, if its status is OK. */
+struct consumer_carried {
+    int64_t now_us;      /* when the script ran, by Redis's clock */
+    int64_t sent_us;     /* CLOCK_BOOTTIME before the claim was sent */
+    int64_t next_due_ms; /* -1: no job waits */
+};
+
+typedef void consumer_carried_fn(void *arg, enum status, const struct consumer_carried *);
+
+/* For a carry worker that finds topics due: pokes the consumer, and has the same call carry first, so that a
+ * due job costs one call. is_alone: no other process has a carry worker. Returns false if the consumer cannot
+ * claim this turn; fn is not called then, and the carry worker carries by a call of its own. */
+bool consumer_carry(struct consumer *, size_t shard, bool is_alone, consumer_carried_fn *fn, void *arg);
 
 /* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */
 void consumer_drain(struct consumer *, loop_fn *on_drained, void *arg);

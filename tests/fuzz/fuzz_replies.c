@@ -521,7 +521,8 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     }
     touch(claim->passed);
     touch(claim->passed_settings);
-    assert((claim->now_ms - (claim->count ? claim->jobs[0].due_ms : 0)) * 1000 != 1); /* it can be computed */
+    assert((claim->now_us / 1000 - (claim->count ? claim->jobs[0].due_ms : 0)) * 1000 !=
+           1); /* it can be computed */
 }
 
 static void on_carried(void *arg, enum status status, const struct shard_carried *carried)
@@ -857,7 +858,7 @@ static unsigned begin(struct store *store, unsigned number)
         coming_walk_step(walk, store, on_coming, walk);
         return 2;
     case 19:
-        shard_claim(shard, 3, on_claimed, NULL);
+        shard_claim(shard, 3, SHARD_CLAIM_CARRY, on_claimed, NULL);
         return 1;
     case 20:
         shard_complete(shard, &lease, &end, on_set, NULL);

@@ -109,9 +109,9 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("forget 9 9", "0 0");
     check_answer("send 0 9 t/s 0 - m g 1 a x", "OOM");
     check_answer("unsend t/s g", "-1");
-    check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
+    check_answer("claim 1 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r}");
     check_answer("abandon n5 9", "1");
-    check_answer("claim 1 n5 5000 2 1000", "0 0 1 t/a now-1000 {r}");
+    check_answer("claim 1 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r}");
     check_answer("recover 5000 now 1 1 !r", "1 0");
     check_answer("renew 5000 t/a n5", "1");
     check_answer("retry t/a n5 5000 {longer} line", "1");
@@ -629,11 +629,11 @@ struct served {
 
 static struct served claim_and_complete(void)
 {
-    static const char *const claim[] = {"claim", "128", "n1", "5000", "16", "4194304"};
+    static const char *const claim[] = {"claim", "128", "n1", "5000", "16", "4194304", "0"};
     const char *ends[1 + 3 * AT_ONCE] = {"complete"};
     struct served served = {0, 0};
     size_t used = 1;
-    redisReply *claimed = run_timed(SCRIPT_CLAIM, 6, claim);
+    redisReply *claimed = run_timed(SCRIPT_CLAIM, 7, claim);
     for (size_t i = 4; i < claimed->elements; i += 3) {
         ends[used++] = claimed->element[i]->str;
         ends[used++] = "n1";

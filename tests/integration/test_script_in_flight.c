@@ -34,7 +34,7 @@ END_TEST
 START_TEST(a_lingering_attempt_counts_against_the_limit)
 {
     CHECK_EXAMPLES( //
-        {HELD, "claim 10 n5 5000 2 1000", "0 0 0", NULL},
+        {HELD, "claim 10 n5 5000 2 1000 0", "0 0 0", NULL},
         {HELD, "schedule 0 86400000 t/a 0 \"x\":1} -", "now",
          LINGERING ONE
          "bucket:t: t/b@now-1 t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1} t/b={b}\n"},

@@ -28,7 +28,7 @@ END_TEST
 START_TEST(nothing_is_claimed_while_the_line_holds)
 {
     CHECK_EXAMPLES( //
-        {WAITS JOBS LINE FIFO AT_ONE, "claim 10 n5 5000 2 1000", "0 0 0 wake now+501",
+        {WAITS JOBS LINE FIFO AT_ONE, "claim 10 n5 5000 2 1000 0", "0 0 0 wake now+501",
          WAITS "due: t@now+501\n" JOBS LINE FIFO},
         {WAITS "due: t@now-1\n" JOBS "lines: t=now,now-9,t/a\n" FIFO, "carry me 1 9 '' 0 5000 500",
          "me 1 -1 -1 1 0",
@@ -41,7 +41,7 @@ START_TEST(a_line_ends_with_its_job)
     CHECK_EXAMPLES( //
         /* The last job that waits. */
         {"bucket:t: t/a@now-9\njobs: t/a={a}\nlines: t=now-1,now-9,t/a\n" FIFO AT_ONE,
-         "claim 10 n5 5000 2 1000", "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"}",
+         "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"}",
          "holders:t: t/a=n5,now-9\njobs: t/a={a}\nleases: t/a@now+5000\n" FIFO},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "cancel t/a ''", "0",
          "bucket:t: t/b@now-5\njobs: t/b={b}\nready: t\n" FIFO AT_ONE},

@@ -2,7 +2,7 @@
 #include "support/script_examples.h"
 #include "support/suite.h"
 
-#define CLAIM     "claim 10 n5 5000 2 1000 ''"
+#define CLAIM     "claim 10 n5 5000 2 1000 0"
 #define PAUSED    "{\"paused\":true}"
 #define GOES_ON   "{\"paused\":false}"
 #define CLAIMED_T "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"

@@ -202,7 +202,7 @@ START_TEST(a_pull_topic_is_never_in_turns)
         /* Its delivery changes. */
         {READY, "settings t '' {\"delivery\":\"pull\"}", "1", PULL_READY BELL "meta: format=4\n"},
         {PULL_READY, "settings t {\"delivery\":\"pull\"} ''", "1", READY},
-        {READY PULL, "claim 10 n5 5000 2 1000", "0 0 0", PULL_READY BELL}, );
+        {READY PULL, "claim 10 n5 5000 2 1000 0", "0 0 0", PULL_READY BELL}, );
 }
 END_TEST
 

@@ -6,7 +6,7 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-#define CLAIM        "claim 10 n5 5000 2 1000"
+#define CLAIM        "claim 10 n5 5000 2 1000 0"
 #define ONE_EACH_2_S "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define FIVE_EACH_S  "{\"rate\":{\"jobs\":5,\"per\":1,\"burst\":3}}"
 
@@ -274,7 +274,7 @@ static int64_t claim(redisContext *redis)
 {
     redisReply *carried = script_run_text(redis, "carry me 0 256 '' 0 5000 250", NOW_MS);
     freeReplyObject(carried);
-    redisReply *claimed = script_run_text(redis, "claim 128 n1 5000 16 1000000", NOW_MS);
+    redisReply *claimed = script_run_text(redis, "claim 128 n1 5000 16 1000000 0", NOW_MS);
     int64_t count = claimed->element[3]->integer;
     freeReplyObject(claimed);
     return count;

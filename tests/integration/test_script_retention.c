@@ -272,10 +272,10 @@ START_TEST(settings_of_all_topics_count_where_a_topic_has_none)
          "topics: t={\"retention\":5}\n"},
         {LEASED ALL_KEEP, "bury t/a n1 {d} ''", "1", DATED("now", "now+10000", "0,3,{d}") ALL_KEEP},
         /* A consumer hears that what it delivers is kept. */
-        {READY ALL_KEEP, "claim 10 n5 5000 2 1000 ''", "0 0 1 t/a now-1000 {r} t {\"retention\":10}",
+        {READY ALL_KEEP, "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r} t {\"retention\":10}",
          "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_KEEP},
         /* And where its death is reported. */
-        {READY ALL_TELL, "claim 10 n5 5000 2 1000 ''", "0 0 1 t/a now-1000 {r} t {\"onDead\":\"http://h/\"}",
+        {READY ALL_TELL, "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r} t {\"onDead\":\"http://h/\"}",
          "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_TELL}, );
 }
 END_TEST

@@ -5,7 +5,7 @@
 #define DUE     "bucket:t~c: t~c/a@now-9\njobs: t~c/a={r}\n"
 #define TURN    "turns: t~c@1\n"
 #define HOLDING "holders:t~c: t~c/a=n5,now-9\njobs: t~c/a={r}\nleases: t~c/a@now+5000\n"
-#define CLAIM   "claim 10 n5 5000 2 1000"
+#define CLAIM   "claim 10 n5 5000 2 1000 0"
 #define CLAIMED "0 0 1 t~c/a now-9 {r}"
 #define KEEPS   "topics: t={\"retention\":10}\n"
 

@@ -60,7 +60,7 @@ END_TEST
 START_TEST(a_job_is_due_when_its_ms_has_come)
 {
     CHECK_EXAMPLES( //
-        {LATE_OF_NOW, "claim 10 n5 5000 2 1000", "0 0 1 t/a now {r}",
+        {LATE_OF_NOW, "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now {r}",
          "holders:t: t/a=n5,now.9995\njobs: t/a={r}\nleases: t/a@now+5000\n"},
         {LATE_OF_NOW, "read t/a", "(ready now {r} 0 '')", NULL},
         {LATE_OF_NOW, "run 0 t/a 0 '' '' ''", "now", NULL},
@@ -69,7 +69,7 @@ START_TEST(a_job_is_due_when_its_ms_has_come)
         {NEXT_MS, "read t/a", "(delayed now+1 {r} 0 '')", NULL},
         {NEXT_MS, "carry me 2 9 '' 0 5000 250", "me 1 now+1 -1 0 0",
          NEXT_MS "carry: at=now beat=1 owner=me\n"},
-        {"bucket:t: t/a@now+1.0005\njobs: t/a={r}\nturns: t@1\n", "claim 10 n5 5000 2 1000",
+        {"bucket:t: t/a@now+1.0005\njobs: t/a={r}\nturns: t@1\n", "claim 10 n5 5000 2 1000 0",
          "0 0 0 wake now+1", NEXT_MS}, );
 }
 END_TEST

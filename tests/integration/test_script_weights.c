@@ -80,8 +80,8 @@ static void claim_jobs(size_t number)
         size_t left = 1 + turn * 7 % 31;
         snprintf(most, sizeof most, "%zu", left < number ? left : number);
         snprintf(nonce, sizeof nonce, "n%zu", turn++);
-        const char *const words[] = {"claim", most, nonce, "5000", "16", "4194304"};
-        redisReply *reply = script_run(redis, 6, words);
+        const char *const words[] = {"claim", most, nonce, "5000", "16", "4194304", "0"};
+        redisReply *reply = script_run(redis, 7, words);
         ck_assert_int_eq(reply->type, REDIS_REPLY_ARRAY);
         size_t count = (size_t)reply->element[3]->integer;
         ck_assert_uint_gt(count, 0);

@@ -622,16 +622,16 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
 {
 #define PASSED "bucket:t: t/a@now-9\njobs: t/a={1} u/a={5}\n"
     CHECK_EXAMPLES(
-        {PASSED "bucket:u: u/a@now-9\ntopics: t=" LACKS "\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1000",
+        {PASSED "bucket:u: u/a@now-9\ntopics: t=" LACKS "\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1000 0",
          "1 0 1 u/a now-9 {5} t " LACKS,
          PASSED "holders:u: u/a=n5,now-9\nleases: u/a@now+5000\nready: t\ntopics: t=" LACKS "\nturns: t@4\n"},
         /* Nothing else is ready: no bell, and nothing that would be asked for at once. */
-        {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000", "0 0 0 t " LACKS,
+        {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000 0", "0 0 0 t " LACKS,
          PASSED "topics: t=" LACKS "\nturns: t@3\n"},
-        {PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n", "claim 10 n5 5000 2 1000",
+        {PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n", "claim 10 n5 5000 2 1000 0",
          "0 0 0 t {\"needs\":[\"later\"],\"paused\":1}",
          PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n"},
-        {PASSED "topics: t={\"rate\":{\"jobs\":1}}\nturns: t@3\n", "claim 10 n5 5000 2 1000",
+        {PASSED "topics: t={\"rate\":{\"jobs\":1}}\nturns: t@3\n", "claim 10 n5 5000 2 1000 0",
          "0 0 0 t {\"rate\":{\"jobs\":1}}", PASSED "due: t@inf\ntopics: t={\"rate\":{\"jobs\":1}}\n"}, );
 }
 END_TEST
@@ -670,12 +670,12 @@ START_TEST(settings_that_cannot_be_read_hold_up_their_topic_only)
                  "bucket:t: t/a@now-9\ndue: t@inf\nholders:u: u/a=n5,now-9\njobs: t/a={1} u/a={5}\n"
                  "leases: u/a@now+5000\ntopics: t=%s\n",
                  broken[i]);
-        check_example(&(struct example){before, "claim 10 n5 5000 2 1000", answer, after});
+        check_example(&(struct example){before, "claim 10 n5 5000 2 1000 0", answer, after});
     }
 }
 END_TEST
 
-#define CLAIM "claim 10 n5 5000 2 1000"
+#define CLAIM "claim 10 n5 5000 2 1000 0"
 #define CLAIMED                                                                                              \
     "holders:t: t/a=n5,now-1000\n"                                                                           \
     "jobs: t/a={r}\n"                                                                                        \
@@ -705,7 +705,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
 {
     CHECK_EXAMPLES(
         /* One at a time; who was served stands behind. */
-        {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000", "2 0 1 t/a now-9 {1}",
+        {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000 0", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -716,7 +716,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "ready: u\n"
          "turns: u@4 t@1048579\n"},
         /* A share of one in a row; at its limit of two in flight t waits without a time. */
-        {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000",
+        {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000 0",
          "0 0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
          "bucket:t: t/c@now t/d@now+5\n"
          "bucket:v: v/a@now+9\n"
@@ -726,7 +726,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
          "leases: t/a@now+5000 t/b@now+5000 u/a@now+5000 u/b@now+5000\n"},
         /* Bytes: one job is always given; nothing that does not fit is touched. */
-        {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1", "2 0 1 t/a now-9 {1}",
+        {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1 0", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -736,7 +736,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/a@now+5000\n"
          "ready: t\n"
          "turns: u@4 t@1048579\n"},
-        {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4", "1 0 1 u/a now-9 {5}",
+        {MANY "ready: t\nturns: u@4\n", "claim 10 n5 5000 2 4 0", "1 0 1 u/a now-9 {5}",
          "bucket:t: t/a@now-9 t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/b@now-9\n"
          "bucket:v: v/a@now+9\n"
@@ -747,7 +747,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "ready: t\n"
          "turns: u@4\n"},
         /* The topic's remaining job is the first one due of all: the carry worker is woken. */
-        {"bucket:t: t/a@now-9 t/b@now+5\njobs: t/a={1} t/b={2}\nturns: t@1\n", "claim 10 n5 5000 2 1000",
+        {"bucket:t: t/a@now-9 t/b@now+5\njobs: t/a={1} t/b={2}\nturns: t@1\n", "claim 10 n5 5000 2 1000 0",
          "0 0 1 t/a now-9 {1} wake now+5",
          "bucket:t: t/b@now+5\n"
          "due: t@now+5\n"
@@ -755,12 +755,12 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "jobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+5000\n"},
         /* In turns although nothing is due: the clock went back. */
-        {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000", "0 0 0 wake now+5",
+        {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000 0", "0 0 0 wake now+5",
          "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={1}\n"},
         /* In turns although at its limit: another process has a higher one. */
         {"bucket:t: t/a@now-5\nholders:t: t/b=n1,now-9 t/c=n1,now-9\njobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now+9 t/c@now+9\nturns: t@1\n",
-         "claim 10 n5 5000 2 1000", "0 0 0",
+         "claim 10 n5 5000 2 1000 0", "0 0 0",
          "bucket:t: t/a@now-5\n"
          "due: t@inf\n"
          "holders:t: t/b=n1,now-9 t/c=n1,now-9\n"
@@ -768,7 +768,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/b@now+9 t/c@now+9\n"},
         /* Places without a job are left behind, with their past. */
         {"bucket:t: t/a@now-5 t/b@now-4\ncrashes: t/a=2,n1\njobs: t/b={2}\nturns: t@1\n",
-         "claim 10 n5 5000 2 1000", "0 0 1 t/b now-4 {2}",
+         "claim 10 n5 5000 2 1000 0", "0 0 1 t/b now-4 {2}",
          "holders:t: t/b=n5,now-4\njobs: t/b={2}\nleases: t/b@now+5000\n"}, );
 }
 END_TEST
@@ -831,7 +831,7 @@ START_TEST(claim_of_a_topic_far_behind_takes_what_fell_due_last_too)
     CHECK_EXAMPLES( //
         {"bucket:t: t/a@now-900 t/b@now-800 t/c@now-700 t/d@now-600 t/e@now-1\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\ntopics: t={\"maxInFlight\":8}\nturns: t@1\n",
-         "claim 4 n5 5000 2 1000",
+         "claim 4 n5 5000 2 1000 0",
          "1 0 4 t/a now-900 {1} t/b now-800 {2} t/c now-700 {3} t/e now-1 {5} t {\"maxInFlight\":8}",
          "bucket:t: t/d@now-600\nready: t\nturns: t@1\nholders:t: t/a=n5,now-900 t/b=n5,now-800 "
          "t/c=n5,now-700 "
@@ -841,7 +841,7 @@ START_TEST(claim_of_a_topic_far_behind_takes_what_fell_due_last_too)
         /* One that lets fewer than 8 run at once keeps its order. */
         {"bucket:t: t/a@now-900 t/b@now-800 t/e@now-1\njobs: t/a={1} t/b={2} t/e={5}\n"
          "topics: t={\"maxInFlight\":7}\nturns: t@1\n",
-         "claim 1 n4 5000 2 1000", "1 0 1 t/a now-900 {1} t {\"maxInFlight\":7}",
+         "claim 1 n4 5000 2 1000 0", "1 0 1 t/a now-900 {1} t {\"maxInFlight\":7}",
          "bucket:t: t/b@now-800 t/e@now-1\nholders:t: t/a=n4,now-900\njobs: t/a={1} t/b={2} t/e={5}\n"
          "leases: t/a@now+5000\nready: t\ntopics: t={\"maxInFlight\":7}\nturns: t@1\n"}, );
 }
@@ -1060,7 +1060,7 @@ START_TEST(release_holds_a_job_back)
          "bucket:t: t/a@now+9000\ndue: t@now+9000\nheld: t@now+9000\nheld:t: t/a@now+9000\njobs: t/a={r}\n"},
         /* It leaves its bucket: claimed with the time when it was due, given back again, cancelled. */
         {HELD_BACK, "cancel t/a ''", "0", ABSENT},
-        {"bucket:t: t/a@now-5\n" HELD_T "jobs: t/a={r}\nturns: t@1\n", "claim 1 n1 3000 2 1000",
+        {"bucket:t: t/a@now-5\n" HELD_T "jobs: t/a={r}\nturns: t@1\n", "claim 1 n1 3000 2 1000 0",
          "0 0 1 t/a now-1000 {r}", LEASED}, );
 }
 END_TEST
@@ -1171,7 +1171,7 @@ END_TEST
 START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
 {
     CHECK_EXAMPLES( //
-        {BUSY, "claim 10 n5 5000 2 1000", "0 0 0", NULL},
+        {BUSY, "claim 10 n5 5000 2 1000 0", "0 0 0", NULL},
         {BUSY, "complete u/a n1 '' t/a n2 '' t/a n1 ''", "1 0 1",
          "bucket:t: t/c@now-1\n"
          "holders:t: t/b=n2,now-8\n"
@@ -1527,6 +1527,31 @@ END_TEST
 
 #define YOURS "carry: at=now-9 beat=7 owner=you\n"
 
+#define SOME_LATER "bucket:t: t/a@now-1000 t/b@now+9\ndue: t@now-1000\njobs: t/a={r} t/b={b}\n"
+#define LATER_LEFT                                                                                           \
+    "bucket:t: t/b@now+9\ndue: t@now+9\nholders:t: t/a=n5,now-1000\njobs: t/a={r} t/b={b}\n"                 \
+    "leases: t/a@now+5000\n"
+
+START_TEST(a_claim_carries_first)
+{
+    CHECK_EXAMPLES( //
+        {COME, "claim 10 n5 5000 2 1000 1", "0 0 1 t/a now-1000 {r} -1",
+         "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"},
+        /* The next due time, of which other processes hear if there are any. */
+        {SOME_LATER, "claim 10 n5 5000 2 1000 1", "0 0 1 t/a now-1000 {r} now+9 wake now+9", LATER_LEFT},
+        {SOME_LATER, "claim 10 n5 5000 2 1000 2", "0 0 1 t/a now-1000 {r} now+9", LATER_LEFT},
+        {COME, "claim 10 n5 5000 2 1000 0", "0 0 0", COME},
+        /* It rings for what it leaves. */
+        {"bucket:t: t/a@now-1 t/b@now\ndue: t@now-1\njobs: t/a={1} t/b={2}\n", "claim 1 n5 5000 2 1000 2",
+         "1 0 1 t/a now-1 {1} -1",
+         "bucket:t: t/b@now\nholders:t: t/a=n5,now-1\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
+         "ready: t\nturns: t@1\n"},
+        /* A paused topic is not offered. */
+        {COME PAUSED, "claim 10 n5 5000 2 1000 1", "0 0 0 -1",
+         "bucket:t: t/a@now-1000\ndue: t@inf\njobs: t/a={r}\n" PAUSED}, );
+}
+END_TEST
+
 START_TEST(the_lock_of_the_carry_worker_moves_by_beat)
 {
     CHECK_EXAMPLES( //
@@ -1777,6 +1802,7 @@ Suite *suite(void)
     tcase_add_test(group, recover_returns_jobs_whose_lease_ran_out);
     tcase_add_test(group, lost_again_a_job_waits_for_a_random_time_up_to_two_to_the_n_leases);
     tcase_add_test(group, carry_offers_the_topics_whose_time_has_come);
+    tcase_add_test(group, a_claim_carries_first);
     tcase_add_test(group, the_lock_of_the_carry_worker_moves_by_beat);
     tcase_add_test(group, a_standby_offers_what_the_owner_has_left_overdue);
     tcase_add_test(group, forget_removes_the_keys_whose_window_is_over);

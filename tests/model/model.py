@@ -638,12 +638,19 @@ class World:
         if loses_reply and self.chance.random() < 0.3:
             self.abandon(nonce)  # before Redis runs the claim
         most_bytes = self.chance.choice((1, 80, 1_000_000))
-        answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes)
+        kind = self.chance.choice((0, 0, 1, 2))  # 1, 2: carries first; 2: wakes no carry worker, so one of ours hears of the result
+        answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes, kind)
+        if kind:
+            self.pool.carry_for_claim()
         claims = self.pool.claim(slots, nonce, SHARE, most_bytes)
         flat = [word for claim in claims for word in claim]
         told = [(topic, self.pool.told_settings(topic)) for topic in self.pool.served if self.pool.told_settings(topic)]
         flat += [word for pair in told for word in pair]
-        self.check("claim", (slots, nonce, most_bytes), answer, [len(self.pool.turns), 0, len(claims), *flat])
+        if kind:
+            flat.append(self.pool.next_due())
+            for worker in self.workers:
+                worker.armed_ms = min(worker.armed_ms, INF if flat[-1] < 0 else flat[-1])
+        self.check("claim", (slots, nonce, most_bytes, kind), answer, [len(self.pool.turns), 0, len(claims), *flat])
         for topic in TOPICS:
             self.check_rate(topic, nonce, sum(topic_of(claim.id) == topic and not is_expired(claim.record, self.pool.now)
                                               for claim in claims))

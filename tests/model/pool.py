@@ -1375,8 +1375,16 @@ class Pool(Workflows):
         self.finish()
         if is_tick and is_owner:
             self.ring()
+        return self.next_due(), self.until_lost() if is_owner else -1, len(topics)
+
+    def next_due(self):
         first = min(self.due.values(), default=INF)
-        return -1 if first == INF else first, self.until_lost() if is_owner else -1, len(topics)
+        return -1 if first == INF else first
+
+    def carry_for_claim(self):
+        for _, topic in sorted((at, topic) for topic, at in self.due.items() if at <= self.now):
+            self.offer(topic)
+        self.write_offers()
 
     def until_lost(self):
         if (self.lost(self.leases, 1) or self.lost(self.lingering_of(False), 1) or self.lost(self.pulled, 1, PULL_LEASE_MAX_MS)

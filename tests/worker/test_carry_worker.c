@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "support/suite.h"
+#include "worker/consumer.h"
 #include "worker/janitor.h"
 #include "worker/world.h"
 
@@ -15,20 +16,23 @@
 static struct carry_worker *worker;
 static struct janitor *janitor;
 static int dues;
+static bool is_consumer_free; /* its claims carry */
 
 /* Nothing waits, no lease can be lost. */
 static const struct shard_carried nothing = {.next_due_ms = -1, .until_lost_ms = -1};
 
-static void on_due(void *arg)
+static bool on_due(void *arg)
 {
     (void)arg;
     dues++;
+    return is_consumer_free;
 }
 
 static void begin(bool is_alone)
 {
     world_begin();
     dues = 0;
+    is_consumer_free = false;
     janitor = janitor_new(NULL, world_shard(0), NULL);
     static const struct delivery_forms forms = {{&delivery_form_standard}};
     struct carry_worker_options options = {
@@ -104,7 +108,71 @@ START_TEST(it_sleeps_until_the_first_job_is_due)
     world_pass(MS_US);
     ck_assert_uint_eq(carries(), 2);
     ck_assert(!world_call(WORLD_CARRY)->carry.is_tick);
-    ck_assert_int_eq(dues, 1); /* the consumer claims in the same turn */
+    ck_assert_int_eq(dues, 1);
+}
+END_TEST
+
+static void note_carried(enum status status, int64_t next_due_ms)
+{
+    struct consumer_carried carried = {
+        .now_us = world_redis_ms() * 1000, .sent_us = clock_boot_us(), .next_due_ms = next_due_ms};
+    carry_worker_note_carried(worker, status, &carried);
+}
+
+START_TEST(a_claim_that_carries_says_when_the_next_job_is_due)
+{
+    is_consumer_free = true;
+    own(300);
+    world_pass(301 * MS_US);
+    ck_assert_int_eq(dues, 1);
+    ck_assert_uint_eq(carries(), 1);
+    note_carried(STATUS_OK, world_redis_ms() + 200);
+    world_pass(199 * MS_US);
+    ck_assert_int_eq(dues, 1);
+    world_pass(2 * MS_US);
+    ck_assert_int_eq(dues, 2);
+    note_carried(STATUS_OK, -1);
+    world_pass(400 * MS_US);
+    ck_assert_int_eq(dues, 2);
+    ck_assert_uint_eq(carries(), 1);
+}
+END_TEST
+
+START_TEST(a_wake_up_that_overtakes_a_claim_that_carries_is_remembered)
+{
+    is_consumer_free = true;
+    own(300);
+    world_pass(301 * MS_US);
+    world_wake(0, world_redis_ms() + 100); /* the claim under way was answered before */
+    note_carried(STATUS_OK, -1);
+    world_pass(101 * MS_US);
+    ck_assert_int_eq(dues, 2);
+}
+END_TEST
+
+START_TEST(after_a_claim_that_failed_the_next_tick_carries)
+{
+    is_consumer_free = true;
+    own(300);
+    world_pass(301 * MS_US);
+    note_carried(STATUS_UNKNOWN, -1);
+    ck_assert_uint_eq(carries(), 1);
+    world_pass(SECOND_US);
+    ck_assert_uint_eq(carries(), 2);
+}
+END_TEST
+
+START_TEST(a_claim_that_carries_ends_after_the_lock_was_lost)
+{
+    is_consumer_free = true;
+    own(900);
+    world_pass(901 * MS_US);
+    world_pass(100 * MS_US);
+    stand_by(-1, 1);
+    note_carried(STATUS_OK, world_redis_ms() + 10);
+    ck_assert_uint_eq(carries(), 3); /* as a standby */
+    world_pass(100 * MS_US);
+    ck_assert_int_eq(dues, 1);
 }
 END_TEST
 
@@ -527,6 +595,10 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, it_asks_for_the_lock_at_once);
     tcase_add_test(tests, it_sleeps_until_the_first_job_is_due);
+    tcase_add_test(tests, a_claim_that_carries_says_when_the_next_job_is_due);
+    tcase_add_test(tests, a_wake_up_that_overtakes_a_claim_that_carries_is_remembered);
+    tcase_add_test(tests, after_a_claim_that_failed_the_next_tick_carries);
+    tcase_add_test(tests, a_claim_that_carries_ends_after_the_lock_was_lost);
     tcase_add_test(tests, it_sleeps_by_the_clock_of_redis);
     tcase_add_test(tests, without_jobs_it_ticks_once_a_second);
     tcase_add_test(tests, a_job_that_is_due_earlier_wakes_it);

@@ -456,6 +456,51 @@ START_TEST(a_shard_that_does_not_answer_leaves_slots_to_the_others)
 }
 END_TEST
 
+static int carried;
+static int64_t carried_next_ms;
+
+static void on_carried(void *arg, enum status status, const struct consumer_carried *result)
+{
+    (void)arg;
+    carried += status == STATUS_OK ? 1 : 100;
+    carried_next_ms = result->next_due_ms;
+}
+
+START_TEST(a_claim_carries_for_the_carry_worker)
+{
+    carried = 0;
+    ck_assert(consumer_carry(consumer, 0, true, on_carried, NULL));
+    world_end_turn();
+    ck_assert_int_eq(world_call(WORLD_CLAIM)->claim_kind, SHARD_CLAIM_CARRY_ALONE);
+    claim(0, 1);
+    ck_assert_int_eq(carried, 1);
+    ck_assert_int_eq(carried_next_ms, 77);
+    ck_assert_int_eq(world_call(WORLD_CLAIM)->claim_kind, SHARD_CLAIM_ONLY);
+    claim(0, 0);
+    ck_assert_int_eq(carried, 1);
+    ck_assert(consumer_carry(consumer, 0, false, on_carried, NULL));
+    world_end_turn();
+    ck_assert_int_eq(world_call(WORLD_CLAIM)->claim_kind, SHARD_CLAIM_CARRY);
+    world_answer_claim(STATUS_UNAVAILABLE, NULL, 0, 0);
+    ck_assert_int_eq(carried, 101);
+}
+END_TEST
+
+START_TEST(a_busy_consumer_does_not_carry)
+{
+    consumer_free(consumer);
+    begin(1, 1);
+    poke();
+    ck_assert(!consumer_carry(consumer, 0, true, on_carried, NULL)); /* a claim is under way */
+    world_end_turn();
+    claim(1, 0);
+    ck_assert(!consumer_carry(consumer, 0, true, on_carried, NULL)); /* no slot is free */
+    world_end_turn();
+    consumer_drain(consumer, NULL, NULL);
+    ck_assert(!consumer_carry(consumer, 0, true, on_carried, NULL));
+}
+END_TEST
+
 START_TEST(shards_that_want_to_claim_share_what_is_free)
 {
     consumer_free(consumer);
@@ -517,6 +562,8 @@ Suite *suite(void)
     tcase_add_test(tests, a_cut_gives_back_all_that_runs);
     tcase_add_test(tests, a_smaller_limit_holds_at_once);
     tcase_add_test(tests, a_shard_that_does_not_answer_leaves_slots_to_the_others);
+    tcase_add_test(tests, a_claim_carries_for_the_carry_worker);
+    tcase_add_test(tests, a_busy_consumer_does_not_carry);
     tcase_add_test(tests, shards_that_want_to_claim_share_what_is_free);
     tcase_add_test(tests, a_shard_that_comes_up_records_its_own_only);
     suite_add_tcase(suite, tests);

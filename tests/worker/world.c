@@ -414,10 +414,10 @@ size_t world_made(enum world_kind kind)
     return count;
 }
 
-void shard_claim(struct shard *shard, size_t max, shard_claim_fn *fn, void *arg)
+void shard_claim(struct shard *shard, size_t max, enum shard_claim_kind kind, shard_claim_fn *fn, void *arg)
 {
     struct world_call *call = add_call(WORLD_CLAIM, shard, arg);
-    call->max = max, call->fn.claim = fn;
+    call->max = max, call->claim_kind = kind, call->fn.claim = fn;
 }
 
 static struct world_call *add_lease_call(enum world_kind kind, const struct shard *shard,
@@ -660,8 +660,12 @@ void world_answer(enum world_kind kind, enum status status)
 void world_answer_claim(enum status status, const struct shard_claimed *jobs, size_t count, size_t more)
 {
     const struct world_call *call = take_call(WORLD_CLAIM);
-    struct shard_claim claim = {
-        .nonce = &nonce, .now_ms = world_redis_ms(), .jobs = jobs, .count = count, .more = more};
+    struct shard_claim claim = {.nonce = &nonce,
+                                .now_us = world_redis_ms() * 1000,
+                                .jobs = jobs,
+                                .count = count,
+                                .more = more,
+                                .next_due_ms = 77};
     snprintf(nonce.text, sizeof nonce.text, "n%zu", world_made(WORLD_CLAIM));
     call->fn.claim(call->arg, status, &claim);
 }

@@ -77,6 +77,7 @@ struct world_call {
     int64_t at_us;
     /* By kind. Texts are copies, for as long as the world is not begun anew. */
     size_t max; /* outbox: texts in hand, texts of the batch; append: entries */
+    enum shard_claim_kind claim_kind;
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
     char receiver[256]; /* release, resume */

@@ -4,10 +4,12 @@
 -- ARGV[2] maximum number of jobs   [3] nonce   [4] lease, ms   [5] maximum number of jobs of one topic in a
 --      row, while other topics are ready
 -- ARGV[6] maximum bytes of records; the first job is always returned
+-- ARGV[7] 1: carries first, as carry.lua does, because the caller's carry worker has topics that are due; 2: the same,
+--      and no other process has a carry worker to wake; 0: only claims
 -- Returns {now_us, number of topics still ready, version of the records of receivers, number of jobs, then
 -- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are those
 -- of the jobs, and a few topics that were skipped because their settings cannot be read or require something
--- that this process does not support.
+-- that this process does not support. After a carry, one more: the next due time or -1.
 -- uses: due expiry forget_lost places probe serve settings weights
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
@@ -168,7 +170,18 @@ local function take_turns()
   return #topics > 0 and not is_stuck
 end
 
+-- Offers topics whose time has come. It has no lock: to carry twice does no harm. The carry worker carries what is left.
+local CARRY_MAX = 64 -- topics
+local function carry()
+  local topics = call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', '0', CARRY_MAX)
+  if #topics > 1 and has_settings() then fetch_settings(topics) end
+  look_at_holders(topics, CARRY_MAX)
+  for i = 1, #topics do offer(topics[i]) end
+  write_offers()
+end
+
 probe()
+if ARGV[7] ~= '0' then carry() end
 while has_work() and take_turns() do end
 if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
@@ -176,11 +189,15 @@ if has(HELD) then write_held() end
 write_names()
 local is_idle, ready = #passed > 0 and #replies == HEAD, call('ZCARD', TURNS)
 if ready > 0 and not is_idle then ring() end
-wake()
+if ARGV[7] ~= '2' then wake() end
 replies[2] = is_idle and 0 or ready
 replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = (#replies - HEAD) / 3
 for i = 1, #passed do served[#served + 1] = passed[i] end
 
 if has_settings() then add_settings(replies, served) end
+if ARGV[7] ~= '0' then
+  local next_due = tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf')
+  replies[#replies + 1] = next_due < math.huge and next_due or -1
+end
 return replies
