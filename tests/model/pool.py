@@ -330,8 +330,9 @@ class Pool(Workflows):
         for topic, has_changed in self.touched.items():
             if has_changed or not self.are_behind(topic, self.places[topic]):
                 self.offer(topic)
+        is_any_ready = any(self.offered.values())
         self.write_offers()
-        if self.touched:
+        if is_any_ready:
             self.ring()
         self.touched, self.places = {}, {}
         self.shown, self.last_scores = None, {}

@@ -143,8 +143,10 @@ local TURNS_AT_ONCE = 64
 local VIRTUAL_MAX = 2251799813685248 -- 2^51: beyond 2^53 a score is not exact
 local rounds = 2 * left
 local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
+local are_all_over = false -- no topic is in turns any more
 local function take_turns()
-  local found = call('ZRANGE', TURNS, '0', math.min(TURNS_AT_ONCE - 1, left), 'WITHSCORES')
+  local last = math.min(TURNS_AT_ONCE - 1, left)
+  local found = call('ZRANGE', TURNS, '0', last, 'WITHSCORES')
   local topics, scores, turns, planned = {}, {}, {}, 0
   for i = 1, #found / 2 do topics[i], scores[i] = found[2 * i - 1], tonumber(found[2 * i]) end
   local is_alone = #topics == 1 -- no other topic waits for a turn
@@ -161,13 +163,15 @@ local function take_turns()
     planned = planned + number
     if weight > 1 and number > 0 then due_again = math.min(due_again, scores[i] + number * A_JOB / weight) end
   end
-  for i = 1, lease_all(turns) do end_turn(turns[i]) end
+  local ended = lease_all(turns)
+  for i = 1, ended do end_turn(turns[i]) end
   delete_buckets()
+  are_all_over = #topics <= last and ended == #topics and #turns_added == 0
   local is_stuck = is_alone and turns_added[1] and turns[1].taken == 0
   if is_alone then turns_added = {} end -- it has its turn already
   write_offers(true)
   if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then renumber_turns(scores[1]) end
-  return #topics > 0 and not is_stuck
+  return not are_all_over and not is_stuck
 end
 
 -- Offers topics whose time has come. It has no lock: to carry twice does no harm. The carry worker carries what is left.
@@ -182,14 +186,15 @@ end
 
 probe()
 if ARGV[7] ~= '0' then carry() end
+if ARGV[7] == '2' then first_before = 0 end -- wake has no message for itself
 while has_work() and take_turns() do end
 if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
 if has(HELD) then write_held() end
 write_names()
-local is_idle, ready = #passed > 0 and #replies == HEAD, call('ZCARD', TURNS)
+local is_idle, ready = #passed > 0 and #replies == HEAD, are_all_over and 0 or call('ZCARD', TURNS)
 if ready > 0 and not is_idle then ring() end
-if ARGV[7] ~= '2' then wake() end
+wake()
 replies[2] = is_idle and 0 or ready
 replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = (#replies - HEAD) / 3

@@ -28,7 +28,7 @@ local function has(key)
   return there
 end
 
--- Whether a history is on. Where it has the only one of these keys, has does not ask for each of the others: see probe.
+-- Whether a history is on. probe does not ask, because this key is not rare.
 local function has_history()
   if is_there[HISTORY] == nil then is_there[HISTORY] = call('EXISTS', HISTORY) == 1 end
   return is_there[HISTORY]

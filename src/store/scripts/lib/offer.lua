@@ -42,7 +42,8 @@ end
 -- number in flight is at its limit or workers lease its jobs, else by its line or its rate; nothing when it may. first_due: of its jobs, ms.
 local function held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
-  return (in_flight[topic] or call('HLEN', holders_of(topic))) >= tonumber(ARGV[1]) and 'inf' or nil
+  in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
+  return in_flight[topic] >= tonumber(ARGV[1]) and 'inf' or nil
 end
 
 -- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it

@@ -168,6 +168,6 @@ local function finish()
   end
   if #touched > 0 then write_offers() end
   write_names()
-  if #touched > 0 then ring() end
+  if #turns_added > 0 then ring() end
   wake()
 end

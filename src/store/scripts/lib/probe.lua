@@ -11,10 +11,8 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 -- The same for a script that looks at most of the rarely used keys, those of has: where none exists, has does not ask for each.
 -- Their names are not captured, so that a script declares only those that it needs.
 local function probe()
-  local history = base .. 'history'
   local number = call('EXISTS', base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
     base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
-    base .. 'pull_waiters', base .. 'workflow_jobs', history)
-  if number < 2 then is_there[history] = number == 1 and call('EXISTS', history) == 1 end
-  has_rare_keys = number > (is_there[history] and 1 or 0)
+    base .. 'pull_waiters', base .. 'workflow_jobs')
+  has_rare_keys = number > 0
 end
