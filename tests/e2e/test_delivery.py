@@ -250,8 +250,9 @@ def test_a_receiver_that_closes_kept_connections_gets_one_post_an_attempt(server
     other = topic + ".warm"
     for round_number in range(10):
         job_id = f"j{round_number}"
-        server.schedule(topic=other, jobId=job_id, url=receiver.url())
-        server.wait_for_state(other, job_id, None)
+        for warm_id in f"{job_id}-1", f"{job_id}-2":  # two reactors take turns
+            server.schedule(topic=other, jobId=warm_id, url=receiver.url())
+            server.wait_for_state(other, warm_id, None)
         receiver.script(topic, CLOSE, 200, job_id=job_id)
         server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retrySchedule=[0.2])
         server.wait_for_state(topic, job_id, None)
