@@ -1664,7 +1664,7 @@ CONTROLS = {
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first and call('LLEN', READY) == 0 then call('RPUSH', READY, first) end", "")],
     "a send replaces jobs that have its ids": [("send", "  if taken then return {'taken', taken} end\n", "")],
-    "a send is beyond the most jobs": [("send", "room < send.number", "room < 1")],
+    "a send is beyond the most jobs": [("send", "room < #send.endpoints", "room < 1")],
     "the same is sent again": [("send", "if mark == send.mark and group", "if false and group")],
     "a send of other content is the same": [("send", "if mark == send.mark and group", "if group")],
     "a send replaces a leased job": [("replace_send", "  if leased then return {'leased', leased} end\n", "")],
