@@ -12,7 +12,7 @@ from receiver import CLOSE, HANG, Answer, Receiver
 from redis_server import free_port, release_port
 from timestamp import to_ms
 
-JSON = {"Content-Type": "application/json"}
+JSON, MERGE = {"Content-Type": "application/json"}, {"Content-Type": "application/merge-patch+json"}
 WAIT = 1.0  # s, of the breakers here
 FAILURES = 20
 
@@ -75,6 +75,14 @@ def fail(server, receiver, topic, count=FAILURES, status=503, name="f"):
 def open_breaker(server, receiver, topic, **how):
     fail(server, receiver, topic, **how)
     return until(lambda: (known(server, receiver) or {}).get("state") == "open" and known(server, receiver), 5, "an open breaker")
+
+
+def hold(server, receiver, topic, count, of=None):
+    """Schedules jobs that an open breaker holds; of: how many it holds."""
+    receiver.script(topic, 200)
+    jobs = [{"topic": topic, "jobId": f"held{i}", "url": receiver.url()} for i in range(count)]
+    server.request("POST", "/jobs", json.dumps(jobs), JSON).expect(207)
+    until(lambda: server.get(f"/topics/{topic}").expect(200)["jobs"]["held"] == (of or count), 20 * SLOW, f"all of {topic} are held")
 
 
 def await_known(*servers, is_open=True):
@@ -396,6 +404,32 @@ def test_a_topic_may_go_without(start, receiver, topic):
     open_breaker(server, receiver, topic)
     server.schedule(topic=free, jobId="a", url=receiver.url(), retry=0)
     until(lambda: receiver.of(free, "a"), 2, "an attempt all the same")
+
+
+@pytest.mark.parametrize("order", ["due", "fifo"])
+def test_held_jobs_resume_when_their_topic_turns_its_breaker_off(start, receiver, topic, order):
+    """Also those that the breaker holds for minutes, and more than one step takes."""
+    server, count, kept = start("--breaker-wait", "300s"), 700, topic + ".kept"
+    open_breaker(server, receiver, topic)
+    settings(server, topic, order=order)
+    hold(server, receiver, kept, 1)
+    hold(server, receiver, topic, count, of=1 if order == "fifo" else count)
+    server.request("PATCH", f"/topics/{topic}", json.dumps({"breaker": False}), MERGE).expect(200)
+    until(lambda: receiver.count(topic) == FAILURES + count, 10 * SLOW, lambda: receiver.count(topic))
+    assert receiver.count(kept) == 0, "the breaker holds the jobs of other topics"
+
+
+def test_held_jobs_resume_when_a_pattern_turns_the_breaker_off(start, receiver, topic):
+    server, count = start("--breaker-wait", "300s"), 150
+    open_breaker(server, receiver, topic)
+    names = [f"{topic}-{i}" for i in range(5)]
+    for name in names:
+        hold(server, receiver, name, count)
+    hold(server, receiver, topic, 1)
+    server.request("PUT", f"/topics/{topic}-*", json.dumps({"breaker": False}), JSON).expect(200)
+    for name in names:
+        until(lambda name=name: receiver.count(name) == count, 10 * SLOW, lambda name=name: receiver.count(name))
+    assert receiver.count(topic) == FAILURES, "the breaker holds the jobs of other topics"
 
 
 def test_breakers_can_be_turned_off_but_for_a_topic(start, receiver, topic):

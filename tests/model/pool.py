@@ -1312,7 +1312,7 @@ class Pool(Workflows):
         """guide: what breaker:<receiver> had."""
         held = dict(self.held)
         for job_id in guide:
-            if job_id in self.held and job_id in self.bucket and self.held[job_id] < self.bucket[job_id]:
+            if job_id in self.held and job_id in self.bucket and self.held[job_id] <= self.bucket[job_id]:
                 self.put_back(job_id, self.held[job_id])
             if job_id in held:
                 self.let_go(job_id, held[job_id])

@@ -8,6 +8,8 @@
 --   claimed   time of its claim, ms
 --   receiver  whose circuit breaker holds the job, or -
 -- Returns {now_us, 1 done or 0 stale, ...}.
+--
+-- A job is not held by a breaker if its topic's setting breaker is false: the setting may have changed since the claim.
 -- uses: again breaker check fence linger take
 -- plain: take
 check(2, 5, 3)
@@ -24,6 +26,8 @@ local function note_unsent(topic, nonce, since)
   unsent[key].number = unsent[key].number + 1
 end
 
+local function is_free(topic, receiver) return receiver ~= '-' and has_settings() and settings_of(topic).breaker == false end
+
 local replies = {now_us}
 for i = 2, #ARGV, 5 do
   local number, id = (i + 3) / 5, ARGV[i]
@@ -32,11 +36,12 @@ for i = 2, #ARGV, 5 do
   if has_lease then
     local due, wait = string.match(claims[number], '(%S+)$'), tonumber(ARGV[i + 2])
     take(id)
+    if wait >= 0 then note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3])) end
+    if is_free(topic_of(id), ARGV[i + 4]) then wait = -1 end
     again(id, due, wait >= 0 and soonest + wait)
     if wait >= 0 then
       hold(topic_of(id), id, due)
       if ARGV[i + 4] ~= '-' then hold_by_breaker(ARGV[i + 4], id, soonest + wait) end
-      note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3]))
     end
   else
     end_lingering(id, ARGV[i + 1])

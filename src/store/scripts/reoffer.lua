@@ -1,12 +1,16 @@
 #!lua flags=allow-oom
--- reoffer.lua - one step of limited size that offers topics again, after the settings of patterns have changed.
+-- reoffer.lua - one step of limited size that makes changed settings take effect: offers topics again after the settings of
+-- patterns have changed, and resumes held jobs of topics whose setting breaker has become false.
 --
--- ARGV[2] maximum number of topics
--- Returns {now_us, number of topics, 1 if there are more}.
--- uses: probe reoffer
-local walks = call('HMGET', META, 'reoffer', 'reoffer_lines')
-if not walks[1] and not walks[2] then return {now_us, 0, 0} end
+-- ARGV[2] maximum number of topics, and of held jobs
+-- Returns {now_us, number of topics, 1 if there are more topics or held jobs}.
+-- uses: probe reoffer resume
+local most, walks = tonumber(ARGV[2]), call('HMGET', META, 'reoffer', 'reoffer_lines', 'resume_held')
+local offers, resumes = walks[1] or walks[2], walks[3] or call('EXISTS', RESUMING) == 1
+if not offers and not resumes then return {now_us, 0, 0} end
 probe()
-local number, has_more = reoffer(tonumber(ARGV[2]))
+local number, has_more = 0, false
+if offers then number, has_more = reoffer(most) end
+if resumes and resume_step(most) then has_more = true end
 finish()
 return {now_us, number, has_more and 1 or 0}

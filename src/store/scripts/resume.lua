@@ -3,7 +3,7 @@
 --
 -- ARGV[2]  receiver, as in report.lua   [3] maximum number of ids to look at
 -- Returns {now_us, number of ids that were looked at}.
--- uses: breaker held line places probe
+-- uses: breaker places probe resume
 local receiver, most = ARGV[2], tonumber(ARGV[3])
 
 if #ARGV ~= 3 or not most or most < 1 then error('wrong arguments') end
@@ -20,17 +20,6 @@ for i = 1, #entries, 2 do
   table.insert(ids_of[topic], id)
 end
 
--- A job that is no longer held keeps its place: it was cancelled, changed or claimed meanwhile.
-for _, topic in ipairs(topics) do
-  local ids = ids_of[topic]
-  local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
-  for i = 1, #ids do
-    if dues[i] and places_now[i] and tonumber(dues[i]) < tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
-    if dues[i] and has_settings() and is_fifo(topic) then
-      let_go(ids[i], dues[i])
-      touch(topic)
-    end
-  end
-end
+for _, topic in ipairs(topics) do resume_jobs(topic, ids_of[topic]) end
 finish()
 return {now_us, #entries / 2}

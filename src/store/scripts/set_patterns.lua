@@ -2,7 +2,7 @@
 -- set_patterns.lua - replaces the settings of all patterns, unless they have changed since the caller read them.
 --
 -- Each shard has a copy of all patterns under one version; of different copies, the one with the highest version is
--- valid. Topics are offered again: some here, the others by reoffer.lua.
+-- valid. Topics are offered again: some here, the others by reoffer.lua. It also resumes held jobs.
 --
 -- ARGV from 2, for each set:
 --   old      the version that was read, or '' for a copy, which replaces only a lower version
@@ -11,7 +11,7 @@
 --   number   number of patterns; then for each pattern:
 --     pattern, text
 -- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.
--- uses: ended format places probe reoffer
+-- uses: ended format places probe reoffer resume
 probe()
 local at, replies = 2, {now_us}
 
@@ -26,6 +26,7 @@ local function write(version, format, first, number)
   -- The next sweeps give dead jobs their new times.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
   start_reoffer()
+  start_resuming_all()
 end
 
 local function set(old, new, format, first, number)

@@ -3,7 +3,9 @@
 --
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
--- uses: again ended format places probe
+-- uses: again ended format places probe resume
+-- Held jobs of topics whose setting breaker has become false: some resume here, the others by reoffer.lua.
+local RESUME_MAX = 500 -- as in resumer.c: less than 5 ms of Redis
 probe()
 local function apply(topic)
   if not settings_of(topic).rate then
@@ -13,6 +15,7 @@ local function apply(topic)
   if is_pull(topic) then raise_format(FORMAT_PULL) end
   touch(topic, 'all')
   leave_line(topic)
+  start_resuming(topic)
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
   if first_sibling then call('HSET', META, 'redate', '0') end -- its dead jobs go by the same retention
@@ -35,6 +38,7 @@ for i = 2, #ARGV, 3 do
     replies[#replies + 1] = 1
   end
 end
+if has(HELD) then resume_step(RESUME_MAX) end
 date_dead_topics()
 finish()
 return replies
