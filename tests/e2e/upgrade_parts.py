@@ -331,6 +331,26 @@ class Schedules(Part):
         assert all(json.loads(a.body) == {"kind": "report"} for a in world.shop.of("reports"))
 
 
+class GroupSchedules(Part):
+    """A schedule that sends to a group: one job for each endpoint at each time."""
+
+    def write(self, world):
+        endpoints = {"a": {"url": f"{HOST}/a"}, "b": {"url": f"{HOST}/b", "method": "PUT"}}
+        world.send("PUT", "/groups/branches", {"endpoints": endpoints}, 201)
+        job = {"group": "branches", "body": {"kind": "summary"}}
+        world.send("PUT", "/schedules/summaries/s", {"cron": "30 * * * *", "timezone": "Europe/Berlin", "job": job}, 201)
+        world.show("/groups/branches", "/schedules/summaries/s")
+
+    def check(self, world):
+        assert world.shop.count("summaries") == 0
+
+    def check_later(self, world):
+        """The times 12:30 and 13:30 were missed; the later one is sent."""
+        until(lambda: world.shop.count("summaries") >= 2, 20, "both endpoints")
+        assert sorted((a.method, a.target, json.loads(a.body)["kind"]) for a in world.shop.of("summaries")) == [
+            ("POST", "/a", "summary"), ("PUT", "/b", "summary")]
+
+
 class Breakers(Part):
     """A job that an open circuit breaker holds."""
 
@@ -538,5 +558,5 @@ def assert_is_shown(old, new, path):
         assert old == new, f"{path}: {old!r} became {new!r}"
 
 
-PARTS = [Breakers(), Jobs(), Retries(), Topics(), Order(), Kept(), Pull(), Keys(), Groups(), Schedules(), Callbacks(), History(), Messages(), Runs(),
-         UnderWay()]
+PARTS = [Breakers(), Jobs(), Retries(), Topics(), Order(), Kept(), Pull(), Keys(), Groups(), Schedules(), GroupSchedules(), Callbacks(), History(),
+         Messages(), Runs(), UnderWay()]
