@@ -55,14 +55,14 @@ struct job_batch {
     size_t next;    /* job to be sent next */
     size_t pending; /* jobs that are sent and have no verdict yet */
     bool is_open;
-    struct trace_context trace; /* of the request, for the jobs that borrow it */
+    struct trace_context trace; /* trace of the request; the jobs borrow it */
     struct buffer said;         /* results, in the order of the verdicts */
 };
 
 /* A job that is sent and has no verdict yet. */
 struct batch_item {
     struct app_submission submission;
-    struct app_send *send; /* instead of the submission, for a job with a group */
+    struct app_send *send; /* used instead of submission for a job with a group */
     struct job_batch *batch;
     size_t index, bytes;
 };

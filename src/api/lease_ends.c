@@ -28,10 +28,10 @@ struct lease_item {
     struct buffer id;
     bool is_open; /* text and id are in use */
     unsigned status;
-    struct buffer members; /* of its answer */
+    struct buffer members; /* members of the answer */
 };
 
-/* The ends of one request. */
+/* The outcomes that one request reports. */
 struct lease_ends {
     struct exchange *exchange;
     enum lease_end_kind kind;

@@ -18,7 +18,7 @@ struct problem_words {
     const char *consequence; /* a sentence about the result of an unknown outcome */
 };
 
-extern const struct problem_words problem_of_read; /* for requests that change nothing */
+extern const struct problem_words problem_of_read; /* words for requests that change nothing */
 
 /* Writes how a use case ended, unless it ended with DONE, and returns the HTTP status. */
 unsigned problem_write_verdict(struct buffer *members, const struct exchange *, const struct app_verdict *,

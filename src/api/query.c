@@ -19,7 +19,8 @@ enum {
     WAITING_STATES = 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY,
     KEPT_STATES = 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
     ENDED_STATES = KEPT_STATES | 1 << JOB_STATE_DEAD,
-    ALL_STATES = WAITING_STATES | 1 << JOB_STATE_LEASED | 1 << JOB_STATE_DEAD, /* if state is absent */
+    ALL_STATES = WAITING_STATES | 1 << JOB_STATE_LEASED |
+                 1 << JOB_STATE_DEAD, /* default when the parameter state is absent */
 };
 
 /* ---- values ---- */

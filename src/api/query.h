@@ -12,7 +12,7 @@
 /* The query of a list. The exchange keeps it as its state. */
 struct list_query {
     const struct app *app;
-    struct app_bulk bulk; /* for lists of jobs */
+    struct app_bulk bulk; /* filter and limits, for lists of jobs */
     bool is_all;          /* all=true */
     bool is_any;          /* state=any */
     bool has_source;      /* source is given: see is_of_history of the list */
@@ -20,7 +20,7 @@ struct list_query {
     bool is_of_patterns; /* the list has patterns instead of topics */
     struct app_receiver_cursor receiver;
     struct app_schedule_cursor schedule;
-    struct slice schedule_prefix;   /* of scheduleIds, or of topics in a list of all topics */
+    struct slice schedule_prefix;   /* prefix of the scheduleIds, or of the topics in a list of all topics */
     size_t max;                     /* items in one page */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
     struct job_labels labels;

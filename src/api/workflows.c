@@ -71,7 +71,7 @@ static const char *read_cursor(void *into, struct slice value)
                : "must be a cursor from a page of this list";
 }
 
-/* Reads ms, or a time as answers have it. */
+/* Reads a time: ms, or the text form that answers use. */
 static const char *read_created(void *into, struct slice value)
 {
     struct workflow_request *request = into;
@@ -83,7 +83,7 @@ static const char *read_created(void *into, struct slice value)
                : "must be ms since 1970, or a time as in RFC 3339, such as 2030-01-01T00:00:00.123Z";
 }
 
-enum { OF_ONE = 1 << 5 /* the parameter of a single workflow, as a bit */ };
+enum { OF_ONE = 1 << 5 /* bit of the parameter; only for reads of one workflow */ };
 
 static const struct query_parameter parameters[] = {
     {"topic", read_topic}, {"state", read_state},   {"idPrefix", read_id_prefix},

@@ -31,14 +31,14 @@ struct time_zones;
 struct app {
     struct store *store;
     const struct target_policy *targets;
-    const struct retry_schedule *schedule; /* for jobs and topics without a schedule */
-    bool is_breaker_on;                    /* for topics without this setting */
-    int64_t max_in_flight;                 /* attempts of this process, for messages */
-    int64_t max_jobs;                      /* for messages; the store enforces it */
-    struct time_zones *zones;              /* of schedules */
-    struct history *history;               /* jobs that have ended; NULL: there is no history */
-    struct metrics *metrics;               /* metrics of this reactor, part of the board */
-    struct metrics_board *board;           /* the members from here on are for the exposition only */
+    const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
+    bool is_breaker_on;                    /* default for topics that do not set it */
+    int64_t max_in_flight;       /* maximum number of attempts in flight in this process; shown in messages */
+    int64_t max_jobs;            /* shown in messages; the store enforces it */
+    struct time_zones *zones;    /* of schedules */
+    struct history *history;     /* jobs that have ended; NULL: there is no history */
+    struct metrics *metrics;     /* metrics of this reactor, part of the board */
+    struct metrics_board *board; /* the members from here on are used by the exposition only */
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;
@@ -57,7 +57,8 @@ enum {
 struct app_caller {
     const char *name;    /* name of its token, for the audit log; "-" without tokens */
     struct slice topics; /* patterns of the topics that it has a right to, see topic_patterns.h; empty: all */
-    struct slice groups; /* the same for groups; empty: all groups if topics is empty, too, else none */
+    struct slice groups; /* patterns of the groups that it has a right to; empty: all groups if topics is
+                            empty, too, else none */
     /* Writes the address that the client connects from. peer is the argument of the function. */
     void (*write_from)(const void *peer, char text[APP_FROM_SIZE]);
     /* Returns whether the client has closed its side of the connection. NULL: unknown. */
@@ -75,7 +76,7 @@ struct app_job {
     int64_t at_ms; /* delayed, ready: due time; leased: end of the lease; else when it ended */
     struct slice record;
     struct slice settings;   /* settings of its topic; empty: none */
-    int64_t until_ms;        /* when an ended job is removed; 0: without a time limit */
+    int64_t until_ms;        /* time at which an ended job is removed; 0: there is no limit */
     struct slice last_lines; /* line of its last attempt, see attempt_line.h; empty: unknown */
     struct slice lines;      /* lines of its attempts; only of a job in the history */
     bool is_of_history;      /* the job is in the history and no longer in Redis; settings are unknown */
@@ -101,13 +102,13 @@ struct app_receiver {
 /* How a use case ends. Nothing has changed unless the end is DONE, UNKNOWN, SAME or REPEATED. */
 enum app_end {
     APP_DONE,
-    APP_SAME,        /* submit: the same job already exists; job has it */
+    APP_SAME,        /* submit: the same job already exists, and is in job */
     APP_REPEATED,    /* submit: this request was answered before; job has the id and the due time */
-    APP_INVALID,     /* errors has the errors */
+    APP_INVALID,     /* the input is wrong, and errors says why */
     APP_NOT_REACHED, /* the caller has no right to the topic */
-    APP_SIBLING,     /* only the server writes to this topic; topic is its owner */
+    APP_SIBLING,     /* only the server writes to this topic; topic is set to its owner */
     APP_NOT_FOUND,
-    APP_EXISTS,     /* another job has the id; job has that job */
+    APP_EXISTS,     /* another job has the id, and is in job */
     APP_KEY_REUSED, /* the idempotency key belongs to another request */
     APP_LEASED,     /* an attempt is under way */
     APP_MISMATCH,   /* the tags do not match the job */
@@ -115,7 +116,7 @@ enum app_end {
     APP_ID_TAKEN,   /* the job is dead, and another job has its id */
     APP_UNREADABLE, /* the record, or the settings, cannot be read */
     APP_LACKING,    /* the record, or the settings, need a later version; why may name the need */
-    APP_ENDED,      /* run: the job, which job has, was delivered or cancelled */
+    APP_ENDED,      /* run: the job was delivered or cancelled, and is in job */
     APP_NO_BODY,    /* run: the history does not have the body of the job */
     APP_CONTENDED,  /* other processes change the job or the settings again and again */
     APP_NOT_PULL,   /* jobs of the topic are POSTed */
@@ -131,7 +132,7 @@ enum app_end {
 
 /* A page of a list: where the next page begins, and counts. */
 struct app_page {
-    struct slice cursor; /* of the next page: letters, digits and - _ . @; empty: the list ends here */
+    struct slice cursor; /* cursor of the next page: letters, digits and - _ . @; empty: the list ends here */
     bool is_partial;     /* there are more topics than a list of the jobs of all topics examines */
     int64_t count;       /* result of a count */
     bool has_more;       /* removal: more jobs match */
@@ -164,12 +165,12 @@ struct app_verdict {
     struct app_job job;              /* the job concerned; unknown members are empty */
     bool was_there;                  /* replace: another job was there before */
     bool was_leased;                 /* cancel: an attempt is under way and goes on */
-    struct slice topic;              /* with NOT_REACHED and SIBLING */
-    struct slice group;              /* send; with NOT_REACHED instead of topic */
-    const struct app_sent_job *sent; /* send: its jobs */
+    struct slice topic;              /* set with NOT_REACHED and SIBLING: the topic concerned */
+    struct slice group;              /* send: the group concerned; set with NOT_REACHED instead of topic */
+    const struct app_sent_job *sent; /* send: the jobs of its endpoints */
     size_t sent_count;
-    struct slice lines;                  /* attempts: their lines, see attempt_line.h */
-    struct slice settings;               /* change of a topic: its new settings */
+    struct slice lines;                  /* attempts: the lines of the attempts, see attempt_line.h */
+    struct slice settings;               /* change of a topic: the new settings */
     struct app_page page;                /* lists */
     struct app_bulk_counts counts;       /* bulk actions, also with UNKNOWN */
     const struct app_outcomes *outcomes; /* statistics: one for each step; count of the history: one */

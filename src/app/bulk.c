@@ -33,7 +33,7 @@ struct bulk {
     char next_id[JOB_KEY_MAX];
     struct app_bulk_counts counts;
     size_t pending;
-    int64_t begin_ms; /* for a redrive at a rate: when the page's first job is due; 0: at once */
+    int64_t begin_ms; /* redrive at a rate: due time of the page's first job; 0: at once */
 };
 
 struct bulk_item {

@@ -12,13 +12,14 @@ enum app_action {
 };
 
 struct app_bulk {
-    struct app_list list; /* max is for one page. RUN and RESCHEDULE need exactly one state, not leased.
-                             Not of the history, see history_redrive.h */
+    struct app_list list; /* max limits one page. RUN and RESCHEDULE need exactly one state, and this state is
+                             not leased. For jobs of the history, see history_redrive.h */
     enum app_action action;
-    uint64_t limit;      /* maximum number of jobs of all pages together; 0: no limit */
-    bool is_dry_run;     /* count the jobs, but change nothing */
-    int64_t step_us;     /* for a redrive: time from one job to the next; 0: none */
-    bool has_due_at;     /* for RESCHEDULE: at_ms is a time; otherwise a delay from the first page on */
+    uint64_t limit;  /* maximum number of jobs of all pages together; 0: no limit */
+    bool is_dry_run; /* count the jobs, but change nothing */
+    int64_t step_us; /* redrive: time between the due times of two jobs; 0: none */
+    /* RESCHEDULE: at_ms is a time; otherwise it is a delay that counts from the first page */
+    bool has_due_at;
     int64_t at_ms;       /* for RESCHEDULE */
     struct slice filter; /* the filter as the client wrote it, for the audit log */
 };

@@ -12,13 +12,13 @@ struct app_cron_call {
     struct slice expression; /* empty: every_ms */
     int64_t every_ms;        /* counted from from_ms; at least RECURRENCE_EVERY_MIN_MS */
     struct slice timezone;   /* empty: UTC */
-    int64_t from_ms;         /* the times are later */
+    int64_t from_ms;         /* only later times are returned */
 };
 
 struct app_cron_preview {
     char words[CRON_WORDS_MAX + 1];
     int64_t times_ms[APP_CRON_TIMES];
-    size_t time_count; /* fewer after the year 9999 only */
+    size_t time_count; /* at most the number asked for; fewer only after the year 9999 */
 };
 
 /* Returns false if the expression or the time zone is wrong. errors then has both faults. */

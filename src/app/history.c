@@ -15,8 +15,8 @@ static_assert((int)APP_STATS_STEPS_MAX == (int)HISTORY_STEPS_MAX, "the history c
 
 /* A call of the history and its use case. */
 struct history_call {
-    const struct app_caller *caller; /* of a removal */
-    struct slice filter;             /* of a removal */
+    const struct app_caller *caller; /* removal: the client */
+    struct slice filter;             /* removal: the filter */
     int64_t began_ms;                /* when the list began */
     app_job_fn *each;
     app_verdict_fn *fn;

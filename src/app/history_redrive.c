@@ -30,7 +30,7 @@ struct walk {
         struct rerun_call call;
     } * items;
     size_t count, begun, ended; /* jobs of the page */
-    int64_t begin_ms;           /* when the page's first job is due; 0: at once */
+    int64_t begin_ms;           /* due time of the page's first job; 0: at once */
     struct app_bulk_counts counts;
 };
 

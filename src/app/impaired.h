@@ -9,14 +9,16 @@ enum { IMPAIRED_FIRST = 10 };
 
 struct impaired_receiver {
     char name[RECEIVER_NAME_SIZE];
-    char cause[RECEIVER_CAUSE_SIZE]; /* of the last failure; empty: unknown */
-    bool is_open, is_probing;        /* its breaker; else it has asked for fewer attempts */
-    int64_t probe_ms;                /* no probe before this time; 0: its breaker is closed */
+    char cause[RECEIVER_CAUSE_SIZE]; /* cause of the last failure; empty: unknown */
+    /* is_open: its breaker is open; otherwise the receiver asked for fewer attempts */
+    bool is_open, is_probing;
+    int64_t probe_ms; /* no probe before this time; 0: its breaker is closed */
 };
 
 struct impaired {
     size_t count;
-    struct impaired_receiver first[IMPAIRED_FIRST]; /* in the order of their probes */
+    /* the receivers whose probes are next, the earliest first */
+    struct impaired_receiver first[IMPAIRED_FIRST];
 };
 
 /* Called when all receivers have been read, up to a limit of some thousands. */

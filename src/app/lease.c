@@ -58,12 +58,12 @@ struct app_lease_wait {
     struct app_lease what;
     app_leased_fn *fn;
     void *arg;
-    struct timer *end; /* of its wait; NULL: it does not wait */
+    struct timer *end; /* ends the wait; NULL: the request does not wait */
     uint64_t round;    /* the round during or after which it came */
     int64_t asked_us;
     bool was_asked;
     bool is_asking;
-    bool is_over; /* it has waited long enough, or its worker has left */
+    bool is_over; /* the request has waited long enough, or its worker has left */
 };
 
 /* ---- topics ---- */

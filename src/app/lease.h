@@ -31,18 +31,18 @@ struct app_lease {
     struct slice topic;
     size_t max;                /* 1 to APP_LEASE_JOBS_MAX */
     int64_t lease_ms, wait_ms; /* wait_ms is 0 for a request that does not wait */
-    struct slice once;         /* the fingerprint and the idempotency key; empty: none */
+    struct slice once;         /* fingerprint and idempotency key of the request; empty: none */
 };
 
 struct app_leased_job {
     const struct job *job; /* job->attempts + 1 is the number of the attempt that has begun */
     struct slice id;
-    struct slice settings; /* of its topic; empty: none */
+    struct slice settings; /* settings of the job's topic; empty: none */
     int64_t due_ms, until_ms;
 };
 
 struct app_leased {
-    struct slice token; /* of all jobs; empty without jobs */
+    struct slice token; /* lease token of all these jobs; empty if there are no jobs */
     const struct app_leased_job *jobs;
     size_t count;
     bool is_kept; /* the request can be repeated with its idempotency key, and gets the same leases */
@@ -93,7 +93,7 @@ struct app_lease_end {
 struct app_lease_ended {
     enum job_state state;
     int64_t at_ms;       /* EXTEND: the end of the lease; RETRY: when the job is due again */
-    struct slice reason; /* of a job that is dead now */
+    struct slice reason; /* reason of a job that has died; empty: it has not died */
     bool has_state;      /* NOT_HELD: the job exists, and state is its state */
 };
 

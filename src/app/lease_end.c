@@ -1,4 +1,4 @@
-/* lease_end.c - the ends of leases, and jobs that go back because their worker did not get them. */
+/* lease_end.c - ends leases for workers, and returns jobs whose worker did not receive them. */
 #include <stdlib.h>
 
 #include "app/audit.h"
@@ -15,7 +15,7 @@
 
 static const struct {
     enum store_pull_action action;
-    const char *event; /* in the log */
+    const char *event; /* name of the event in the log */
 } actions[] = {
     [APP_LEASE_COMPLETE] = {STORE_PULL_COMPLETE, "lease_completed"},
     [APP_LEASE_RETRY] = {STORE_PULL_RETRY, "lease_retried"},

@@ -11,9 +11,9 @@
 
 #define SECOND_US  INT64_C(1000000)
 #define ASKED_US   (5 * SECOND_US)  /* a client that asked so long ago still asks */
-#define LOOK_US    (5 * SECOND_US)  /* from one look to the next */
+#define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages */
 #define WATCHED_US (15 * SECOND_US) /* figures are sent this long after a "look" */
-#define SETTLE_US  INT64_C(10000)   /* after the end of a second, so that a timer is never early */
+#define SETTLE_US  INT64_C(10000)   /* wait after the end of a second, so that a timer is never early */
 
 enum {
     MESSAGE_MAX = 256 * 1024, /* 15 minutes of figures have at most 900 lines of 250 bytes */
@@ -33,11 +33,11 @@ struct live {
     struct live_board *board;
     struct timer *timer;
     struct buffer text;
-    struct metrics_sums sums; /* at the end of the last second */
+    struct metrics_sums sums; /* sums at the end of the last second */
     struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1];
     size_t topic_count;
     struct looker lookers[LOOKERS_MAX]; /* the processes that look */
-    int64_t watched_us, looked_us;      /* when a process looked last, and when this one did */
+    int64_t watched_us, looked_us;      /* time of the last "look" of any process, and of this process */
 };
 
 /* ---- counting ---- */

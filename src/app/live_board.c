@@ -24,7 +24,7 @@ struct member {
 
 struct live_board {
     pthread_mutex_t lock;
-    struct member *members[LIVE_PROCESSES_MAX + 1]; /* this process first */
+    struct member *members[LIVE_PROCESSES_MAX + 1]; /* the first member is this process */
     size_t member_count;
     int64_t last_second; /* the last one that this process has counted */
     int64_t asked_us;

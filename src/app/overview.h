@@ -9,7 +9,7 @@
 /* Jobs of Redis. delayed and ready are -1 until they have been counted. Pulled jobs are leased, too. */
 struct app_overview_jobs {
     int64_t delayed, ready, held, leased, pulled, dead;
-    int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that the history does not have yet */
+    int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that are not in the history yet */
 };
 
 enum { APP_OVERVIEW_TOPICS = 10, APP_OVERVIEW_RECEIVERS = 10 };
@@ -32,13 +32,15 @@ struct app_coming {
 
 struct app_impaired {
     struct slice name, cause; /* as in app_receiver */
-    bool is_open, is_probing; /* its breaker; else it has asked for fewer attempts */
-    int64_t probe_ms;         /* with an open breaker */
+    /* is_open: its breaker is open; otherwise the receiver asked for fewer attempts */
+    bool is_open, is_probing;
+    int64_t probe_ms; /* set if is_open */
 };
 
 struct app_overview_receivers {
     size_t impaired;
-    struct app_impaired first[APP_OVERVIEW_RECEIVERS]; /* in the order of their probes */
+    /* the receivers whose probes are next, the earliest first */
+    struct app_impaired first[APP_OVERVIEW_RECEIVERS];
     size_t first_count;
 };
 
@@ -60,7 +62,7 @@ struct app_overview {
     /* NULL: unknown, or the caller has a right to some topics only. */
     const struct app_overview_receivers *receivers;
     const struct app_coming *coming;
-    int64_t workers_waiting, worker_leases; /* of pull topics */
+    int64_t workers_waiting, worker_leases; /* figures of pull topics */
     struct app_overview_redis redis;
 };
 

@@ -7,10 +7,10 @@
 
 /* All zeros for the first page, and for lists. */
 struct app_progress {
-    int64_t
-        due_ms; /* redrive at a rate: when the next job is due; reschedule: when its jobs are due; 0: now */
-    int64_t
-        until_ms;   /* reschedule: the latest time that a job got; it is later than due_ms if a ms was full */
+    /* redrive at a rate: when the next job is due; reschedule: when its jobs are due; 0: now */
+    int64_t due_ms;
+    /* reschedule: the latest time that a job got; it is later than due_ms if a ms was full */
+    int64_t until_ms;
     uint64_t left;  /* number of jobs that the action may still match; 0: no limit */
     bool is_second; /* reschedule: the walk is on the second side of due_ms */
 };

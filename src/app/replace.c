@@ -12,7 +12,8 @@ struct replacement {
     struct app *app;
     const struct app_caller *caller;
     struct slice id;
-    struct buffer record; /* after OPENING_MAX bytes for the opening, which the script writes */
+    /* the first OPENING_MAX bytes are left free for the opening, which the script writes */
+    struct buffer record;
     app_verdict_fn *fn;
     void *arg;
 };

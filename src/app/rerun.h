@@ -8,9 +8,9 @@
 /* A job to run again. All zeros but id: the job that ended last under this id, now. */
 struct rerun_call {
     struct slice id;
-    bool is_resend;      /* a job that was delivered or cancelled is sent again, too */
-    bool is_one_of_many; /* has no audit line of its own, but one at level debug */
-    int64_t ended_ms;    /* only if the job that ended last ended at this time, else MISMATCH; 0: any time */
+    bool is_resend;         /* a job that was delivered or cancelled is sent again, too */
+    bool is_one_of_many;    /* no audit line of its own, only a log line at level debug */
+    int64_t ended_ms;       /* only a job that ended at this time is run, otherwise MISMATCH; 0: any time */
     struct store_when when; /* when the job is due */
 };
 

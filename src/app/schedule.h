@@ -18,8 +18,8 @@ enum app_fired {
     APP_FIRED_FULL,       /* the pool is full; the schedule fires as soon as it is not */
     APP_FIRED_NO_GROUP,   /* there is no such group */
     APP_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
-    APP_FIRED_HELD, /* the definition, its time zone or its group cannot be read; it is tried again and again
-                     */
+    APP_FIRED_HELD, /* the definition, its time zone or its group cannot be read; duepost tries again every
+                       few seconds */
 };
 
 /* Slices are borrowed until the callback returns. */
@@ -27,18 +27,19 @@ struct app_schedule {
     struct slice id; /* topic/scheduleId */
     struct slice tag;
     const struct recurring *recurring; /* NULL: the definition cannot be read, or needs a later version */
-    const struct job *job;             /* of the definition; NULL with recurring */
+    const struct job *job;             /* job of the definition; NULL if recurring is NULL */
     bool needs_later;
     int64_t times_ms[APP_SCHEDULE_TIMES]; /* next times, without jitter */
     size_t time_count;
     struct {
         enum app_fired outcome;
-        bool is_missed;                  /* times were missed */
-        int64_t time_ms;                 /* of the occurrence */
-        int64_t at_ms;                   /* when the outcome was written */
-        struct slice id;                 /* of the last job that the schedule made; empty: unknown */
-        struct app_job job;              /* this job now; id is empty if the job is unknown or gone */
-        const struct app_sent_job *sent; /* instead, if it was sent to a group: its jobs now */
+        bool is_missed;     /* times were missed */
+        int64_t time_ms;    /* time of the occurrence */
+        int64_t at_ms;      /* when the outcome was written */
+        struct slice id;    /* id of the last job that the schedule made; empty: unknown */
+        struct app_job job; /* current state of this job; id is empty if the job is unknown or gone */
+        /* used instead of job if the occurrence was sent to a group: its jobs */
+        const struct app_sent_job *sent;
         size_t sent_count;
     } last;
 };

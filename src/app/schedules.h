@@ -7,13 +7,13 @@
 
 struct app_schedule_call {
     struct slice id;   /* topic/scheduleId */
-    struct slice text; /* of the client: a definition, or a merge patch */
+    struct slice text; /* text from the client: a definition, or a merge patch */
     struct slice tags; /* see job_tag.h */
     bool is_patch;
     /* Only the server sets the rest. */
     bool is_by_server;     /* schedules of sibling topics are possible */
-    const struct job *job; /* replaces the job of text, and needs no fini; NULL: that of text */
-    struct slice into;     /* of the definition, see recurring.h */
+    const struct job *job; /* replaces the job of text, and needs no fini; NULL: text has the job */
+    struct slice into;     /* see recurring.h */
     int64_t delay_ms;      /* the same */
     bool has_paused;       /* with is_patch: only paused is changed, to is_paused; text is not used */
     bool is_paused;

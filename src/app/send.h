@@ -42,8 +42,8 @@ bool app_send_is_id_new(const struct app_send *);
 void app_sent(struct app *, const struct app_caller *, struct slice id, struct slice group, app_verdict_fn *,
               void *arg);
 
-/* Cancels the jobs of this sending that have not ended. With DONE, the verdict's counts has the numbers, and
- * was_leased says whether an attempt of one of them still runs. */
+/* Cancels the jobs of this sending that have not ended. With DONE, verdict->counts has the numbers of jobs,
+ * and was_leased is true if an attempt of one of these jobs is still running. */
 void app_unsend(struct app *, const struct app_caller *, struct slice id, struct slice group,
                 app_verdict_fn *, void *arg);
 

@@ -11,10 +11,10 @@
 #include "job/topic_settings.h"
 
 enum {
-    FRESH_US = 1000 * 1000,            /* from the start of one count to the start of the next count */
+    FRESH_US = 1000 * 1000,            /* time from the start of one count to the start of the next */
     LOOK_US = 10 * 1000,               /* interval of the checks while another reactor counts */
     WANTED_US = 15 * 1000 * 1000,      /* how long a walk goes on after the last request for what is coming */
-    WALK_US = 10 * 1000 * 1000,        /* from the start of one walk to the start of the next walk */
+    WALK_US = 10 * 1000 * 1000,        /* time from the start of one walk to the start of the next */
     COMING_OLD_US = 120 * 1000 * 1000, /* an older result of a walk is not shown */
     PART_OLD_US = 5 * 1000 * 1000,     /* after such a pause all parts are counted at once */
 };
@@ -25,7 +25,7 @@ enum {
     PART_TOPICS = 2,
     PART_IMPAIRED = 4,
     PART_COMING = 8,
-    PARTS_SCRAPED = PART_JOBS | PART_TOPICS, /* for the metrics */
+    PARTS_SCRAPED = PART_JOBS | PART_TOPICS, /* the parts that the metrics need */
     PARTS_ALL = PART_JOBS | PART_TOPICS | PART_IMPAIRED | PART_COMING,
 };
 
@@ -64,7 +64,7 @@ struct tally {
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
-    unsigned parts; /* of the current count */
+    unsigned parts; /* parts of the current count */
     size_t shard;   /* the shard whose topics are being read */
 };
 

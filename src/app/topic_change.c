@@ -23,7 +23,7 @@ struct change {
     struct buffer old_settings, new_settings;
     int tries;
     bool is_pattern;
-    struct pattern_set patterns; /* of a pattern: all patterns */
+    struct pattern_set patterns; /* change of a pattern: all patterns */
     struct store_pattern written[PATTERN_SET_MAX];
 };
 

@@ -18,21 +18,21 @@ enum app_hold {
 
 struct app_topic {
     struct slice name;
-    struct slice settings;                      /* with those of its patterns; empty: none */
-    struct slice own;                           /* its own settings; empty: none */
-    struct slice pattern;                       /* the longest pattern that matches; empty: none */
+    struct slice settings; /* settings of the topic, completed by its patterns; empty: none */
+    struct slice own;      /* the topic's own settings; empty: none */
+    struct slice pattern;  /* the longest pattern that matches its name; empty: none */
     int64_t delayed, ready, held, leased, dead; /* jobs; held jobs are due and wait for their receiver */
     int64_t due_ms;                             /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
     bool is_pull;      /* workers lease its jobs; the next two are for such topics */
     size_t waiting;    /* workers that wait for its jobs in this process */
-    int64_t leased_ms; /* when its first lease began; 0: unknown, or it has no leases */
+    int64_t leased_ms; /* start of its oldest lease; 0: unknown, or it has no leases */
     enum app_hold hold;
     struct {
         int64_t began_ms, attempts;
-    } window;              /* of its rate, if it is counted in windows and one is under way; else 0 */
+    } window; /* current window of its rate; all 0 if the rate has no windows, or no window has begun */
     struct slice head;     /* jobId of the job that holds the line of a fifo topic; empty: none */
-    int64_t held_until_ms; /* 0: until something other than time changes */
+    int64_t held_until_ms; /* end of the hold; 0: it does not end by time alone */
     struct {
         int64_t delivered, retried, dead;
     } hour; /* attempts within the last hour, accurate to 5 minutes */

@@ -160,7 +160,7 @@ void app_topic(struct app *app, struct slice name, app_topic_fn *each, app_verdi
 struct patterns_call {
     struct app *app;
     const struct app_caller *caller;
-    struct slice name; /* only this pattern; empty: all */
+    struct slice name; /* name of the only pattern to list; empty: all */
     app_topic_fn *each;
     app_verdict_fn *fn;
     void *arg;

@@ -10,7 +10,7 @@
 void use_case_end(const struct app *, struct slice id, enum status, const struct store_job *job,
                   app_verdict_fn *, void *arg);
 
-/* Ends a use case with a verdict that has only this end. */
+/* Ends a use case with a verdict that contains only this result. */
 void use_case_refuse(enum app_end, app_verdict_fn *, void *arg);
 
 /* Returns true after ending the use case with UNAVAILABLE, because the shard of id (empty: any shard) cannot

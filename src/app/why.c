@@ -25,12 +25,12 @@ struct why {
     char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of its last attempt */
     int64_t wait_ms;                           /* wait after that attempt; 0: unknown */
     bool lacks;                                /* the job needs a later version */
-    int64_t max_in_flight;                     /* of its topic; 0: not set */
+    int64_t max_in_flight;                     /* limit of the topic; 0: not set */
     bool is_head_waiting;                      /* the job holds the line of its fifo topic until at_ms */
     char reason[64];
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
     struct buffer head;                /* jobId */
-    char receiver[RECEIVER_NAME_SIZE]; /* with the path; empty: unknown */
+    char receiver[RECEIVER_NAME_SIZE]; /* name of the receiver with its path; empty: unknown */
     bool is_path_known;                /* the path's record has been read: the path does not hold the job */
     struct app_finding finding;
 };

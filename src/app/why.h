@@ -30,19 +30,19 @@ enum app_why {
 struct app_finding {
     enum app_why why;
     enum job_state state;
-    int64_t next_ms; /* when the reason ends without any action; 0: unknown */
+    int64_t next_ms; /* time at which the reason ends without any action; 0: unknown */
     int attempts;    /* failed attempts, in this round */
     int rounds;      /* rounds that have ended */
     struct attempt_result last_attempt;
-    const char *reason;                  /* reason of its death */
-    int64_t ended_ms, now_ms;            /* DEAD, DELIVERED, CANCELLED: when; and the time of reading */
-    bool is_of_history;                  /* the job is in the history and no longer in Redis */
-    bool is_body_left_out;               /* see app_job */
-    bool is_record;                      /* LATER_VERSION: the record needs it, rather than the settings */
-    bool is_pull;                        /* workers lease the jobs of its topic */
-    bool is_topic_paused;                /* the pause also holds the job, once it is due */
-    int64_t ready, leased;               /* jobs of its topic */
-    struct slice head;                   /* ORDER: jobId of the job that holds the line */
+    const char *reason;       /* reason why the job died */
+    int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: time of the end; and the time of reading */
+    bool is_of_history;       /* the job is in the history and no longer in Redis */
+    bool is_body_left_out;    /* see app_job */
+    bool is_record;        /* LATER_VERSION: the record needs the later version; otherwise the settings do */
+    bool is_pull;          /* workers lease the jobs of its topic */
+    bool is_topic_paused;  /* the pause also holds the job, once it is due */
+    int64_t ready, leased; /* jobs of its topic */
+    struct slice head;     /* ORDER: jobId of the job that holds the line */
     const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */
     const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT */
 };

@@ -7,9 +7,10 @@
 
 /* The role of a job in its workflow: its body, and the meaning of its death. */
 enum app_workflow_role {
-    APP_WORKFLOW_STEP,   /* the elements up to its own; its death fails the workflow */
-    APP_WORKFLOW_CALL,   /* its own body; its element is for those who read all; its death changes nothing */
-    APP_WORKFLOW_ANSWER, /* its own body, without an element; its death fails the workflow */
+    APP_WORKFLOW_STEP,   /* its body: the elements up to its own; its death fails the workflow */
+    APP_WORKFLOW_CALL,   /* its body is its own; only reads of all elements include its element; its death
+                            changes nothing */
+    APP_WORKFLOW_ANSWER, /* its body is its own, and it has no element; its death fails the workflow */
 };
 
 /* An element and its job, as they are stored. */

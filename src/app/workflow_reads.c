@@ -9,7 +9,7 @@
 #include "job/job_id.h"
 #include "store/workflow.h"
 
-enum { CALLS_MAX = 10 /* of the store, for one page */ };
+enum { CALLS_MAX = 10 /* calls of the store for one page */ };
 
 static const enum app_workflow_state app_states[] = {[WORKFLOW_ACTIVE] = APP_WORKFLOW_ACTIVE,
                                                      [WORKFLOW_SUCCEEDED] = APP_WORKFLOW_SUCCEEDED,

@@ -26,7 +26,7 @@ struct app_workflow_open {
     struct slice job; /* topic/jobId */
     enum app_workflow_role role;
     bool is_wait;      /* a step that waits for an event, and has no element yet */
-    struct slice wait; /* of the dialect, see app_workflow_wait */
+    struct slice wait; /* text of the dialect, see app_workflow_wait */
     size_t position;   /* number of the elements up to its own; 0: it has none */
 };
 
@@ -36,20 +36,20 @@ struct app_workflow {
     enum app_workflow_state state;
     bool is_active;
     int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
-    int64_t previous_ms;       /* when the one before it with this id was made; 0: none, or unknown */
+    int64_t previous_ms;       /* when the previous workflow with this id was created; 0: none, or unknown */
     struct slice settings, result;
     struct slice parent; /* id of the workflow that gets an element at its end; empty: none */
     int64_t parent_made_ms;
-    struct slice failed_by, first_job; /* jobs; failed_by is empty unless the workflow has failed */
-    int64_t bytes;                     /* of all elements */
+    struct slice failed_by, first_job; /* ids of jobs; failed_by is empty unless the workflow has failed */
+    int64_t bytes;                     /* size of all elements */
     size_t open_count, element_count;
-    const struct app_workflow_element *elements; /* NULL unless they, or jobs, were asked for */
-    const struct app_workflow_open *open;        /* the same, for jobs */
+    const struct app_workflow_element *elements; /* NULL unless elements or jobs were asked for */
+    const struct app_workflow_open *open;        /* NULL unless jobs were asked for */
 };
 
 struct app_workflow_query {
     struct slice id;
-    int64_t made_ms; /* 0: the last one with this id */
+    int64_t made_ms; /* 0: the latest workflow with this id */
     bool with_jobs;
     size_t texts_max; /* bytes; if all elements are larger, none has its text */
 };
@@ -75,7 +75,7 @@ void app_workflow_cursor_write(const struct app *, struct slice id, int64_t made
 bool app_workflow_cursor_parse(const struct app *, struct slice text, struct app_workflow_cursor *);
 
 struct app_workflow_list {
-    struct slice owner, prefix; /* prefix: of workflowIds; empty: all */
+    struct slice owner, prefix; /* prefix: beginning of the workflowIds; empty: all */
     bool has_state;
     enum app_workflow_state state;
     size_t max; /* 1 to APP_PAGE_MAX */

@@ -48,7 +48,7 @@ void app_workflow_append(struct app *, struct slice id, const struct app_workflo
 struct app_workflow_end {
     struct slice id;
     bool is_cancelled;
-    struct slice result; /* if it has succeeded */
+    struct slice result; /* result of a workflow that has succeeded */
     const struct app_workflow_entry *for_parent;
 };
 void app_workflow_end(struct app *, const struct app_caller *, const struct app_workflow_end *,
@@ -59,10 +59,11 @@ void app_workflow_end(struct app *, const struct app_caller *, const struct app_
 /* All is borrowed until the callback. */
 struct app_workflow_wait {
     struct slice id, event;
-    struct slice text;                         /* of the dialect, see app_workflow_waiters */
+    struct slice text;                         /* text of the dialect, see app_workflow_waiters */
     const struct app_workflow_entry *deadline; /* delivered at its time, if no event comes before */
-    struct slice kept;                         /* the first event that is kept for it, if known; else empty */
-    const struct app_workflow_entry *with_kept; /* with kept: delivered at once instead; else NULL */
+    struct slice kept;                         /* the first kept event for this wait, if known; else empty */
+    /* with kept: this job is delivered at once instead of deadline; else NULL */
+    const struct app_workflow_entry *with_kept;
 };
 
 /* Begins to wait for an event. Ends with DONE, MISMATCH (kept is the first event that is kept; nothing has
@@ -74,7 +75,7 @@ struct app_workflow_waiter {
     struct slice job, text;
 };
 
-enum { APP_WORKFLOW_WAITERS_MAX = 100 }; /* of one call */
+enum { APP_WORKFLOW_WAITERS_MAX = 100 }; /* maximum number of waiters in one call */
 
 /* Reads the first ones that wait for an event: of one workflow, or of all (id empty). Ends with DONE or
  * UNAVAILABLE. */
@@ -86,10 +87,10 @@ void app_workflow_waiters(struct app *, struct slice owner, struct slice event, 
 /* All is borrowed until the callback. */
 struct app_workflow_notify {
     struct slice owner, event;
-    struct slice id,
-        data; /* the event is for this workflow, and is kept if it does not wait; empty: for all */
-    const struct slice *waiters;                     /* jobs of those that wait */
-    const struct app_workflow_entry *const *entries; /* delivered to them */
+    struct slice id, data; /* the event is for this workflow only, and is kept if the workflow does not wait;
+                              empty: for all */
+    const struct slice *waiters;                     /* ids of the jobs that wait */
+    const struct app_workflow_entry *const *entries; /* delivered to the waiters, in the same order */
     size_t count;
 };
 

@@ -17,7 +17,7 @@ enum {
     TYPES_MAX = 256,
     OFFSET_MAX = 26 * 3600, /* RFC 8536, 3.2 */
     DAY_S = 86400,
-    RULE_YEARS = 3, /* of which the one in the middle has the time that is searched for */
+    RULE_YEARS = 3, /* the year in the middle contains the time that is searched for */
 };
 
 enum day_kind {
@@ -36,17 +36,17 @@ struct yearly {
 struct rule {
     bool is_set, has_summer;
     int standard_s, summer_s; /* offsets */
-    struct yearly start, end; /* of summer time */
+    struct yearly start, end; /* start and end of summer time */
 };
 
 struct transition {
     int64_t at_s;
-    int offset_s; /* from at_s on */
+    int offset_s; /* offset from at_s on */
 };
 
 struct time_zone {
-    int first_offset_s; /* before the first transition */
-    struct rule rule;   /* after the last */
+    int first_offset_s; /* offset before the first transition */
+    struct rule rule;   /* rule after the last transition */
     size_t count;
     struct transition transitions[];
 };

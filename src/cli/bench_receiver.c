@@ -29,11 +29,11 @@ struct bench_receiver {
     struct http_limits *limits;
     pthread_t thread;
 
-    pthread_mutex_t lock; /* for what follows */
+    pthread_mutex_t lock; /* protects the members below */
     uint32_t series;
     size_t count;
     bool *has_come;   /* by number */
-    int64_t *late_us; /* of the jobs with a due time */
+    int64_t *late_us; /* lateness of the jobs with a due time */
     size_t late_count;
     struct bench_received received;
 };

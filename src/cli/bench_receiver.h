@@ -17,7 +17,7 @@ enum { BENCH_KEY_SIZE = 17 }; /* 64 bits in hex digits, and a NUL */
 struct bench_receiver_options {
     const char *host;         /* an address of this host */
     uint16_t port;            /* 0: any free port */
-    char key[BENCH_KEY_SIZE]; /* of this run; requests without the key are refused */
+    char key[BENCH_KEY_SIZE]; /* key of this run; requests without the key are refused */
 };
 
 /* Starts the receiver. Signals must be blocked before, so that its thread does not get them. Returns NULL

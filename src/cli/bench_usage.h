@@ -1,4 +1,4 @@
-/* bench_usage.h - the processor time of duepost and of Redis, as /metrics of the server has it. */
+/* bench_usage.h - the processor time of duepost and of Redis, from the server's /metrics. */
 #ifndef DUEPOST_CLI_BENCH_USAGE_H
 #define DUEPOST_CLI_BENCH_USAGE_H
 

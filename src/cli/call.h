@@ -16,8 +16,8 @@ struct call {
     bool is_bulk;   /* a bulk action: the API counts to --limit itself, and needs it or --all */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
-    bool is_refused; /* for a command that calls no API: the arguments were correct, but the receiver refused
-                      */
+    bool is_refused; /* set by a command that calls no API: the arguments were correct, but the receiver
+                        refused */
 };
 
 /* Appends text encoded for a segment of a path or a value of a query. */

@@ -16,7 +16,7 @@ enum { COMMAND_LINE_MAX = 256 }; /* bytes that are kept of the last line */
 struct command_process {
     pid_t pid;                   /* 0: not running */
     int errors;                  /* reads its standard error; -1: closed */
-    int status;                  /* as waitpid returns it, when it has ended */
+    int status;                  /* status from waitpid, once the process has ended */
     char line[COMMAND_LINE_MAX]; /* the current line of standard error, if it is not empty */
     char last[COMMAND_LINE_MAX]; /* the last line before it that is not empty */
     size_t line_size, last_size;

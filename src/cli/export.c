@@ -123,7 +123,7 @@ struct export
     struct buffer target, page, line;
     struct progress progress;
     long long done;
-    char cursor[1100]; /* of the next page; empty at the end */
+    char cursor[1100]; /* cursor of the next page; empty at the end */
 };
 
 static bool fail_output(struct export *export)

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "job/json.h"
 
-enum { LEASED_JOBS_MAX = 100 }; /* of one answer */
+enum { LEASED_JOBS_MAX = 100 }; /* maximum number of jobs in one answer */
 
 struct leased_job {
     char *id, *token; /* jobId; the lease token */

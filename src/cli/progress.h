@@ -9,7 +9,7 @@
 
 struct progress {
     bool is_shown;    /* standard error is a terminal, and standard output is not */
-    const char *what; /* in front of the bar; NULL: nothing */
+    const char *what; /* text in front of the bar; NULL: nothing */
     long long total;  /* expected items; 0: unknown */
     int64_t began_ms; /* of clock_wall_ms */
     int64_t drawn_ms; /* when the bar was drawn last; 0: never */

@@ -15,7 +15,7 @@ struct remote_options {
     const char *authorization; /* a header; "": none */
     const char *ca_file;       /* trusted certificates for https; NULL: certificates of this host */
     bool trusts_any;           /* any certificate will do */
-    long timeout_s;            /* for each request; 0: a minute */
+    long timeout_s;            /* timeout of each request; 0: one minute */
 };
 
 /* Borrows the strings. */

@@ -20,7 +20,7 @@ struct remote_request {
     const char *target; /* copied, as body and key are */
     struct slice body;  /* JSON; empty: the request is a GET */
     const char *key;    /* idempotency key; NULL: none */
-    long timeout_ms;    /* until the end of the answer */
+    long timeout_ms;    /* time until the answer must be complete */
 };
 
 /* status is 0 if no answer came; text is then the reason, and else the body of the answer. Both are

@@ -5,7 +5,7 @@
 #include "base/buffer.h"
 
 struct top_look {
-    size_t columns, rows; /* of the terminal */
+    size_t columns, rows; /* size of the terminal */
     bool has_color;
     bool is_utf8; /* bars are block elements; else ASCII */
 };

@@ -9,7 +9,7 @@
 enum {
     LABEL = 10,          /* column behind the names of rows */
     RATE_BARS = 22,      /* column of the bars of rates */
-    NAME_MAX_WIDTH = 30, /* of topics, receivers and hosts */
+    NAME_MAX_WIDTH = 30, /* maximum width of the names of topics, receivers and hosts */
     NUMBER_SIZE = 24,
     COMING_MAX = 32,
     SECTIONS = 3,

@@ -19,7 +19,7 @@
 enum {
     KEY_SIZE = 33, /* 128 bits in hex digits, and a NUL */
     REQUEST_MAX = 1024,
-    WAIT_S = 20,         /* of a long poll */
+    WAIT_S = 20,         /* duration of a long poll */
     ANSWER_EXTRA_S = 10, /* what its answer may take beyond that */
     STEP_MAX_MS = 60 * 1000,
 };
@@ -28,7 +28,7 @@ enum {
 #define LEASE_DEFAULT_MS INT64_C(30000)
 #define GRACE_DEFAULT_MS INT64_C(10000)
 #define TIME_MAX_MS      (INT64_C(365) * 24 * 3600 * 1000)
-#define AWAY_MAX_US      (INT64_C(60) * 1000 * 1000) /* with --once and --until-empty */
+#define AWAY_MAX_US      (INT64_C(60) * 1000 * 1000) /* limit with --once and --until-empty */
 
 struct work {
     struct work_settings settings;
@@ -46,7 +46,7 @@ struct work {
     char key[KEY_SIZE]; /* empty: the next request is a new one */
     struct buffer request;
     bool was_idle;    /* no job was running when it was sent first */
-    int64_t asked_us; /* when it was sent */
+    int64_t asked_us; /* time at which the request was sent */
     int64_t next_us;  /* not before that */
     int64_t away_us;  /* since when the server is away; 0: it is there */
     int failures;

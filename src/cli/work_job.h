@@ -22,8 +22,8 @@ struct work_settings {
     char *const *command;
     struct remote_calls *calls;
     int64_t lease_us;
-    int64_t timeout_us; /* of a command; 0: none */
-    int64_t grace_us;   /* from SIGTERM to SIGKILL, when the worker stops */
+    int64_t timeout_us; /* timeout of a command; 0: none */
+    int64_t grace_us;   /* time from SIGTERM to SIGKILL when the worker stops */
 };
 
 enum work_job_state { WORK_JOB_FREE, WORK_JOB_RUNNING, WORK_JOB_ENDING };
@@ -34,7 +34,7 @@ struct work_job {
     struct leased_job job;
     struct command_process process;
     struct remote_call *call; /* the request under way; NULL: none */
-    int64_t call_us;          /* when it was sent */
+    int64_t call_us;          /* time at which the request was sent */
     int64_t until_us;         /* RUNNING: the lease is lost; ENDING: the outcome is no longer sent */
     int64_t next_us;          /* when to extend the lease, or to send the outcome again */
     int64_t timeout_us;       /* when the command is killed; INT64_MAX: never */
@@ -42,7 +42,7 @@ struct work_job {
     bool is_timed_out, is_stopping;
     const char *action;    /* ENDING: complete, retry, bury or release */
     struct buffer request; /* ENDING: the body of the request */
-    int failures;          /* ENDING: of the request */
+    int failures;          /* ENDING: failures of the request */
 };
 
 void work_job_init(struct work_job *, const struct work_settings *);

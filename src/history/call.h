@@ -11,15 +11,15 @@ enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL
 enum call_state {
     CALL_WAITING,
     CALL_RUNNING, /* or appended, and waiting for the sync */
-    CALL_DONE,    /* in the list of its history, to be answered */
+    CALL_DONE,    /* in the list of its history; the call waits for its callback */
 };
 
 struct history_call {
     struct list link;     /* in a queue of the thread; when done, in a list of the history */
-    struct list of_owner; /* in the calls of the history; only its reactor uses it */
+    struct list of_owner; /* link in the list of the history's calls; only the reactor uses it */
     enum call_kind kind;
     enum call_state state;
-    struct history *owner; /* NULL: it has been answered, or dropped; the thread frees the call */
+    struct history *owner; /* NULL: the callback was called or dropped, so the thread frees the call */
     int64_t deadline_us;   /* by CLOCK_MONOTONIC */
     size_t waiting_bytes;  /* counted by the thread */
 

@@ -10,11 +10,11 @@
 #include "base/memory.h"
 #include "history/thread.h"
 
-#define CHECK_US INT64_C(250000) /* between looks for calls past their deadline */
+#define CHECK_US INT64_C(250000) /* interval of the check for calls past their deadline */
 
 struct history {
     struct history_thread *thread;
-    struct list calls; /* all that have not been answered */
+    struct list calls; /* all calls whose callback is still due */
     struct timer *timer;
     int done_fd; /* readable when done has calls */
     struct watch *watch;

@@ -13,7 +13,7 @@ enum {
     REST_MAX = JOB_RECORD_MAX,
     LOG_MAX = 16 * 1024 * 1024,
     UNREADABLE_MAX = 65536, /* bytes of an unreadable text that are kept */
-    ROW_BYTES = 250,        /* of numbers, short texts and the entries of indexes */
+    ROW_BYTES = 250,        /* size of numbers, short texts and index entries */
 };
 
 void history_parse_init(struct history_parse *parse)
@@ -251,7 +251,7 @@ bool history_parse_entry(struct history_parse *parse, const struct history_entry
         take_unreadable(parse, &ended, is_split ? parts.record : entry->text);
     read_lines(parse, parts.lines);
     if (columns->outcome == JOB_STATE_DEAD && columns->reason.size == 0)
-        columns->reason = SLICE("consumer_lost"); /* as lists of Redis name it */
+        columns->reason = SLICE("consumer_lost"); /* the word that lists from Redis use */
     leave_out_body(columns, bodies);
     columns->bytes = (int64_t)(ROW_BYTES + 2 * (columns->topic.size + columns->job_id.size) +
                                columns->url.size + columns->labels.size * 3 + columns->headers.size +

@@ -12,11 +12,11 @@ struct history_columns {
     enum job_state outcome;
     int64_t created_at, due_at, ended_at; /* ms */
     struct slice reason;
-    int64_t status;      /* of the last attempt; 0: it had no answer, or is unknown */
-    struct slice error;  /* of the last attempt */
-    int64_t duration_ms; /* of the last attempt; -1: unknown */
-    int64_t attempts;    /* in the last round */
-    int64_t rounds;      /* that ended with "not yet" */
+    int64_t status;      /* status of the last attempt; 0: it had no answer, or is unknown */
+    struct slice error;  /* error of the last attempt */
+    int64_t duration_ms; /* duration of the last attempt; -1: unknown */
+    int64_t attempts;    /* number of attempts in the last round */
+    int64_t rounds;      /* number of rounds that ended with "not yet" */
     int64_t lost_consumers;
     struct slice method, url;
     struct slice labels;  /* JSON array */

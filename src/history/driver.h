@@ -85,7 +85,7 @@ struct driver_kind {
 
 struct driver {
     const struct driver_kind *kind;
-    int64_t deadline_us;            /* of the call under way, by CLOCK_MONOTONIC */
+    int64_t deadline_us;            /* deadline of the call under way, by CLOCK_MONOTONIC */
     const atomic_bool *is_stopping; /* borrowed: a call gives up when it becomes true */
     int stop_fd;                    /* borrowed: readable when is_stopping is true */
 };

@@ -28,9 +28,9 @@
 enum {
     HISTORY_DEADLINE_MS = 10000,
     HISTORY_APPEND_DEADLINE_MS = 60000,
-    HISTORY_ENTRIES_MAX = 10000,              /* in one append */
+    HISTORY_ENTRIES_MAX = 10000,              /* maximum in one append */
     HISTORY_WAITING_MAX = 1024,               /* calls of a process */
-    HISTORY_WAITING_BYTES = 64 * 1024 * 1024, /* of the appends of a process */
+    HISTORY_WAITING_BYTES = 64 * 1024 * 1024, /* maximum size of the waiting appends of a process */
     HISTORY_PAGE_MAX = 1000,                  /* rows of a page */
     HISTORY_STEPS_MAX = 10000,                /* of history_stats */
     HISTORY_DELETE_MAX = 1000,                /* rows that one call removes */
@@ -40,7 +40,7 @@ enum {
 
 enum history_bodies {
     HISTORY_BODIES_ON,
-    HISTORY_BODIES_ERRORS, /* of jobs that were not delivered */
+    HISTORY_BODIES_ERRORS, /* keeps only bodies of jobs that were not delivered */
     HISTORY_BODIES_OFF,
 };
 
@@ -77,8 +77,8 @@ struct history_state {
     char why[256];    /* the reason if not available; "" otherwise */
     int64_t appended; /* rows, since the start */
     int64_t pruned;   /* rows removed by age or size, since the start */
-    int64_t failures; /* of calls of the database, since the start */
-    int64_t bytes;    /* that the rows take, as last measured; -1: unknown */
+    int64_t failures; /* failed database calls since the start */
+    int64_t bytes;    /* size of the rows, as last measured; -1: unknown */
 };
 
 void history_thread_state(struct history_thread *, struct history_state *);
@@ -103,7 +103,7 @@ struct history_entry {
 };
 
 /* Adds the jobs, all or none. If OK, the rows are on disk. A row is identified by topic, jobId and createdAt;
- * of two ends of one job the later one is kept, so an append can be repeated. A text that duepost did not
+ * if a job has ended twice, the later end is kept, so an append can be repeated. A text that duepost did not
  * write becomes a row with the reason unreadable.
  *
  * The database is synced at most once a second, so an answer may take a second. Do not wait for it: send the
@@ -133,9 +133,9 @@ void history_find(struct history *, struct slice id, history_found_fn *, void *a
 struct history_filter {
     unsigned states;        /* 1 << each of DEAD, DELIVERED, CANCELLED; 0: all */
     struct slice topic;     /* exact name */
-    struct slice labels;    /* all of which the job has, with newlines between */
+    struct slice labels;    /* labels that a job must all have, separated by newlines */
     struct slice id_prefix; /* beginning of the jobId */
-    struct slice host;      /* of the job's own url, in lower case, with or without its port */
+    struct slice host;      /* host of the job's own url, in lower case, with or without its port */
     /* Words separated by commas. reasons says why a job died. statuses are those of the last attempt, such as
      * 503, or such as 5xx for all that begin with this digit. */
     struct slice reasons, statuses;
@@ -183,7 +183,7 @@ void history_count(struct history *, const struct history_filter *, history_coun
 /* The counts of the jobs that ended in [from_ms + n * step_ms, from_ms + (n + 1) * step_ms), for each n. */
 struct history_stats {
     struct slice topic;              /* empty: all */
-    int64_t from_ms, to_ms, step_ms; /* at most HISTORY_STEPS_MAX steps */
+    int64_t from_ms, to_ms, step_ms; /* not more than HISTORY_STEPS_MAX steps */
 };
 
 typedef void history_stats_fn(void *arg, enum status, const struct history_counts *steps, size_t count,

@@ -29,7 +29,7 @@ struct postgres {
     struct driver driver;
     char *url;
     PGconn *connection; /* NULL: closed */
-    struct buffer rows; /* of the append under way, as JSON */
+    struct buffer rows; /* rows of the append under way, as JSON */
     size_t row_count;
 };
 
@@ -62,9 +62,8 @@ struct postgres {
 
 static const char *const steps[SCHEMA_VERSION] = {TABLE};
 
-/* If the rows have several ends of one job, the last one counts. The documents are strings within the
- * JSON, because PostgreSQL refuses \u0000 in JSON that it unpacks. The size of an updated row counts as
- * unchanged. */
+/* If several rows are of one job, the last row counts. The documents are strings within the JSON, because
+ * PostgreSQL refuses \u0000 in JSON that it unpacks. The size of an updated row counts as unchanged. */
 #define APPEND                                                                                               \
     "WITH given AS (SELECT DISTINCT ON (job_id, topic, created_at) * FROM json_to_recordset($1::json) AS r"  \
     "(n bigint, topic text, job_id text, outcome text, created_at bigint, due_at bigint, ended_at bigint,"   \

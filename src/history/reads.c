@@ -62,7 +62,7 @@ enum status read_one(struct driver *driver, struct slice id, struct read_rows *r
 struct positions {
     size_t max; /* rows that match */
     int64_t max_bytes;
-    int64_t *ids; /* of rows that match, room for max */
+    int64_t *ids; /* ids of the matching rows; has room for max */
     size_t count;
     int64_t bytes;
     int64_t seen; /* rows of the window */
@@ -210,7 +210,7 @@ static int64_t *count_of(struct history_counts *counts, struct slice outcome)
 
 struct counting {
     struct history_counts *counts;
-    int64_t seen, most; /* rows: of all outcomes, and of the outcome with most of them */
+    int64_t seen, most; /* number of rows: of all outcomes, and of the most frequent outcome */
 };
 
 static bool on_outcome(void *arg, const struct sql_value *columns, size_t count)

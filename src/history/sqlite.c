@@ -17,9 +17,9 @@
 #include "history/schema.h"
 
 enum {
-    STATEMENTS_MAX = 48,      /* that stay prepared */
+    STATEMENTS_MAX = 48,      /* statements that stay prepared */
     BUSY_MS = 5000,           /* another process writes, or migrates */
-    PROGRESS_STEPS = 5000,    /* of SQLite's virtual machine: about 0.1 ms */
+    PROGRESS_STEPS = 5000,    /* steps of SQLite's virtual machine: about 0.1 ms */
     CHECKPOINT_FRAMES = 4000, /* 16 MiB of WAL */
     VACUUM_MIN_PAGES = 2000,  /* free pages are reused; only many of them are given back */
     VACUUM_STEP_US = 20000,
@@ -29,7 +29,7 @@ enum {
 struct statement {
     char *text;
     sqlite3_stmt *stmt;
-    int64_t used; /* by the count of calls */
+    int64_t used; /* number of the call that used it last */
 };
 
 struct sqlite {
@@ -40,8 +40,8 @@ struct sqlite {
     int64_t calls;
     bool is_in_transaction;
     int wal_frames;
-    int vacuum_pages; /* of the next step */
-    dev_t device;     /* of the file that is open */
+    int vacuum_pages; /* pages that the next step frees */
+    dev_t device;     /* device of the open file */
     ino_t inode;
 };
 

@@ -14,10 +14,10 @@
 #define SECOND_US     INT64_C(1000000)
 #define SYNC_US       SECOND_US
 #define TIDY_US       SECOND_US
-#define TIDY_PAUSE_US INT64_C(20000)   /* between steps of upkeep */
+#define TIDY_PAUSE_US INT64_C(20000)   /* pause between steps of upkeep */
 #define APPENDER_US   (10 * SECOND_US) /* the process that adds rows also removes them */
 #define PRUNE_US      (60 * SECOND_US)
-#define STEP_US       INT64_C(20000) /* that a step of removing rows should take */
+#define STEP_US       INT64_C(20000) /* target duration of a step that removes rows */
 #define CONNECT_US    (60 * SECOND_US)
 #define READ_US       (8 * SECOND_US)
 #define APPEND_US     (30 * SECOND_US)
@@ -41,13 +41,13 @@ struct history_thread {
 
     /* Only the thread uses these. */
     bool is_open;
-    bool was_reported;         /* that it is unavailable */
-    int64_t retry_us, wait_us; /* when to connect, and the wait before the next try */
+    bool was_reported;         /* the log has a line that the database is unavailable */
+    int64_t retry_us, wait_us; /* time of the next connection attempt, and the current wait */
     struct list unsynced;      /* appends whose rows are committed */
     int64_t synced_us;         /* when the last sync began */
     int64_t appended_us;       /* when rows were last added */
-    int64_t prune_us;          /* when to remove old rows although another process adds the new ones */
-    int64_t tidy_us;           /* when to do the next step of upkeep */
+    int64_t prune_us;          /* time to remove old rows, even if another process adds the new ones */
+    int64_t tidy_us;           /* time of the next step of upkeep */
     bool appends_next;         /* whose turn it is */
     size_t remove_max;         /* rows of a step */
 };

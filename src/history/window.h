@@ -10,7 +10,7 @@
 
 enum {
     WINDOW_VALUES_MAX = 128,
-    WINDOW_WORDS_MAX = 16, /* of reasons or statuses */
+    WINDOW_WORDS_MAX = 16, /* maximum number of reasons or statuses */
     WINDOW_TEXT_MAX = 16384,
     WINDOW_PREFIX_MAX = 2048, /* rows of an id prefix that are sorted by their ends */
 };
@@ -29,7 +29,7 @@ struct window_sql {
     struct buffer text;
     struct sql_value values[WINDOW_VALUES_MAX];
     size_t count;
-    char room[JOB_ID_DERIVED_MAX + 16]; /* of the end of a prefix */
+    char room[JOB_ID_DERIVED_MAX + 16]; /* room for the end of a prefix */
     bool has_failed;                    /* too many words, or too long a prefix */
 };
 

@@ -55,7 +55,7 @@ struct method {
 struct route_names {
     struct slice topic, job_id;
     struct slice key;  /* topic/jobId, the topic, the group, or the receiver */
-    struct slice rest; /* of an open path: the rest of the target as sent, with its query */
+    struct slice rest; /* open path: the rest of the target as sent, with its query */
 };
 
 /* Reads names from the decoded segments of a path, which text has with a slash between them. Returns false if

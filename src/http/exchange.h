@@ -23,10 +23,10 @@ struct exchange {
     struct token_table *tokens; /* shared; has token */
     struct token *token;        /* NULL: there are no tokens, or the route is free */
     struct app_caller caller;   /* passed to use cases; without tokens it has a right to all topics */
-    struct slice topic, job_id; /* from the path, decoded; empty where the route has none */
+    struct slice topic, job_id; /* names from the path, decoded; empty if the route has none */
     struct slice key;           /* see route_names */
-    struct slice rest;          /* of an open path, as sent, with its query */
-    struct slice query;         /* without its '?' */
+    struct slice rest;          /* open path: the rest of the target as sent, with its query */
+    struct slice query;         /* query without its '?' */
     struct buffer path;         /* topic, job_id and key point into it */
     bool is_other_media;        /* the body has the method's or_media */
     bool is_large, is_crowded;  /* the body may be over max_body_bytes; too many other bodies are */

@@ -12,7 +12,7 @@ struct exchange_span;
 struct exchange_span_request {
     const char *label;   /* "POST /jobs" */
     struct slice target; /* as sent */
-    unsigned status;     /* of the answer */
+    unsigned status;     /* status of the answer */
     int64_t began_us;    /* CLOCK_BOOTTIME */
 };
 

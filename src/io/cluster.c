@@ -10,7 +10,7 @@
 #define ASK_SOON_US INT64_C(200000)
 #define HURRY_US    INT64_C(5000000) /* queries come more often for this time after a recheck */
 #define DEADLINE_US INT64_C(1000000)
-#define NEXT_US     INT64_C(100000) /* before the next node is tried */
+#define NEXT_US     INT64_C(100000) /* wait before the next node is tried */
 
 enum {
     NODES_MAX = 64, /* nodes of a map to try when the others are lost */
@@ -29,11 +29,11 @@ struct cluster {
     struct cluster_events events;
     struct cluster_slot *slots;
     size_t slot_count;
-    struct redis_node nodes[NODES_MAX]; /* of the last map */
+    struct redis_node nodes[NODES_MAX]; /* nodes of the last map */
     size_t node_count;
     size_t turn;              /* selects the next node to try */
     struct redis_node asked;  /* the node that answers the queries */
-    struct redis_address own; /* its address; borrows the strings */
+    struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
     struct timer *ask, *next;
     bool is_believed;                 /* the node sees a working Cluster */

@@ -19,7 +19,7 @@ enum stream_step {
 struct http_stream {
     enum stream_step step;
     char last;           /* the last byte of the head so far */
-    size_t line_bytes;   /* of the current line, without its end */
+    size_t line_bytes;   /* length of the current line, without its end */
     size_t head_bytes;   /* so far, without leading empty lines */
     uint64_t body_bytes; /* still to arrive */
     char *rest;

@@ -14,7 +14,7 @@ enum {
     HTTP_ANSWER_MAX = 1024,            /* bytes of an answer's body that are reported */
     HTTP_AGAIN_MAX = 100,              /* bytes of a Duepost-Again that are reported */
     HTTP_ANSWER_HEAD_MAX = 16 * 1024,  /* bytes of an answer's headers, for a call that wants them */
-    HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* for a call that wants a large answer */
+    HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* maximum size of the answer if the call wants a large one */
     HTTP_LARGE_ANSWERS_MAX = 512,      /* calls of one client at a time; further calls keep HTTP_ANSWER_MAX */
     HTTP_DETAIL_MAX = 200, /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
 };
@@ -22,18 +22,19 @@ enum {
 struct http_outcome {
     enum failure error;
     int status;             /* when error is NONE */
-    int64_t retry_after_ms; /* of the Retry-After header, -1 without one */
+    int64_t retry_after_ms; /* value of the Retry-After header; -1: no such header */
     bool has_again;         /* when error is NONE: the answer has the header Duepost-Again */
     struct slice again;     /* its value, several ones joined by commas; borrowed until on_done returns */
     int64_t duration_ms;    /* name lookup to end */
     bool was_sent;          /* at least a part of the request was passed to the network */
-    bool is_reused;         /* on a connection that an earlier call had opened */
+    bool is_reused;         /* the call used a connection that an earlier call had opened */
     struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
     bool is_answer_cut;     /* the body was longer, or incomplete */
     /* When error is NONE and the call wants them: the answer's headers as lines "Name: value", each with a
      * newline; whole lines up to HTTP_ANSWER_HEAD_MAX; borrowed like answer. */
     struct slice headers;
-    struct slice detail; /* for other errors: libcurl's message if it has one; borrowed like answer */
+    /* for errors: the message from libcurl, if it has one; borrowed until on_done returns */
+    struct slice detail;
 };
 
 enum http_method {
@@ -56,7 +57,7 @@ struct http_call_request {
     int64_t timeout_ms; /* name lookup to end of answer */
     bool needs_fresh;   /* kept-alive connections are not used */
     bool wants_large_answer;
-    bool wants_headers; /* of the answer */
+    bool wants_headers; /* the result includes the headers of the answer */
     /* may_connect and may_send must not call back into the client. may_connect is called before a packet goes
      * to address, for new and reused connections alike. */
     bool (*may_connect)(void *arg, const struct sockaddr *address);

@@ -6,7 +6,7 @@
 #include "io/retry_after.h"
 
 enum {
-    HEAD_MAX_BYTES = 64 * 1024, /* all heads of an answer, interim ones and trailers included */
+    HEAD_MAX_BYTES = 64 * 1024, /* size of all heads of an answer, including interim responses and trailers */
     BODY_MAX_BYTES = 64 * 1024,
 };
 

@@ -35,7 +35,7 @@ struct http_call {
     const struct http_call_owner *owner;
     CURL *easy;
     struct http_call_request request;
-    enum http_method method; /* as set in the easy handle, with or without a body */
+    enum http_method method; /* method as set in the easy handle, with or without a body */
     bool has_body;
     struct http_outcome outcome;
     enum failure verdict; /* why a callback ended the call */
@@ -46,11 +46,11 @@ struct http_call {
     size_t head_bytes;
     size_t body_bytes;
     char answer[HTTP_ANSWER_MAX]; /* the first bytes of the body */
-    struct buffer headers;        /* of the answer, if the call wants them */
+    struct buffer headers;        /* headers of the answer, if the call wants them */
     struct buffer large_answer;   /* the first bytes of the body, if is_large */
     bool is_large;
     char error_text[CURL_ERROR_SIZE]; /* libcurl's message for a failure, or empty */
-    int status;                       /* of the head that is being read */
+    int status;                       /* status of the head that is being read */
     bool has_head;                    /* the final head is complete */
     bool is_ended;                    /* on_done is due */
     bool has_retry_after;
@@ -58,19 +58,19 @@ struct http_call {
     bool has_again;
     char again[HTTP_AGAIN_MAX]; /* the values of Duepost-Again */
     size_t again_bytes;
-    int local_port;   /* of the connection chosen for sending */
+    int local_port;   /* local port of the connection that sends the request */
     bool was_opened;  /* a socket to an allowed address */
     bool was_refused; /* an address, before connecting */
     bool is_stale;    /* the chosen connection is closed: the call begins again on a fresh one */
     /* A call that http_plain.h sends. */
     bool is_plain;
     bool is_connecting;                 /* libcurl makes the connection */
-    bool is_in_libcurl;                 /* as every other call from begin to end */
-    struct slice authority;             /* in the request's url */
-    struct buffer head;                 /* of the request */
+    bool is_in_libcurl;                 /* the call was passed to libcurl */
+    struct slice authority;             /* authority of the request's url */
+    struct buffer head;                 /* head of the request */
     int64_t begun_us;                   /* by clock_steady_us */
     struct timer *deadline;             /* NULL until the first such call */
-    struct http_connection *connection; /* that carries the call, or NULL */
+    struct http_connection *connection; /* connection that carries the call, or NULL */
 };
 
 enum { HTTP_HEAD_MAX = 16 * 1024 * 1024 }; /* bytes of a request's head; callers have smaller limits */

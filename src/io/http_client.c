@@ -20,14 +20,14 @@
 enum {
     BODY_GRACE_US = 2 * 1000 * 1000, /* time for a body once the status is known */
     IDLE_CALLS_MAX = 1024,
-    TURN_MAX_US = 50 * 1000, /* after this time libcurl's other sockets wait for the next turn */
+    TURN_MAX_US = 50 * 1000, /* after this time, the other sockets of libcurl wait for the next turn */
 };
 
 struct http_client {
     struct loop *loop;
     CURLM *multi;
     struct timer *curl_timer; /* libcurl's */
-    struct timer *own_timer;  /* for ended and draining */
+    struct timer *own_timer;  /* timer of ended and draining */
     struct hook *hook;
     struct http_call_owner owner;
     struct name_lookups *lookups;

@@ -10,7 +10,7 @@
 #include "io/loop.h"
 
 enum http_step {
-    HTTP_STEP_HEAD, /* from the connection, or the request line, to the end of the head */
+    HTTP_STEP_HEAD, /* from the connection, or from the request line, to the end of the head */
     HTTP_STEP_BODY, /* to the end of the body */
     HTTP_STEP_SEND, /* until the client has received the answer */
     /* to the next request line. The connection may be idle as long as libmicrohttpd allows. A connection with

@@ -15,7 +15,7 @@
 
 struct http_head {
     struct slice method, target, version;
-    const struct http_header *headers; /* as sent, in order */
+    const struct http_header *headers; /* headers as sent, in order */
     size_t header_count;
 };
 

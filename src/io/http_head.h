@@ -25,7 +25,7 @@ struct http_head_seen {
     const char *target_at; /* the position of the target in libmicrohttpd; compared, never read */
     struct slice target;   /* a copy from before libmicrohttpd decoded it in place */
     struct http_bytes *bytes;
-    int fd; /* of the connection */
+    int fd; /* socket of the connection */
 };
 
 /* Checks a head. Returns NULL if the head is unchanged and passes the gate; framing then describes its body.

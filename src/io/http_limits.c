@@ -14,7 +14,7 @@ enum { BUCKETS_BITS = 12 };
 
 /* An address with connections. */
 struct origin {
-    struct origin *next; /* in its bucket */
+    struct origin *next; /* next origin in the same bucket */
     uint64_t address;
     size_t connections;
 };

@@ -15,9 +15,10 @@ struct http_limits;
 
 struct http_limits_options {
     size_t connections;
-    size_t per_address;   /* of these; 0: no limit. An IPv6 /64 counts as one address. */
+    size_t per_address;   /* maximum number of these from one address; 0: no limit. An IPv6 /64 counts as one
+                             address. */
     bool spares_loopback; /* per_address does not apply to loopback */
-    size_t body_bytes;    /* for bodies that exceed HTTP_BODY_FREE_BYTES */
+    size_t body_bytes;    /* memory for bodies that exceed HTTP_BODY_FREE_BYTES */
     size_t lingering;     /* requests that may wait long for their answers */
 };
 
@@ -32,7 +33,7 @@ enum http_room { HTTP_ROOM, HTTP_ROOM_NONE, HTTP_ROOM_NONE_FOR_ADDRESS };
 /* The part of the limits that a connection holds. A zeroed place holds nothing. */
 struct http_place {
     bool is_taken;
-    bool is_counted; /* in the count of its address */
+    bool is_counted; /* the connection is in the count of its address */
     uint64_t address;
 };
 

@@ -17,7 +17,7 @@ enum { HTTP_EXTRAS_MAX = 16 };
 /* All connections of one server. */
 struct http_peers {
     struct http_deadlines *deadlines;
-    struct http_limits *limits; /* NULL: only extra connections */
+    struct http_limits *limits; /* NULL for extra connections only */
     struct list extras;         /* the oldest first */
     size_t extra_count;
 };

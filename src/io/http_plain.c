@@ -19,8 +19,8 @@
 #include "io/http_reader.h"
 
 enum {
-    ROOM_BYTES = 16 * 1024, /* of one read */
-    READS_MAX = 4,          /* of one connection in a turn */
+    ROOM_BYTES = 16 * 1024, /* size of one read */
+    READS_MAX = 4,          /* maximum number of reads from one connection in a turn */
     BUCKETS = 1024,
 };
 
@@ -29,8 +29,8 @@ enum {
 #define LIFE_MAX_US INT64_C(300000000)
 
 struct http_connection {
-    struct list link;     /* in its bucket while idle; the latest one is the first */
-    struct list age_link; /* in the list of all idle ones; the latest one is the last */
+    struct list link;     /* link in its bucket while idle; the latest one is the first */
+    struct list age_link; /* link in the list of all idle connections; the latest one is the first */
     struct http_plain *plain;
     struct watch *watch;
     int fd;
@@ -47,7 +47,7 @@ struct http_connection {
 struct http_plain {
     struct loop *loop;
     struct http_plain_events events;
-    size_t max_idle, count; /* count: all connections */
+    size_t max_idle, count; /* count: number of all connections */
     struct list aged;
     struct list buckets[BUCKETS]; /* by authority */
     char room[ROOM_BYTES];

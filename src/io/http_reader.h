@@ -36,7 +36,7 @@ struct http_reader {
         READING_TO_CLOSE,
         READING_DONE,
     } state;
-    int status;       /* of the latest head */
+    int status;       /* status of the latest head */
     bool has_no_body; /* whatever the head says: the answer to HEAD */
     bool is_last;     /* nothing behind this answer may be read as another one */
     bool is_sized;    /* the head has a Content-Length */

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "io/http_head.h"
 
-enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 }; /* of a body that is not kept; a longer body gets no answer */
+enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 /* of a body that is discarded; a longer body gets no answer */ };
 
 /* --- A request and its parts --- */
 

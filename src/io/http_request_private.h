@@ -22,7 +22,7 @@ struct http_requests {
     struct list answered; /* suspended requests, to be resumed at the end of the turn */
     size_t pending;
     size_t suspended; /* waiting or answered */
-    size_t lingering; /* of the unanswered requests: those that may wait long */
+    size_t lingering; /* number of unanswered requests that may wait long */
     struct loop *loop;
     bool is_quiesced;
     /* Called when answered gets another request: the loop must end a turn soon, even without other events. */
@@ -38,7 +38,7 @@ enum request_state {
 };
 
 struct http_request {
-    struct list link; /* in waiting or answered */
+    struct list link; /* link in the list waiting or answered */
     struct http_requests *requests;
     struct http_peer *peer;
     struct MHD_Connection *connection;
@@ -52,7 +52,7 @@ struct http_request {
     const char *method;
     const char *target_at; /* libmicrohttpd's copy; compared, never read */
     struct slice target;   /* a copy, because the original is decoded in place */
-    size_t max_body_bytes; /* if on_large allows it; until then body has its own maximum */
+    size_t max_body_bytes; /* maximum if on_large allows it; until then body has its own maximum */
     struct buffer body;
     size_t body_bytes, answer_bytes; /* reserved from the limits for each body */
     size_t discarded_bytes;
@@ -63,7 +63,7 @@ struct http_request {
     struct watch *leaving; /* while lingering; NULL when the client has sent more bytes */
     void (*on_left)(void *arg);
     void *left_arg;
-    void (*on_end)(void *arg, bool was_sent); /* of the answer */
+    void (*on_end)(void *arg, bool was_sent); /* called when the answer has ended */
     void *end_arg;
 };
 

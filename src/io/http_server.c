@@ -18,7 +18,7 @@ enum {
     HEAD_TIMEOUT_MS = 10 * 1000,
     BODY_TIMEOUT_MS = 30 * 1000,
     SEND_TIMEOUT_MS = 30 * 1000,
-    MEMORY_BYTES = 16 * 1024, /* for a connection: the head must fit into it */
+    MEMORY_BYTES = 16 * 1024, /* memory of one connection: the head must fit into it */
     SEND_BUFFER_BYTES =
         128 * 1024, /* the kernel's buffer for an answer, which doubles the value for itself */
     RUNS_MAX = 4,   /* runs of the daemon in a row before other work gets its turn */

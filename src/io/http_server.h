@@ -19,9 +19,9 @@ struct http_server_options {
     int listen_fd;        /* non-blocking, listening; taken */
     struct http_tls *tls; /* shared; NULL: plain HTTP */
     struct http_handler handler;
-    int64_t head_timeout_ms; /* for the whole head; 0: 10 s */
-    int64_t body_timeout_ms; /* for the whole body; 0: 30 s */
-    int64_t send_timeout_ms; /* until the client has received the answer; 0: 30 s */
+    int64_t head_timeout_ms; /* time limit for the whole head; 0: 10 s */
+    int64_t body_timeout_ms; /* time limit for the whole body; 0: 30 s */
+    int64_t send_timeout_ms; /* time limit for the client to receive the answer; 0: 30 s */
 };
 
 struct http_server *http_server_new(struct loop *, const struct http_server_options *);

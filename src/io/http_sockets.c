@@ -21,8 +21,8 @@ struct http_socket {
     int fd;
     bool is_connection;
     bool is_idle;      /* a connection that libcurl does not use now */
-    bool is_stale;     /* it was idle when data arrived */
-    int local_port;    /* of a connection; 0: not yet queried */
+    bool is_stale;     /* data arrived while the connection was idle */
+    int local_port;    /* local port of a connection; 0: not queried yet */
     unsigned reads;    /* times it was readable while an answer was awaited */
     uint64_t received; /* bytes, at the time of READS_UNCOUNTED */
 };

@@ -50,7 +50,7 @@ static void forget_out(struct redis_link *link)
 {
     buffer_clear(&link->out);
     link->out_sent = 0;
-    if (link->out.capacity > OUT_KEPT_BYTES) { /* of a large batch */
+    if (link->out.capacity > OUT_KEPT_BYTES) { /* a large batch made it grow */
         buffer_fini(&link->out);
         buffer_init_fallible(&link->out, REDIS_OUT_MAX);
     }
@@ -201,7 +201,7 @@ static void on_ready(void *arg, bool readable, bool writable)
 void redis_link_move(struct redis_link *link, const char *why)
 {
     link->reconnect_us = RECONNECT_MIN_US;
-    if (link->resolver) { /* for the name of the old node */
+    if (link->resolver) { /* the name of the old node was being resolved */
         resolver_cancel(link->resolver);
         link->resolver = NULL;
         timer_start(link->reconnect, 0);

@@ -46,8 +46,8 @@ struct redis_address {
     char *service;                    /* the service's name in the Sentinels */
     char *user;                       /* NULL: the default user */
     struct secret *password;          /* NULL or empty: no AUTH */
-    char *sentinel_user;              /* of the Sentinels; NULL: their default user */
-    struct secret *sentinel_password; /* of the Sentinels; NULL or empty: no AUTH */
+    char *sentinel_user;              /* user at the Sentinels; NULL: the default user */
+    struct secret *sentinel_password; /* password at the Sentinels; NULL or empty: no AUTH */
     uint32_t database;
     bool has_tls;          /* connections need tls */
     struct redis_tls *tls; /* not owned; NULL: connections are not encrypted */
@@ -116,8 +116,8 @@ enum redis_kind { REDIS_KIND_NIL, REDIS_KIND_INTEGER, REDIS_KIND_TEXT, REDIS_KIN
 /* These functions read a borrowed reply. A function for another kind of reply returns 0, an empty slice or
  * NULL. */
 enum redis_kind redis_reply_kind(const struct redis_reply *);
-int64_t redis_reply_integer(const struct redis_reply *);   /* also of a text that is a decimal number */
-struct slice redis_reply_text(const struct redis_reply *); /* also of an error */
+int64_t redis_reply_integer(const struct redis_reply *);   /* also accepts a text that is a decimal number */
+struct slice redis_reply_text(const struct redis_reply *); /* also accepts an error */
 size_t redis_reply_size(const struct redis_reply *);       /* the number of elements of an array */
 const struct redis_reply *redis_reply_at(const struct redis_reply *, size_t index);
 

@@ -15,7 +15,7 @@
 
 /* A command between redis_send and its callback. */
 struct pending {
-    struct list link; /* in sent, in the order of the replies, or in unsent */
+    struct list link; /* link in sent, in the order of the replies, or in unsent */
     redis_reply_fn *fn;
     void *arg;
     int64_t sent_us; /* clock_boot_us */
@@ -34,18 +34,18 @@ struct redis_link {
     const struct redis_address *address;
     struct redis_link_events events;
     int64_t deadline_us;
-    int64_t heard_us;            /* when data of a reply last arrived, CLOCK_BOOTTIME */
+    int64_t heard_us;            /* time at which reply data last arrived, CLOCK_BOOTTIME */
     int64_t reconnect_us;        /* the next wait */
     int64_t up_us;               /* when the link came up, clock_boot_us */
     struct redis_stream *stream; /* NULL between connections */
-    struct watch *watch;         /* of the stream */
+    struct watch *watch;         /* watch on the socket of the stream */
     redisReader *reader;         /* cuts the stream's bytes into replies */
     struct buffer out;           /* commands that wait for the end of the turn, or for the socket */
     size_t out_sent;             /* bytes of out that were written */
     bool is_open;                /* the stream is open: commands can be written */
     bool is_blocked;             /* the socket takes no more of out now */
     bool is_up;
-    bool is_in_callback; /* of a reply */
+    bool is_in_callback; /* the callback of a reply is being called */
     bool is_dropped;     /* the connection ends after that callback, or is about to end */
     bool is_closing;     /* redis_link_free is running */
     char why[sizeof(struct problem)];
@@ -53,11 +53,11 @@ struct redis_link {
     struct list unsent; /* commands that get NULL at the next turn */
     struct list subscriptions;
     struct resolver *resolver;
-    char host[REDIS_HOST_MAX]; /* of the current connection; TLS checks this name */
+    char host[REDIS_HOST_MAX]; /* host of the current connection; TLS checks this name */
     uint16_t port;
     unsigned failures; /* attempts to connect; selects the next address of a name */
     struct timer *reconnect;
-    struct timer *deadline; /* for the oldest command in sent, and for connecting */
+    struct timer *deadline; /* deadline of the oldest command in sent, and of connecting */
     struct timer *idle;     /* sends PING on an idle connection */
     struct timer *fail_unsent;
     struct hook *send;

@@ -20,7 +20,7 @@ struct redis_tls {
 
 struct redis_tls_session {
     SSL *ssl;
-    char *name; /* that the certificate must have */
+    char *name; /* name that the certificate must have */
 };
 
 /* ---- what connections share ---- */

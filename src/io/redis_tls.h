@@ -16,7 +16,7 @@ struct redis_tls;
 struct redis_tls_options {
     const char *ca;                /* PEM file; NULL: the system's CAs */
     const char *certificate, *key; /* PEM files; NULL: Redis does not ask for a certificate */
-    const char *name;              /* in Redis's certificate; NULL: the host of the address */
+    const char *name;              /* name in Redis's certificate; NULL: the host of the address */
 };
 
 /* Reads the files. If INVALID, problem says which file cannot be used and why. */

@@ -16,14 +16,14 @@ enum { WHY_SIZE = 160 };
 /* One of the Sentinels, and its last answer. */
 struct witness {
     struct sentinel *sentinel;
-    struct redis_address own; /* its address; borrows the strings */
+    struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
     struct timer *ask;
     int64_t asked_us;       /* clock_boot_us */
     bool knows;             /* this Sentinel has named the primary */
     char refusal[WHY_SIZE]; /* the last error that it answered; "" after a connection */
     struct redis_node primary;
-    int64_t epoch, next_epoch; /* for primary; for the answer under way */
+    int64_t epoch, next_epoch; /* epoch of primary; epoch of the answer under way */
 };
 
 struct sentinel {

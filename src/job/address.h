@@ -40,7 +40,7 @@ const char *address_rule(const struct address *);
  * nothing that is usually reached by mistake. */
 const char *address_block_risk(const struct address_block *);
 
-enum { ADDRESS_TEXT_SIZE = 46 }; /* with a NUL at the end */
+enum { ADDRESS_TEXT_SIZE = 46 }; /* includes the NUL */
 
 /* Writes an address like inet_ntop. */
 void address_write(const struct address *, char text[ADDRESS_TEXT_SIZE]);

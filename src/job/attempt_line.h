@@ -14,13 +14,13 @@
 #include "job/job.h"
 
 enum {
-    ATTEMPT_ANSWER_MAX = 1024, /* bytes of an answer's body */
+    ATTEMPT_ANSWER_MAX = 1024, /* maximum size of the answer's body in a line */
     ATTEMPT_LINE_MAX = 3 * ATTEMPT_ANSWER_MAX + 128,
 };
 
 struct attempt_line {
     int round;  /* from 1 */
-    int number; /* in its round, from 1; counts from 1 again when a dead job starts over */
+    int number; /* number in its round, from 1; starts at 1 again when a dead job is run again */
     struct attempt_result result;
     struct slice answer; /* a JSON string, with its quotes; empty: no body */
     bool is_answer_cut;

@@ -12,7 +12,7 @@ enum { NAME_MAX_BYTES = 64, PREFIX_MAX = 32 };
 
 struct reading {
     struct job_errors *errors;
-    const char *name; /* of the callback */
+    const char *name; /* name of the callback */
     struct callback *callback;
 };
 

@@ -15,7 +15,7 @@
 #include "job/job_errors.h"
 #include "job/method.h"
 
-enum { CALLBACK_BYTES_MAX = 16 * 1024 }; /* of the text */
+enum { CALLBACK_BYTES_MAX = 16 * 1024 }; /* maximum size of the text */
 
 /* The slices point into the text that was parsed, and into the buffer text. */
 struct callback {

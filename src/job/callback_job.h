@@ -17,7 +17,7 @@
 #include "job/topic_settings.h"
 
 enum {
-    CALLBACK_JOBS_MAX = 2,           /* of one attempt: onAttempt, and onDelivered or onDead */
+    CALLBACK_JOBS_MAX = 2,           /* callbacks of one attempt: onAttempt, and onDelivered or onDead */
     CALLBACK_ANSWER_MAX = 64 * 1024, /* bytes of an answer that a document includes */
 };
 
@@ -32,22 +32,22 @@ enum callback_outcome {
     CALLBACK_AGAIN, /* the receiver asks for the job again */
 };
 
-/* Facts of an attempt or an end. All pointers and slices are borrowed. */
+/* The facts that a callback reports. All pointers and slices are borrowed. */
 struct callback_report {
-    struct slice id;    /* of the job: topic/jobId */
-    struct slice nonce; /* of the lease that ends */
+    struct slice id;    /* id of the job: topic/jobId */
+    struct slice nonce; /* nonce of the lease that ends */
     enum callback_outcome outcome;
-    struct slice reason;                             /* DEAD */
-    const struct job *job;                           /* NULL: its record is unreadable */
-    int attempts;                                    /* of this round, including this one */
-    int round;                                       /* from 1; 0: the job has no rounds */
+    struct slice reason;   /* DEAD */
+    const struct job *job; /* NULL: its record is unreadable */
+    int attempts;          /* number of attempts in this round, including this one */
+    int round;             /* number of the round, from 1; 0: the job has no rounds */
     const struct attempt_result *attempt, *previous; /* NULL: none */
     int64_t due_ms;                                  /* 0: unknown */
     int64_t claimed_ms, ended_ms;
-    int64_t wait_ms;                  /* FAILED, AGAIN: until the next attempt */
-    struct slice answer;              /* of the attempt */
-    struct slice headers;             /* of the answer, as lines, if its form wants them; see form.h */
-    const struct delivery_form *form; /* of the job; NULL: unknown, or the standard form */
+    int64_t wait_ms;      /* FAILED, AGAIN: wait until the next attempt */
+    struct slice answer;  /* answer of the attempt */
+    struct slice headers; /* headers of the answer, one per line, if the job's form wants them; see form.h */
+    const struct delivery_form *form; /* form of the job; NULL: unknown, or the standard form */
     bool is_answer_cut;
     /* A JSON array of the first elements of the job's workflow, with at least one; empty: unknown, or the job
      * has no workflow. */
@@ -57,7 +57,7 @@ struct callback_report {
 struct callback_job {
     struct buffer id;
     struct buffer record; /* see job_write */
-    int64_t delay_ms;     /* until it is due */
+    int64_t delay_ms;     /* delay until the job is due */
 };
 
 struct callback_jobs {

@@ -21,7 +21,7 @@
 enum { CARRIED_RUNS_MAX = 40 };
 
 struct carried {
-    struct slice runs[CARRIED_RUNS_MAX]; /* without the commas around them */
+    struct slice runs[CARRIED_RUNS_MAX]; /* runs of unknown members, without the commas around them */
     size_t count;
 };
 

@@ -15,7 +15,7 @@ enum { MINUTES = 60, HOURS = 24, DAYS = 31, MONTHS = 12, WEEKDAYS = 7, TIMES_LIS
 /* Values of one field. */
 struct cron_set {
     uint64_t bits;
-    int cycle; /* after which the values repeat: 60 minutes */
+    int cycle; /* number of units after which the values repeat: 60 minutes */
     int count, first, last;
     int step; /* distance between all neighbours; 0 if the distances differ, or there is one value only */
 };

@@ -43,22 +43,22 @@ enum ending_cause {
 /* All facts that an ending depends on, apart from the job. All pointers and slices are borrowed. */
 struct ending_facts {
     enum ending_cause cause;
-    struct slice id, nonce;                /* of the lease */
-    int64_t now_ms;                        /* of the claim, by Redis's clock */
+    struct slice id, nonce;                /* id and nonce of the lease */
+    int64_t now_ms;                        /* time of the claim, by Redis's clock */
     int64_t due_ms;                        /* when the job was due; 0: unknown */
     const struct topic_settings *settings; /* NULL: the topic has no settings */
-    const struct retry_schedule *schedule; /* for jobs and topics without their own */
+    const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     bool has_history;                      /* ended jobs go to a history, with their attempts */
     uint32_t random;                       /* any 32 bits; used with the setting jitter */
     int64_t hold_ms;                       /* HELD, UNSERVED */
     /* RESULT */
     const struct attempt_result *result;
-    struct form_judgement judgement;  /* of the answer, by the job's form */
-    const struct delivery_form *form; /* of the job; NULL: unknown */
-    struct slice headers;             /* of the answer, see form.h */
+    struct form_judgement judgement;  /* what the answer means to the job's form */
+    const struct delivery_form *form; /* form of the job; NULL: unknown */
+    struct slice headers;             /* headers of the answer, see form.h */
     struct slice answer;              /* the beginning of its body */
     bool is_answer_cut;
-    struct slice elements; /* of the job's workflow, see callback_job.h */
+    struct slice elements; /* elements of the job's workflow, see callback_job.h */
     /* RESULT of a worker that has leased the job. */
     bool is_rejected; /* the worker gives the job up */
 };
@@ -68,14 +68,14 @@ enum ending_verdict { ENDING_COMPLETE, ENDING_RETRY, ENDING_BURY, ENDING_RELEASE
 struct ending {
     enum ending_verdict verdict;
     bool keeps_place;    /* RETRY, RELEASE: the due time does not change; wait_ms is 0 */
-    int64_t wait_ms;     /* RETRY, RELEASE: from now */
+    int64_t wait_ms;     /* RETRY, RELEASE: delay from now */
     struct slice reason; /* BURY: a literal; empty for an unreadable record */
-    int attempts;        /* of the job, including this attempt if it was made; 0 for a new round */
-    int uncounted;       /* of these: attempts that used up no retry */
-    int rounds;          /* of the job, including this one if it has ended */
-    bool is_round;       /* RETRY: the receiver said not yet */
-    bool has_record;     /* a new record is written */
-    bool has_line;       /* a line of the attempt is kept, see attempt_line.h */
+    int attempts;    /* new number of attempts, including this attempt if it was made; 0 for a new round */
+    int uncounted;   /* number of these attempts that used up no retry */
+    int rounds;      /* new number of rounds, including this one if it has ended */
+    bool is_round;   /* RETRY: the receiver said not yet */
+    bool has_record; /* a new record is written */
+    bool has_line;   /* a line of the attempt is kept, see attempt_line.h */
 };
 
 /* The texts of an ending. The store borrows them until its callback. */

@@ -10,24 +10,24 @@
 #include "job/header_lines.h"
 #include "job/topic_settings.h"
 
-enum { FORMS_MAX = 4 }; /* of a process */
+enum { FORMS_MAX = 4 }; /* maximum number of forms in a process */
 
 /* An attempt whose request is being written. All is borrowed. */
 struct form_attempt {
-    const struct job *job; /* its attempts do not count this one yet */
+    const struct job *job; /* job->attempts does not include this attempt yet */
     struct slice id;       /* topic/jobId */
     struct slice url, payload;
-    const struct topic_settings *settings; /* of the topic; NULL: none */
-    const struct signing_keys *keys;       /* of the server */
+    const struct topic_settings *settings; /* settings of the topic; NULL: none */
+    const struct signing_keys *keys;       /* signing keys of the server */
     int64_t now_ms;                        /* when the attempt was claimed, by Redis's clock */
-    int64_t workflow_ms;                   /* when the workflow of the job was made; 0: it has none */
-    const struct job_header *headers;      /* the request has these, too */
+    int64_t workflow_ms; /* when the workflow of the job was created; 0: the job has no workflow */
+    const struct job_header *headers; /* the request has these, too */
     size_t header_count;
 };
 
 /* An answer, or an attempt without one. All is borrowed. */
 struct form_answer {
-    const struct job *job; /* its attempts do not count this one yet */
+    const struct job *job; /* job->attempts does not include this attempt yet */
     const struct attempt_result *result;
     int64_t retry_after_ms; /* -1: no such header */
     bool has_again;         /* the header Duepost-Again, and its value */

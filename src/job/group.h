@@ -21,7 +21,7 @@ enum {
 
 struct group_endpoint {
     struct slice url;
-    enum job_method method; /* POST: that of the job */
+    enum job_method method; /* POST: the job's method is used */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
     struct carried carried; /* members that this version does not know */
@@ -53,7 +53,7 @@ struct group_walk {
     struct json_cursor cursor;
     struct slice name;
     struct group_endpoint endpoint;
-    enum status status; /* at the end: OK, or INVALID if duepost did not write the endpoint, or NO_MEMORY */
+    enum status status; /* OK at the end; INVALID if duepost did not write the endpoint; or NO_MEMORY */
     struct buffer text; /* owned: decoded strings */
 };
 

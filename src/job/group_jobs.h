@@ -6,7 +6,7 @@
 #include "job/group.h"
 #include "job/job_errors.h"
 
-enum { GROUP_JOBS_BYTES_MAX = 4 * 1024 * 1024 }; /* of the records together */
+enum { GROUP_JOBS_BYTES_MAX = 4 * 1024 * 1024 }; /* limit of all records together */
 
 struct group_jobs {
     size_t count;

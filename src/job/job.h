@@ -24,7 +24,7 @@
 enum {
     JOB_RETRY_MAX = 100,
     JOB_DEPTH_MAX = 32,
-    JOB_MEMBERS_MAX = 1000,            /* in one object */
+    JOB_MEMBERS_MAX = 1000,            /* maximum in one object */
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far more than the API accepts */
     JOB_FORM_MAX = 32,                 /* bytes of form */
     JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
@@ -37,7 +37,7 @@ enum {
 #define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TIMEOUT_MIN_MS INT64_C(100)
 #define JOB_TIMEOUT_MAX_MS (INT64_C(3600) * 1000)
-#define JOB_TIMEOUT_MS     (INT64_C(30) * 1000) /* for a job without timeout */
+#define JOB_TIMEOUT_MS     (INT64_C(30) * 1000) /* default for a job without timeout */
 
 #define JOB_NEVER_MS INT64_MAX
 
@@ -51,10 +51,10 @@ enum { ATTEMPT_DETAIL_MAX = 256 }; /* bytes */
 struct attempt_result {
     int64_t at_ms; /* when it began, by Redis's clock; 0: there was no attempt */
     int64_t duration_ms;
-    int status; /* of the answer; 0 with an error */
+    int status; /* status of the answer; 0 with an error */
     enum failure error;
-    struct slice
-        detail;        /* of the error: ATTEMPT_DETAIL_MAX bytes that need no escapes in JSON; empty: none */
+    /* detail of the error: ATTEMPT_DETAIL_MAX bytes that need no escapes in JSON; empty: none */
+    struct slice detail;
     struct slice text; /* the result's text in the record; empty: the result was not read from a record */
     /* The following members are not recorded. */
     bool was_sent;       /* at least a part of the request was passed to the network */
@@ -122,8 +122,8 @@ struct job {
     int64_t due_at_ms;
     int64_t ttl_ms; /* from created_ms */
     int64_t expires_at_ms;
-    int retry;                      /* as sent; see job_max_retries */
-    struct retry_schedule schedule; /* as sent; see job_wait_ms */
+    int retry;                      /* value as sent; see job_max_retries */
+    struct retry_schedule schedule; /* value as sent; see job_wait_ms */
     struct slice retry_wait;        /* used instead of a schedule, see retry_expression.h; empty: none */
     int64_t timeout_ms;             /* the default unless has_timeout */
     struct job_header headers[JOB_HEADERS_MAX];
@@ -131,19 +131,20 @@ struct job {
     struct job_labels labels;
     struct slice on_delivered, on_dead, on_attempt; /* see callback.h; empty: those of the topic */
 
-    struct slice form;      /* of delivery, see form.h; empty: the standard form */
+    struct slice form;      /* form of delivery, see form.h; empty: the standard form */
     struct slice form_data; /* an object that only the form reads; empty: none */
     struct slice workflow;  /* the id of the workflow that has the job, see store/workflow.h; empty: none */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* failed attempts so far, in this round */
-    int uncounted;      /* of these: attempts that used up no retry, see ending.h */
+    int uncounted;      /* number of these attempts that used up no retry, see ending.h */
     int rounds;         /* rounds that the receiver ended with "not yet", see again.h */
     struct attempt_result last_attempt;
-    int64_t wait_ms;             /* from the end of last_attempt to the next attempt; 0: none, or unknown */
-    struct slice reason;         /* why it is dead; empty otherwise */
-    struct slice answer_headers; /* of the answer with which it died, as lines, if its form wants headers */
-    struct slice trace_parent, trace_state; /* of the scheduling request, see trace.h; empty: none */
+    int64_t wait_ms;     /* wait from the end of last_attempt to the next attempt; 0: none, or unknown */
+    struct slice reason; /* why it is dead; empty otherwise */
+    struct slice answer_headers; /* headers of the answer with which the job died, one per line, if its form
+                                    wants headers */
+    struct slice trace_parent, trace_state; /* trace of the scheduling request, see trace.h; empty: none */
 
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* a member of a later version, for tests */

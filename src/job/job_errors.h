@@ -8,9 +8,9 @@
 #include "base/slice.h"
 
 enum {
-    JOB_ERRORS_MAX = 64,         /* reported at once */
-    JOB_ERRORS_BYTES_MAX = 4096, /* of their texts: 64 bytes for each of the most */
-    JOB_ERROR_TEXT_SIZE = 160,   /* of a field or a detail, with its NUL; a longer text is cut */
+    JOB_ERRORS_MAX = 64,         /* maximum number in one answer */
+    JOB_ERRORS_BYTES_MAX = 4096, /* size of all texts: 64 bytes for each of JOB_ERRORS_MAX errors */
+    JOB_ERROR_TEXT_SIZE = 160,   /* size of a field or a detail, with its NUL; a longer text is cut */
 };
 
 /* One broken rule. */
@@ -22,7 +22,7 @@ struct job_error {
 struct job_errors {
     size_t count;
     size_t size;                     /* of text */
-    char text[JOB_ERRORS_BYTES_MAX]; /* of each error: field, NUL, detail, NUL */
+    char text[JOB_ERRORS_BYTES_MAX]; /* for each error: field, NUL, detail, NUL */
 };
 
 /* Removes all errors. The bytes of text are not cleared. */

@@ -14,11 +14,11 @@ struct job_patch {
     struct slice record; /* the job's current record */
     struct slice text;   /* the client's patch */
     int64_t now_ms;
-    int64_t due_ms; /* of a waiting job; otherwise 0 */
+    int64_t due_ms; /* due time of a waiting job; otherwise 0 */
 };
 
 struct job_patched {
-    struct job job; /* with the members that the old job keeps */
+    struct job job; /* the new job, including the members that it keeps from the old job */
     struct job old;
     bool is_moved;     /* the job's due time has changed: see job_due_ms */
     bool has_url;      /* the patch has a url */

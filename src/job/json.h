@@ -11,7 +11,7 @@ enum { JSON_DEPTH_MAX = 64 }; /* the most that limits may ask for */
 
 struct json_limits {
     size_t depth;   /* nesting of arrays and objects */
-    size_t members; /* of one object */
+    size_t members; /* maximum number of members in one object */
 };
 
 /* The place and the reason of a fault in a text. */

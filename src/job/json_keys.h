@@ -14,7 +14,7 @@ struct json_key {
     const char *data; /* decoded */
     size_t size;
     uint64_t head;  /* its first bytes, which decide nearly every comparison */
-    const char *at; /* its position in the text */
+    const char *at; /* position of the key in the text */
 };
 
 struct json_keys {

@@ -7,7 +7,7 @@
 
 enum json_names {
     JSON_NAMES_EXACT,   /* compared as spelt, except for escapes */
-    JSON_NAMES_NO_CASE, /* at the top: names of headers */
+    JSON_NAMES_NO_CASE, /* the top object has names of headers, which ignore case */
 };
 
 /* Writes old with patch applied. Both must be valid JSON, except that old may be empty. The members of old

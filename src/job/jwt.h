@@ -7,7 +7,7 @@
 /* Appends the token for these claims, a JSON object. The buffer fails when it has no room. */
 void jwt_append(struct buffer *, struct slice key, struct slice claims);
 
-/* Appends the SHA-256 of bytes in base64url, as claims that cover a body have it. */
+/* Appends the SHA-256 of bytes in base64url, which is the form for claims about a body. */
 void jwt_append_digest(struct buffer *, struct slice bytes);
 
 #endif

@@ -7,7 +7,7 @@
 #include "job/job_errors.h"
 
 enum {
-    LEASE_JOBS_MAX = 100,  /* of one request */
+    LEASE_JOBS_MAX = 100,  /* maximum in one request */
     LEASE_TOKEN_MAX = 128, /* bytes */
     LEASE_ERROR_MAX = 256, /* bytes */
 };
@@ -47,7 +47,7 @@ enum status lease_end_parse(enum lease_end_kind, struct slice text, struct lease
                             struct job_errors *) MUST_USE;
 void lease_end_fini(struct lease_end_text *);
 
-/* The ends in an array. */
+/* An array of such objects. */
 struct lease_end_items {
     struct slice items[LEASE_JOBS_MAX];
     size_t count;

@@ -38,19 +38,19 @@ enum member_kind {
 
 /* The texts in which a member may occur, and its special properties. */
 enum {
-    MEMBER_SENT = 1,      /* in a client's text */
-    MEMBER_PATCHED = 2,   /* in a client's patch */
+    MEMBER_SENT = 1,      /* allowed in a client's text */
+    MEMBER_PATCHED = 2,   /* allowed in a client's patch */
     MEMBER_STORED = 4,    /* in Redis */
-    MEMBER_SHOWN = 8,     /* to people, as it is stored, with hidden values masked */
-    MEMBER_RESOLVED = 16, /* to people, by api/view.c, completed from the topic and the job's state */
+    MEMBER_SHOWN = 8,     /* shown to people as stored, with hidden values masked */
+    MEMBER_RESOLVED = 16, /* shown to people by api/view.c, completed from the topic and the job's state */
     MEMBER_EVERYWHERE = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED | MEMBER_SHOWN,
-    MEMBER_REQUIRED = 32,   /* in a client's text */
+    MEMBER_REQUIRED = 32,   /* required in a client's text */
     MEMBER_PLAIN = 64,      /* a text without escapes, because scripts copy it unchanged */
     MEMBER_INHERITED = 128, /* a topic's setting that its sibling topics have, too */
-    MEMBER_SCHEDULED = 256, /* in a client's patch of a schedule's job */
+    MEMBER_SCHEDULED = 256, /* allowed in a client's patch of a schedule's job */
 };
 
-enum { MEMBERS_MAX = 40 }; /* of one table */
+enum { MEMBERS_MAX = 40 }; /* maximum number of rows in one table */
 
 struct member_parse;
 
@@ -59,13 +59,13 @@ struct member {
     const char *path; /* the name in errors, with the name of the object around it */
     enum member_kind kind;
     unsigned flags;
-    uint16_t field, bytes;        /* of the struct: offset and size */
-    uint16_t has, has_bytes;      /* the same for a field that is not 0 if the member is present; 0: none */
-    uint16_t count;               /* HEADERS: offset of a size_t */
-    uint16_t carried;             /* OBJECT: offset of a struct carried */
+    uint16_t field, bytes;   /* offset and size of the field in the struct */
+    uint16_t has, has_bytes; /* offset and size of a field that is not 0 if the member is present; 0: none */
+    uint16_t count;          /* HEADERS: offset of a size_t */
+    uint16_t carried;        /* OBJECT: offset of a struct carried */
     int64_t min, max, fallback;   /* limits, and the value of an absent member */
     uint8_t rival;                /* an earlier row: a client may send only one of the two; 0: none */
-    const struct members *object; /* OBJECT: its table */
+    const struct members *object; /* OBJECT: the table of the inner object */
     /* Adds faults that the kind does not cover. Called when the value is valid for its kind. May be NULL. */
     void (*check)(struct member_parse *, const struct member *);
     /* Checks the member of a record. Returns false if duepost did not write the record. May be NULL. */
@@ -76,7 +76,7 @@ struct members {
     const struct member *rows;
     size_t count;
     const char *noun;   /* "field", "setting" */
-    const char *prefix; /* of path: "rate." */
+    const char *prefix; /* beginning of path: "rate." */
 };
 
 /* These macros set members of a row. */
@@ -90,9 +90,9 @@ struct members {
 struct member_parse {
     const struct members *table;
     void *of;            /* the struct to fill */
-    struct buffer *text; /* for decoded strings; has room for all of them, and never moves */
+    struct buffer *text; /* receives decoded strings; has room for all of them, and never moves */
     struct job_errors *errors;
-    const void *context; /* for the checks */
+    const void *context; /* argument of the checks */
     /* Both are NULL unless another version may have written the text. If they are set, unknown members are
      * carried, and *lacks becomes the first unknown need. */
     struct carried *carried;

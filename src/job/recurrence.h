@@ -32,10 +32,10 @@ struct recurrence {
     int64_t every_ms; /* 0: cron */
     struct cron cron;
     const struct time_zone *zone; /* borrowed; for cron */
-    int64_t base_ms;              /* of every: its times are base_ms plus multiples of every_ms */
+    int64_t base_ms;              /* for every: the times are base_ms plus multiples of every_ms */
     int64_t first_ms, last_ms;    /* no time is earlier than first_ms or later than last_ms */
     int64_t jitter_ms;            /* 0: none */
-    uint64_t seed;                /* of the jitter; see recurrence_seed */
+    uint64_t seed;                /* seed of the jitter; see recurrence_seed */
     int64_t grace_ms;             /* a time is missed if it is more than this late */
     enum misfire misfire;
 };
@@ -53,8 +53,8 @@ int64_t recurrence_jitter_ms(const struct recurrence *, int64_t at_ms);
 /* The occurrences to fire now. */
 struct recurrence_decision {
     int64_t times_ms[RECURRENCE_FIRED_MAX]; /* ascending */
-    size_t count;                           /* of times_ms; 0: all were skipped, or expected_ms is later */
-    bool is_missed;                         /* some of the times were missed */
+    size_t count;    /* number of times in times_ms; 0: all were skipped, or expected_ms is later */
+    bool is_missed;  /* some of the times were missed */
     int64_t next_ms; /* the next time after these; later than now, or RECURRENCE_NEVER_MS */
 };
 

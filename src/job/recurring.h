@@ -17,10 +17,12 @@
 #include "job/recurrence.h"
 
 enum {
-    RECURRING_TIME_SIZE = 20,                                                /* "20261122T221800.500Z" */
-    RECURRING_ID_MAX = JOB_ID_MAX - 1 - RECURRING_TIME_SIZE,                 /* bytes of a scheduleId */
-    RECURRING_TAG_SIZE = 41,                                                 /* with its NUL */
-    RECURRING_GROUP_ID_MAX = RECURRING_ID_MAX - 1 - GROUP_ENDPOINT_NAME_MAX, /* the same with a group */
+    RECURRING_TIME_SIZE = 20,                                /* "20261122T221800.500Z" */
+    RECURRING_ID_MAX = JOB_ID_MAX - 1 - RECURRING_TIME_SIZE, /* bytes of a scheduleId */
+    RECURRING_TAG_SIZE = 41,                                 /* includes the NUL */
+    RECURRING_GROUP_ID_MAX =
+        RECURRING_ID_MAX - 1 -
+        GROUP_ENDPOINT_NAME_MAX, /* maximum size of a scheduleId whose job is sent to a group */
 };
 #define RECURRING_EVERY_MAX_MS  (INT64_C(315360000) * 1000) /* 10 years */
 #define RECURRING_JITTER_MAX_MS (INT64_C(86400) * 1000)
@@ -47,7 +49,7 @@ struct recurring {
     /* Only the server sets these two, for schedules of sibling topics: */
     int64_t delay_ms;   /* between the time of an occurrence and the due time of its job */
     struct slice into;  /* topic/jobId without the time of the ids of occurrences; empty: the schedule's id */
-    struct slice group; /* that the job is sent to, as in job; the record of the job has none */
+    struct slice group; /* group that the job is sent to; the record of the job has no group */
     int64_t created_ms; /* by Redis's clock; 0 in a request, set before recurring_write */
     struct slice lacks; /* the first need that this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */

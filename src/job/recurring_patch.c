@@ -15,8 +15,8 @@ struct patching {
     struct slice topic;
     struct recurring old;
     struct job_patched jobs;
-    struct member_values old_values, values;         /* of the definition */
-    struct member_values old_job_values, job_values; /* of its job */
+    struct member_values old_values, values;         /* values of the definition */
+    struct member_values old_job_values, job_values; /* values of its job */
     struct slice old_group;                          /* JSON; empty: none */
     struct buffer job_text;                          /* the merged job */
     struct job_errors job_errors;

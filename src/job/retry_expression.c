@@ -14,8 +14,8 @@ struct evaluation {
     struct slice text;
     size_t at;
     double retried;
-    int depth;            /* of factors inside each other */
-    const char *expected; /* at this position; NULL: no fault so far */
+    int depth;            /* number of nested factors */
+    const char *expected; /* expected text at this position; NULL: no fault so far */
 };
 
 static double read_sum(struct evaluation *);

@@ -6,7 +6,7 @@
 #include "base/slice.h"
 
 struct suggestion {
-    struct slice name; /* as it was typed */
+    struct slice name; /* name as it was typed */
     const char *best;  /* NULL: no name is close */
     unsigned distance; /* of best */
 };

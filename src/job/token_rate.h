@@ -12,7 +12,7 @@
 struct token_rate {
     int64_t period_ns;       /* 0: no limit */
     int64_t step_ns;         /* time for one request */
-    _Atomic int64_t full_ns; /* when the bucket is full again, by the caller's clock */
+    _Atomic int64_t full_ns; /* time at which the bucket is full again, by the caller's clock */
 };
 
 enum { TOKEN_RATE_MAX = 1000000 };

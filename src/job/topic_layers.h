@@ -35,8 +35,8 @@ bool topic_layers_own(struct slice text, struct buffer *out);
 /* A topic's settings, as a script returned them. */
 struct topic_layers {
     struct slice text;    /* all layers */
-    struct slice own;     /* only the topic's own; empty: none */
-    struct slice pattern; /* its longest pattern; empty: none */
+    struct slice own;     /* the topic's own settings; empty: none */
+    struct slice pattern; /* the longest pattern that matches; empty: none */
 };
 
 /* Writes for each row of the table where the value comes from, as an object: "topic", a pattern, or

@@ -18,7 +18,7 @@ enum {
     TOPIC_MAX_IN_FLIGHT_MAX = 1000000,
     TOPIC_RATE_JOBS_MAX = 1000000,
     TOPIC_WEIGHT_MAX = 100,
-    TOPIC_JITTER_MAX_PPM = 1000000,       /* all of a wait */
+    TOPIC_JITTER_MAX_PPM = 1000000,       /* 100 % of a wait */
     TOPIC_PAUSE_REASON_MAX = 1024,        /* bytes */
     TOPIC_SETTINGS_BYTES_MAX = 80 * 1024, /* bytes of a text */
     TOPIC_PATCH_BYTES_MAX = 64 * 1024,    /* including spaces */
@@ -35,15 +35,15 @@ struct topic_settings {
     int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
     bool has_rate_window, is_rate_window;       /* rate_jobs in each window, at any time of it; no burst */
     int64_t rate_since_ms; /* windows that began before do not count; 0: not set. Clients do not write it. */
-    struct slice pause_reason; /* for people; empty unless is_paused */
+    struct slice pause_reason; /* text for people; empty unless is_paused */
     struct slice order;        /* "due", "fifo"; empty: not set */
     struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
     struct slice delivery;     /* "push", "pull": workers lease the jobs; empty: not set */
     bool has_schedule, has_timeout;
-    struct retry_schedule schedule; /* for jobs without their own */
-    int64_t timeout_ms;             /* for jobs without their own */
-    struct slice url;               /* for jobs without their own; empty: not set. Borrowed from the text */
-    struct job_header headers[JOB_HEADERS_MAX]; /* for each job that has no header of the same name */
+    struct retry_schedule schedule; /* default for jobs without a schedule */
+    int64_t timeout_ms;             /* default for jobs without a timeout */
+    struct slice url; /* default for jobs without a url; empty: not set. Borrowed from the text */
+    struct job_header headers[JOB_HEADERS_MAX]; /* added to each job that has no header of the same name */
     size_t header_count;
     struct buffer text;          /* owned: decoded headers */
     struct buffer united;        /* owned: the text of several layers, see topic_layers.h */
@@ -51,7 +51,7 @@ struct topic_settings {
     /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrowed from the text. */
     struct slice on_delivered, on_dead, on_attempt;
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
-    int64_t jitter_ppm;              /* each wait grows by a random share of up to this, in millionths */
+    int64_t jitter_ppm;              /* maximum random share by which each wait grows, in millionths */
     bool has_breaker, is_breaker_on; /* whether breakers of receivers hold its jobs */
     /* JSON that the writer of a sibling topic keeps with its settings; empty: none. Borrowed from the text.
      * Clients neither write nor see it. */

@@ -11,12 +11,12 @@ enum { JOB_URL_MAX = 2048 }; /* bytes */
 
 struct url {
     bool is_https;
-    struct slice host;      /* without brackets; as spelt */
+    struct slice host;      /* host without brackets; as spelt */
     uint16_t port;          /* 80 or 443 when the url has none */
     bool host_is_address;   /* a literal in any spelling that resolvers accept: 127.1, 0x7f000001, [::1] */
     struct address address; /* when host_is_address */
     struct slice target;    /* path and query as spelt, may be empty; no fragment */
-    struct slice query;     /* with its '?'; empty without a query */
+    struct slice query;     /* query with its '?'; empty: no query */
 };
 
 /* Parses an absolute http or https URL of at most JOB_URL_MAX bytes. It must be visible ASCII, without

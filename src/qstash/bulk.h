@@ -28,8 +28,8 @@ struct bulk_kind {
     unsigned states;   /* 1 << each state of the messages */
     bool is_in_order;  /* acts on one message after the other, in the order of the answer */
     bool is_newest_first;
-    bool needs_limit;  /* without any filter, the action concerns the first messages only, not all */
-    int64_t count_max; /* of the parameter count; 0: any */
+    bool needs_limit;  /* without any filter, the action concerns only the first messages */
+    int64_t count_max; /* maximum of the parameter count; 0: any */
     /* Acts on one message, whose id is borrowed until bulk_end_one, which it calls once. */
     void (*act)(struct bulk *, struct slice message_id);
     /* Writes a message that was found, for a list; NULL: the action is act. */
@@ -39,7 +39,7 @@ struct bulk_kind {
 };
 
 enum {
-    BULK_COUNT = 100,       /* without the parameter count */
+    BULK_COUNT = 100,       /* default of the parameter count */
     BULK_LIST_MAX = 1000,   /* messages of a list */
     BULK_RETRY_MAX = 500,   /* messages or runs that one request sends again */
     BULK_CURSOR_MAX = 2048, /* bytes */
@@ -51,13 +51,13 @@ struct bulk {
     struct filters filters;
     struct app_list list;
     struct buffer ids;      /* messages of this page that match, each with a newline */
-    char topic[PLACE_SIZE]; /* of the only queue that is asked for */
+    char topic[PLACE_SIZE]; /* topic of the only queue that the filter names */
     char cursor[BULK_CURSOR_MAX + 1];
-    size_t cursor_bytes;   /* of the next page; 0: the list has ended */
+    size_t cursor_bytes;   /* size of the next page's cursor; 0: the list has ended */
     int64_t left;          /* messages that may still be acted on */
     int64_t done;          /* messages that were */
     size_t pending;        /* actions under way, and one more while they are begun */
-    struct slice rest;     /* of ids: those that wait for their turn */
+    struct slice rest;     /* ids that wait for their turn */
     bool is_unknown;       /* the outcome of some */
     struct buffer results; /* what the actions write for the answer */
 };

@@ -5,7 +5,7 @@
 #include "app/app.h"
 #include "qstash/message_view.h"
 
-/* Returns whether a job that was read is dead, and Redis has it. */
+/* Returns whether the job is dead and still in Redis. */
 bool dead_letter_is(const struct app_verdict *);
 
 /* Adds the members of a dead letter to an object: the message, dlqId, its run if it has failed one, and the

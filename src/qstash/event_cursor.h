@@ -11,9 +11,9 @@
 
 /* Where messages are read, in this order. */
 enum event_place {
-    EVENTS_OF_IDS,     /* those whose ids the request has; then the others are left out */
-    EVENTS_OF_POOL,    /* those that wait or are under way; without a history, also dead ones */
-    EVENTS_OF_HISTORY, /* those that have ended */
+    EVENTS_OF_IDS,  /* events of messages whose ids the request has; no other source is read */
+    EVENTS_OF_POOL, /* events of messages that wait or are under way; without a history, also of dead ones */
+    EVENTS_OF_HISTORY, /* events of messages that have ended */
     EVENTS_END,
 };
 
@@ -24,7 +24,7 @@ struct event_cursor {
     size_t ids;              /* ids that were read */
     struct slice list;       /* cursor of the list; empty: its beginning */
     struct slice message_id; /* some events of it are left; empty: none */
-    int number;              /* those before the one with this number */
+    int number;              /* only events before the one with this number */
 };
 
 void event_cursor_write(struct buffer *, const struct event_cursor *);

@@ -42,7 +42,7 @@ struct event_page {
     size_t count, seen;                   /* items, and messages that they were chosen from */
     char next[EVENT_LIST_CURSOR_MAX + 1]; /* cursor of the list behind this page; empty: its end */
     size_t pending;                       /* calls under way, and one more while they are begun */
-    unsigned fault_status;                /* of the first call that failed; 0: none */
+    unsigned fault_status;                /* status of the first call that failed; 0: none */
     char fault[ANSWER_TEXT_SIZE];
 };
 

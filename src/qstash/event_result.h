@@ -12,7 +12,7 @@ struct event_found {
     char message_id[MESSAGE_ID_MAX + 1];
     int64_t at_ms;
     int number;
-    size_t text, size; /* its part of the texts */
+    size_t text, size; /* position of its part in the texts */
 };
 
 struct event_result {

@@ -21,7 +21,7 @@
     X(DELIVERED)                                                                                             \
     X(FAILED)                                                                                                \
     X(CANCELED)                                                                                              \
-    X(CANCEL_REQUESTED) /* duepost cancels at once, so no event has it */
+    X(CANCEL_REQUESTED) /* unused, because duepost cancels at once */
 
 enum event_state {
 #define EVENT_NAME(word) EVENT_##word,
@@ -35,17 +35,17 @@ struct event {
     enum event_state state;
     int64_t at_ms;
     int number;      /* larger for a later event of the message; the same as long as the event is known */
-    int64_t next_ms; /* of RETRY: when the next attempt begins; 0: unknown */
-    struct attempt_line line; /* of ERROR; borrows from the lines */
-    bool has_headers;         /* of ERROR: the headers of the answer are kept with the message */
+    int64_t next_ms; /* RETRY: when the next attempt begins; 0: unknown */
+    struct attempt_line line; /* ERROR: the attempt; borrows from the lines */
+    bool has_headers;         /* ERROR: the headers of the answer are kept with the message */
 };
 
-/* The message, as the store or the history has it. All is borrowed. */
+/* The message, read from the store or from the history. All is borrowed. */
 struct event_source {
     const struct message_view *view;
     enum job_state state;
     int64_t at_ms;      /* see app_job */
-    struct slice lines; /* of its attempts */
+    struct slice lines; /* lines of its attempts */
 };
 
 /* Writes the events, the oldest first. Returns their number. */

@@ -24,14 +24,14 @@ enum {
 
 struct walk {
     struct exchange *exchange;
-    const char *name; /* of the array in the answer */
+    const char *name; /* name of the array in the answer */
     struct filters filters;
     unsigned states; /* 1 << each event_state that is asked for */
     char topic[PLACE_SIZE];
     struct slice queue; /* the topic of the only queue that is asked for; empty: any */
     /* Where the next page begins. */
     enum event_place place;
-    size_t ids; /* that were read */
+    size_t ids; /* number of ids that were read */
     char from[EVENT_LIST_CURSOR_MAX + 1];
     /* A message of which only the events before one are left; empty: none. It is read before the next page.
      */

@@ -9,7 +9,7 @@
 #include "qstash/place.h"
 #include "qstash/sibling_list.h"
 
-enum { FLOWS_MAX = 10000 /* in a list */, FLOW_QUERY_MAX = 512 };
+enum { FLOWS_MAX = 10000 /* maximum in a list */, FLOW_QUERY_MAX = 512 };
 
 struct flow_call;
 typedef void flow_change_fn(struct flow_call *, struct limits *, int64_t now_ms);

@@ -12,13 +12,13 @@ struct form_data_run {
     struct slice url, call_type;
     bool is_init;          /* the message made the run */
     bool is_without_sdk;   /* the endpoint has to start the run again, see POST /v2/trigger */
-    int64_t made_ms;       /* when the run was made; 0: with this message */
-    struct slice inherits; /* of a call: an object of the settings that its answer takes, see run.h */
+    int64_t made_ms;       /* when the run was created; 0: when this message was created */
+    struct slice inherits; /* of a call: the settings that its answer takes, as an object, see run.h */
 };
 
 /* All slices are borrowed. Empty: absent. */
 struct form_data {
-    struct slice group, endpoint; /* of a message to a group; an endpoint may have no name */
+    struct slice group, endpoint; /* message to a group: the group and its endpoint, which may have no name */
     struct slice queue, schedule_id, caller_ip;
     struct slice callback, failure_callback; /* objects: names of settings without their prefix, and values */
     struct settings_flow flow;

@@ -30,7 +30,7 @@ struct group_publication {
     void *arg;
     char topic_room[PLACE_SIZE];
     struct slice topic;
-    struct buffer note, headers; /* of the group; its default settings, decoded */
+    struct buffer note, headers; /* note and default headers of the group, decoded */
     struct url_group group;
     struct endpoint_message *messages;
     size_t pending; /* messages under way, and one more while they are begun */

@@ -16,12 +16,12 @@ enum {
 
 struct limits {
     bool is_queue, is_paused;
-    int64_t parallelism;    /* in force; 0: none but that of all topics */
-    int64_t rate, period_s; /* in force; rate 0: none */
+    int64_t parallelism;    /* limit in force; 0: only the limit of all topics */
+    int64_t rate, period_s; /* limit in force; rate 0: none */
     int64_t since_ms;       /* windows of the rate that began before do not count; 0: all count */
     int64_t created_ms, updated_ms;
     /* Only with a flow-control key: */
-    struct settings_flow asked; /* of the last message that asked; without the key */
+    struct settings_flow asked; /* values of the last message that set them; without the key */
     bool is_pinned_parallelism, is_pinned_rate;
 };
 

@@ -11,9 +11,9 @@
 /* How sending ended. */
 struct message_sent {
     unsigned status;    /* 200, 202 for a duplicate, or that of an error */
-    struct slice id;    /* its messageId, or that of the message of which it is a duplicate */
+    struct slice id;    /* messageId of the message, or of the message that it duplicates */
     struct slice error; /* a sentence */
-    int64_t made_ms;    /* of the first message of a run: when the run was made */
+    int64_t made_ms;    /* first message of a run: when the run was created */
 };
 
 typedef void message_sent_fn(void *arg, const struct message_sent *);

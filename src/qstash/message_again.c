@@ -18,7 +18,7 @@ struct again {
     struct exchange *exchange;
     char room[MESSAGE_KEY_SIZE], tag[JOB_TAG_SIZE], once_id[ONCE_ID_SIZE];
     struct slice key;
-    struct buffer id, record; /* of the dead message */
+    struct buffer id, record; /* id and record of the dead message */
     struct message_view view;
     bool has_view;
     struct settings settings;

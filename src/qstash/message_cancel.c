@@ -4,7 +4,7 @@
 #include "app/jobs.h"
 #include "base/memory.h"
 
-enum { TRIES_MAX = 10 }; /* when the message changes each time */
+enum { TRIES_MAX = 10 }; /* number of tries while the message keeps changing */
 
 /* A message is read, and cancelled only if it is still the same. If it has changed meanwhile, for instance
  * because an attempt has ended, it is read again. */

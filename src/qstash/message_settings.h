@@ -6,8 +6,8 @@
 
 enum { MESSAGE_SETTINGS_TEXT = 2 * JOB_FORM_DATA_MAX }; /* bytes */
 
-/* Sets them, but for the time and the run. settings borrow from the view and from text, which gets decoded
- * values and must have room for MESSAGE_SETTINGS_TEXT. */
+/* Sets all settings except the time and the run. settings borrow from the view and from text, which gets
+ * decoded values and must have room for MESSAGE_SETTINGS_TEXT. */
 void message_settings_take(const struct message_view *, struct settings *, struct buffer *text);
 
 #endif

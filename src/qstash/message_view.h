@@ -11,7 +11,7 @@ struct message_view {
     struct form_data data;
     struct buffer text;    /* owned: decoded strings of data */
     struct buffer payload; /* owned: decoded body */
-    struct slice body;     /* as it is delivered */
+    struct slice body;     /* body as it is delivered */
 };
 
 /* Reads the record of a job with this id, topic/messageId. Returns false if it is not a message, or cannot be

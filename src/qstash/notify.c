@@ -30,11 +30,11 @@ struct notifying {
     struct exchange *exchange;
     struct slice event, run_id, data; /* run_id empty: all runs */
     char key[RUN_KEY_SIZE];
-    unsigned status;    /* of the answer */
+    unsigned status;    /* status of the answer */
     struct buffer kept; /* a letter and the data */
     struct notice *notices;
     size_t count, pending, rounds;
-    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* of the notices in made */
+    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* entries of the notices in made */
     struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
     const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
     size_t made_count;
@@ -287,7 +287,7 @@ HANDLER(notify_run_handle)
 struct hook_headers {
     struct json_writer *json;
     const struct http_request *request;
-    struct slice name; /* of the member that is being written; empty: none */
+    struct slice name; /* name of the member that is being written; empty: none */
     struct slice seen[JOB_HEADERS_MAX];
     size_t seen_count;
 };

@@ -13,7 +13,7 @@
 #include "qstash/settings.h"
 
 #define PLACE_QUEUES "qstash~queue." /* prefix of the topics of queues */
-#define PLACE_FLOWS  "qstash~flow."  /* the same of keys */
+#define PLACE_FLOWS  "qstash~flow."  /* prefix of the topics of flow-control keys */
 
 enum { PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1, PLACE_KEY_MAX = 90 /* bytes of a key */ };
 

@@ -24,12 +24,12 @@ struct publication {
     struct settings settings; /* the caller fills them before publication_send */
     struct destination destination;
     struct message_request request;
-    struct message *message;            /* to a url */
-    struct group_publication *to_group; /* to a group */
-    struct run_message *of_run;         /* to the endpoint of a durable run */
+    struct message *message;            /* message to a url */
+    struct group_publication *to_group; /* messages to a group */
+    struct run_message *of_run;         /* message to the endpoint of a durable run */
     struct run_group *run_group;        /* borrowed; the messages that are appended with it; NULL: none */
     char from[HTTP_FROM_SIZE];
-    char run_id[RUN_ID_NEW_SIZE]; /* of a run that the server names */
+    char run_id[RUN_ID_NEW_SIZE]; /* id of a run that the server names */
     struct trace_context trace;
     struct buffer answer;
     publication_fn *fn;

@@ -8,7 +8,7 @@
 #include "qstash/publish.h"
 #include "qstash/sibling_list.h"
 
-enum { QUEUES_MAX = 10000 /* in a list */ };
+enum { QUEUES_MAX = 10000 /* maximum in a list */ };
 
 /* A request about a queue. */
 struct queue_call {

@@ -1,8 +1,8 @@
 /* run.h - durable runs: what is kept of the message that made one, and what its later messages take from it.
  * Its functions are pure: no clock, no I/O.
  *
- * A run is a workflow of app/workflows.h, and its messages are the jobs of this. Upstash-Workflow-CallType
- * names the kind of a message:
+ * A run is a workflow of app/workflows.h, and its messages are the jobs of this workflow.
+ * Upstash-Workflow-CallType names the kind of a message:
  *
  *     none, step     a step: delivered with the list of the steps up to itself
  *     toCallback     a call of a third party

@@ -28,11 +28,11 @@ struct again {
     bool is_restart;
     char key[MESSAGE_KEY_SIZE], from_key[RUN_KEY_SIZE], new_key[RUN_KEY_SIZE], from[RUN_KEY_SIZE + 32];
     char new_id[RUN_ID_NEW_SIZE];
-    struct buffer id, record; /* of the dead message */
+    struct buffer id, record; /* id and record of the dead message */
     struct message_view view;
     struct run run;
     bool has_view, has_run, is_last_run, is_answer;
-    struct settings settings, own; /* of the new run; of its first message */
+    struct settings settings, own; /* settings of the new run, and of its first message */
     struct buffer text;            /* decoded settings of the dead message */
     struct buffer body, kept_settings;
     size_t kept, kept_bytes;

@@ -10,8 +10,8 @@
 
 struct run_again_result {
     unsigned status;    /* 200; 404: there is no such dead letter, or its run is not known any more */
-    struct slice id;    /* of the new run */
-    int64_t made_ms;    /* when it was made */
+    struct slice id;    /* id of the new run */
+    int64_t made_ms;    /* when the new run was created */
     struct slice error; /* a sentence; empty: none */
 };
 

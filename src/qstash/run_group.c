@@ -18,7 +18,7 @@ struct run_group {
     size_t expected, ended, count;
     const struct app_workflow_entry **entries;
     struct run_group_member *members;
-    unsigned status; /* of the first refusal; 0: none */
+    unsigned status; /* status of the first refusal; 0: none */
     char error[ANSWER_TEXT_SIZE];
 };
 

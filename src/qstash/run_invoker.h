@@ -7,8 +7,8 @@
 
 /* All slices are borrowed. */
 struct run_invoker {
-    struct slice payload;     /* of the invoked run */
-    struct slice run_id, url; /* of the invoker */
+    struct slice payload;     /* payload of the invoked run */
+    struct slice run_id, url; /* id and url of the invoker */
     struct slice headers;     /* an object: names and arrays of values; headers of the step */
     struct slice step;        /* an object: the beginning of the step */
 };
@@ -26,7 +26,7 @@ struct run_outcome {
     bool has_body;
     struct slice body;
     bool is_cancelled, is_failed;
-    struct slice url; /* for the log of the invoker, and when the run was made; 0: unknown */
+    struct slice url; /* url for the log of the invoker, and when the run was created; 0: unknown */
     int64_t made_ms;
 };
 

@@ -16,13 +16,13 @@ typedef void run_letter_fn(void *arg, struct run_letter *, bool is_known);
 struct run_letter {
     struct app *app;
     char key[MESSAGE_KEY_SIZE];
-    struct buffer id, record, lines; /* of the dead message */
+    struct buffer id, record, lines; /* id, record and attempts of the dead message */
     struct app_job job;              /* its slices point into these */
     struct message_view view;
     bool is_there;
     char callback_key[CALLBACK_KEY_SIZE];
     struct buffer callback; /* failureCallbackInfo; empty: none */
-    struct slice state;     /* of the callback: a literal; empty: it has no callback */
+    struct slice state;     /* state of the callback, a literal; empty: there is no callback */
     run_letter_fn *fn;
     void *arg;
 };

@@ -28,9 +28,9 @@ struct steps {
     const struct run_log *log;
     struct run_log_step *items; /* elements, then waits */
     size_t element_count, count;
-    const struct run_log_step **results; /* by the id of the step: its first result; NULL: none */
+    const struct run_log_step **results; /* first result of each step, by the step's id; NULL: none */
     const struct run_log_step **calls;   /* the same: its call */
-    bool *is_shown;                      /* by the id of the step */
+    bool *is_shown;                      /* whether the step is shown, by the step's id */
     uint64_t id_max;
     struct buffer text;
     size_t start; /* bytes before the run in the answer */

@@ -11,7 +11,7 @@
 #include "qstash/run_log_step.h"
 
 enum {
-    RUN_LOG_BYTES = 1024 * 1024,         /* of one run; the steps behind are left out */
+    RUN_LOG_BYTES = 1024 * 1024,         /* size limit of one run; later steps are left out */
     RUN_LOG_TEXTS_MAX = 4 * 1024 * 1024, /* elements over this size are shown without their texts */
 };
 

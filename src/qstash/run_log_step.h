@@ -11,15 +11,15 @@
 struct run_log_message {
     const struct message_view *view;
     enum job_state state;
-    struct slice lines; /* of its attempts, see attempt_line.h */
+    struct slice lines; /* lines of its attempts, see attempt_line.h */
 };
 
 /* All is borrowed. */
 struct run_log {
-    const struct app_workflow *workflow; /* with elements, their texts, and open jobs */
+    const struct app_workflow *workflow; /* includes elements, their texts, and open jobs */
     const struct run *run;
     const struct message_view *view; /* the run as a message: url, headers, labels, flow control, redaction */
-    const struct settings *settings; /* of the run */
+    const struct settings *settings; /* settings of the run */
     const struct run_log_message *messages;
     size_t message_count;
     const struct run_log_message *failure; /* NULL: the callback is unknown, or absent */
@@ -30,10 +30,10 @@ struct run_log {
 struct run_log_step {
     const struct app_workflow_element *element; /* NULL: a wait, which has none yet */
     struct slice message_id;
-    struct slice body;       /* decoded */
-    struct slice object;     /* the step as JSON; empty: the body is not one */
-    struct slice name, type; /* decoded; may be empty */
-    struct slice call;       /* of a call: its facts as a JSON object, see run_write_call; else empty */
+    struct slice body;               /* decoded */
+    struct slice object;             /* the step as JSON; empty: the body is not one */
+    struct slice name, type;         /* decoded; may be empty */
+    struct slice call;               /* call: its facts as a JSON object, see run_write_call; else empty */
     uint64_t id, target, concurrent; /* id 0: a plan, or no step; target 0: no plan */
     const struct app_workflow_open *wait;
 };

@@ -16,8 +16,8 @@ enum {
     PAGE_MAX = 100,             /* runs of a page of the list */
     READS_MAX = 1000,           /* runs that a request reads */
     LISTS_MAX = 10,             /* pages of the list that a request reads */
-    MESSAGES_MAX = 64,          /* of one run: those that have not ended */
-    ANSWER_BYTES = 1024 * 1024, /* from here on an answer takes no more runs */
+    MESSAGES_MAX = 64,          /* maximum number of open messages of one run */
+    ANSWER_BYTES = 1024 * 1024, /* size of an answer above which it gets no more runs */
     LARGE_BYTES = 512 * 1024,   /* elements of a run; over it, bodies are cut */
     LARGE_TRIM = 1024,
     RESULT_MAX = 16 * 1024 * 1024,
@@ -52,10 +52,11 @@ struct logs {
     struct filters filters;
     unsigned states;            /* 1 << each state that is asked for */
     size_t count;               /* runs that the answer may still take */
-    char run_key[RUN_KEY_SIZE]; /* of the only id that is asked for; empty: any */
+    char run_key[RUN_KEY_SIZE]; /* key of the only run that is asked for; empty: any */
     struct candidate candidates[PAGE_MAX];
     size_t candidate_count, at;
-    struct app_workflow_cursor next; /* of the list behind the candidates; its place is empty at the end */
+    /* position of the list after the candidates; its place is empty at the end */
+    struct app_workflow_cursor next;
     bool has_next;
     char next_text[EVENT_LIST_CURSOR_MAX + 1];
     struct candidate last; /* the last one that was looked at */
@@ -308,7 +309,7 @@ static bool keep_run(struct logs *logs, const struct app_workflow *workflow)
     return !run->text.failed;
 }
 
-/* Makes the view have the id of a message that is asked for, if the run has it. */
+/* If the request names a message and the run has this message, puts its id into the view. */
 static void take_message_id(struct logs *logs)
 {
     struct slice word;
@@ -382,7 +383,7 @@ static void logs_read(struct logs *logs)
 
 /* ---- 1. list ---- */
 
-/* Returns whether a run may match, as far as the list has it. */
+/* Returns whether a run may match. The list has only some of its facts. */
 static bool may_match(const struct logs *logs, const struct app_workflow *workflow)
 {
     return logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms);

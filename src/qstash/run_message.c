@@ -26,7 +26,7 @@ struct run_message {
     struct run_step step;
     bool has_run; /* run was read: its own, or its invoker's */
     struct run run;
-    /* of the first message of a run */
+    /* first message of a run */
     struct run_invoker invoker;
     struct run_step if_failed, if_cancelled;
     struct buffer kept, text, parent;

@@ -6,7 +6,7 @@
 
 /* The parts of an element that matter here. */
 struct step {
-    bool is_plan;        /* of a parallel step */
+    bool is_plan;        /* step that plans parallel steps */
     uint64_t concurrent; /* parallel steps; 1: it is alone */
 };
 

@@ -28,7 +28,7 @@ bool run_step_write(struct run_step *);
 
 /* A step that the server itself publishes: the end of a wait, or of an invoked run. */
 struct run_notice {
-    struct slice id;      /* of the run */
+    struct slice id;      /* id of the run */
     struct slice url;     /* where the step is delivered */
     struct slice headers; /* an object: names and arrays of values; headers of the step */
     struct slice body;    /* the step */

@@ -69,7 +69,7 @@ struct run_ending {
     bool has_run, has_parent, has_step;
     struct run run, parent;
     struct run_invoker invoker;
-    struct buffer text; /* of the invoker */
+    struct buffer text; /* text of the invoker */
     struct run_step step;
 };
 

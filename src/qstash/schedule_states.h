@@ -19,7 +19,7 @@ struct schedule_states {
     struct json_writer json;
     size_t count; /* messages that were written */
     char room[MESSAGE_KEY_SIZE];
-    struct slice key, topic, message_id; /* of the last message */
+    struct slice key, topic, message_id; /* names of the last message */
     struct app_list list;
     void (*fn)(void *arg);
     void *arg;

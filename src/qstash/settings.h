@@ -45,9 +45,9 @@ struct settings_redact {
 /* The place of a message in a durable run, see run.h. */
 struct settings_run {
     struct slice id;        /* empty: it belongs to no run */
-    struct slice url;       /* of the endpoint of the run */
+    struct slice url;       /* url of the run's endpoint */
     struct slice call_type; /* empty: a step */
-    bool is_init;           /* it makes the run */
+    bool is_init;           /* the message creates the run */
     bool is_invoke;         /* another run makes it */
     bool is_by_sdk;         /* it replaces a run that POST /v2/trigger has made */
     bool is_without_sdk;    /* POST /v2/trigger makes the run */
@@ -55,7 +55,7 @@ struct settings_run {
 
 struct settings {
     enum job_method method;
-    struct job_header headers[JOB_HEADERS_MAX]; /* to forward, with Content-Type */
+    struct job_header headers[JOB_HEADERS_MAX]; /* headers to forward, with Content-Type */
     size_t header_count;
     bool has_delay, has_not_before, has_retries, has_timeout;
     int64_t delay_ms;

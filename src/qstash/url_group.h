@@ -14,7 +14,7 @@
 
 enum {
     URL_GROUP_ENDPOINTS_MAX = 100,
-    URL_GROUP_BYTES_MAX = 48 * 1024, /* of the note */
+    URL_GROUP_BYTES_MAX = 48 * 1024, /* maximum size of the note */
 };
 
 struct url_group_endpoint {

@@ -6,7 +6,7 @@
 #include "qstash/sibling_list.h"
 #include "qstash/url_group.h"
 
-enum { GROUPS_MAX = 1000 /* in a list */ };
+enum { GROUPS_MAX = 1000 /* maximum in a list */ };
 
 struct group_call;
 /* Changes a group. Returns the error, or NULL. */

@@ -14,7 +14,7 @@ struct reading {
     const char *name;
     struct slice *value;
     bool is_object;  /* kept as it is; else a string, which is decoded */
-    int64_t *number; /* instead of value */
+    int64_t *number; /* receives a number; used instead of value */
 };
 
 /* Reads the members that readings name, and skips others. Returns NULL, or the name of a member that has

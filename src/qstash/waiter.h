@@ -10,11 +10,11 @@ enum { WAITER_MAX = 64 * 1024 }; /* bytes of its text */
 /* All slices are borrowed. */
 struct waiter {
     struct slice url, timeout_url; /* decoded */
-    struct slice timeout;          /* as the client wrote it: "7d" */
+    struct slice timeout;          /* text of the client: "7d" */
     struct slice timeout_headers;  /* an object: names and arrays of values; these are headers of the step */
     struct slice step;             /* an object: the beginning of the step that ends the wait */
     struct slice run_id, event_id; /* the caller fills these before waiter_write */
-    int64_t created_ms;            /* of the run */
+    int64_t created_ms;            /* when the run was created */
     int64_t deadline_ms;
 };
 

@@ -9,8 +9,8 @@
 #include "server/options.h"
 
 struct check_embedded {
-    int fd;                          /* of the directory; -1: not open */
-    char path[DATA_DIR_SOCKET_SIZE]; /* of the socket of Redis */
+    int fd;                          /* open directory; -1: not open */
+    char path[DATA_DIR_SOCKET_SIZE]; /* path of Redis's socket */
 };
 
 /* Returns whether the private Redis runs now, so that it can be connected to. Nothing is started, created or

@@ -9,7 +9,7 @@
 #include "server/store_setup.h"
 
 enum {
-    WRITES = 5,          /* of a shard that are measured */
+    WRITES = 5,          /* number of writes to a shard that are measured */
     WRITE_SLOW_MS = 100, /* a client waits this long for each confirmation */
     SKEW_MS = 1000,
     SKEW_MAX_MS = 300000, /* receivers refuse signatures that are older, as the Standard Webhooks say */
@@ -27,7 +27,7 @@ struct redis_check {
     struct store *store;
     /* The writes: the current one, and the slowest of all. */
     size_t shard;
-    int writes; /* in this shard, the first of which is not counted */
+    int writes; /* number of writes in this shard; the first one is not measured */
     bool is_over;
     int64_t began_us, began_ms, slowest_us;
     enum status write_status;

@@ -7,14 +7,14 @@
 #include "base/buffer.h"
 #include "base/json_writer.h"
 
-enum { CHECK_TEXT_SIZE = 256 }; /* of a part of a line */
+enum { CHECK_TEXT_SIZE = 256 }; /* size of one part of a line */
 
 enum check_result { CHECK_OK, CHECK_WARNING, CHECK_FAILURE, CHECK_RESULTS };
 
 struct check_report {
     bool is_json;
     unsigned counts[CHECK_RESULTS];
-    struct buffer text; /* of the JSON */
+    struct buffer text; /* text of the JSON */
     struct json_writer json;
 };
 

@@ -19,7 +19,7 @@
 #define STOP_MAX_US  INT64_C(15000000)
 #define PAUSE_MIN_US INT64_C(100000)
 #define PAUSE_MAX_US INT64_C(10000000)
-#define STEADY_US    INT64_C(30000000) /* after this time the next delay is PAUSE_MIN_US again */
+#define STEADY_US    INT64_C(30000000) /* the next delay is PAUSE_MIN_US again if Redis ran for this time */
 
 /* IDLE -start-> LAUNCHING -answers-> RUNNING -dies-> PAUSED -timer-> LAUNCHING; stop leads from each state to
  * STOPPING, and STOPPING leads to IDLE. */
@@ -32,14 +32,14 @@ struct embedded_redis {
     char path[DATA_DIR_SOCKET_SIZE];
     enum state state;
     struct redis_process process;
-    struct watch *watch; /* of the process's exit */
+    struct watch *watch; /* watches for the exit of the process */
     struct redis_probe *probe;
     enum redis_answer last_answer;
     int holder; /* pid in redis.lock if another process holds the lock */
     int64_t launched_us;
     int64_t pause_us;
-    struct timer *step;     /* for the next launch, the next probe, or the end of the pause */
-    struct timer *deadline; /* for the first start, and for stopping */
+    struct timer *step;     /* timer of the next launch, the next probe, or the end of the pause */
+    struct timer *deadline; /* deadline of the first start, and of stopping */
     embedded_redis_fn *on_started;
     void *started_arg;
     embedded_redis_fn *on_stopped;

@@ -18,7 +18,7 @@ enum { BACKLOG = 1024 };
 struct listener {
     size_t count;
     int *fds;      /* -1: taken */
-    ino_t *inodes; /* of all sockets */
+    ino_t *inodes; /* inodes of all sockets */
     struct address address;
     bool is_wildcard;
     bool is_trial; /* never listens */

@@ -103,7 +103,7 @@ enum option_source {
 struct option_setting {
     char *text; /* NULL: not given */
     enum option_source source;
-    unsigned line; /* in the file, counted from 1 */
+    unsigned line; /* line in the file, counted from 1 */
 };
 
 struct listen_address {
@@ -126,7 +126,7 @@ struct options {
     char *redis_password_file, *sentinel_password_file, *sentinel_user;
     char *redis_ca, *redis_cert, *redis_key; /* files */
     char *redis_server_name;
-    struct redis_tls *redis_tls; /* from these files; NULL: no TLS to Redis */
+    struct redis_tls *redis_tls; /* made from these files; NULL: no TLS to Redis */
     int64_t shards;              /* 1 without a Cluster */
     char *data_dir;              /* not NULL when is_embedded */
     char *embedded_server;       /* NULL: redis-server or valkey-server */
@@ -135,8 +135,8 @@ struct options {
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
                                provides */
     bool trusts_durability; /* where Redis hides whether it provides the class */
-    char *history_path;     /* of the SQLite file; NULL: none */
-    char *history_url;      /* of PostgreSQL, with its password; NULL: none */
+    char *history_path;     /* path of the SQLite file; NULL: none */
+    char *history_url;      /* url of PostgreSQL, with its password; NULL: none */
     enum history_bodies history_bodies;
     int64_t history_max_age_ms, history_max_bytes;
     int64_t history_backlog_bytes;
@@ -149,7 +149,7 @@ struct options {
     int64_t dead_max_age_ms;
     int64_t max_connections;
     int64_t max_connections_per_address; /* 0: no limit */
-    bool spares_loopback;                /* by default the limit does not apply to loopback */
+    bool spares_loopback;                /* loopback addresses have no limit by default */
     int64_t max_waiting;
     int64_t max_waiting_leases;
     int64_t max_bodies_bytes;
@@ -158,12 +158,12 @@ struct options {
     struct retry_schedule retry_schedule;
     bool has_dashboard;
     bool has_qstash;    /* serves the API of QStash */
-    bool is_qstash_dev; /* with the public signing keys of its development mode */
+    bool is_qstash_dev; /* uses the public signing keys of the development mode */
     bool is_breaker_on;
     int64_t breaker_wait_ms;
     struct target_policy *targets;
-    char *egress_proxy;     /* with its credentials */
-    bool uses_libcurl_only; /* also for http urls */
+    char *egress_proxy;     /* url of the proxy, with its credentials */
+    bool uses_libcurl_only; /* libcurl also sends requests to http urls */
     char *receiver_ca;
     char *signing_secret_file;
     struct signing_keys signing_keys; /* the keys in signing_secret_file */

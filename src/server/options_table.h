@@ -31,8 +31,8 @@ struct option {
     const char *name;
     const char *placeholder; /* NULL for a switch */
     enum option_kind kind;
-    size_t offset;        /* of the option's member in struct options, if its kind needs one */
-    int64_t min, max;     /* for numbers, sizes and durations */
+    size_t offset;        /* offset of the member in struct options, if the option's kind needs one */
+    int64_t min, max;     /* limits of numbers, sizes and durations */
     const char *fallback; /* default value; NULL: computed, or no default */
     const char *help;     /* one line; NULL: hidden */
     const char *text;     /* follows help in the reference; may be NULL */

@@ -7,9 +7,9 @@
 #include "tracing/exporter.h"
 
 struct otlp_options {
-    char *given_url, *headers_file, *attributes; /* as given; NULL: not given */
+    char *given_url, *headers_file, *attributes; /* values as given; NULL: not given */
     int64_t one_in;
-    char *url;                  /* with its path; NULL: no spans are recorded */
+    char *url;                  /* complete url with its path; NULL: no spans are recorded */
     struct buffer headers_text; /* content of headers_file, which headers borrow */
     struct slice headers[EXPORTER_HEADERS_MAX];
     size_t header_count;

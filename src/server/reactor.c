@@ -47,14 +47,14 @@ struct reactor {
     struct metrics *metrics;
     struct store *store;
     struct tally *tally;
-    struct live *live; /* NULL but for the first reactor */
+    struct live *live; /* NULL except in the first reactor */
     struct time_zones *zones;
     struct history *history; /* NULL: no history */
     struct app app;
     struct app_leases *leases;
     struct site *site;
     struct api *api;
-    struct qstash *qstash; /* NULL: this API is off */
+    struct qstash *qstash; /* NULL: the QStash API is off */
     struct http_server *server;
     bool is_closed;                    /* takes no new connections any more */
     struct http_server *health_server; /* NULL without --health-listen */

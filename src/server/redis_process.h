@@ -22,7 +22,7 @@ struct redis_process {
 
 /* The program of a private Redis. */
 struct redis_program {
-    char *path; /* without a slash: found in PATH */
+    char *path; /* a path without a slash was found in PATH */
     char version[32];
 };
 

@@ -23,7 +23,7 @@
 #include "tracing/exporter.h"
 
 #define PREFLIGHT_US INT64_C(2000000) /* maximum wait, because Redis may be unreachable at the start */
-#define CUT_US       INT64_C(3000000) /* for recording the outcomes of aborted attempts */
+#define CUT_US       INT64_C(3000000) /* time to record the outcomes of aborted attempts */
 
 struct server {
     struct options *options; /* the live ones */
@@ -42,7 +42,7 @@ struct server {
     struct live_board *live;
     struct lease_board *lease_board;
     struct history_thread *history; /* NULL: no history */
-    struct exporter *exporter;      /* of spans; NULL: no spans are recorded */
+    struct exporter *exporter;      /* exporter of spans; NULL: no spans are recorded */
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
     bool waits_to_listen;  /* the reactors do not listen until all are ready */
@@ -50,7 +50,7 @@ struct server {
     bool is_listening_told;
     struct watch *signals;
     int signal_fd;
-    struct timer *timer; /* for the step under way: preflight, reactors' connections, drain, abort */
+    struct timer *timer; /* timer of the current step: preflight, reactors' connections, drain, abort */
     bool is_stopping, is_cut;
     int exit_code;
 };

@@ -8,13 +8,13 @@ enum arrival_kind {
     ARRIVAL_OWN,  /* the body of the job */
     ARRIVAL_LIST, /* the elements up to its own */
     ARRIVAL_LONG, /* the same, but they are too long for one delivery */
-    ARRIVAL_OVER, /* nothing: its workflow has ended */
+    ARRIVAL_OVER, /* the job is not delivered, because its workflow has ended */
 };
 
 /* Borrowed until the callback returns. */
 struct arrival {
     enum arrival_kind kind;
-    int64_t made_ms; /* when the workflow was made; 0 with OVER */
+    int64_t made_ms; /* when the workflow was created; 0 with OVER */
     /* A JSON array: LIST the elements; OWN and LONG only the first one; OVER empty. */
     struct slice elements;
 };

@@ -24,7 +24,7 @@ enum {
 
 struct shard_walk {
     struct coming_walk *walk;
-    int64_t began_ms, topics; /* of the first step */
+    int64_t began_ms, topics; /* values of the first step */
     int64_t examined, left;   /* topics */
     int64_t waiting;          /* jobs of all topics */
     int64_t counts[COUNTS];

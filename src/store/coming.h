@@ -20,7 +20,7 @@ struct coming {
     int64_t at_ms;
     int64_t overdue;
     int64_t minute[COMING_MINUTE], hour[COMING_HOUR], day[COMING_DAY], week[COMING_WEEK];
-    int64_t later;   /* after a week */
+    int64_t later;   /* jobs due after more than a week */
     bool is_sampled; /* extrapolated from some of the topics */
 };
 

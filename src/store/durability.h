@@ -10,7 +10,7 @@
 
 /* A zeroed struct means that the change is in Redis's memory only. */
 struct durability {
-    bool is_synced;    /* on Redis's disk, with "appendfsync always" */
+    bool is_synced;    /* Redis has written the change to disk, with "appendfsync always" */
     unsigned replicas; /* number of replicas that have the change, as WAIT counts them */
 };
 

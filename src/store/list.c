@@ -28,7 +28,7 @@ struct walk {
     struct store_list list; /* from.shard is the shard of the current call */
     char score[LIST_SCORE_SIZE];
     /* The next two members are for leased jobs. */
-    struct buffer ids; /* of the page, one per line */
+    struct buffer ids; /* ids of the page, one per line */
     bool has_more;     /* more ids follow these */
     /* For waiting jobs of all topics, ids has names of topics, and the page ends at this job. */
     char last_score[LIST_SCORE_SIZE];

@@ -18,8 +18,8 @@ enum {
 /* A text of the outbox. Borrowed until the callback returns. */
 struct outbox_text {
     struct slice field; /* topic/jobId, or with a newline and a number for an earlier end of this id */
-    struct slice
-        text; /* as in the hash kept, see scripts/lib/ended.lua; empty: the field has no text any more */
+    /* text as in the hash kept, see scripts/lib/ended.lua; empty: the field no longer has a text */
+    struct slice text;
 };
 
 /* Returns topic/jobId. */

@@ -52,14 +52,14 @@ struct store_pull {
 struct store_pulled_job {
     const struct job *job;     /* job->attempts + 1 is the number of the attempt that has begun */
     struct slice id;           /* topic/jobId */
-    struct slice settings;     /* its topic's settings, see topic_settings.h; empty: none */
-    int64_t due_ms, leased_ms; /* when it was due, and when the lease began */
+    struct slice settings;     /* settings of the job's topic, see topic_settings.h; empty: none */
+    int64_t due_ms, leased_ms; /* due time, and start of the lease */
     int64_t until_ms;          /* deadline of the lease */
 };
 
 struct store_pulled {
     int64_t now_ms;     /* when the script ran */
-    struct slice token; /* of all jobs; empty without jobs */
+    struct slice token; /* lease token of all these jobs; empty if there are no jobs */
     const struct store_pulled_job *jobs;
     size_t count;     /* less than max: no more jobs are due, a limit was reached, or 4 MiB of records */
     bool is_repeated; /* these are leases of an earlier call with the same idempotency key */
@@ -98,15 +98,15 @@ enum store_pull_action {
 struct store_pull_end {
     enum store_pull_action action;
     struct slice id;    /* topic/jobId */
-    struct slice token; /* as the worker sent it: any text */
+    struct slice token; /* token as the worker sent it: any text */
     struct slice error; /* RETRY, BURY: what went wrong, UTF-8; empty: unknown */
     bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
-    int64_t lease_ms;                      /* EXTEND: from now on */
-    const struct retry_schedule *schedule; /* RETRY: for jobs and topics without their own */
+    int64_t lease_ms;                      /* EXTEND: length of the lease from now on */
+    const struct retry_schedule *schedule; /* RETRY: default for jobs and topics without a schedule */
 };
 
-/* The result of an end. */
+/* The result of ending one lease. */
 struct store_pull_ended {
     int64_t now_ms;
     /* OK: EXTEND: the new deadline; RETRY: when the next attempt is due. */

@@ -8,7 +8,7 @@
 #include "base/utf8.h"
 #include "store/shard_private.h"
 
-#define UNSERVED_WAIT_MS INT64_C(60000) /* until another version may serve the job */
+#define UNSERVED_WAIT_MS INT64_C(60000) /* wait until another version may serve the job */
 
 /* An ending under way: copies of the texts, and what is written. */
 struct pull_ending {

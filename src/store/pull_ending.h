@@ -9,7 +9,7 @@
 /* A job that a worker has leased, as scripts return it. Borrowed. */
 struct pulled {
     struct slice id, record;
-    struct slice settings; /* of its topic */
+    struct slice settings; /* settings of the job's topic */
     struct nonce nonce;
     int64_t due_ms, leased_ms;
 };
@@ -28,7 +28,8 @@ struct pull_ending_facts {
     struct slice error; /* FAILED, REJECTED: text of the worker; empty: none */
     bool has_delay;     /* FAILED */
     int64_t delay_ms;
-    const struct retry_schedule *schedule; /* FAILED, LAPSED: for jobs and topics without their own */
+    /* FAILED, LAPSED: default for jobs and topics without a schedule */
+    const struct retry_schedule *schedule;
     bool is_confirmed; /* a client relies on the change, so it gets the configured durability. If this version
                           does not know the job or its topic, or cannot read them, nothing changes */
 };

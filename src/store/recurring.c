@@ -9,7 +9,7 @@
 #include "store/when.h"
 
 enum {
-    SCHEDULES_MAX = 100, /* in one page */
+    SCHEDULES_MAX = 100, /* maximum number in one page */
     FIRST_OF_PAGE = 2,   /* index of the first schedule in a reply */
     FIRST_OF_FIRES = 3,
     SCHEDULE_PARTS = 4,

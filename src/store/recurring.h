@@ -27,11 +27,11 @@ struct store_recurring {
     struct slice record;
     int64_t next_ms;  /* time of the next occurrence; while one is held: of the next try; -1: none */
     int64_t now_ms;   /* time of reading */
-    struct slice tag; /* of the record */
+    struct slice tag; /* tag of the record */
     struct {
         enum store_fired outcome;
         bool is_missed;   /* times were missed */
-        int64_t time_ms;  /* of the occurrence */
+        int64_t time_ms;  /* time of the occurrence */
         int64_t at_ms;    /* when the outcome was written */
         struct slice job; /* id of the last job that the schedule made; empty: none, or unknown */
     } last;
@@ -44,9 +44,9 @@ struct store_recurring_cursor {
 };
 
 struct store_recurrings {
-    struct slice id;     /* only this schedule; else empty */
-    struct slice topic;  /* only schedules of this topic; else empty */
-    struct slice prefix; /* only ids that begin with this; with topic, only scheduleIds; else empty */
+    struct slice id;     /* id of the only schedule to list; empty: any */
+    struct slice topic;  /* topic of the schedules to list; empty: any */
+    struct slice prefix; /* beginning of the ids to list (with topic: of the scheduleIds); empty: any */
     size_t max;          /* 1 to STORE_LIST_MAX */
     struct store_recurring_cursor from;
 };
@@ -62,7 +62,7 @@ void store_recurrings(struct store *, const struct store_recurrings *, store_rec
 
 struct store_define {
     struct slice id;
-    struct slice tag; /* of the record that was read; empty: there was none */
+    struct slice tag; /* tag of the record that was read; empty: there was none */
     struct slice record;
     int64_t next_ms; /* -1: it does not fire any more; or STORE_RECURRING_KEEP */
 };
@@ -80,17 +80,17 @@ void store_undefine(struct store *, struct slice id, struct slice tag, store_rec
 struct store_fire {
     struct slice id;
     struct slice tag;
-    int64_t
-        expected_ms; /* next_ms as it was read; -1: a client asks for this occurrence, nothing else changes */
-    int64_t next_ms; /* -1: the schedule does not fire any more */
+    /* next_ms as it was read; -1: a client asks for this occurrence, nothing else changes */
+    int64_t expected_ms;
+    int64_t next_ms;       /* -1: the schedule does not fire any more */
     enum store_fired kind; /* DONE: make a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: make none */
-    int64_t time_ms;       /* of the occurrence */
+    int64_t time_ms;       /* time of the occurrence */
     bool is_missed;
     bool is_exclusive;   /* no occurrence while the last one is in the pool */
     struct slice job;    /* id of the job */
-    int64_t due_ms;      /* of the job; 0: at once */
-    struct slice record; /* of the job, as job_write writes it; not used with a group */
-    struct slice once;   /* of an occurrence that a client asks for, as in store_schedule */
+    int64_t due_ms;      /* due time of the job; 0: at once */
+    struct slice record; /* record of the job, as job_write writes it; not used with a group */
+    struct slice once;   /* set for an occurrence that a client asks for, as in store_schedule */
     /* If the job is sent to a group: its mark, and the jobs; all of them are made, or none. */
     struct slice group, mark;
     const struct store_send_job *jobs;

@@ -11,13 +11,13 @@ enum {
     NUMBER_BYTES = 24,
     NUMBERS_IN_BLOCK = 60,
     REFUSALS_TOLD_MAX = 10, /* per second */
-    VERSIONS_MAX = 4,       /* of duepost, whose functions Redis keeps */
+    VERSIONS_MAX = 4,       /* number of versions of duepost whose functions Redis keeps */
 };
 
 /* The functions in Redis, as far as this reactor has seen. */
 static _Thread_local struct {
     bool are_refused;              /* Redis has none, or does not permit them */
-    bool were_listed;              /* those of other versions were looked for */
+    bool were_listed;              /* the functions of other versions were looked for */
     bool is_loading[SCRIPT_COUNT]; /* FUNCTION LOAD is under way */
 } functions;
 

@@ -17,7 +17,7 @@ struct script_text {
     const char *digest; /* SHA-1 of text, in hex */
     const char *text;
     const char *function; /* name of the library and of its function; it has a sum of the library */
-    const char *code;     /* of the library */
+    const char *code;     /* code of the library */
 };
 
 extern const struct script_text script_texts[SCRIPT_COUNT];

@@ -135,7 +135,7 @@ struct shard_carry {
     bool is_tick;        /* raise the beat */
     bool is_unwatched;   /* no other process can be running: the beat need not be raised */
     bool is_leaving;     /* give the lock back */
-    int64_t patience_ms; /* without the lock, offer topics that have been overdue for this time */
+    int64_t patience_ms; /* without the lock: offers topics that have been overdue for this time */
     struct slice
         stuck_owner; /* take the lock over from this owner if the beat is still stuck_beat; else empty */
     int64_t stuck_beat;
@@ -146,7 +146,8 @@ struct shard_carried {
     struct slice owner; /* borrowed */
     int64_t beat;
     int64_t next_due_ms;   /* -1: no job waits */
-    int64_t until_lost_ms; /* until the first lease ends; 0: a lease has ended; -1: no leases */
+    int64_t until_lost_ms; /* time until the next lease expires; 0: a lease has expired; -1: there are no
+                              leases */
     bool is_full;          /* there may be more topics, because the call reached its maximum */
     bool has_keys_to_forget;
     int64_t next_fire_ms; /* first time at which a schedule fires; -1: none */

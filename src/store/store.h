@@ -52,9 +52,10 @@ struct store_options {
     int64_t dead_max_age_ms;           /* maximum age of a dead job; 0: no limit */
     int64_t idempotency_window_ms;     /* time that an idempotency key is kept */
     int64_t breaker_wait_ms;           /* first wait of an open breaker; doubles with each failed probe */
-    int64_t history_backlog_bytes;     /* of ended jobs that wait for the history; 0: there is no history */
-    const char *history_bodies;        /* bodies that reach the history: "on", "errors" or "off"; a literal */
-    struct durability durability;      /* required of a confirmed change */
+    /* limit for ended jobs that wait for the history; 0: there is no history */
+    int64_t history_backlog_bytes;
+    const char *history_bodies;   /* bodies that reach the history: "on", "errors" or "off"; a literal */
+    struct durability durability; /* required of a confirmed change */
     bool is_durability_set;  /* the operator configured the durability; otherwise it is what Redis provides */
     bool trusts_durability;  /* assumes that Redis syncs each write, where Redis hides whether it does */
     bool is_read_only;       /* data without a layout, or in an older format, remains as it is */
@@ -81,7 +82,7 @@ struct store_facts {
     char version[32];
     char role[16];
     char eviction[32];
-    struct durability in_force; /* with the replicas that are online; WAIT confirms each change */
+    struct durability in_force; /* includes the replicas that are online; WAIT confirms each change */
     bool is_fsync_hidden;       /* CONFIG is forbidden, so the fsync setting is unknown */
     bool is_trusted;            /* in_force.is_synced was not checked, see trusts_durability */
     bool has_aof;               /* appendonly yes, and the last write of the file succeeded */
@@ -150,7 +151,7 @@ struct store_job {
     struct slice record;
     int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: time of its end */
     int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
-    struct slice settings; /* its topic's current settings, see topic_settings.h; empty: none */
+    struct slice settings; /* current settings of the job's topic, see topic_settings.h; empty: none */
     int64_t now_ms;        /* time of reading */
     /* The last two are for a job that has left the pool; else 0 and empty. */
     int64_t until_ms;        /* when the job is removed; 0: a dead job without a time limit */
@@ -264,13 +265,13 @@ struct store_list {
     unsigned states;        /* 1 << each state; see store_first_state */
     bool is_newest_first;   /* leased jobs are always in the order of their ids */
     struct slice topic;     /* empty for all, shard by shard; not with delivered and cancelled */
-    struct slice owner;     /* without topic: only this topic and its siblings; empty for all */
+    struct slice owner;     /* if topic is empty: only this topic and its siblings; empty: all */
     struct slice host;      /* host of the url, in lower case, with or without its port; empty for all */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
      * attempt, such as 503, or such as 5xx for all that begin with this digit. */
     struct slice reasons, statuses;
-    struct slice labels; /* all of which the job has, with newlines between; empty for all */
+    struct slice labels; /* labels that a job must all have, separated by newlines; empty: any */
     /* Limits of at_ms of a store_job, which is not before after_ms, but is before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
     /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk
@@ -312,8 +313,9 @@ enum { STORE_TOPIC_FREE = -1, STORE_TOPIC_HELD = -2 };
 /* A topic's current state. Slices are borrowed until the callback returns. */
 struct store_topic {
     struct slice name;
-    struct slice settings;                /* with those of its patterns, see topic_settings.h; empty: none */
-    struct slice own;                     /* only its own settings; empty: none */
+    /* settings of the topic, completed by its patterns, see topic_settings.h; empty: none */
+    struct slice settings;
+    struct slice own;                     /* the topic's own settings only; empty: none */
     struct slice pattern;                 /* the longest pattern that matches; empty: none */
     int64_t delayed, ready, leased, dead; /* numbers of jobs */
     /* Jobs that are due but held until the next check of their receiver: neither delayed nor ready. */
@@ -346,7 +348,7 @@ struct store_topic_cursor {
 };
 
 struct store_topics {
-    struct slice topic; /* only this topic, returned even if it has no jobs; else empty */
+    struct slice topic; /* the only topic to return, even if it has no jobs; empty: any */
     size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_topic_cursor from;
     /* Only the most urgent topics of shard from.shard, which have the jobs that have been overdue longest or
@@ -421,7 +423,7 @@ struct store_send {
     struct store_when when;
     struct slice once; /* as in store_schedule */
     const struct store_send_job *jobs;
-    size_t count;     /* 0: only an earlier send is looked for */
+    size_t count;     /* 0: only looks for an earlier send */
     bool is_only_new; /* replacement: only if none of the jobs is in the pool */
 };
 
@@ -430,12 +432,12 @@ struct store_sent_job {
     struct slice endpoint;
     bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
     enum job_state state;
-    int64_t at_ms; /* as in store_job; after REPEATED the first due time of all of them */
+    int64_t at_ms; /* as in store_job; after REPEATED, the first due time of all jobs */
 };
 
 struct store_sent {
     struct slice id;
-    bool is_same; /* the same was sent before */
+    bool is_same; /* the same job was sent before */
     struct store_sent_job *jobs;
     size_t count;
     struct slice taken;         /* EXISTS: the id that another job has; LEASED: of the job with an attempt */
@@ -495,7 +497,7 @@ struct store_receiver_cursor {
 };
 
 struct store_receivers {
-    struct slice name; /* only this receiver; else empty */
+    struct slice name; /* the only receiver to return; empty: any */
     size_t max;        /* 1 to STORE_LIST_MAX */
     struct store_receiver_cursor from;
 };
@@ -549,7 +551,7 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead;
-    int64_t pulled;     /* of the leased jobs those leased by workers */
+    int64_t pulled;     /* leased jobs that workers have leased */
     int64_t topics;     /* topics with waiting jobs */
     int64_t ready;      /* waiting jobs that are due */
     int64_t held;       /* waiting jobs that are held, see store_topic; some may count as ready, too */
@@ -558,7 +560,7 @@ struct store_counts {
     int64_t histories;  /* jobs with known attempts */
     int64_t kept;       /* ended jobs that can still be read, including the dead; not in jobs */
     int64_t outbox, outbox_bytes; /* ended jobs that the history does not have yet */
-    int64_t outbox_dropped;       /* by the limit of the outbox, since the data began */
+    int64_t outbox_dropped;       /* texts dropped by the limit of the outbox since the data was created */
     int64_t outbox_age_ms;        /* time since the first job of the outbox ended; 0: it is empty */
     /* The last three are for a single shard. */
     int64_t outbox_listed;  /* at least outbox, if the data is intact */

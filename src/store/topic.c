@@ -6,7 +6,7 @@
 #include "store/shard_private.h"
 
 enum {
-    TOPICS_MAX = 100, /* in one call, which takes Redis about a millisecond */
+    TOPICS_MAX = 100, /* maximum in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
     TOPIC_PARTS = 17,
     GROUP_PARTS = 2, /* name, text */

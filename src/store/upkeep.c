@@ -6,12 +6,12 @@
 #include "store/shard_private.h"
 
 enum {
-    CARRY_TOPICS_MAX = 256, /* in one call */
+    CARRY_TOPICS_MAX = 256, /* maximum number of topics in one call */
     RECOVER_MAX = 256,      /* leases in one call */
     FIRST_DOOMED = 3,       /* index of the first doomed job in the reply of recover */
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
-    FORGET_SENDS_MAX = 20, /* each looks for up to 100 jobs */
+    FORGET_SENDS_MAX = 20, /* maximum number of sends in one call; each is checked for up to 100 jobs */
     MENDED_MAX = 64,       /* repairs that one call reports */
     SWEEP_MAX = 1024,      /* jobs in one call */
     AUDIT_TOPICS_MAX = 1000,

@@ -13,17 +13,17 @@
 
 enum {
     WORKFLOW_OPEN_MAX = 1000,      /* jobs of a workflow that have not ended */
-    WORKFLOW_ELEMENTS_MAX = 10000, /* of a workflow */
+    WORKFLOW_ELEMENTS_MAX = 10000, /* maximum number of elements in a workflow */
     WORKFLOW_APPEND_MAX = 1000,    /* elements of one call */
-    WORKFLOW_WAITERS_MAX = 100,    /* of one call */
+    WORKFLOW_WAITERS_MAX = 100,    /* maximum number of waiters in one call */
 };
 
 /* The role of a job in its workflow: its body, and the meaning of its death. */
 enum workflow_role {
     WORKFLOW_STEP,   /* the elements up to its own; its death fails the workflow */
-    WORKFLOW_CALL,   /* its own body; its element is only for those who read all elements; its death changes
+    WORKFLOW_CALL,   /* its body is its own; only reads of all elements include its element; its death changes
                         nothing */
-    WORKFLOW_ANSWER, /* its own body; it has no element; its death fails the workflow */
+    WORKFLOW_ANSWER, /* its body is its own, and it has no element; its death fails the workflow */
 };
 
 /* An element and its job. The job's topic is a sibling of the owner. */
@@ -81,7 +81,7 @@ void workflow_end(struct store *, struct slice id, enum workflow_state, struct s
 /* ---- Waits ---- */
 
 struct workflow_wait {
-    struct slice id, event, text;   /* text: of the caller, see workflow_waiters */
+    struct slice id, event, text;   /* text: text of the caller, see workflow_waiters */
     struct workflow_entry deadline; /* delivered when nothing happens until then */
     struct slice kept; /* the first event that is kept for it, as far as the caller knows; empty: none */
     struct workflow_entry with_kept; /* delivered at once then */
@@ -110,7 +110,7 @@ typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_w
 void workflow_waiters(struct store *, struct slice owner, struct slice event, struct slice id, size_t max,
                       workflow_waiters_fn *, void *arg);
 
-/* A waiter, and what it gets instead of its deadline. */
+/* A waiter, and the job that replaces its deadline. */
 struct workflow_notice {
     struct slice waiter;
     struct workflow_entry entry;
@@ -124,7 +124,7 @@ struct workflow_notify {
 };
 
 struct workflow_notified {
-    const bool *was_waiting; /* of each notice */
+    const bool *was_waiting; /* for each notice: whether it was waiting */
     size_t count;
     bool is_kept;
 };
@@ -151,7 +151,7 @@ struct workflow_open {
     struct slice job;
     enum workflow_role role;
     bool is_wait;      /* a step that waits for an event, and has no element yet */
-    struct slice wait; /* of the caller, see workflow_wait */
+    struct slice wait; /* text of the caller, see workflow_wait */
     size_t position;   /* number of the elements up to its own; 0: it has none */
 };
 
@@ -159,9 +159,9 @@ struct workflow {
     struct slice id; /* owner/workflowId */
     enum workflow_state state;
     int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
-    int64_t previous_ms;       /* when the one before it with this id was made; 0: none, or unknown */
+    int64_t previous_ms;       /* when the previous workflow with this id was created; 0: none, or unknown */
     struct slice settings, result, parent, failed_by, first_job;
-    int64_t bytes; /* of all elements */
+    int64_t bytes; /* size of all elements */
     size_t open_count, element_count;
     const struct workflow_element *elements; /* NULL unless they, or jobs, were asked for */
     const struct workflow_open *open;        /* the same, for jobs */
@@ -185,7 +185,7 @@ struct workflow_cursor {
 };
 
 struct workflow_list {
-    struct slice owner, prefix; /* prefix: of workflowIds; empty: all */
+    struct slice owner, prefix; /* prefix: beginning of the workflowIds; empty: all */
     bool has_state;
     enum workflow_state state;
     size_t max; /* up to WORKFLOW_PAGE_MAX */

@@ -13,15 +13,15 @@
 
 enum {
     BATCH_MAX = 512,             /* spans */
-    BODY_MAX = 16 * 1024 * 1024, /* of a batch with the longest texts */
+    BODY_MAX = 16 * 1024 * 1024, /* size of a batch with the longest texts */
     TIMEOUT_MS = 10 * 1000,
     STATUS_MANY = 429,
 };
-#define INTERVAL_US INT64_C(1000000) /* between batches that are not full */
-#define WAIT_MIN_US INT64_C(1000000) /* before a batch is sent again */
+#define INTERVAL_US INT64_C(1000000) /* time between batches that are not full */
+#define WAIT_MIN_US INT64_C(1000000) /* wait before a batch is sent again */
 #define WAIT_MAX_US INT64_C(30000000)
 #define GIVE_UP_US  INT64_C(60000000) /* a batch is dropped after this time */
-#define LINGER_US   INT64_C(2000000)  /* at the end */
+#define LINGER_US   INT64_C(2000000)  /* time for the last batches when the server stops */
 
 struct exporter {
     struct tracer *tracer;
@@ -39,10 +39,10 @@ struct exporter {
     struct http_call *call;
     struct timer *timer, *end;
     struct span span;
-    struct buffer body; /* of the batch that is being sent */
-    size_t batch;       /* its spans; 0: nothing is being sent */
+    struct buffer body; /* body of the batch that is being sent */
+    size_t batch;       /* number of spans in this batch; 0: no batch is being sent */
     int64_t began_us, wait_us;
-    bool was_reported; /* that the collector is away */
+    bool was_reported; /* the log has a line that the collector is unavailable */
     bool is_stopping;
 };
 

@@ -14,7 +14,7 @@ struct exporter;
 enum { EXPORTER_HEADERS_MAX = 20 };
 
 struct exporter_options {
-    const char *url;             /* with its path */
+    const char *url;             /* url with its path */
     const char *ca_file;         /* certificates trusted in addition to the system's, or NULL */
     struct slice resource;       /* see otlp_resource_write */
     const struct slice *headers; /* more lines "Name: value" of each request */

@@ -9,7 +9,7 @@
 
 enum {
     STATUS_ERROR = 2, /* a number of OTLP */
-    TRACE_AT = 3,     /* in a traceparent */
+    TRACE_AT = 3,     /* position of the trace id in a traceparent */
     TRACE_DIGITS = 32,
     SPAN_AT = 36,
     SPAN_DIGITS = 16,

@@ -23,21 +23,21 @@ enum {
  */
 struct span {
     char context[TRACE_PARENT_BYTES]; /* a traceparent: the trace, and this span */
-    char parent[TRACE_PARENT_BYTES];  /* the same with the parent's span */
+    char parent[TRACE_PARENT_BYTES];  /* trace id and the parent's span id */
     bool has_parent;
     enum span_kind kind;
     bool is_error;
     int64_t start_us, end_us; /* since 1970, by this host's clock */
     int64_t late_ms;          /* CLIENT: always written */
     int port, status;
-    int attempt; /* CLIENT: of the job, from 1 */
+    int attempt; /* CLIENT: number of the attempt, from 1 */
     size_t jobs; /* SERVER: scheduled by the request */
     char method[SPAN_METHOD_SIZE], route[SPAN_ROUTE_SIZE];
-    char url[SPAN_URL_SIZE]; /* without the values of its query */
+    char url[SPAN_URL_SIZE]; /* url without the values of its query */
     char host[SPAN_HOST_SIZE];
     char topic[JOB_TOPIC_NAME_MAX + 1], job_id[JOB_ID_DERIVED_MAX + 1];
     char error[SPAN_WORD_SIZE], outcome[SPAN_WORD_SIZE];
-    char message[SPAN_MESSAGE_SIZE]; /* of the error */
+    char message[SPAN_MESSAGE_SIZE]; /* message of the error */
     char state[TRACE_STATE_MAX + 1]; /* the tracestate */
 };
 

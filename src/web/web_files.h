@@ -20,6 +20,6 @@ struct web_page {
 
 extern const struct web_page web_index, web_docs, web_contract;
 
-extern const struct slice web_hash; /* of all files and pages */
+extern const struct slice web_hash; /* hash of all files and pages */
 
 #endif

@@ -6,11 +6,11 @@
 #include "base/memory.h"
 #include "worker/pace.h"
 
-#define TICKS_US    INT64_C(2500000) /* without a tick for this time, the lock may be lost */
-#define WAIT_MIN_US INT64_C(250000)  /* between a failure and the next try */
+#define TICKS_US    INT64_C(2500000) /* after this time without a tick, the lock may be lost */
+#define WAIT_MIN_US INT64_C(250000)  /* wait between a failure and the next try */
 #define WAIT_MAX_US INT64_C(5000000)
-#define OFF_US      INT64_C(10000000) /* between two calls that turn the history off */
-#define TOLD_US     INT64_C(10000000) /* between two warnings of dropped texts */
+#define OFF_US      INT64_C(10000000) /* time between two calls that turn the history off */
+#define TOLD_US     INT64_C(10000000) /* time between two warnings of dropped texts */
 
 enum {
     BATCHES_MAX = 16, /* in hand */
@@ -23,14 +23,14 @@ struct archiver {
     struct timer *wait; /* runs after a failure, until the next try */
     struct list batches;
     size_t batch_count;
-    size_t bytes;      /* of the batches */
+    size_t bytes;      /* size of the batches */
     size_t in_hand;    /* texts of the batches whose removal was not sent yet */
     bool is_disturbed; /* texts may be listed as read that are not in hand: begin again without batches */
     bool is_stopping;
     bool is_failing; /* the last append failed: one batch at a time */
-    int64_t wait_us; /* before the next try */
+    int64_t wait_us; /* wait before the next try */
     int64_t ticked_us, off_us;
-    bool has_told_left; /* that the outbox has texts, but there is no history */
+    bool has_told_left; /* the log has a line that the outbox has texts, but there is no history */
     bool knows_dropped;
     int64_t dropped_told, told_us; /* the last warning */
 };

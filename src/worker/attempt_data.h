@@ -50,32 +50,32 @@ enum attempt_lease_state { ATTEMPT_LEASE_HELD, ATTEMPT_LEASE_LINGERING, ATTEMPT_
 
 /* Times are CLOCK_BOOTTIME. */
 struct attempt {
-    struct list link; /* in a list of the consumer */
+    struct list link; /* link in a list of the consumer */
     const struct attempt_context *context;
     enum attempt_state state;
     struct lease lease;
     enum attempt_lease_state lease_state;
-    int64_t renewed_us;   /* when the last confirmed claim or renewal was sent */
-    int64_t renewing_us;  /* when the renewal under way was sent; 0: none */
+    int64_t renewed_us;   /* time at which the last confirmed claim or renewal was sent */
+    int64_t renewing_us;  /* time at which the renewal under way was sent; 0: none */
     struct buffer record; /* as claimed */
     struct buffer payload, header_text;
-    enum arrival_kind arrival; /* of a job of a workflow: what it is delivered with */
+    enum arrival_kind arrival; /* job of a workflow: what its request contains */
     struct buffer elements;    /* see arrival.h */
-    int64_t workflow_ms;       /* when its workflow was made */
+    int64_t workflow_ms;       /* when the workflow was created */
     bool is_cut;               /* see attempt_cut */
     struct job job;
-    const struct delivery_form *form; /* from ASKING on */
-    struct topic_settings *settings;  /* of the topic; owned; NULL: the topic has none */
+    const struct delivery_form *form; /* form of the job; set from ASKING on */
+    struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */
     char *settings_text;              /* owned: settings borrow it */
-    struct slice host;                /* of the url */
-    int64_t claimed_ms;               /* by Redis's clock */
-    int64_t late_ms;                  /* from the job's due time to the claim */
+    struct slice host;                /* host of the url */
+    int64_t claimed_ms;               /* time of the claim, by Redis's clock */
+    int64_t late_ms;                  /* time between the job's due time and the claim */
     struct permit permit;
-    char *held_by;                 /* owned: from the permit, see there */
+    char *held_by;                 /* owned: receiver that holds the job, see permit.h */
     struct http_call *call;        /* while SENDING */
     struct attempt_span *span;     /* owned; from SENDING on; NULL: none */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
-    struct ending ending;          /* from RECORDING on */
+    struct ending ending;          /* set from RECORDING on */
     struct ending_texts texts;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* refer to the callbacks in texts */
 };

@@ -9,10 +9,10 @@
 
 struct attempt_policy {
     const struct target_policy *targets;
-    const struct retry_schedule *schedule; /* for jobs and topics without a schedule of their own */
+    const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     const struct delivery_forms *forms;
-    const struct signing_keys *keys; /* for topics without keys of their own; may be empty */
-    bool is_breaker_on;              /* for topics without this setting */
+    const struct signing_keys *keys; /* keys for topics without their own; may be empty */
+    bool is_breaker_on;              /* default for topics that do not set it */
     struct tracer *tracer;           /* NULL: no spans are recorded */
     bool has_history;                /* the last attempt of a delivered job is kept, too */
 };

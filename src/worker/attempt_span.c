@@ -49,7 +49,7 @@ static void copy_url(struct span *span, struct slice text)
     span->port = url.port;
 }
 
-/* Sets the error: its word, or the status as error.type has it. */
+/* Sets the error: its word, or the status in the form of error.type. */
 static void set_error(struct span *span, const struct attempt_result *result)
 {
     span->is_error = true;

@@ -33,11 +33,11 @@ enum { CARRY_PATIENCE_MS = 250 };
 struct carry_worker_options {
     struct store *store;
     struct shard *shard;
-    const struct delivery_forms *forms; /* of jobs that are buried */
+    const struct delivery_forms *forms; /* used to bury jobs */
     struct metrics *metrics;
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;
-    const struct retry_schedule *schedule; /* for jobs and topics without their own */
+    const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     struct archiver *archiver;
     /* This Redis is private, so no other process can use it: take the lock at once. */
     bool is_alone;

@@ -12,7 +12,7 @@
 
 #define RENEW_AFTER_US INT64_C(2000000)
 #define RENEW_TICK_US  INT64_C(500000)
-#define RETRY_CLAIM_US INT64_C(500000) /* after a claim that Redis refused */
+#define RETRY_CLAIM_US INT64_C(500000) /* wait after a claim that Redis refused */
 
 enum { CLAIM_MAX = 64 }; /* less than the slots, so that several consumers share a burst of jobs */
 

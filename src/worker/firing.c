@@ -13,16 +13,17 @@
 #define STEP_US     INT64_C(1000000) /* a larger difference between the clocks is a step */
 #define EARLY_US    INT64_C(200)     /* the timer fires this long after the time of a schedule */
 #define PATIENCE_US (INT64_C(1000) * FIRING_PATIENCE_MS)
-#define RETRY_US    INT64_C(1000000) /* after a step in which nothing could be done */
+#define RETRY_US    INT64_C(1000000) /* wait after a step in which nothing could be done */
 
 enum {
     STEP_SCHEDULES = 128,
-    STEP_OCCURRENCES = 100,              /* of one schedule in one step */
-    STEP_GROUP_BYTES = 16 * 1024 * 1024, /* of jobs that are sent to groups; the next step has the others */
+    STEP_OCCURRENCES = 100, /* maximum of one schedule in one step */
+    STEP_GROUP_BYTES =
+        16 * 1024 * 1024, /* size of the jobs that a step sends to groups; the next step sends the others */
 };
 
 struct firing {
-    struct store *store; /* that has the groups */
+    struct store *store; /* store with the groups */
     struct shard *shard;
     struct metrics *metrics;
     struct time_zones *zones;
@@ -50,7 +51,7 @@ struct shooting {
     struct store_recurring schedule; /* its slices point into text, and that of the last job is not used */
     struct recurring recurring;
     bool is_read;
-    struct sending *sending; /* of a job that is sent to a group; NULL: none */
+    struct sending *sending; /* job that is being sent to a group; NULL: none */
 };
 
 /* The jobs of an occurrence that is sent to a group. Occurrences of one schedule have the same. */

@@ -16,7 +16,7 @@ struct firing;
 
 enum {
     FIRING_PATIENCE_MS = 300,
-    FIRING_HOLD_MS = 5000, /* between two tries of a schedule that cannot be fired */
+    FIRING_HOLD_MS = 5000, /* wait between two tries to fire a schedule that is held */
 };
 
 /* Borrows all arguments. */

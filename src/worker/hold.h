@@ -31,9 +31,9 @@ enum unserved_why {
 
 /* The state of a consumer for unserved jobs. Times are CLOCK_BOOTTIME. */
 struct unserved {
-    int64_t row_us; /* when the last job of the row comes back */
+    int64_t row_us; /* time at which the last job of the row comes back */
     struct {
-        int64_t us;     /* of the last warning */
+        int64_t us;     /* time of the last warning */
         uint64_t quiet; /* jobs without a warning since then */
     } warned[UNSERVED_WHYS];
 };

@@ -12,7 +12,7 @@ struct lapse {
     struct pace *pace;
     size_t jobs;     /* ended since lapse_run */
     size_t ends;     /* under way */
-    size_t ended;    /* in this step: they are not listed again */
+    size_t ended;    /* number of jobs ended in this step: they are not listed again */
     bool is_waiting; /* the step has its reply and waits until its ends are over */
     bool is_full;    /* the last step was full, so there may be more such leases */
 };

@@ -8,7 +8,7 @@ struct pattern_keeper {
     struct store *store;
     struct shard *shard;
     struct pace *pace;
-    size_t offered; /* by the current walk */
+    size_t offered; /* number of topics offered by the current walk */
     bool is_mending;
 };
 

@@ -10,8 +10,10 @@ enum {
     IMPAIRED_MAX = 10000, /* the same as a shard keeps; above it, the oldest records are removed */
 };
 #define IMPAIRED_US INT64_C(3600000000) /* Redis has removed older records */
-#define WAIT_MAX_US INT64_C(600000000)  /* of a breaker; only a clock step makes a longer wait */
-#define NEWS_US     INT64_C(50000)      /* minimum time between two reads of news */
+#define WAIT_MAX_US                                                                                          \
+    INT64_C(600000000)         /* longest wait of a breaker; only a clock step makes a longer wait           \
+                                */
+#define NEWS_US INT64_C(50000) /* minimum time between two reads of news */
 
 /* The state of the copy for one shard. */
 struct shard_view {
@@ -19,11 +21,11 @@ struct shard_view {
     size_t shard;
     int64_t version; /* the copy has all records up to this version */
     int64_t last;    /* highest version in any answer */
-    int64_t last_us; /* when an answer first had the highest version */
+    int64_t last_us; /* time of the first answer with the highest version */
     bool is_behind;  /* Redis may have records newer than version */
     bool is_started; /* the copy has had all records once */
     bool is_asking;
-    int64_t asked_us; /* when news were last asked for */
+    int64_t asked_us; /* time of the last request for news */
 };
 
 /* ---- the table ---- */

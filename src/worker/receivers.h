@@ -59,34 +59,34 @@ typedef void receiver_probe_fn(void *arg, bool may_send, int64_t probe);
 struct receiver {
     /* receivers.c */
     struct receivers *receivers;
-    struct list link;     /* of its bucket */
-    struct list age_link; /* in receivers.impaired, oldest news first */
+    struct list link;     /* link in its bucket */
+    struct list age_link; /* link in receivers.impaired, oldest news first */
     bool is_path;         /* false: a whole receiver */
     size_t shard;         /* number of its shard */
     size_t in_flight;     /* attempts of this reactor */
     bool is_impaired;     /* Redis has a record of it, so all results are reported */
-    int64_t version;      /* of its shard, at the time of the copy; see store_news_fn */
+    int64_t version;      /* version of the shard when this was copied; see store_news_fn */
     int64_t heard_us;
     bool is_open;      /* the breaker is open */
-    int64_t probe_us;  /* until then no process may probe it */
-    int64_t wait_ms;   /* from a failed probe to the next probe */
+    int64_t probe_us;  /* no process may probe it before this time */
+    int64_t wait_ms;   /* wait between a failed probe and the next probe */
     int64_t probe;     /* number of the first probe under way, of any reactor; 0: none */
-    int64_t probed_us; /* when this probe began */
+    int64_t probed_us; /* start of this probe */
     int64_t limit;     /* maximum of in_flight; 0: none */
-    int64_t since_us; /* when its breaker opened, or else when its limit began; may be later than now, because
-                         Redis's clock gave it */
+    int64_t since_us;  /* time at which its breaker opened, or else its limit began; may be later than now,
+                          because Redis's clock gave it */
 
     /* receiver_report.c */
-    struct list news_link; /* in receivers.with_news: has news, and no report under way */
+    struct list news_link; /* link in receivers.with_news: has news, and no report is under way */
     struct receiver_news news, sent;
     bool is_reporting;
-    int64_t reported_us;         /* when the report was sent */
+    int64_t reported_us;         /* time at which the report was sent */
     receiver_probe_fn *on_probe; /* callback of the attempt that waits for the right; NULL: none waits */
     void *probe_arg;
     bool is_asking; /* an answer is expected, even if the attempt has ended */
 
     /* hold.c */
-    int64_t row_us; /* when the last job of the row comes back */
+    int64_t row_us; /* time at which the last job of the row comes back */
 
     char name[];
 };

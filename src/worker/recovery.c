@@ -26,7 +26,7 @@ struct burial {
     struct recovery *recovery;
     struct lease lease;
     struct buffer id, record, settings;
-    struct buffer elements; /* of the job's workflow, see arrival.h */
+    struct buffer elements; /* elements of the job's workflow, see arrival.h */
     int64_t now_ms;
     struct callback_jobs callbacks;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];

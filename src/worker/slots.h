@@ -10,7 +10,7 @@
 
 struct slots {
     size_t max, shards;
-    size_t *used;     /* by each shard */
+    size_t *used;     /* number of slots used, by shard */
     size_t overdrawn; /* slots that all shards use beyond their reserved parts */
 };
 

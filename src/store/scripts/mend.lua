@@ -80,7 +80,7 @@ local function mend_place(key, id, topic)
   end
 end
 
--- A holder without a lease takes a place in flight for ever. There are no more of them than of those.
+-- A holder without a lease would count as in flight for ever. A topic has at most as many holders as leases and such holders.
 local function mend_holders(topic)
   local holders = call('HKEYS', holders_of(topic))
   for i = 1, #holders do

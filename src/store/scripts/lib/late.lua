@@ -1,4 +1,4 @@
--- late.lua - ends of jobs whose lease was lost.
+-- late.lua - ends jobs whose lease was lost.
 -- uses: hour take
 
 -- Takes a delivered job from the place where it waits for its next attempt.

@@ -12,7 +12,7 @@ local ENDED = base .. 'ended' -- id, or 'id\n<number>' -> text as in kept, see e
 local ENDED_IDS = base .. 'ended_ids' -- LIST: fields of ENDED that the archiver has not read, oldest first
 local ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
--- The ends of this call, in their order; written by write_outbox.
+-- The jobs that this call has ended, in order; written by write_outbox.
 local outbox_ids, outbox_texts = {}, {}
 
 -- Returns the part of the backlog that a field takes.

@@ -73,7 +73,7 @@ local function delete_buckets()
   deleted = {}
 end
 
--- The last score in a topic's bucket, but for what this call puts there; false for an empty bucket.
+-- The highest score in a topic's bucket before the writes of this call; false if the bucket is empty.
 local highest_scores = {}
 local function highest_score(topic)
   if had_none[topic] then return false end

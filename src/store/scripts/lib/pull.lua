@@ -1,4 +1,4 @@
--- pull.lua - the ends of workers' leases, see lease.lua.
+-- pull.lua - ends workers' leases, see lease.lua.
 -- uses: attempts clock has kept
 
 -- HASH: the jobs that the token, which is a nonce, has completed. A field and its value are the jobs of one call: the first id, and

@@ -1,8 +1,9 @@
 -- turns_page.lua - walks through the topics in turns, in steps.
 -- uses: offer
 
--- Returns the topics with a higher score than the given one, up to the last score: at most a number of them, and all others
--- with the score of the last of these. Also returns this score if there may be more topics.
+-- Returns the topics with a higher score than the given one, up to the last score: at most the given number,
+-- and then all topics whose score equals that of the last one. Also returns this score if there may be more
+-- topics.
 local function turns_page(score, last, most)
   local entries, topics, is_known = call('ZRANGEBYSCORE', TURNS, '(' .. score, last, 'WITHSCORES', 'LIMIT', 0, most), {}, {}
   for i = 1, #entries, 2 do
