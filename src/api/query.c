@@ -204,28 +204,6 @@ static const char *read_receiver_cursor(void *into, struct slice value)
     return app_receiver_cursor_parse(query->app, value, &query->receiver) ? NULL : bad_cursor;
 }
 
-static const char *read_schedule_cursor(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    return app_schedule_cursor_parse(query->app, value, &query->schedule) ? NULL : bad_cursor;
-}
-
-static const char *read_schedule_prefix(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    query->schedule_prefix = value;
-    return value.size > 0 && value.size <= RECURRING_ID_MAX ? NULL : "must be the beginning of a scheduleId";
-}
-
-static const char *read_topic_prefix(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    query->schedule_prefix = value;
-    return value.size > 0 && value.size <= JOB_TOPIC_NAME_MAX && !memchr(value.data, '/', value.size)
-               ? NULL
-               : "must be the beginning of the name of a topic";
-}
-
 /* Reads jobs a second, with up to three decimals. */
 static const char *read_per_second(void *into, struct slice value)
 {
@@ -319,9 +297,6 @@ enum parameter {
     PARAMETER_DUE_AT,
     PARAMETER_DRY_RUN,
     PARAMETER_RECEIVER_CURSOR,
-    PARAMETER_SCHEDULE_CURSOR,
-    PARAMETER_SCHEDULE_PREFIX,
-    PARAMETER_TOPIC_PREFIX,
     PARAMETER_SOURCE,
     PARAMETER_COUNT
 };
@@ -353,9 +328,6 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_DUE_AT] = {"dueAt", read_due_at},
     [PARAMETER_DRY_RUN] = {"dryRun", read_dry_run},
     [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor},
-    [PARAMETER_SCHEDULE_CURSOR] = {"cursor", read_schedule_cursor},
-    [PARAMETER_SCHEDULE_PREFIX] = {"idPrefix", read_schedule_prefix},
-    [PARAMETER_TOPIC_PREFIX] = {"topicPrefix", read_topic_prefix},
     [PARAMETER_SOURCE] = {"source", read_source},
 };
 
@@ -375,7 +347,6 @@ enum {
     RESCHEDULE_PARAMETERS = BULK_PARAMETERS | 1 << PARAMETER_DELAY | 1 << PARAMETER_DUE_AT,
     TOPIC_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_TOPIC_CURSOR | 1 << PARAMETER_PATTERNS,
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
-    SCHEDULE_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_SCHEDULE_CURSOR,
 };
 
 /* Reads the query into the list_query of the exchange. */
@@ -579,14 +550,5 @@ bool query_read_receivers(struct exchange *exchange)
 {
     struct query_reading reading;
     read_parameters(&reading, exchange, RECEIVER_PARAMETERS);
-    return query_end(&reading);
-}
-
-bool query_read_schedules(struct exchange *exchange)
-{
-    struct query_reading reading;
-    read_parameters(&reading, exchange,
-                    SCHEDULE_PARAMETERS | (exchange->topic.size ? 1 << PARAMETER_SCHEDULE_PREFIX
-                                                                : 1 << PARAMETER_TOPIC_PREFIX));
     return query_end(&reading);
 }

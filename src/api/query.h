@@ -5,7 +5,6 @@
 #include "api/handler.h"
 #include "app/bulk.h"
 #include "app/receivers.h"
-#include "app/schedules.h"
 #include "app/topics.h"
 #include "http/query.h"
 
@@ -19,8 +18,6 @@ struct list_query {
     struct app_topic_cursor topic;
     bool is_of_patterns; /* the list has patterns instead of topics */
     struct app_receiver_cursor receiver;
-    struct app_schedule_cursor schedule;
-    struct slice schedule_prefix;   /* prefix of the scheduleIds, or of the topics in a list of all topics */
     size_t max;                     /* items in one page */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
     struct job_labels labels;
@@ -32,12 +29,11 @@ static inline struct list_query *list_query(const struct exchange *exchange)
     return exchange->state;
 }
 
-/* These functions read the parameters of lists of jobs, of GET /topics, GET /receivers and GET /schedules.
+/* These functions read the parameters of lists of jobs, of GET /topics and GET /receivers.
  * They return false after they have answered 400, or 403 if the token has no access to the topic. */
 bool query_read_list(struct exchange *);
 bool query_read_bulk(struct exchange *, enum app_action);
 bool query_read_topics(struct exchange *);
 bool query_read_receivers(struct exchange *);
-bool query_read_schedules(struct exchange *);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "api/page.h"
 #include "api/problem.h"
-#include "api/query.h"
+#include "api/schedule_query.h"
 #include "api/sends.h"
 #include "api/view.h"
 #include "base/memory.h"
@@ -162,11 +162,10 @@ static void on_schedule_of_page(void *arg, const struct app_schedule *schedule)
 
 static void list_schedules(struct exchange *exchange)
 {
-    if (!query_read_schedules(exchange))
-        return;
-    const struct list_query *query = list_query(exchange);
-    app_schedules(app_of(exchange), exchange->topic, query->schedule_prefix, query->max, &query->schedule,
-                  on_schedule_of_page, page_end, page_new(exchange, "schedules"));
+    const struct schedule_query *query = schedule_query_read(exchange);
+    if (query)
+        app_schedules(app_of(exchange), &query->list, on_schedule_of_page, page_end,
+                      page_new(exchange, "schedules"));
 }
 
 HANDLER(schedules_handle)

@@ -187,8 +187,13 @@ void app_schedule_delete(struct app *app, const struct app_caller *caller, struc
 
 /* ---- list ---- */
 
+enum { LOOKS_MAX = 1000 /* schedules that a page with filters examines */ };
+
 struct list_call {
     struct app *app;
+    struct app_schedule_list list;
+    struct app_schedule_cursor next;
+    size_t found, looks;
     app_schedule_fn *each;
     app_verdict_fn *fn;
     void *arg;
@@ -219,18 +224,74 @@ static void write_cursor(struct buffer *text, struct store_recurring_cursor next
     buffer_fini(&plain);
 }
 
+static bool has_filters(const struct app_schedule_list *list)
+{
+    return list->has_paused || list->after_ms || list->before_ms || (list->labels && list->labels->count);
+}
+
+static bool has_labels(const struct job *job, const struct job_labels *labels)
+{
+    for (size_t i = 0; labels && i < labels->count; i++)
+        if (!job_labels_have(&job->labels, labels->items[i]))
+            return false;
+    return true;
+}
+
+static bool schedule_matches(const struct app_schedule_list *list, const struct app_schedule *schedule)
+{
+    int64_t next_ms = schedule->time_count > 0 ? schedule->times_ms[0] : 0;
+    if (!has_filters(list))
+        return true;
+    if (!schedule->recurring || (list->has_paused && schedule->recurring->is_paused != list->is_paused))
+        return false;
+    if ((list->after_ms || list->before_ms) &&
+        (next_ms == 0 || next_ms < list->after_ms || (list->before_ms && next_ms >= list->before_ms)))
+        return false;
+    return has_labels(schedule->job, list->labels);
+}
+
+/* Passes schedules on until the page is full. Sets next to the last one that was examined if there are others
+ * behind it. */
+static enum status pass_on(struct list_call *call, const struct store_recurring *schedules, size_t count,
+                           struct store_recurring_cursor *next)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct schedule_view view;
+        enum status status = schedule_view_init(&view, call->app, &schedules[i]);
+        if (status != STATUS_OK)
+            return status;
+        bool is_match = schedule_matches(&call->list, &view.schedule);
+        if (is_match)
+            call->each(call->arg, &view.schedule);
+        schedule_view_fini(&view);
+        call->looks++;
+        call->found += is_match;
+        if (call->found == call->list.max && i + 1 < count) {
+            *next = (struct store_recurring_cursor){schedules[i].shard, schedules[i].id};
+            break;
+        }
+    }
+    return STATUS_OK;
+}
+
+static void list_ask(struct list_call *);
+
 static void on_page(void *arg, enum status status, const struct store_recurring *schedules, size_t count,
                     struct store_recurring_cursor next)
 {
     struct list_call *call = arg;
     struct buffer cursor;
-    for (size_t i = 0; status == STATUS_OK && i < count; i++) {
-        struct schedule_view view;
-        status = schedule_view_init(&view, call->app, &schedules[i]);
-        if (status != STATUS_OK)
-            break;
-        call->each(call->arg, &view.schedule);
-        schedule_view_fini(&view);
+    if (status == STATUS_OK)
+        status = pass_on(call, schedules, count, &next);
+    bool is_over = next.id.size == 0 && next.shard == 0;
+    if (status == STATUS_OK && has_filters(&call->list) && !is_over && call->found < call->list.max &&
+        call->looks < LOOKS_MAX && next.id.size < sizeof call->next.room) {
+        if (next.id.size) /* otherwise the next shard begins */
+            memcpy(call->next.room, next.id.data, next.id.size);
+        call->next.shard = next.shard;
+        call->next.id = slice_from(call->next.room, next.id.size);
+        list_ask(call);
+        return;
     }
     buffer_init(&cursor, CURSOR_TEXT_MAX);
     if (status == STATUS_OK) {
@@ -244,13 +305,24 @@ static void on_page(void *arg, enum status status, const struct store_recurring 
     free(call);
 }
 
-void app_schedules(struct app *app, struct slice topic, struct slice prefix, size_t max,
-                   const struct app_schedule_cursor *from, app_schedule_fn *each, app_verdict_fn *fn,
-                   void *arg)
+static void list_ask(struct list_call *call)
+{
+    struct store_recurrings list = {.topic = call->list.topic,
+                                    .prefix = call->list.prefix,
+                                    .max = has_filters(&call->list) ? LOOKS_MAX : call->list.max,
+                                    .from = {call->next.shard, call->next.id}};
+    store_recurrings(call->app->store, &list, on_page, call);
+}
+
+void app_schedules(struct app *app, const struct app_schedule_list *list, app_schedule_fn *each,
+                   app_verdict_fn *fn, void *arg)
 {
     struct list_call *call = NEW(struct list_call);
-    struct store_recurrings list = {
-        .topic = topic, .prefix = prefix, .max = max, .from = {from->shard, from->id}};
-    *call = (struct list_call){app, each, fn, arg};
-    store_recurrings(app->store, &list, on_page, call);
+    call->app = app;
+    call->list = *list;
+    call->next = (struct app_schedule_cursor){.shard = list->from->shard, .id = list->from->id};
+    call->each = each;
+    call->fn = fn;
+    call->arg = arg;
+    list_ask(call);
 }

@@ -52,10 +52,22 @@ struct app_schedule_cursor {
 /* Reads a cursor from a page. Returns false if the text is not a cursor. */
 bool app_schedule_cursor_parse(const struct app *, struct slice text, struct app_schedule_cursor *);
 
-/* Calls each for each schedule of a page, and then fn. topic is empty for all. prefix may be empty, else
- * scheduleIds begin with it; without a topic, names topic/scheduleId do. max is 1 to APP_PAGE_MAX. */
-void app_schedules(struct app *, struct slice topic, struct slice prefix, size_t max,
-                   const struct app_schedule_cursor *from, app_schedule_fn *each, app_verdict_fn *fn,
+struct app_schedule_list {
+    struct slice topic;  /* empty: all topics */
+    struct slice prefix; /* beginning of the scheduleIds; without a topic, of the names topic/scheduleId; may
+                            be empty */
+    size_t max;          /* 1 to APP_PAGE_MAX */
+    const struct app_schedule_cursor *from;
+
+    /* Filters. A schedule whose definition cannot be read matches none. */
+    bool has_paused, is_paused;      /* only schedules that are paused, or only those that are not */
+    int64_t after_ms, before_ms;     /* the next time is after_ms or later, and before before_ms; 0: any */
+    const struct job_labels *labels; /* labels that the jobs must all have */
+};
+
+/* Calls each for each schedule of a page, and then fn. With filters, a page examines up to 1,000 schedules,
+ * so it may be short or empty although it has a cursor. Borrows the list until fn is called. */
+void app_schedules(struct app *, const struct app_schedule_list *, app_schedule_fn *each, app_verdict_fn *fn,
                    void *arg);
 
 #endif

@@ -40,6 +40,8 @@ static const struct {
     [ARGUMENT_BODY] = {"--body", NULL, false},
     [ARGUMENT_BODY_BASE64] = {"--body-base64", NULL, false},
     [ARGUMENT_BODY_FILE] = {"--body-file", NULL, false},
+    [ARGUMENT_NEXT_AFTER] = {"--next-after", "nextAfter", true},
+    [ARGUMENT_NEXT_BEFORE] = {"--next-before", "nextBefore", true},
     [ARGUMENT_CRON] = {"--cron", NULL, false},
     [ARGUMENT_EVERY] = {"--every", NULL, false},
     [ARGUMENT_TIMEZONE] = {"--timezone", NULL, false},

@@ -74,6 +74,8 @@ void call_make_target(const struct call *call, struct buffer *target, const char
         add_parameter(target, &separator, "all", "true");
     if (arguments->is_dry_run)
         add_parameter(target, &separator, "dryRun", "true");
+    if (arguments->is_paused)
+        add_parameter(target, &separator, "paused", "true");
     if (cursor)
         add_parameter(target, &separator, "cursor", cursor);
 }

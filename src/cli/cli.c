@@ -194,6 +194,10 @@ static const struct command {
     {"schedules", "[VERB TOPIC/ID]", "lists schedules; or set, show, pause, resume, run, delete",
      schedules_command, 2,
      "  --topic TOPIC         lists only schedules of this topic\n"
+     "  --paused              lists only schedules that are paused\n"
+     "  --next-after TIME --next-before TIME  lists only schedules whose next job is due then: RFC 3339 or "
+     "+1h\n"
+     "  --label LABEL         lists only schedules whose jobs have this label; can be repeated\n"
      "  --limit N             lists at most N schedules\n"
      "Options of set, which creates a schedule or replaces it:\n"
      "  --cron '30 4 * * *'   a job at these times, or @hourly, @daily, @weekly, @monthly, @yearly\n"

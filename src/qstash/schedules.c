@@ -253,8 +253,9 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 
 static void read_page(struct schedule_list *list)
 {
-    app_schedules(app_of(list->exchange), SLICE(SCHEDULES_TOPIC), SLICE(""), APP_PAGE_MAX, &list->from,
-                  on_listed, on_page, list);
+    struct app_schedule_list all = {
+        .topic = SLICE(SCHEDULES_TOPIC), .max = APP_PAGE_MAX, .from = &list->from};
+    app_schedules(app_of(list->exchange), &all, on_listed, on_page, list);
 }
 
 HANDLER(message_schedules_handle)

@@ -56,8 +56,8 @@ static void read_entry(struct slice text, struct store_recurring *schedule)
     schedule->last.job = text;
 }
 
-/* Reads the schedules of a reply from index first on. Returns their number. */
-static size_t read_schedules(const struct redis_reply *reply, size_t first, size_t max,
+/* Reads the schedules of a shard's reply from index first on. Returns their number. */
+static size_t read_schedules(const struct redis_reply *reply, size_t shard, size_t first, size_t max,
                              struct store_recurring *schedules)
 {
     size_t count = 0;
@@ -65,6 +65,7 @@ static size_t read_schedules(const struct redis_reply *reply, size_t first, size
          at += SCHEDULE_PARTS) {
         struct store_recurring *schedule = &schedules[count++];
         *schedule = (struct store_recurring){
+            .shard = shard,
             .id = redis_reply_text(redis_reply_at(reply, at)),
             .next_ms = redis_reply_integer(redis_reply_at(reply, at + 1)),
             .record = redis_reply_text(redis_reply_at(reply, at + 2)),
@@ -104,7 +105,7 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_OF_PAGE)
         status = reply_refuse("recurring");
     if (status == STATUS_OK) {
-        count = read_schedules(reply, FIRST_OF_PAGE, SCHEDULES_MAX, schedules);
+        count = read_schedules(reply, walk->list.from.shard, FIRST_OF_PAGE, SCHEDULES_MAX, schedules);
         next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
                        schedules + (count > 0 ? count - 1 : 0));
         for (size_t i = 0; i < count; i++)
@@ -153,6 +154,7 @@ void store_recurrings(struct store *store, const struct store_recurrings *list, 
 /* ---- schedules whose time has come ---- */
 
 struct fires_call {
+    size_t shard;
     shard_fires_fn *fn;
     void *arg;
 };
@@ -168,7 +170,7 @@ static void on_fires(void *arg, enum status status, const struct redis_reply *re
         fires.now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
         fires.due = redis_reply_integer(redis_reply_at(reply, 1));
         fires.later_ms = redis_reply_integer(redis_reply_at(reply, 2));
-        fires.count = read_schedules(reply, FIRST_OF_FIRES, SHARD_FIRES_MAX, schedules);
+        fires.count = read_schedules(reply, call->shard, FIRST_OF_FIRES, SHARD_FIRES_MAX, schedules);
     }
     call->fn(call->arg, status, &fires);
     free(call);
@@ -178,7 +180,7 @@ void shard_fires(struct shard *shard, size_t max, shard_fires_fn *fn, void *arg)
 {
     struct fires_call *fires = NEW(struct fires_call);
     struct script_call *call = shard_call(shard, SCRIPT_FIRES);
-    *fires = (struct fires_call){fn, arg};
+    *fires = (struct fires_call){shard->number, fn, arg};
     script_call_number(call, (int64_t)max);
     script_call_send(call, shard->worker, on_fires, fires);
 }

@@ -23,6 +23,7 @@ enum store_fired {
 };
 
 struct store_recurring {
+    size_t shard;
     struct slice id;
     struct slice record;
     int64_t next_ms;  /* time of the next occurrence; while one is held: of the next try; -1: none */

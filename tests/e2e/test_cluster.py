@@ -414,3 +414,28 @@ def test_schedules_fire_in_each_shard(server, receiver, topic):
     for name in names:
         server.request("DELETE", f"/schedules/{name}/often").expect(200)
     assert all(arrival.job_id.startswith("often~2") for name in names for arrival in receiver.of(name))
+    assert server.get(f"/schedules/{names[0]}").expect(200)["schedules"] == []
+
+
+def test_schedules_send_to_a_group_of_another_shard(server, receiver, topic):
+    json_type = {"Content-Type": "application/json"}
+    group, label = topic_in(0, f"{topic}.g"), topic[-40:]
+    endpoints = {name: {"url": receiver.url(f"/{name}")} for name in ("a", "b")}
+    server.request("PUT", f"/groups/{group}", json.dumps({"endpoints": endpoints}), json_type).expect(201)
+    names = topics(topic)
+    for name in names:
+        text = json.dumps({"every": 1, "job": {"group": group, "labels": [label]}})
+        server.request("PUT", f"/schedules/{name}/both", text, json_type).expect(201)
+    until(lambda: all(receiver.count(name) >= 4 for name in names), 60, "two occurrences of each at both endpoints")
+    listed, cursor = [], ""
+    while cursor is not None:
+        page = server.get(f"/schedules?label={label}&paused=false&limit=5{cursor and '&cursor=' + cursor}").expect(200)
+        listed += [entry["topic"] for entry in page["schedules"]]
+        cursor = page.get("cursor")
+    assert sorted(listed) == sorted(names)
+    for name in names:
+        server.request("DELETE", f"/schedules/{name}/both").expect(200)
+    for name in names:
+        ids = [arrival.job_id for arrival in receiver.of(name)]
+        assert len(ids) == len(set(ids)) and {job_id.rpartition("~")[2] for job_id in ids} == {"a", "b"}, ids
+    server.request("DELETE", f"/groups/{group}").expect(200)

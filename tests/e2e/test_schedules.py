@@ -396,6 +396,46 @@ def test_lists_by_the_beginning_of_names(server, topic):
         assert server.get(f"/schedules{target}").fields() == [name]
 
 
+def test_lists_by_filters(server, topic):
+    def define(name, **members):
+        job = {"url": "http://127.0.0.1:9/", "labels": members.pop("labels", [])}
+        put(server, topic, name, every=3600, job=job, **members).expect(201)
+
+    define("a", labels=["eu", "vip"])
+    define("b", labels=["eu"], startAt="2040-01-01T00:00:00Z")
+    define("c", paused=True)
+    define("d", labels=["eu"], paused=True)
+
+    def found(filters):
+        return [name.rpartition("/")[2] for name in names_in(server, f"/schedules/{topic}?{filters}")]
+    assert found("paused=true") == ["c", "d"] and found("paused=false") == ["a", "b"]
+    assert found("label=eu") == ["a", "b", "d"] and found("label=eu&label=vip") == ["a"] and found("label=us") == []
+    assert found("label=eu&paused=true") == ["d"]
+    first = server.get(f"/schedules/{topic}/b").expect(200)["next"][0]
+    assert found("nextAfter=2039-01-01T00:00:00Z") == ["b"] and found("nextBefore=2039-01-01T00:00:00Z") == ["a"]
+    assert found(f"nextAfter={first}") == ["b"] and found(f"nextBefore={first}") == ["a"]
+    assert found("nextAfter=2039-01-01T00:00:00Z&nextBefore=2039-06-01T00:00:00Z") == []
+    assert f"{topic}/d" in names_in(server, "/schedules?paused=true&limit=1000")
+    for filters, name in (("paused=yes", "paused"), ("nextAfter=tomorrow", "nextAfter"), ("nextBefore=0", "nextBefore"), ("label=", "label"), ("pause=true", "pause")):
+        assert server.get(f"/schedules/{topic}?{filters}").fields() == [name]
+
+
+def test_pages_by_filters_have_each_match_once(server, topic):
+    for number in range(230):
+        put(server, topic, f"{number:03}", every=3600, paused=number % 50 == 7, job={"url": "http://127.0.0.1:9/"}).expect(201)
+    for limit in (1, 2, 5, 1000):
+        found, cursor, pages = [], "", 0
+        while True:
+            page = server.get(f"/schedules/{topic}?paused=true&limit={limit}{cursor}").expect(200)
+            assert len(page["schedules"]) <= limit
+            found += [schedule["scheduleId"] for schedule in page["schedules"]]
+            pages += 1
+            if "cursor" not in page:
+                break
+            cursor = f"&cursor={page['cursor']}"
+        assert found == ["007", "057", "107", "157", "207"] and pages <= 6
+
+
 def test_a_cursor_of_another_topic_shows_nothing_of_it(server, topic):
     for name in (f"{topic}-a", f"{topic}-b"):
         for schedule_id in ("1", "2"):

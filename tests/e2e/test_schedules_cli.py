@@ -45,6 +45,8 @@ def test_schedules_are_listed(server, receiver, topic):
     assert len(rows(ask(server, "schedules", "--topic", topic, "--limit", "1"))) == 2
     listed = [entry["scheduleId"] for entry in json.loads(ask(server, "schedules", "--json")) if entry["topic"] == topic]
     assert sorted(listed) == ["b", "c"]
+    for options, names in ((("--paused",), ["b"]), (("--next-after", "+1h"), ["c"]), (("--next-before", "+1h"), []), (("--label", "none"), [])):
+        assert [entry["scheduleId"] for entry in json.loads(ask(server, "schedules", "--topic", topic, "--json", *options))] == names, options
     for name in ("b", "c"):
         ask(server, "schedules", "delete", f"{topic}/{name}")
 

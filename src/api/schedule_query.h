@@ -1,0 +1,21 @@
+/* schedule_query.h - the parameters of lists of schedules. */
+#ifndef DUEPOST_API_SCHEDULE_QUERY_H
+#define DUEPOST_API_SCHEDULE_QUERY_H
+
+#include "api/handler.h"
+#include "app/schedules.h"
+#include "http/query.h"
+
+/* The query of a list. The exchange keeps it as its state. */
+struct schedule_query {
+    const struct app *app;
+    struct app_schedule_list list;
+    struct app_schedule_cursor from;
+    struct job_labels labels;
+    char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
+};
+
+/* Returns NULL after it has answered 400. */
+const struct schedule_query *schedule_query_read(struct exchange *);
+
+#endif
