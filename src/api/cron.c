@@ -2,12 +2,11 @@
 #include "app/cron_preview.h"
 
 #include "api/handler.h"
+#include "api/query_values.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "base/timestamp.h"
-#include "http/query.h"
 #include "job/recurring.h"
 
 struct cron_query {
@@ -48,21 +47,13 @@ static const char *read_timezone(void *into, struct slice value)
     return time_zone_name_is_valid(value) ? NULL : "must be the name of a time zone, such as Europe/Berlin";
 }
 
-static const char *read_from(void *into, struct slice value)
-{
-    struct cron_query *query = into;
-    return timestamp_parse(value, &query->call.from_ms) && query->call.from_ms > 0
-               ? NULL
-               : "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
-}
-
 enum { PARAMETER_EXPRESSION, PARAMETER_EVERY, PARAMETER_TIMEZONE, PARAMETER_FROM, PARAMETER_COUNT };
 
 static const struct query_parameter parameters[PARAMETER_COUNT] = {
-    [PARAMETER_EXPRESSION] = {"expression", read_expression},
-    [PARAMETER_EVERY] = {"every", read_every},
-    [PARAMETER_TIMEZONE] = {"timezone", read_timezone},
-    [PARAMETER_FROM] = {"from", read_from},
+    [PARAMETER_EXPRESSION] = {"expression", read_expression, 0},
+    [PARAMETER_EVERY] = {"every", read_every, 0},
+    [PARAMETER_TIMEZONE] = {"timezone", read_timezone, 0},
+    [PARAMETER_FROM] = {"from", QUERY_TIME(struct cron_query, call.from_ms)},
 };
 
 static bool is_given(const struct query_reading *reading, int parameter)

@@ -22,8 +22,8 @@ HANDLER(groups_handle)
     if (!query_read_topics(exchange))
         return;
     const struct list_query *query = list_query(exchange);
-    app_groups(app_of(exchange), &exchange->caller, query->max, query->topic, on_group_of_page, page_end,
-               page_new(exchange, "groups"));
+    app_groups(app_of(exchange), &exchange->caller, query->bulk.list.max, query->topic, on_group_of_page,
+               page_end, page_new(exchange, "groups"));
 }
 
 static void answer_group(struct exchange *exchange, unsigned status, struct slice text)

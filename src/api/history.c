@@ -3,15 +3,13 @@
 
 #include "api/handler.h"
 #include "api/problem.h"
+#include "api/query_values.h"
 #include "api/view.h"
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
-#include "base/timestamp.h"
 #include "http/access.h"
-#include "http/query.h"
-#include "job/job_id.h"
 
 enum { STEP_MS = 60000, STEP_MIN_MS = 1000, SPAN_MS = 3600000, ANSWER_MAX = 4 * 1024 * 1024 };
 #define STEP_MAX_MS (INT64_C(366) * 86400 * 1000)
@@ -20,6 +18,7 @@ enum { STEP_MS = 60000, STEP_MIN_MS = 1000, SPAN_MS = 3600000, ANSWER_MAX = 4 * 
 struct history_query {
     struct app_stats stats;
     struct app_removal removal;
+    struct slice topic;             /* also of stats and removal */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
 };
 
@@ -30,44 +29,12 @@ static struct history_query *query_of(const struct exchange *exchange)
 
 /* ---- values ---- */
 
-static const char *read_topic(void *into, struct slice value)
-{
-    struct history_query *query = into;
-    query->stats.topic = query->removal.topic = value;
-    return topic_is_valid(value) ? NULL : "must be a topic: 1 to 128 of A-Z a-z 0-9 . _ -";
-}
-
-static const char *read_time(struct slice value, int64_t *ms)
-{
-    return timestamp_parse(value, ms) && *ms > 0
-               ? NULL
-               : "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
-}
-
-static const char *read_from(void *into, struct slice value)
-{
-    struct history_query *query = into;
-    return read_time(value, &query->stats.from_ms);
-}
-
-static const char *read_to(void *into, struct slice value)
-{
-    struct history_query *query = into;
-    return read_time(value, &query->stats.to_ms);
-}
-
 static const char *read_step(void *into, struct slice value)
 {
     struct history_query *query = into;
     return duration_parse(value, STEP_MAX_MS, &query->stats.step_ms) && query->stats.step_ms >= STEP_MIN_MS
                ? NULL
                : "must be a duration from 1s to 366d, such as 60 or 5m";
-}
-
-static const char *read_before(void *into, struct slice value)
-{
-    struct history_query *query = into;
-    return read_time(value, &query->removal.before_ms);
 }
 
 static const char *read_state(void *into, struct slice value)
@@ -95,12 +62,12 @@ enum {
 };
 
 static const struct query_parameter parameters[PARAMETER_COUNT] = {
-    [PARAMETER_TOPIC] = {"topic", read_topic},
-    [PARAMETER_FROM] = {"from", read_from},
-    [PARAMETER_TO] = {"to", read_to},
-    [PARAMETER_STEP] = {"step", read_step},
-    [PARAMETER_BEFORE] = {"before", read_before},
-    [PARAMETER_STATE] = {"state", read_state},
+    [PARAMETER_TOPIC] = {"topic", QUERY_TOPIC(struct history_query, topic)},
+    [PARAMETER_FROM] = {"from", QUERY_TIME(struct history_query, stats.from_ms)},
+    [PARAMETER_TO] = {"to", QUERY_TIME(struct history_query, stats.to_ms)},
+    [PARAMETER_STEP] = {"step", read_step, 0},
+    [PARAMETER_BEFORE] = {"before", QUERY_TIME(struct history_query, removal.before_ms)},
+    [PARAMETER_STATE] = {"state", read_state, 0},
 };
 
 /* Reads the query into the history_query of the exchange. */
@@ -113,6 +80,7 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
     query->removal.filter = exchange->query;
     exchange_keep(exchange, query, free);
     query_read(reading, query, &text);
+    query->stats.topic = query->removal.topic = query->topic;
 }
 
 /* ---- GET /stats ---- */

@@ -3,11 +3,11 @@
 
 #include "api/handler.h"
 #include "api/problem.h"
+#include "api/query_values.h"
 #include "api/sends.h"
 #include "api/view.h"
 #include "base/clock.h"
 #include "http/etag.h"
-#include "http/query.h"
 #include "http/trace_context.h"
 #include "job/attempt_line.h"
 
@@ -164,21 +164,14 @@ static void on_run(void *arg, const struct app_verdict *verdict)
         problem_answer_verdict(exchange, verdict, &words);
 }
 
-static const char *read_resend(void *into, struct slice value)
-{
-    bool *is_resend = into;
-    *is_resend = slice_equal(value, SLICE("true"));
-    return *is_resend || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
-}
-
 HANDLER(run_handle)
 {
-    static const struct query_parameter parameters[] = {{"resend", read_resend}};
+    static const struct query_parameter parameters[] = {{"resend", QUERY_FLAG(struct app_run, is_resend)}};
     struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};
     struct app_run run = {.id = exchange->key};
     char room[QUERY_BYTES_MAX];
     struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
-    query_read(&reading, &run.is_resend, &text);
+    query_read(&reading, &run, &text);
     if (query_end(&reading))
         app_run(app_of(exchange), &exchange->caller, &run, on_run, exchange);
 }

@@ -32,7 +32,7 @@ static const char *read_step(void *into, struct slice value)
                : "must be a number of seconds from 1 to 60";
 }
 
-static const struct query_parameter parameters[] = {{"after", read_after}, {"step", read_step}};
+static const struct query_parameter parameters[] = {{"after", read_after, 0}, {"step", read_step, 0}};
 enum { PARAMETER_COUNT = sizeof parameters / sizeof *parameters };
 
 static bool is_restricted(const struct exchange *exchange)

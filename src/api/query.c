@@ -3,17 +3,14 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "api/query_values.h"
 #include "base/clock.h"
 #include "base/decimal.h"
 #include "base/duration.h"
 #include "base/memory.h"
-#include "base/timestamp.h"
 #include "http/access.h"
-#include "http/query.h"
-#include "job/job_id.h"
-#include "job/labels.h"
 
-enum { LIMIT_DEFAULT = 100, PER_SECOND_MAX = 1000000, TOTAL_MAX = 1000000000, WORDS_MAX = 16 };
+enum { PER_SECOND_MAX = 1000000, TOTAL_MAX = 1000000000, WORDS_MAX = 16 };
 
 enum {
     WAITING_STATES = 1 << JOB_STATE_DELAYED | 1 << JOB_STATE_READY,
@@ -24,9 +21,6 @@ enum {
 };
 
 /* ---- values ---- */
-
-static const char bad_cursor[] = "must be a cursor from a page of this list";
-static const char bad_time[] = "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
 
 static const char *read_state(void *into, struct slice value)
 {
@@ -54,27 +48,6 @@ static const char *read_source(void *into, struct slice value)
                                                                                 : "must be redis or history";
 }
 
-static const char *read_topic(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    query->bulk.list.topic = value;
-    return topic_is_valid(value) ? NULL : "must be a topic: 1 to 128 of A-Z a-z 0-9 . _ -";
-}
-
-static const char *read_after(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    return timestamp_parse(value, &query->bulk.list.after_ms) && query->bulk.list.after_ms > 0 ? NULL
-                                                                                               : bad_time;
-}
-
-static const char *read_before(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    return timestamp_parse(value, &query->bulk.list.before_ms) && query->bulk.list.before_ms > 0 ? NULL
-                                                                                                 : bad_time;
-}
-
 /* Reads a host with an optional port, and changes it to lower case. */
 static const char *read_host(void *into, struct slice value)
 {
@@ -86,13 +59,6 @@ static const char *read_host(void *into, struct slice value)
     return value.size > 0 && !memchr(value.data, '/', value.size)
                ? NULL
                : "must be a host, with or without its port";
-}
-
-static const char *read_id_prefix(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    query->bulk.list.id_prefix = value;
-    return value.size && value.size <= JOB_ID_MAX ? NULL : "must be 1 to 255 bytes";
 }
 
 static bool is_reason(struct slice word)
@@ -140,43 +106,6 @@ static const char *read_last_status(void *into, struct slice value)
                                        : "must be a status such as 503, or 5xx, or several with commas";
 }
 
-static const char *read_label(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    struct job_labels *labels = &query->labels;
-    struct buffer joined = {.data = query->joined_labels,
-                            .capacity = sizeof query->joined_labels,
-                            .max = sizeof query->joined_labels};
-    if (!job_label_is_valid(value))
-        return JOB_LABEL_EXPECTED;
-    if (job_labels_have(labels, value))
-        return NULL;
-    if (labels->count == JOB_LABELS_MAX)
-        return "must not appear more than 10 times";
-    labels->items[labels->count++] = value;
-    for (size_t i = 0; i < labels->count; i++) {
-        if (i > 0)
-            buffer_append_byte(&joined, '\n');
-        buffer_append(&joined, labels->items[i]);
-    }
-    query->bulk.list.labels = buffer_slice(&joined);
-    return NULL;
-}
-
-static void set_limit(struct list_query *query, size_t limit)
-{
-    query->max = query->bulk.list.max = limit;
-}
-
-static const char *read_limit(void *into, struct slice value)
-{
-    uint64_t limit;
-    if (!slice_to_number(value, APP_PAGE_MAX, &limit) || limit == 0)
-        return "must be 1 to 1000";
-    set_limit(into, limit);
-    return NULL;
-}
-
 static const char *read_order(void *into, struct slice value)
 {
     struct list_query *query = into;
@@ -189,19 +118,19 @@ static const char *read_order(void *into, struct slice value)
 static const char *read_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return app_cursor_parse(query->app, value, &query->bulk.list.from) ? NULL : bad_cursor;
+    return app_cursor_parse(query->app, value, &query->bulk.list.from) ? NULL : QUERY_CURSOR_EXPECTED;
 }
 
 static const char *read_topic_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return app_topic_cursor_parse(query->app, value, &query->topic) ? NULL : bad_cursor;
+    return app_topic_cursor_parse(query->app, value, &query->topic) ? NULL : QUERY_CURSOR_EXPECTED;
 }
 
 static const char *read_receiver_cursor(void *into, struct slice value)
 {
     struct list_query *query = into;
-    return app_receiver_cursor_parse(query->app, value, &query->receiver) ? NULL : bad_cursor;
+    return app_receiver_cursor_parse(query->app, value, &query->receiver) ? NULL : QUERY_CURSOR_EXPECTED;
 }
 
 /* Reads jobs a second, with up to three decimals. */
@@ -226,18 +155,6 @@ static const char *read_total(void *into, struct slice value)
                : "must be 1 to 1000000000";
 }
 
-static const char *read_flag(struct slice value, bool *flag)
-{
-    *flag = slice_equal(value, SLICE("true"));
-    return *flag || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
-}
-
-static const char *read_all(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    return read_flag(value, &query->is_all);
-}
-
 static const char *read_delay(void *into, struct slice value)
 {
     struct list_query *query = into;
@@ -250,22 +167,11 @@ static const char *read_due_at(void *into, struct slice value)
 {
     struct list_query *query = into;
     int64_t *at_ms = &query->bulk.at_ms;
+    const char *error = query_value_time(at_ms, value);
     query->bulk.has_due_at = true;
-    if (!timestamp_parse(value, at_ms) || *at_ms <= 0)
-        return bad_time;
+    if (error)
+        return error;
     return *at_ms - clock_wall_ms() <= JOB_DELAY_MAX_MS ? NULL : "must be within 10 years";
-}
-
-static const char *read_dry_run(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    return read_flag(value, &query->bulk.is_dry_run);
-}
-
-static const char *read_patterns(void *into, struct slice value)
-{
-    struct list_query *query = into;
-    return read_flag(value, &query->is_of_patterns);
 }
 
 /* ---- parameters ---- */
@@ -302,33 +208,33 @@ enum parameter {
 };
 
 static const struct query_parameter parameters[PARAMETER_COUNT] = {
-    [PARAMETER_STATE] = {"state", read_state},
-    [PARAMETER_TOPIC] = {"topic", read_topic},
-    [PARAMETER_DUE_AFTER] = {"dueAfter", read_after},
-    [PARAMETER_DUE_BEFORE] = {"dueBefore", read_before},
-    [PARAMETER_DIED_AFTER] = {"diedAfter", read_after},
-    [PARAMETER_DIED_BEFORE] = {"diedBefore", read_before},
-    [PARAMETER_ENDED_AFTER] = {"endedAfter", read_after},
-    [PARAMETER_ENDED_BEFORE] = {"endedBefore", read_before},
-    [PARAMETER_URL_HOST] = {"urlHost", read_host},
-    [PARAMETER_ID_PREFIX] = {"idPrefix", read_id_prefix},
-    [PARAMETER_REASON] = {"reason", read_reason},
-    [PARAMETER_LAST_STATUS] = {"lastStatus", read_last_status},
-    [PARAMETER_LABEL] = {"label", read_label},
-    [PARAMETER_LIMIT] = {"limit", read_limit},
-    [PARAMETER_ORDER] = {"order", read_order},
-    [PARAMETER_CURSOR] = {"cursor", read_cursor},
-    [PARAMETER_TOPIC_CURSOR] = {"cursor", read_topic_cursor},
-    [PARAMETER_PATTERNS] = {"patterns", read_patterns},
-    [PARAMETER_PER_SECOND] = {"perSecond", read_per_second},
-    [PARAMETER_TOTAL] = {"limit", read_total},
-    [PARAMETER_ALL] = {"all", read_all},
-    [PARAMETER_PAGE_LIMIT] = {"pageLimit", read_limit},
-    [PARAMETER_DELAY] = {"delay", read_delay},
-    [PARAMETER_DUE_AT] = {"dueAt", read_due_at},
-    [PARAMETER_DRY_RUN] = {"dryRun", read_dry_run},
-    [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor},
-    [PARAMETER_SOURCE] = {"source", read_source},
+    [PARAMETER_STATE] = {"state", read_state, 0},
+    [PARAMETER_TOPIC] = {"topic", QUERY_TOPIC(struct list_query, bulk.list.topic)},
+    [PARAMETER_DUE_AFTER] = {"dueAfter", QUERY_TIME(struct list_query, bulk.list.after_ms)},
+    [PARAMETER_DUE_BEFORE] = {"dueBefore", QUERY_TIME(struct list_query, bulk.list.before_ms)},
+    [PARAMETER_DIED_AFTER] = {"diedAfter", QUERY_TIME(struct list_query, bulk.list.after_ms)},
+    [PARAMETER_DIED_BEFORE] = {"diedBefore", QUERY_TIME(struct list_query, bulk.list.before_ms)},
+    [PARAMETER_ENDED_AFTER] = {"endedAfter", QUERY_TIME(struct list_query, bulk.list.after_ms)},
+    [PARAMETER_ENDED_BEFORE] = {"endedBefore", QUERY_TIME(struct list_query, bulk.list.before_ms)},
+    [PARAMETER_URL_HOST] = {"urlHost", read_host, 0},
+    [PARAMETER_ID_PREFIX] = {"idPrefix", QUERY_ID_PREFIX(struct list_query, bulk.list.id_prefix)},
+    [PARAMETER_REASON] = {"reason", read_reason, 0},
+    [PARAMETER_LAST_STATUS] = {"lastStatus", read_last_status, 0},
+    [PARAMETER_LABEL] = {"label", QUERY_LABELS(struct list_query, labels)},
+    [PARAMETER_LIMIT] = {"limit", QUERY_LIMIT(struct list_query, bulk.list.max)},
+    [PARAMETER_ORDER] = {"order", read_order, 0},
+    [PARAMETER_CURSOR] = {"cursor", read_cursor, 0},
+    [PARAMETER_TOPIC_CURSOR] = {"cursor", read_topic_cursor, 0},
+    [PARAMETER_PATTERNS] = {"patterns", QUERY_FLAG(struct list_query, is_of_patterns)},
+    [PARAMETER_PER_SECOND] = {"perSecond", read_per_second, 0},
+    [PARAMETER_TOTAL] = {"limit", read_total, 0},
+    [PARAMETER_ALL] = {"all", QUERY_FLAG(struct list_query, is_all)},
+    [PARAMETER_PAGE_LIMIT] = {"pageLimit", QUERY_LIMIT(struct list_query, bulk.list.max)},
+    [PARAMETER_DELAY] = {"delay", read_delay, 0},
+    [PARAMETER_DUE_AT] = {"dueAt", read_due_at, 0},
+    [PARAMETER_DRY_RUN] = {"dryRun", QUERY_FLAG(struct list_query, bulk.is_dry_run)},
+    [PARAMETER_RECEIVER_CURSOR] = {"cursor", read_receiver_cursor, 0},
+    [PARAMETER_SOURCE] = {"source", read_source, 0},
 };
 
 /* The parameters of each list, as bits. */
@@ -349,6 +255,20 @@ enum {
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
+/* Joins the labels for the list. */
+static void join_labels(struct list_query *query)
+{
+    struct buffer joined = {.data = query->joined_labels,
+                            .capacity = sizeof query->joined_labels,
+                            .max = sizeof query->joined_labels};
+    for (size_t i = 0; i < query->labels.count; i++) {
+        if (i > 0)
+            buffer_append_byte(&joined, '\n');
+        buffer_append(&joined, query->labels.items[i]);
+    }
+    query->bulk.list.labels = buffer_slice(&joined);
+}
+
 /* Reads the query into the list_query of the exchange. */
 static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
 {
@@ -361,9 +281,10 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
                                       .repeatable = 1U << PARAMETER_LABEL};
     query->app = app_of(exchange);
     query->bulk.filter = exchange->query;
-    set_limit(query, LIMIT_DEFAULT);
+    query->bulk.list.max = QUERY_LIMIT_DEFAULT;
     exchange_keep(exchange, query, free);
     query_read(reading, query, &text);
+    join_labels(query);
 }
 
 /* Refuses a cursor of another list. */
@@ -526,7 +447,7 @@ bool query_read_bulk(struct exchange *exchange, enum app_action action)
     query = list_query(exchange);
     query->bulk.action = action;
     if (!(reading.given & 1U << PARAMETER_PAGE_LIMIT))
-        set_limit(query, APP_PAGE_MAX);
+        query->bulk.list.max = APP_PAGE_MAX;
     check_states(&reading, action);
     check_bound(&reading);
     if (action == APP_RESCHEDULE)

@@ -11,14 +11,13 @@
 /* The query of a list. The exchange keeps it as its state. */
 struct list_query {
     const struct app *app;
-    struct app_bulk bulk; /* filter and limits, for lists of jobs */
+    struct app_bulk bulk; /* filter and limits; list.max is the size of a page of each list */
     bool is_all;          /* all=true */
     bool is_any;          /* state=any */
     bool has_source;      /* source is given: see is_of_history of the list */
     struct app_topic_cursor topic;
     bool is_of_patterns; /* the list has patterns instead of topics */
     struct app_receiver_cursor receiver;
-    size_t max;                     /* items in one page */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
     struct job_labels labels;
     char joined_labels[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1)]; /* the same, with newlines between */

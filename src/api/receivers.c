@@ -58,7 +58,7 @@ HANDLER(receivers_handle)
     if (!query_read_receivers(exchange))
         return;
     const struct list_query *query = list_query(exchange);
-    app_receivers(app_of(exchange), query->max, query->receiver, on_receiver_of_page, page_end,
+    app_receivers(app_of(exchange), query->bulk.list.max, query->receiver, on_receiver_of_page, page_end,
                   page_new(exchange, "receivers"));
 }
 

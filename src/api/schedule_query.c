@@ -1,30 +1,15 @@
 #include "api/schedule_query.h"
 
+#include "api/query_values.h"
 #include "base/memory.h"
-#include "base/timestamp.h"
 #include "job/job_id.h"
-#include "job/labels.h"
-
-enum { LIMIT_DEFAULT = 100 };
 
 /* ---- values ---- */
-
-static const char *read_limit(void *into, struct slice value)
-{
-    struct schedule_query *query = into;
-    uint64_t limit;
-    if (!slice_to_number(value, APP_PAGE_MAX, &limit) || limit == 0)
-        return "must be 1 to 1000";
-    query->list.max = limit;
-    return NULL;
-}
 
 static const char *read_cursor(void *into, struct slice value)
 {
     struct schedule_query *query = into;
-    return app_schedule_cursor_parse(query->app, value, &query->from)
-               ? NULL
-               : "must be a cursor from a page of this list";
+    return app_schedule_cursor_parse(query->app, value, &query->from) ? NULL : QUERY_CURSOR_EXPECTED;
 }
 
 static const char *read_id_prefix(void *into, struct slice value)
@@ -47,40 +32,7 @@ static const char *read_paused(void *into, struct slice value)
 {
     struct schedule_query *query = into;
     query->list.has_paused = true;
-    query->list.is_paused = slice_equal(value, SLICE("true"));
-    return query->list.is_paused || slice_equal(value, SLICE("false")) ? NULL : "must be true or false";
-}
-
-static const char *read_time(struct slice value, int64_t *time_ms)
-{
-    return timestamp_parse(value, time_ms) && *time_ms > 0
-               ? NULL
-               : "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z";
-}
-
-static const char *read_next_after(void *into, struct slice value)
-{
-    struct schedule_query *query = into;
-    return read_time(value, &query->list.after_ms);
-}
-
-static const char *read_next_before(void *into, struct slice value)
-{
-    struct schedule_query *query = into;
-    return read_time(value, &query->list.before_ms);
-}
-
-static const char *read_label(void *into, struct slice value)
-{
-    struct schedule_query *query = into;
-    if (!job_label_is_valid(value))
-        return JOB_LABEL_EXPECTED;
-    if (job_labels_have(&query->labels, value))
-        return NULL;
-    if (query->labels.count == JOB_LABELS_MAX)
-        return "must not appear more than 10 times";
-    query->labels.items[query->labels.count++] = value;
-    return NULL;
+    return query_value_flag(&query->list.is_paused, value);
 }
 
 /* ---- parameters ---- */
@@ -98,14 +50,14 @@ enum parameter {
 };
 
 static const struct query_parameter parameters[PARAMETER_COUNT] = {
-    [PARAMETER_LIMIT] = {"limit", read_limit},
-    [PARAMETER_CURSOR] = {"cursor", read_cursor},
-    [PARAMETER_ID_PREFIX] = {"idPrefix", read_id_prefix},
-    [PARAMETER_TOPIC_PREFIX] = {"topicPrefix", read_topic_prefix},
-    [PARAMETER_PAUSED] = {"paused", read_paused},
-    [PARAMETER_NEXT_AFTER] = {"nextAfter", read_next_after},
-    [PARAMETER_NEXT_BEFORE] = {"nextBefore", read_next_before},
-    [PARAMETER_LABEL] = {"label", read_label},
+    [PARAMETER_LIMIT] = {"limit", QUERY_LIMIT(struct schedule_query, list.max)},
+    [PARAMETER_CURSOR] = {"cursor", read_cursor, 0},
+    [PARAMETER_ID_PREFIX] = {"idPrefix", read_id_prefix, 0},
+    [PARAMETER_TOPIC_PREFIX] = {"topicPrefix", read_topic_prefix, 0},
+    [PARAMETER_PAUSED] = {"paused", read_paused, 0},
+    [PARAMETER_NEXT_AFTER] = {"nextAfter", QUERY_TIME(struct schedule_query, list.after_ms)},
+    [PARAMETER_NEXT_BEFORE] = {"nextBefore", QUERY_TIME(struct schedule_query, list.before_ms)},
+    [PARAMETER_LABEL] = {"label", QUERY_LABELS(struct schedule_query, labels)},
 };
 
 const struct schedule_query *schedule_query_read(struct exchange *exchange)
@@ -120,7 +72,7 @@ const struct schedule_query *schedule_query_read(struct exchange *exchange)
                                     .repeatable = 1U << PARAMETER_LABEL};
     query->app = app_of(exchange);
     query->list = (struct app_schedule_list){
-        .topic = exchange->topic, .max = LIMIT_DEFAULT, .from = &query->from, .labels = &query->labels};
+        .topic = exchange->topic, .max = QUERY_LIMIT_DEFAULT, .from = &query->from, .labels = &query->labels};
     exchange_keep(exchange, query, free);
     query_read(&reading, query, &text);
     return query_end(&reading) ? query : NULL;

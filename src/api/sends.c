@@ -239,7 +239,7 @@ static const char *read_group(void *into, struct slice value)
 /* Reads the query. Returns NULL after answering 400. */
 static const struct sends_query *read_query(struct exchange *exchange)
 {
-    static const struct query_parameter parameters[] = {{"group", read_group}};
+    static const struct query_parameter parameters[] = {{"group", read_group, 0}};
     struct sends_query *query = NEW(struct sends_query);
     struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
     struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};

@@ -113,8 +113,8 @@ HANDLER(topics_handle)
         return;
     }
     const struct list_query *query = list_query(exchange);
-    app_topics(app_of(exchange), &exchange->caller, query->max, query->topic, on_topic_of_page, page_end,
-               page_new(exchange, "topics"));
+    app_topics(app_of(exchange), &exchange->caller, query->bulk.list.max, query->topic, on_topic_of_page,
+               page_end, page_new(exchange, "topics"));
 }
 
 static void on_topic(void *arg, const struct app_topic *topic)

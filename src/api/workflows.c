@@ -3,15 +3,12 @@
 
 #include "api/page.h"
 #include "api/problem.h"
+#include "api/query_values.h"
 #include "base/memory.h"
 #include "base/timestamp.h"
 #include "http/access.h"
-#include "http/query.h"
-#include "job/job_id.h"
 #include "job/json.h"
 #include "job/url.h"
-
-enum { LIMIT_DEFAULT = 100 };
 
 static const struct slice state_words[] = {[APP_WORKFLOW_ACTIVE] = SLICE_INIT("active"),
                                            [APP_WORKFLOW_SUCCEEDED] = SLICE_INIT("succeeded"),
@@ -27,13 +24,6 @@ struct workflow_request {
     char text[QUERY_BYTES_MAX + 1]; /* decoded values */
 };
 
-static const char *read_topic(void *into, struct slice value)
-{
-    struct workflow_request *request = into;
-    request->list.owner = value;
-    return topic_is_valid(value) ? NULL : "must be a topic: 1 to 128 of A-Z a-z 0-9 . _ -";
-}
-
 static const char *read_state(void *into, struct slice value)
 {
     struct workflow_request *request = into;
@@ -47,28 +37,10 @@ static const char *read_state(void *into, struct slice value)
     return "must be active, succeeded, failed or cancelled";
 }
 
-static const char *read_id_prefix(void *into, struct slice value)
-{
-    struct workflow_request *request = into;
-    request->list.prefix = value;
-    return value.size > 0 && value.size <= JOB_ID_MAX ? NULL : "must be 1 to 255 bytes";
-}
-
-static const char *read_limit(void *into, struct slice value)
-{
-    struct workflow_request *request = into;
-    uint64_t limit = 0;
-    bool is_number = slice_to_number(value, APP_PAGE_MAX, &limit) && limit > 0;
-    request->list.max = limit;
-    return is_number ? NULL : "must be 1 to 1000";
-}
-
 static const char *read_cursor(void *into, struct slice value)
 {
     struct workflow_request *request = into;
-    return app_workflow_cursor_parse(request->app, value, &request->list.from)
-               ? NULL
-               : "must be a cursor from a page of this list";
+    return app_workflow_cursor_parse(request->app, value, &request->list.from) ? NULL : QUERY_CURSOR_EXPECTED;
 }
 
 /* Reads a time: ms, or the text form that answers use. */
@@ -86,8 +58,12 @@ static const char *read_created(void *into, struct slice value)
 enum { OF_ONE = 1 << 5 /* bit of the parameter; only for reads of one workflow */ };
 
 static const struct query_parameter parameters[] = {
-    {"topic", read_topic}, {"state", read_state},   {"idPrefix", read_id_prefix},
-    {"limit", read_limit}, {"cursor", read_cursor}, {"created", read_created},
+    {"topic", QUERY_TOPIC(struct workflow_request, list.owner)},
+    {"state", read_state, 0},
+    {"idPrefix", QUERY_ID_PREFIX(struct workflow_request, list.prefix)},
+    {"limit", QUERY_LIMIT(struct workflow_request, list.max)},
+    {"cursor", read_cursor, 0},
+    {"created", read_created, 0},
 };
 
 /* Reads the query. Returns NULL after answering 400. */
@@ -100,7 +76,7 @@ static struct workflow_request *read_request(struct exchange *exchange, unsigned
                                     .count = sizeof parameters / sizeof *parameters,
                                     .known = known};
     request->app = app_of(exchange);
-    request->list.max = LIMIT_DEFAULT;
+    request->list.max = QUERY_LIMIT_DEFAULT;
     exchange_keep(exchange, request, free);
     query_read(&reading, request, &text);
     return query_end(&reading) ? request : NULL;

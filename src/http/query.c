@@ -73,6 +73,7 @@ static void read_pair(struct query_reading *reading, struct slice name, struct s
                       struct buffer *text)
 {
     size_t found = find_parameter(reading, name), start = text->size;
+    const struct query_parameter *parameter = &reading->parameters[found];
     const char *detail = NULL;
     if (found == reading->count) {
         report_unknown(reading, name);
@@ -83,7 +84,8 @@ static void read_pair(struct query_reading *reading, struct slice name, struct s
     else if (!percent_decode(value, '\0', text))
         detail = "is not valid percent-encoding";
     else
-        detail = reading->parameters[found].read(into, slice_from(text->data + start, text->size - start));
+        detail = parameter->read((char *)into + parameter->offset,
+                                 slice_from(text->data + start, text->size - start));
     reading->given |= 1U << found;
     if (detail)
         add_error(&reading->errors, name, detail);

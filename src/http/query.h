@@ -9,8 +9,9 @@ enum { QUERY_BYTES_MAX = 2048 }; /* bytes of all decoded values together */
 
 struct query_parameter {
     const char *name;
-    /* Reads a decoded value into the argument into of query_read. Returns the error in the value, or NULL. */
-    const char *(*read)(void *into, struct slice value);
+    /* Reads a decoded value into the field. Returns the error in the value, or NULL. */
+    const char *(*read)(void *field, struct slice value);
+    size_t offset; /* of the field in the struct into of query_read; 0: the field is the whole struct */
 };
 
 struct query_reading {

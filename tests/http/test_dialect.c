@@ -132,7 +132,7 @@ static const char *read_to(void *into, struct slice value)
 
 static void publish(struct exchange *exchange)
 {
-    static const struct query_parameter parameters[] = {{"to", read_to}};
+    static const struct query_parameter parameters[] = {{"to", read_to, 0}};
     struct app *app = exchange->self;
     struct publication *publication = NEW(struct publication);
     struct buffer text = {

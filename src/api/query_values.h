@@ -1,0 +1,46 @@
+/* query_values.h - the values of query parameters that several lists share.
+ *
+ * Each macro completes a row of a table of parameters: it adds the reader and the place of its field in the
+ * struct in. A field of another type does not compile. */
+#ifndef DUEPOST_API_QUERY_VALUES_H
+#define DUEPOST_API_QUERY_VALUES_H
+
+#include "http/query.h"
+#include "job/labels.h"
+
+#define QUERY_TIME_EXPECTED   "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"
+#define QUERY_CURSOR_EXPECTED "must be a cursor from a page of this list"
+
+enum { QUERY_LIMIT_DEFAULT = 100 };
+
+/* clang-format off */
+#define QUERY_FIELD(read, type, in, member) read, _Generic(((in *)0)->member, type: offsetof(in, member))
+/* clang-format on */
+
+/* The maximum number of items in a page: 1 to APP_PAGE_MAX. */
+#define QUERY_LIMIT(in, member) QUERY_FIELD(query_value_limit, size_t, in, member)
+
+/* A time after 1970, in ms. */
+#define QUERY_TIME(in, member) QUERY_FIELD(query_value_time, int64_t, in, member)
+
+/* true or false. */
+#define QUERY_FLAG(in, member) QUERY_FIELD(query_value_flag, bool, in, member)
+
+/* The name of a topic. It borrows the value, and so do the next two. */
+#define QUERY_TOPIC(in, member) QUERY_FIELD(query_value_topic, struct slice, in, member)
+
+/* The beginning of a jobId or workflowId. */
+#define QUERY_ID_PREFIX(in, member) QUERY_FIELD(query_value_id_prefix, struct slice, in, member)
+
+/* A label. The parameter can be repeated; equal labels are added once. */
+#define QUERY_LABELS(in, member) QUERY_FIELD(query_value_label, struct job_labels, in, member)
+
+/* These readers return the error in the value, or NULL. */
+const char *query_value_limit(void *max, struct slice value);
+const char *query_value_time(void *time_ms, struct slice value);
+const char *query_value_flag(void *flag, struct slice value);
+const char *query_value_topic(void *topic, struct slice value);
+const char *query_value_id_prefix(void *prefix, struct slice value);
+const char *query_value_label(void *labels, struct slice value);
+
+#endif
