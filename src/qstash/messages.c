@@ -1,7 +1,9 @@
-/* messages.c - /v2/messages/{id}: GET and DELETE. bulk_cancel.c has DELETE /v2/messages. */
+/* messages.c - GET and DELETE /v2/messages/{id}, and DELETE /v2/messages. */
 #include "app/jobs.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
+#include "qstash/bulk.h"
+#include "qstash/handler.h"
 #include "qstash/message_cancel.h"
 #include "qstash/message_view.h"
 
@@ -71,4 +73,35 @@ static void on_cancelled(void *arg, const struct app_verdict *verdict)
 HANDLER(message_cancel_handle)
 {
     message_cancel(app_of(exchange), &exchange->caller, exchange->key, on_cancelled, exchange);
+}
+
+/* ---- DELETE of many, by ids or filters ---- */
+
+static void on_one_cancelled(void *arg, const struct app_verdict *verdict)
+{
+    bulk_end_one(arg, verdict->end);
+}
+
+/* A message that has ended meanwhile is skipped. */
+static void bulk_cancel_one(struct bulk *bulk, struct slice message_id)
+{
+    message_cancel(app_of(bulk->exchange), &bulk->exchange->caller, message_id, on_one_cancelled, bulk);
+}
+
+static void answer_cancelled(struct bulk *bulk)
+{
+    bulk_answer_count(bulk, "cancelled");
+}
+
+HANDLER(messages_cancel_handle)
+{
+    static const struct bulk_kind kind = {
+        .accepted = FILTERS_OF_MESSAGES | 1U << FILTER_COUNT | 1U << FILTER_CURSOR | 1U << FILTER_FROM |
+                    1U << FILTER_TO,
+        .ids = FILTER_MESSAGE_ID,
+        .states = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED,
+        .act = bulk_cancel_one,
+        .answer = answer_cancelled,
+    };
+    bulk_begin(exchange, &kind);
 }

@@ -1,4 +1,4 @@
-/* workflow_place.c - places of workflows: owner/workflowId/time. */
+/* workflow_place.c - places of workflows: owner/workflowId/time. Tests with a fake store link this file. */
 #include <string.h>
 
 #include "store/workflow.h"
