@@ -33,12 +33,13 @@ struct app {
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     bool is_breaker_on;                    /* default for topics that do not set it */
-    int64_t max_in_flight;       /* maximum number of attempts in flight in this process; shown in messages */
-    int64_t max_jobs;            /* shown in messages; the store enforces it */
-    struct time_zones *zones;    /* of schedules */
-    struct history *history;     /* jobs that have ended; NULL: there is no history */
-    struct metrics *metrics;     /* metrics of this reactor, part of the board */
-    struct metrics_board *board; /* the members from here on are used by the exposition only */
+    int64_t max_in_flight;    /* maximum number of attempts in flight in this process; shown in messages */
+    int64_t max_jobs;         /* shown in messages; the store enforces it */
+    struct time_zones *zones; /* of schedules */
+    const struct delivery_forms *forms; /* of schedules that send to groups of forms */
+    struct history *history;            /* jobs that have ended; NULL: there is no history */
+    struct metrics *metrics;            /* metrics of this reactor, part of the board */
+    struct metrics_board *board;        /* the members from here on are used by the exposition only */
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;

@@ -124,7 +124,7 @@ static enum status check_definition(struct definition *definition, struct recurr
         job_errors_add(errors, "timezone", problem.text);
     else if (status != STATUS_OK)
         return status;
-    if (job->group.size && schedule_id.size > RECURRING_GROUP_ID_MAX)
+    if (job->group.size && !recurring->into.size && schedule_id.size > RECURRING_GROUP_ID_MAX)
         job_errors_add(errors, "job.group", "needs a scheduleId of at most 169 bytes");
     const char *member =
         definition->call.has_paused ? NULL : target_refused_member(definition->app, job, why);
@@ -178,6 +178,7 @@ static enum status parse(struct definition *definition, struct buffer *text, str
     if (status == STATUS_OK && definition->call.job) {
         job_fini(job);
         *job = *definition->call.job;
+        recurring->group = job->group;
     }
     if (status == STATUS_OK) {
         recurring->into = definition->call.into;

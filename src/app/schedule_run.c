@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "job/group_jobs.h"
 #include "job/job_errors.h"
+#include "job/job_id.h"
 #include "store/recurring.h"
 
 enum { RUN_ID_SIZE = sizeof "~run-0123456789abcdef" };
@@ -121,10 +122,13 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
         return;
     }
     if (count == 0 || found->settings.size == 0) {
-        refuse_group(run, "group", "does not exist; PUT /groups/<name> makes it");
+        refuse_group(run, "group",
+                     topic_is_sibling(run->recurring.group) ? "does not exist any more"
+                                                            : "does not exist; PUT /groups/<name> makes it");
         return;
     }
-    status = recurring_send(&run->recurring, buffer_slice(&run->job), found->settings, &run->made, run->mark);
+    status = recurring_send(&run->recurring, buffer_slice(&run->job), found->settings, run->app->forms,
+                            &run->made, run->mark);
     if (status == STATUS_OK)
         run_fire(run);
     else if (status == STATUS_INVALID)
@@ -140,7 +144,7 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
 static void read_group(struct schedule_run *run)
 {
     struct slice group = run->recurring.group;
-    struct store_topics topics = {.topic = group, .max = 1, .are_groups = true};
+    struct store_topics topics = {.topic = group, .max = 1, .are_groups = !topic_is_sibling(group)};
     if (app_caller_reaches_group(run->caller, group)) {
         store_topics(run->app->store, &topics, on_group, run);
         return;

@@ -50,6 +50,7 @@ struct form_judgement {
 
 struct callback_report;
 struct callback_job;
+struct group_jobs;
 
 struct delivery_form {
     struct slice name;  /* empty: the standard form */
@@ -62,6 +63,10 @@ struct delivery_form {
      * memory. NULL: callbacks have the documents of duepost. */
     bool (*write_callback)(const struct callback_report *, bool is_dead, struct slice url,
                            struct callback_job *);
+    /* Writes the jobs of a job that is sent to a group of the form. Such a group is a sibling topic, and
+     * settings are its settings in Redis. The status is that of group_jobs_write. NULL: the form has no
+     * groups of its own. */
+    enum status (*write_group_jobs)(const struct job *, struct slice settings, struct group_jobs *);
 };
 
 /* The forms that a process can deliver. */

@@ -1,5 +1,6 @@
 #include "job/group_jobs.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -41,22 +42,22 @@ static enum status apply_endpoint(struct group_jobs *jobs, const struct group_wa
         jobs->field = job->has_body_base64 ? "bodyBase64" : "body";
         snprintf(jobs->detail, sizeof jobs->detail, "cannot be sent with method %s of endpoint %.*s",
                  job_method_word(job->method), SLICE_ARG(walk->name));
-    } else if (job->job_id.size + 1 + walk->name.size > JOB_ID_MAX) {
-        jobs->field = "jobId";
-        snprintf(jobs->detail, sizeof jobs->detail, "with ~%.*s behind it is over 255 bytes",
-                 SLICE_ARG(walk->name));
     }
     return jobs->field ? STATUS_INVALID : STATUS_OK;
 }
 
-static enum status add_job(struct group_jobs *jobs, const struct group_walk *walk, struct job *job)
+enum status group_jobs_add(struct group_jobs *jobs, struct slice endpoint, const struct job *job)
 {
     struct buffer *text = &jobs->text;
-    enum status status = apply_endpoint(jobs, walk, job);
-    if (status != STATUS_OK)
-        return status;
+    assert(jobs->count < GROUP_ENDPOINTS_MAX);
+    if (job->job_id.size + 1 + endpoint.size > JOB_ID_MAX) {
+        jobs->field = "jobId";
+        snprintf(jobs->detail, sizeof jobs->detail, "with ~%.*s behind it is over 255 bytes",
+                 SLICE_ARG(endpoint));
+        return STATUS_INVALID;
+    }
     jobs->parts[jobs->count].name = text->size;
-    buffer_append(text, walk->name);
+    buffer_append(text, endpoint);
     jobs->parts[jobs->count].record = text->size;
     job_write(job, text);
     jobs->parts[jobs->count].end = text->size;
@@ -74,7 +75,9 @@ static enum status add_jobs(struct group_jobs *jobs, const struct group *group, 
     group_walk_init(walk, group);
     while (status == STATUS_OK && jobs->count < GROUP_ENDPOINTS_MAX && group_walk_next(walk)) {
         *copy = *job;
-        status = add_job(jobs, walk, copy);
+        status = apply_endpoint(jobs, walk, copy);
+        if (status == STATUS_OK)
+            status = group_jobs_add(jobs, walk->name, copy);
     }
     if (status == STATUS_OK && walk->status != STATUS_OK)
         status = walk->status == STATUS_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_UNREADABLE;

@@ -28,6 +28,9 @@ void group_jobs_fini(struct group_jobs *);
  * LACKING: the group. */
 enum status group_jobs_write(struct group_jobs *, struct slice text, const struct job *job) MUST_USE;
 
+/* Adds one job, with the id <topic>/<jobId>~<endpoint>. INVALID, FULL and NO_MEMORY as above. */
+enum status group_jobs_add(struct group_jobs *, struct slice endpoint, const struct job *) MUST_USE;
+
 /* Return the endpoint and the record of a job. */
 struct slice group_jobs_endpoint(const struct group_jobs *, size_t index);
 struct slice group_jobs_record(const struct group_jobs *, size_t index);

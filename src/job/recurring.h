@@ -49,7 +49,8 @@ struct recurring {
     /* Only the server sets these two, for schedules of sibling topics: */
     int64_t delay_ms;   /* between the time of an occurrence and the due time of its job */
     struct slice into;  /* topic/jobId without the time of the ids of occurrences; empty: the schedule's id */
-    struct slice group; /* group that the job is sent to; the record of the job has no group */
+    struct slice group; /* group that the job is sent to: duepost's own, or a sibling topic (form.h); the
+                           record of the job has no group */
     int64_t created_ms; /* by Redis's clock; 0 in a request, set before recurring_write */
     struct slice lacks; /* the first need that this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
@@ -85,12 +86,13 @@ void recurring_fini(struct recurring *);
 void recurring_write(const struct recurring *, const struct job *job, struct buffer *);
 
 struct group_jobs;
+struct delivery_forms;
 
 /* Writes the jobs of an occurrence with the id topic/jobId that is sent to a group, and makes the mark of the
- * send. text is that of the group in Redis. The status is that of group_jobs_write; UNREADABLE is also a job
- * that cannot be read. */
-enum status recurring_send(const struct recurring *, struct slice id, struct slice text, struct group_jobs *,
-                           char mark[]) MUST_USE;
+ * send. text is that of the group in Redis, or the settings of the group's topic; forms are those of the
+ * process. The status is that of group_jobs_write; UNREADABLE is also a job that cannot be read. */
+enum status recurring_send(const struct recurring *, struct slice id, struct slice text,
+                           const struct delivery_forms *forms, struct group_jobs *, char mark[]) MUST_USE;
 
 /* Returns the record of an occurrence, without the opening brace and createdAt, as job_write writes the
  * record of a new job. recurring is from recurring_read. */

@@ -103,7 +103,7 @@ static void check_job(struct member_parse *parse, const struct member *member)
 static bool is_group_sound(const void *of)
 {
     const struct recurring *recurring = of;
-    return group_name_is_valid(recurring->group);
+    return topic_is_valid(recurring->group); /* a group of a form is a sibling topic */
 }
 
 /* ---- the table ---- */

@@ -1,7 +1,9 @@
 /* recurring_text.c - reads and writes definitions: a client's text, the record, and the text for people. */
 #include <assert.h>
 
+#include "job/form.h"
 #include "job/group_jobs.h"
+#include "job/job_id.h"
 #include "job/job_members.h"
 #include "job/job_parse.h"
 #include "job/json.h"
@@ -110,7 +112,7 @@ static void put_needs(const struct recurring *recurring, struct json_writer *jso
     if (recurring->into.size || recurring->delay_ms)
         needs_add(&needs, "occurrences");
     if (recurring->group.size)
-        needs_add(&needs, "groups");
+        needs_add(&needs, topic_is_sibling(recurring->group) ? "formGroups" : "groups");
     needs_end(&needs);
 }
 
@@ -129,8 +131,17 @@ void recurring_write(const struct recurring *recurring, const struct job *job, s
     json_end_object(&json);
 }
 
+static enum status write_jobs(const struct job *job, struct slice text, const struct delivery_forms *forms,
+                              struct group_jobs *jobs)
+{
+    if (!topic_is_sibling(job->group))
+        return group_jobs_write(jobs, text, job);
+    const struct delivery_form *form = delivery_form_find(forms, job->form);
+    return form && form->write_group_jobs ? form->write_group_jobs(job, text, jobs) : STATUS_LACKING;
+}
+
 enum status recurring_send(const struct recurring *recurring, struct slice id, struct slice text,
-                           struct group_jobs *jobs, char mark[])
+                           const struct delivery_forms *forms, struct group_jobs *jobs, char mark[])
 {
     struct slice topic, job_id;
     struct job job;
@@ -141,7 +152,7 @@ enum status recurring_send(const struct recurring *recurring, struct slice id, s
     job.job_id = job_id;
     status = job.lacks.size ? STATUS_LACKING : group_jobs_mark(&job, mark);
     if (status == STATUS_OK)
-        status = group_jobs_write(jobs, text, &job);
+        status = write_jobs(&job, text, forms, jobs);
     job_fini(&job);
     return status;
 }

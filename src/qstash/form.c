@@ -4,6 +4,7 @@
 #include "job/jwt.h"
 #include "qstash/callback.h"
 #include "qstash/form_data.h"
+#include "qstash/group_messages.h"
 #include "qstash/keys.h"
 #include "qstash/qstash.h"
 #include "qstash/retry_time.h"
@@ -158,4 +159,5 @@ const struct delivery_form qstash_form = {
     .write_headers = form_write_headers,
     .judge = form_judge,
     .write_callback = callback_write,
+    .write_group_jobs = group_messages_write,
 };

@@ -4,6 +4,7 @@
  *     msg_queue.orders.01J8ZK3V5Q8T9W0X1Y2Z3A4B5C     a message of qstash~queue.orders
  *
  *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C~20261122T221800Z an occurrence of a schedule
+ *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C~20261122T221800Z~2 the same, for an endpoint of a URL group
  *
  * The messageId is the jobId. All topics of the dialect are siblings of one topic, so they are in one shard.
  */
@@ -20,7 +21,9 @@
 #define DLQ_ID_PREFIX     "dlq_" /* the id of a dead message has this prefix instead */
 
 enum {
-    MESSAGE_ID_MAX = 4 + JOB_SIBLING_MAX + 1 + JOB_ID_NEW_SIZE + 1 + RECURRING_TIME_SIZE,
+    ENDPOINT_NUMBER_SIZE = 4, /* "~100" */
+    MESSAGE_ID_MAX =
+        4 + JOB_SIBLING_MAX + 1 + JOB_ID_NEW_SIZE + 1 + RECURRING_TIME_SIZE + ENDPOINT_NUMBER_SIZE,
     MESSAGE_KEY_SIZE = JOB_TOPIC_NAME_MAX + 1 + MESSAGE_ID_MAX + 1
 };
 

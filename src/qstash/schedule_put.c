@@ -2,8 +2,12 @@
  *
  *   1. read   the destination and the settings
  *   2. keys   make those that sign messages, unless they exist
- *   3. place  find the topic of the messages, and make its settings
- *   4. define the schedule, in one step of Redis */
+ *   3. group  take the settings of a URL group; an unknown group ends it
+ *   4. place  find the topic of the messages, and make its settings
+ *   5. define the schedule, in one step of Redis
+ *
+ * A schedule of a group keeps the settings that the group has now. Its endpoints are read at each time
+ * (group_messages.h). */
 #include <stdio.h>
 
 #include "app/schedules.h"
@@ -12,6 +16,7 @@
 #include "base/random.h"
 #include "qstash/answer.h"
 #include "qstash/destination.h"
+#include "qstash/group_lookup.h"
 #include "qstash/keys.h"
 #include "qstash/message_job.h"
 #include "qstash/place.h"
@@ -23,6 +28,7 @@ struct schedule_put {
     struct exchange *exchange;
     struct settings settings;
     struct destination destination;
+    struct group_lookup lookup; /* used if the destination is a group */
     struct message_request request;
     struct message_texts texts;
     struct job job;
@@ -38,6 +44,7 @@ static void schedule_put_free(void *state)
 {
     struct schedule_put *put = state;
     settings_fini(&put->settings);
+    group_lookup_fini(&put->lookup);
     destination_fini(&put->destination);
     message_texts_fini(&put->texts);
     buffer_fini(&put->definition);
@@ -78,7 +85,10 @@ static void write_definition(struct schedule_put *put)
     if (timezone.size)
         json_add_text(&json, "timezone", timezone);
     json_add_object(&json, "job");
-    json_add_text(&json, "url", put->request.url);
+    if (put->destination.group.size)
+        json_add_text(&json, "group", put->destination.group);
+    else
+        json_add_text(&json, "url", put->destination.url);
     json_end_object(&json);
     json_end_object(&json);
 }
@@ -102,6 +112,7 @@ static void define_in(struct schedule_put *put, struct slice topic)
         exchange_refuse(exchange, 400, "%s", fault);
         return;
     }
+    put->job.group = put->lookup.topic;
     write_definition(put);
     if (put->texts.base64.failed || put->definition.failed) {
         exchange_refuse(exchange, 503, "there is no memory for the schedule");
@@ -118,7 +129,7 @@ static void define_in(struct schedule_put *put, struct slice topic)
     app_schedule_define(app_of(exchange), &exchange->caller, &put->call, on_schedule, on_defined, put);
 }
 
-/* ---- keys, place ---- */
+/* ---- keys, group, place ---- */
 
 static void on_placed(void *arg, const struct app_verdict *verdict, struct slice topic)
 {
@@ -129,14 +140,40 @@ static void on_placed(void *arg, const struct app_verdict *verdict, struct slice
         answer_refuse_verdict(put->exchange, verdict);
 }
 
+static void find_place(struct schedule_put *put)
+{
+    put->request.data.queue = put->settings.queue;
+    place_find(app_of(put->exchange), &put->exchange->caller, put->settings.queue, &put->settings.flow,
+               on_placed, put);
+}
+
+static void on_group(void *arg, unsigned status, const char *error)
+{
+    struct schedule_put *put = arg;
+    struct settings *settings = &put->settings;
+    struct slice schedule_id = settings->schedule_id;
+    if (status != 200) {
+        exchange_refuse(put->exchange, status, "%s", error);
+        return;
+    }
+    group_lookup_take_defaults(&put->lookup, settings);
+    settings->schedule_id = schedule_id;
+    settings->has_not_before = false;
+    if (settings->fault[0])
+        exchange_refuse(put->exchange, settings->fault_status, "%s", settings->fault);
+    else
+        find_place(put);
+}
+
 static void on_keys(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_put *put = arg;
-    if (verdict->end == APP_DONE)
-        place_find(app_of(put->exchange), &put->exchange->caller, put->settings.queue, &put->settings.flow,
-                   on_placed, put);
-    else
+    if (verdict->end != APP_DONE)
         answer_refuse_verdict(put->exchange, verdict);
+    else if (put->destination.group.size)
+        group_lookup_start(&put->lookup, app_of(put->exchange), on_group, put);
+    else
+        find_place(put);
 }
 
 /* ---- read ---- */
@@ -182,8 +219,6 @@ static const char *read_request(struct schedule_put *put)
         return fault;
     if (settings->fault[0])
         return settings->fault;
-    if (put->destination.group.size)
-        return "the destination of a schedule must be a url; groups are not possible here";
     if (settings->run.id.size)
         return "a schedule cannot send a step of a workflow run";
     if (slice_trim(settings->cron).size == 0)
@@ -208,12 +243,14 @@ HANDLER(message_schedule_put_handle)
         exchange_refuse(exchange, status, "%s", fault);
         return;
     }
+    if (put->destination.group.size)
+        group_lookup_init(&put->lookup, put->destination.group);
     http_request_from(exchange->request, put->from);
     put->request = (struct message_request){
         .url = put->destination.url,
         .body = http_request_body(exchange->request),
         .settings = &put->settings,
-        .data = {.queue = put->settings.queue,
+        .data = {.group = put->destination.group,
                  .schedule_id = put->settings.schedule_id,
                  .caller_ip = slice_of(put->from)},
         .caller = &exchange->caller,

@@ -1,6 +1,7 @@
 #include "qstash/schedule_states.h"
 
 #include "app/jobs.h"
+#include "app/send.h"
 #include "job/json.h"
 
 static struct slice word_of(enum job_state state)
@@ -31,17 +32,25 @@ static void on_older_end(void *arg, const struct app_verdict *verdict)
     states->fn(states->arg);
 }
 
+/* Returns whether a message is that of the last occurrence, or one of those of its endpoints. */
+static bool is_last(const struct schedule_states *states, struct slice message_id)
+{
+    struct slice rest = slice_skip(message_id, states->message_id.size);
+    return slice_starts_with(message_id, states->message_id) &&
+           (rest.size == 0 || (states->group.size && rest.data[0] == '~'));
+}
+
 static void on_older(void *arg, const struct app_job *job)
 {
     struct schedule_states *states = arg;
     struct slice topic, message_id;
-    bool is_older =
-        job_key_parse(job->id, &topic, &message_id) && !slice_equal(message_id, states->message_id);
-    if (is_older && states->count < SCHEDULE_STATES_MAX)
+    bool is_new = job_key_parse(job->id, &topic, &message_id) &&
+                  (states->is_last_unknown || !is_last(states, message_id));
+    if (is_new && states->count < SCHEDULE_STATES_MAX)
         add_state(states, message_id, word_of(job->state));
 }
 
-/* Returns what the ids of all messages of the schedule begin with: all but the time. */
+/* Returns what the ids of all messages of the schedule begin with: all up to the time. */
 static struct slice prefix_of(struct slice message_id)
 {
     while (message_id.size && message_id.data[message_id.size - 1] != '~')
@@ -49,13 +58,8 @@ static struct slice prefix_of(struct slice message_id)
     return message_id;
 }
 
-static void on_last(void *arg, const struct app_verdict *verdict)
+static void add_older(struct schedule_states *states)
 {
-    struct schedule_states *states = arg;
-    if (verdict->end == APP_DONE)
-        add_state(states, states->message_id, word_of(verdict->job.state));
-    else if (verdict->end == APP_NOT_FOUND)
-        add_state(states, states->message_id, SLICE("SUCCESS"));
     states->list = (struct app_list){
         .states = 1U << JOB_STATE_DEAD | 1U << JOB_STATE_DELIVERED | 1U << JOB_STATE_CANCELLED,
         .is_of_history = true,
@@ -67,23 +71,54 @@ static void on_last(void *arg, const struct app_verdict *verdict)
     if (states->list.id_prefix.size)
         app_list(states->app, &states->list, on_older, on_older_end, states);
     else
-        on_older_end(states, verdict);
+        on_older_end(states, NULL);
 }
 
-void schedule_states_add(struct schedule_states *states, struct app *app, struct buffer *out,
-                         struct slice key, void (*fn)(void *arg), void *arg)
+static void on_last(void *arg, const struct app_verdict *verdict)
 {
-    *states = (struct schedule_states){.app = app, .json = json_writer_behind(out), .fn = fn, .arg = arg};
-    if (key.size == 0 || key.size >= sizeof states->room) {
+    struct schedule_states *states = arg;
+    if (verdict->end == APP_DONE)
+        add_state(states, states->message_id, word_of(verdict->job.state));
+    else if (verdict->end == APP_NOT_FOUND)
+        add_state(states, states->message_id, SLICE("SUCCESS"));
+    add_older(states);
+}
+
+/* Adds the messages of the last occurrence to the endpoints of a group. */
+static void on_last_sent(void *arg, const struct app_verdict *verdict)
+{
+    struct schedule_states *states = arg;
+    char room[MESSAGE_ID_MAX + 1];
+    states->is_last_unknown = verdict->end != APP_DONE;
+    for (size_t i = 0; verdict->end == APP_DONE && i < verdict->sent_count; i++) {
+        const struct app_sent_job *job = &verdict->sent[i];
+        struct buffer id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+        buffer_append(&id, states->message_id);
+        buffer_append_byte(&id, '~');
+        buffer_append(&id, job->endpoint);
+        add_state(states, buffer_slice(&id), job->has_ended ? SLICE("SUCCESS") : word_of(job->state));
+    }
+    add_older(states);
+}
+
+void schedule_states_add(struct schedule_states *states, const struct schedule_states_of *of,
+                         struct buffer *out, void (*fn)(void *arg), void *arg)
+{
+    *states = (struct schedule_states){
+        .app = of->app, .json = json_writer_behind(out), .group = of->group, .fn = fn, .arg = arg};
+    if (of->key.size == 0 || of->key.size >= sizeof states->room) {
         fn(arg);
         return;
     }
-    memcpy(states->room, key.data, key.size);
-    states->key = slice_from(states->room, key.size);
+    memcpy(states->room, of->key.data, of->key.size);
+    states->key = slice_from(states->room, of->key.size);
     if (!job_key_parse(states->key, &states->topic, &states->message_id)) {
         fn(arg);
         return;
     }
     json_add_object(&states->json, "lastScheduleStates");
-    app_read(app, states->key, on_last, states);
+    if (states->group.size)
+        app_sent(states->app, of->caller, states->key, states->group, on_last_sent, states);
+    else
+        app_read(states->app, states->key, on_last, states);
 }

@@ -3,6 +3,10 @@
  *
  *     {"msg_...~20261122T221900Z":"IN_PROGRESS","msg_...~20261122T221800Z":"SUCCESS"}
  *
+ * The last messages of a schedule of a URL group are those of all endpoints:
+ *
+ *     {"msg_...~20261122T221900Z~1":"IN_PROGRESS","msg_...~20261122T221900Z~2":"SUCCESS"}
+ *
  * A message that died or was cancelled is a FAIL. Without a history there is only the last message; if Redis
  * no longer has it, it was delivered, or cancelled, and is a SUCCESS. */
 #ifndef DUEPOST_QSTASH_SCHEDULE_STATES_H
@@ -17,17 +21,26 @@ enum { SCHEDULE_STATES_MAX = 10 };
 struct schedule_states {
     struct app *app;
     struct json_writer json;
-    size_t count; /* messages that were written */
+    size_t count;         /* messages that were written */
+    bool is_last_unknown; /* the jobs of the last occurrence are in the history only */
     char room[MESSAGE_KEY_SIZE];
-    struct slice key, topic, message_id; /* names of the last message */
+    struct slice key, topic, message_id; /* names of the last message, or of the job sent to a group */
+    struct slice group;                  /* topic of the URL group; empty: the destination is a url */
     struct app_list list;
     void (*fn)(void *arg);
     void *arg;
 };
 
-/* Adds the states to an object, which is written to out, and calls fn, perhaps before the call returns. key
- * is topic/messageId of the last message, and is copied. out and the struct are borrowed until then. */
-void schedule_states_add(struct schedule_states *, struct app *, struct buffer *out, struct slice key,
+struct schedule_states_of {
+    struct app *app;
+    const struct app_caller *caller;
+    struct slice key;   /* topic/messageId of the last message; copied; empty: no message yet */
+    struct slice group; /* as above */
+};
+
+/* Adds the states to an object, which is written to out, and calls fn, perhaps before the call returns. out,
+ * the group and the struct are borrowed until then. */
+void schedule_states_add(struct schedule_states *, const struct schedule_states_of *, struct buffer *out,
                          void (*fn)(void *arg), void *arg);
 
 #endif

@@ -1,11 +1,14 @@
 /* schedules.c - /v2/schedules and /v2/schedules/{id}: GET, DELETE, pause and resume. schedule_put.c has
  * POST. */
+#include <stdio.h>
+
 #include "app/schedules.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
 #include "qstash/message_view.h"
 #include "qstash/schedule.h"
 #include "qstash/schedule_states.h"
+#include "qstash/url_group.h"
 
 enum { LIST_BYTES_MAX = 64 * 1024 * 1024 };
 
@@ -36,6 +39,11 @@ static void add_times(struct json_writer *json, const struct app_schedule *sched
         json_add_number(json, "nextScheduleTime", schedule->times_ms[0]);
 }
 
+static struct slice destination_of(const struct job *job)
+{
+    return job->group.size ? slice_skip(job->group, strlen(URL_GROUPS)) : job->url;
+}
+
 /* Adds all members but the states of messages. */
 static void add_schedule(struct json_writer *json, const struct app_schedule *schedule)
 {
@@ -46,7 +54,7 @@ static void add_schedule(struct json_writer *json, const struct app_schedule *sc
     put_text_of_id(json, "scheduleId", schedule->id);
     add_cron(json, recurring);
     json_add_number(json, "createdAt", recurring->created_ms);
-    json_add_text(json, "destination", job->url);
+    json_add_text(json, "destination", destination_of(job));
     message_view_add_content(json, &view);
     json_add_number(json, "retries", job->retry);
     if (recurring->delay_ms)
@@ -70,6 +78,7 @@ struct schedule_request {
     bool is_shown;
     struct buffer text;
     char last[MESSAGE_KEY_SIZE]; /* topic/messageId of the last message; empty: none */
+    char group[PLACE_SIZE];      /* topic of the URL group; empty: the destination is a url */
     struct schedule_states states;
 };
 
@@ -113,6 +122,7 @@ static void on_schedule(void *arg, const struct app_schedule *schedule)
     add_schedule(&json, schedule);
     if (schedule->last.id.size < sizeof request->last)
         memcpy(request->last, schedule->last.id.data, schedule->last.id.size);
+    snprintf(request->group, sizeof request->group, "%.*s", SLICE_ARG(schedule->job->group));
 }
 
 static void on_states(void *arg)
@@ -129,6 +139,18 @@ static void on_states(void *arg)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
+static void add_states(struct schedule_request *request)
+{
+    struct exchange *exchange = request->exchange;
+    struct schedule_states_of of = {
+        .app = app_of(exchange),
+        .caller = &exchange->caller,
+        .key = slice_of(request->last),
+        .group = slice_of(request->group),
+    };
+    schedule_states_add(&request->states, &of, &request->text, on_states, request);
+}
+
 static void on_schedule_end(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_request *request = arg;
@@ -140,8 +162,7 @@ static void on_schedule_end(void *arg, const struct app_verdict *verdict)
     else if (!request->is_shown)
         exchange_refuse(exchange, 409, "the schedule cannot be read, or needs a later version of duepost");
     else
-        schedule_states_add(&request->states, app_of(exchange), &request->text, slice_of(request->last),
-                            on_states, request);
+        add_states(request);
 }
 
 HANDLER(message_schedule_handle)

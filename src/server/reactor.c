@@ -155,6 +155,7 @@ static void set_app(struct reactor *reactor)
         .max_in_flight = options->max_in_flight,
         .max_jobs = options->max_jobs,
         .zones = reactor->zones,
+        .forms = &forms,
         .history = reactor->history,
         .metrics = reactor->metrics,
         .board = reactor->options.board,

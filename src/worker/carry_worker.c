@@ -348,7 +348,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
         recovery_new(loop, options->shard, options->forms, options->metrics, may_recover, worker);
     worker->lapse = lapse_new(loop, options->shard, options->schedule, may_recover, worker);
     worker->forgetter = forgetter_new(loop, options->shard);
-    worker->firing = firing_new(loop, options->store, options->shard, options->metrics);
+    worker->firing = firing_new(loop, options->store, options->shard, options->forms, options->metrics);
     worker->tick = timer_new(loop, on_tick, worker);
     worker->due = timer_new(loop, on_due, worker);
     worker->lost = timer_new(loop, on_lost, worker);

@@ -33,7 +33,7 @@ enum { CARRY_PATIENCE_MS = 250 };
 struct carry_worker_options {
     struct store *store;
     struct shard *shard;
-    const struct delivery_forms *forms; /* used to bury jobs */
+    const struct delivery_forms *forms; /* used to bury jobs, and for groups of forms */
     struct metrics *metrics;
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;

@@ -25,6 +25,7 @@ enum {
 struct firing {
     struct store *store; /* store with the groups */
     struct shard *shard;
+    const struct delivery_forms *forms; /* used for groups of forms */
     struct metrics *metrics;
     struct time_zones *zones;
     struct timer *timer;
@@ -323,7 +324,7 @@ static void refuse_times(struct shooting *shooting, enum store_fired kind, const
     fire_times(shooting, kind);
 }
 
-/* Makes the jobs of an occurrence, from the text of the group in Redis. */
+/* Makes the jobs of an occurrence, from the text of the group in Redis, or the settings of its topic. */
 static enum status make_jobs(struct shooting *shooting, struct slice text)
 {
     struct buffer id;
@@ -332,8 +333,8 @@ static enum status make_jobs(struct shooting *shooting, struct slice text)
     buffer_init(&id, JOB_KEY_MAX);
     recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id),
                             expected_ms(&shooting->schedule), &id);
-    enum status status =
-        recurring_send(&shooting->recurring, buffer_slice(&id), text, &sending->made, sending->mark);
+    enum status status = recurring_send(&shooting->recurring, buffer_slice(&id), text,
+                                        shooting->firing->forms, &sending->made, sending->mark);
     buffer_fini(&id);
     for (size_t i = 0; status == STATUS_OK && i < sending->made.count; i++) {
         sending->jobs[i].endpoint = group_jobs_endpoint(&sending->made, i);
@@ -379,7 +380,8 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
 
 static void read_group(struct shooting *shooting)
 {
-    struct store_topics topics = {.topic = shooting->recurring.group, .max = 1, .are_groups = true};
+    struct slice group = shooting->recurring.group;
+    struct store_topics topics = {.topic = group, .max = 1, .are_groups = !topic_is_sibling(group)};
     shooting->items++;
     store_topics(shooting->firing->store, &topics, on_group, shooting);
 }
@@ -480,11 +482,12 @@ static void firing_step(void *arg)
 }
 
 struct firing *firing_new(struct loop *loop, struct store *store, struct shard *shard,
-                          struct metrics *metrics)
+                          const struct delivery_forms *forms, struct metrics *metrics)
 {
     struct firing *firing = NEW(struct firing);
     firing->store = store;
     firing->shard = shard;
+    firing->forms = forms;
     firing->metrics = metrics;
     firing->zones = time_zones_new(TIME_ZONES_FOLDER);
     firing->next_ms = firing->last_due = -1;

@@ -10,6 +10,7 @@
 #ifndef DUEPOST_WORKER_FIRING_H
 #define DUEPOST_WORKER_FIRING_H
 
+#include "job/form.h"
 #include "store/recurring.h"
 
 struct firing;
@@ -20,7 +21,8 @@ enum {
 };
 
 /* Borrows all arguments. */
-struct firing *firing_new(struct loop *, struct store *, struct shard *, struct metrics *);
+struct firing *firing_new(struct loop *, struct store *, struct shard *, const struct delivery_forms *,
+                          struct metrics *);
 
 /* Reports what the carry worker has learned: the first time at which a schedule fires (-1: none), the time of
  * Redis's clock now, and whether this process owns the lock. */

@@ -143,7 +143,7 @@ def test_the_native_api_shows_a_schedule_without_its_body_and_cannot_change_it(q
     ("https://example.com/", {}, "Upstash-Cron"), ("https://example.com/", {"Upstash-Cron": " "}, "Upstash-Cron"),
     ("https://example.com/", {"Upstash-Cron": "61 * * * *"}, "cron"), ("https://example.com/", {"Upstash-Cron": "hello"}, "cron"),
     ("https://example.com/", {"Upstash-Cron": "CRON_TZ=Nowhere/At-All 0 4 * * *"}, "timezone"), ("", {"Upstash-Cron": "* * * * *"}, "non-empty"),
-    ("ftp://example.com/", {"Upstash-Cron": "* * * * *"}, "destination"), ("a-group", {"Upstash-Cron": "* * * * *"}, "group"),
+    ("ftp://example.com/", {"Upstash-Cron": "* * * * *"}, "destination"),
     ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Schedule-Id": "a/b"}, "Upstash-Schedule-Id"),
     ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Schedule-Id": "a" * 300}, "Upstash-Schedule-Id"),
     ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Delay": "soon"}, "Upstash-Delay"),
@@ -154,6 +154,119 @@ def test_what_is_wrong_is_said(qstash, destination, headers, word):
     reply = qstash.call("POST", f"schedules/{destination}", **headers)
     assert reply.status == 400 and word in reply.json["error"], reply.body
     assert len(qstash.call("GET", "schedules").expect(200)) == before
+
+
+# ---- schedules of URL groups ----
+
+def put_group(qstash, receiver, name, *endpoints):
+    """endpoints: their names; each has a path of its own at the receiver."""
+    qstash.call("POST", f"topics/{name}/endpoints", {"endpoints": [{"name": each, "url": receiver.url(f"/{name}-{each}")} for each in endpoints]}).expect(200)
+
+
+def test_a_schedule_of_a_group_is_shown_and_listed_with_its_name(qstash, receiver, topic):
+    put_group(qstash, receiver, topic, "a", "b")
+    create(qstash, topic, body="text", Upstash_Schedule_Id=topic, Upstash_Label="l", Upstash_Delay="5s", Upstash_Retries="1", Upstash_Forward_X="v")
+    shown = get(qstash, topic)
+    assert (shown["destination"], shown["body"], shown["labels"], shown["delay"], shown["retries"], shown["header"]) == (topic, "text", ["l"], 5, 1, {"X": ["v"]})
+    assert [item["destination"] for item in listed(qstash, topic)] == [topic]
+    change(qstash, "PATCH", topic, "/pause")
+    change(qstash, "PATCH", topic, "/resume")
+    assert {**get(qstash, topic), "nextScheduleTime": 0} == {**shown, "nextScheduleTime": 0}
+    create(qstash, "https://example.com/", Upstash_Schedule_Id=topic)
+    assert get(qstash, topic)["destination"] == "https://example.com/"
+    change(qstash, "DELETE", topic)
+    assert listed(qstash, topic) == []
+
+
+def test_an_unknown_group_makes_no_schedule(qstash, topic):
+    for name in (topic, "a" * 125):
+        reply = qstash.call("POST", f"schedules/{name}", Upstash_Cron="* * * * *", Upstash_Schedule_Id=topic)
+        assert (reply.status, reply.json["error"]) == (404, f"topic {name} not found")
+    assert listed(qstash, topic) == []
+
+
+def test_each_time_makes_a_message_for_each_endpoint(qstash, receiver, topic):
+    names = ["a", "Zweiter, ä"]
+    qstash.call("POST", f"topics/{topic}/endpoints", {"endpoints": [{"name": name, "url": receiver.url(f"/{topic}-{at}")} for at, name in enumerate(names)]}).expect(200)
+    create(qstash, topic, SECONDLY, '{"a":1}', Upstash_Schedule_Id=topic, Upstash_Forward_X="v", Content_Type="application/json", Upstash_Callback=receiver.url(f"/{topic}-cb"))
+    found = [await_arrivals(receiver, f"/{topic}-{at}", 2) for at in range(2)]
+    reports = await_arrivals(receiver, f"/{topic}-cb", 4)
+    change(qstash, "DELETE", topic)
+    key = qstash.call("GET", "keys").expect(200)["current"]
+    for at in range(2):
+        for arrival in found[at]:
+            assert (arrival.body, arrival.headers["x"], arrival.headers["upstash-schedule-id"], arrival.headers["upstash-topic-name"]) == (b'{"a":1}', "v", topic, topic)
+            assert arrival.headers["upstash-message-id"].endswith(f"Z~{at + 1}") and arrival.headers["content-type"] == "application/json"
+            verified(arrival, key, receiver.url(f"/{topic}-{at}"))
+    ids = [{arrival.headers["upstash-message-id"].rpartition("~")[0] for arrival in arrivals[:2]} for arrivals in found]
+    assert ids[0] == ids[1] and len(ids[0]) == 2
+    documents = [json.loads(report.body) for report in reports]
+    assert {(each["topicName"], each["endpointName"], each["scheduleId"]) for each in documents} == {(topic, name, topic) for name in names}
+
+
+def test_the_endpoints_are_those_of_each_time_and_the_settings_those_of_the_start(qstash, receiver, topic):
+    put_group(qstash, receiver, topic, "a")
+    headers = {"Upstash-Forward-Set": "first", "Upstash-Retries": ["7"], "Upstash-Label": "of-group", "Upstash-Schedule-Id": "other"}
+    qstash.call("PATCH", f"topics/{topic}", {"headers": headers}).expect(200)
+    create(qstash, topic, SECONDLY, Upstash_Schedule_Id=topic, Upstash_Label="own")
+    assert (get(qstash, topic)["retries"], get(qstash, topic)["labels"]) == (7, ["own"])
+    await_arrivals(receiver, f"/{topic}-a", 1)
+    put_group(qstash, receiver, topic, "b")
+    qstash.call("DELETE", f"topics/{topic}/endpoints", {"endpoints": [{"name": "a"}]}).expect(200)
+    qstash.call("PATCH", f"topics/{topic}", {"headers": {"Upstash-Forward-Set": "second"}}).expect(200)
+    count = receiver.count(f"/{topic}-a")
+    found = await_arrivals(receiver, f"/{topic}-b", 3)
+    change(qstash, "DELETE", topic)
+    assert {arrival.headers["set"] for arrival in found} == {"first"}
+    assert receiver.count(f"/{topic}-a") <= count + 2  # those that were under way at the change
+
+
+def test_a_removed_group_gets_nothing_until_it_is_there_again(qstash, receiver, topic):
+    put_group(qstash, receiver, topic, "a")
+    create(qstash, topic, SECONDLY, Upstash_Schedule_Id=topic)
+    await_arrivals(receiver, f"/{topic}-a", 1)
+    qstash.call("DELETE", f"topics/{topic}").expect(200)
+    shown = until(lambda: (shown := qstash.request("GET", f"/schedules/qstash~schedules/{topic}").expect(200)) and shown["last"]["outcome"] == "noGroup" and shown, 20, "a time without the group")
+    assert shown["job"]["group"] == f"qstash~group.{topic}"
+    run = qstash.request("POST", f"/schedules/qstash~schedules/{topic}/run", check=False)
+    assert run.status == 400 and "does not exist" in json.dumps(run.json), run.body
+    count = receiver.count(f"/{topic}-a")
+    put_group(qstash, receiver, topic, "a")
+    await_arrivals(receiver, f"/{topic}-a", count + 1)
+    change(qstash, "PATCH", topic, "/pause")
+    made = qstash.request("POST", f"/schedules/qstash~schedules/{topic}/run").expect(202)["jobId"]
+    until(lambda: f"{made}~1" in [arrival.headers["upstash-message-id"] for arrival in receiver.of(f"/{topic}-a")], 20, "a message of the run")
+
+
+def test_the_states_of_a_group_are_those_of_all_endpoints(receiver, topic):
+    for history in (True, False):
+        name = f"{topic}-{history}"
+        server = QStash(*(("--history", f"sqlite:{scratch.file('history.sqlite')}") if history else ("--history", "off")))
+        try:
+            receiver.script(f"/{name}-bad", 500)
+            put_group(server, receiver, name, "good", "bad")
+            create(server, name, SECONDLY, Upstash_Schedule_Id=name, Upstash_Retries="0")
+            await_arrivals(receiver, f"/{name}-bad", 2)
+            await_arrivals(receiver, f"/{name}-good", 2)
+            change(server, "PATCH", name, "/pause")
+            wanted = {arrival.headers["upstash-message-id"]: word for path, word in (("good", "SUCCESS"), ("bad", "FAIL")) for arrival in receiver.of(f"/{name}-{path}")}
+            last = max(wanted).rpartition("~")[0]
+            of_last = {message_id: word for message_id, word in wanted.items() if message_id.startswith(last)}
+            until(lambda: get(server, name)["lastScheduleStates"] == (wanted if history else of_last), 20, lambda: f"{wanted}, there are {get(server, name)['lastScheduleStates']}")
+        finally:
+            server.stop()
+
+
+def test_a_message_of_a_group_is_read_and_cancelled_as_any(qstash, receiver, topic):
+    put_group(qstash, receiver, topic, "a", "b")
+    create(qstash, topic, SECONDLY, Upstash_Schedule_Id=topic, Upstash_Delay="1h", Upstash_Queue_Name=topic)
+    until(lambda: "lastScheduleStates" in get(qstash, topic), 20, "the first messages")
+    change(qstash, "DELETE", topic)
+    lag = qstash.call("GET", f"queues/{topic}").expect(200)["lag"]
+    assert lag > 0 and lag % 2 == 0
+    assert qstash.call("DELETE", f"messages?scheduleId={topic}&topicName={topic}&count=1").expect(200)["cancelled"] == 1
+    assert qstash.call("DELETE", f"messages?topicName={topic}").expect(200) == {"cancelled": lag - 1}
+    assert receiver.count(f"/{topic}-a") == receiver.count(f"/{topic}-b") == 0
 
 
 # ---- their messages ----

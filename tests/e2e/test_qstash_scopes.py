@@ -2,6 +2,7 @@
 
 import pytest
 
+from patience import until
 from qstash import QStash
 from tokens import SCOPES, TokenFile
 
@@ -71,3 +72,15 @@ def test_the_token_may_be_a_parameter(place):
     assert ask(place, None, "POST", f"publish/http://127.0.0.1:9/?qstash_token={token}").status == 200
     assert ask(place, None, "POST", f"publish/http://127.0.0.1:9/?qstash_token={foreign}").status == 403
     assert ask(place, None, "POST", "publish/http://127.0.0.1:9/?qstash_token=dp_wrong").status == 401
+
+
+def test_a_token_without_groups_schedules_to_a_url_group(place):
+    """URL groups belong to the topic qstash; the groups of a token are those of duepost's own API."""
+    client = place.with_token(place.texts["of-qstash"])
+    sent = {"Content-Type": "application/json"}
+    client.request("POST", "/v2/topics/of-token/endpoints", '{"endpoints":[{"name":"a","url":"http://127.0.0.1:9/"}]}', sent, check=False).expect(200)
+    client.request("POST", "/v2/schedules/of-token", b"", {"Upstash-Cron": "* * * * * *", "Upstash-Schedule-Id": "of-token"}, check=False).expect(200)
+    shown = until(lambda: (shown := client.request("GET", "/v2/schedules/of-token", check=False).expect(200)).get("lastScheduleStates") and shown, 20, "a message")
+    assert all(message_id.endswith("Z~1") for message_id in shown["lastScheduleStates"])
+    client.request("POST", "/schedules/qstash~schedules/of-token/run").expect(202)
+    client.request("DELETE", "/v2/schedules/of-token", b"", check=False).expect(200)

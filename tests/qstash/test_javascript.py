@@ -275,6 +275,20 @@ def test_a_schedule_sends(javascript, server, receiver, topic):
     assert verified(javascript, server, arrival, url) is True
 
 
+def test_a_schedule_sends_to_a_url_group(javascript, receiver, topic):
+    made, listed = javascript("""
+        await client.urlGroups.addEndpoints({ name: topic, endpoints: [{ name: "one", url: url + "-1" }, { url: url + "-2" }] });
+        const made = await client.schedules.create({ destination: topic, cron: "* * * * * *", body: "text", headers: { "My-Header": "v" } });
+        return [await client.schedules.get(made.scheduleId), (await client.schedules.list()).map((each) => each.destination)];""", url=receiver.url(f"/{topic}"), topic=topic)
+    assert made["destination"] == topic and topic in listed
+    for number in (1, 2):
+        until(lambda number=number: receiver.count(f"/{topic}-{number}") > 0, 20, f"a message to endpoint {number}")
+        arrival = receiver.of(f"/{topic}-{number}")[0]
+        assert (arrival.body, arrival.headers["my-header"], arrival.headers["upstash-schedule-id"]) == (b"text", "v", made["scheduleId"])
+    gone = javascript("await client.schedules.delete(id); return await client.schedules.get(id);", id=made["scheduleId"])
+    assert gone["status"] == 404
+
+
 # ---- flow control ----
 
 def test_flow_control(javascript, topic):

@@ -228,6 +228,18 @@ def test_schedules(client, topic):
         client.schedule.get(topic)
 
 
+def test_a_schedule_sends_to_a_url_group(client, receiver, topic):
+    client.url_group.upsert_endpoints(topic, [{"url": receiver.url(f"/{topic}-1"), "name": "one"}, {"url": receiver.url(f"/{topic}-2")}])
+    made = client.schedule.create(destination=topic, cron="* * * * * *", body="text", retries=1)
+    schedule = client.schedule.get(made)
+    assert (schedule.destination, schedule.body, schedule.retries) == (topic, "text", 1)
+    assert topic in [each.destination for each in client.schedule.list()]
+    for number in (1, 2):
+        until(lambda number=number: receiver.count(f"/{topic}-{number}") > 0, 20, f"a message to endpoint {number}")
+        assert receiver.of(f"/{topic}-{number}")[0].headers["upstash-schedule-id"] == made
+    client.schedule.delete(made)
+
+
 def test_a_queue_keeps_its_order(client, receiver, topic):
     client.queue.upsert(topic, parallelism=1, paused=True)
     for number in range(5):

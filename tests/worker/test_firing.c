@@ -1,6 +1,7 @@
 /* The role that fires schedules: when it looks, what it sends, and what it leaves to the owner. */
 #include "worker/firing.h"
 
+#include "job/group_jobs.h"
 #include "support/suite.h"
 #include "worker/pace.h"
 #include "worker/world.h"
@@ -10,13 +11,30 @@
 #define MINUTE_MS INT64_C(60000)
 #define TIMER_US  INT64_C(1000) /* more than the timer adds */
 
+/* The form loud has groups of its own, with two endpoints. */
+static enum status write_loud_jobs(const struct job *job, struct slice settings, struct group_jobs *jobs)
+{
+    static const char *const urls[] = {"http://1/", "http://2/"};
+    ck_assert_str_eq(settings.data, "{\"note\":1}");
+    for (size_t i = 0; i < 2; i++) {
+        struct job copy = *job;
+        copy.url = slice_of(urls[i]);
+        ck_assert_int_eq(group_jobs_add(jobs, i ? SLICE("2") : SLICE("1"), &copy), STATUS_OK);
+    }
+    return STATUS_OK;
+}
+
+static const struct delivery_form loud = {.name = SLICE_INIT("loud"), .write_group_jobs = write_loud_jobs},
+                                  quiet = {.name = SLICE_INIT("quiet")};
+static const struct delivery_forms forms = {{&delivery_form_standard, &loud, &quiet}};
+
 static struct firing *firing;
 static int64_t next_ms; /* the first time of the schedule */
 
 static void set_up(void)
 {
     world_begin();
-    firing = firing_new(NULL, NULL, world_shard(0), NULL);
+    firing = firing_new(NULL, NULL, world_shard(0), &forms, NULL);
     next_ms = world_redis_ms() - (world_redis_ms() - 1000) % MINUTE_MS + MINUTE_MS;
 }
 
@@ -270,6 +288,40 @@ START_TEST(a_group_that_cannot_be_sent_to)
 }
 END_TEST
 
+#define TO_GROUP_OF_FORM                                                                                     \
+    "{\"createdAt\":1000,\"every\":60,\"group\":\"t~group.g\",\"needs\":[\"formGroups\"],"                   \
+    "\"job\":{\"url\":\"\",\"form\":\"%s\"}}"
+
+#define LOUD_JOB(name) name " \"url\":\"http://" name "/\",\"form\":\"loud\",\"needs\":[\"form\"]}\n"
+
+START_TEST(a_form_makes_the_jobs_for_its_own_groups)
+{
+    static const struct {
+        const char *form, *text;
+        enum store_fired kind;
+        size_t count;
+    } cases[] = {
+        {"loud", "{\"note\":1}", STORE_FIRED_DONE, 2},
+        {"loud", "", STORE_FIRED_NO_GROUP, 0},
+        {"quiet", "{\"note\":1}", STORE_FIRED_HELD, 0}, /* has no groups of its own */
+        {"unknown", "{\"note\":1}", STORE_FIRED_HELD, 0},
+    };
+    char record[512];
+    snprintf(record, sizeof record, TO_GROUP_OF_FORM, cases[_i].form);
+    note(next_ms, true);
+    pass_to(next_ms);
+    answer_with(each_minute(record));
+    ck_assert_str_eq(world_call(WORLD_GROUP)->id, "t~group.g");
+    world_answer_group(STATUS_OK, cases[_i].text);
+    const struct world_call *call = world_call(WORLD_FIRE);
+    ck_assert_int_eq(call->fire.kind, cases[_i].kind);
+    ck_assert_uint_eq(call->fire.count, cases[_i].count);
+    if (cases[_i].count)
+        ck_assert_str_eq(call->record, LOUD_JOB("1") LOUD_JOB("2"));
+    world_answer_fire(STATUS_OK);
+}
+END_TEST
+
 START_TEST(no_group_is_sent_to_after_stop)
 {
     note(next_ms, true);
@@ -296,6 +348,7 @@ Suite *suite(void)
     tcase_add_test(tests, nothing_is_fired_after_stop);
     tcase_add_test(tests, a_job_goes_to_each_endpoint_of_a_group);
     tcase_add_loop_test(tests, a_group_that_cannot_be_sent_to, 0, 5);
+    tcase_add_loop_test(tests, a_form_makes_the_jobs_for_its_own_groups, 0, 4);
     tcase_add_test(tests, no_group_is_sent_to_after_stop);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1,0 +1,92 @@
+#include "qstash/group_lookup.h"
+
+#include <stdio.h>
+
+#include "app/topics.h"
+#include "job/json.h"
+#include "job/topic_settings.h"
+
+void group_lookup_init(struct group_lookup *lookup, struct slice name)
+{
+    *lookup = (struct group_lookup){.name = name};
+    lookup->topic = url_group_topic(name, lookup->topic_room);
+    buffer_init(&lookup->note, URL_GROUP_BYTES_MAX);
+    buffer_init(&lookup->headers, JOB_HEADER_BYTES_MAX);
+}
+
+void group_lookup_fini(struct group_lookup *lookup)
+{
+    url_group_fini(&lookup->group);
+    buffer_fini(&lookup->note);
+    buffer_fini(&lookup->headers);
+}
+
+/* ---- finding ---- */
+
+static void lookup_on_topic(void *arg, const struct app_topic *topic)
+{
+    struct group_lookup *lookup = arg;
+    struct topic_settings settings;
+    if (topic->own.size == 0 || topic_settings_read(topic->own, &settings) != STATUS_OK)
+        return;
+    buffer_append(&lookup->note, settings.note);
+    topic_settings_fini(&settings);
+}
+
+static void lookup_refuse(const struct group_lookup *lookup)
+{
+    char error[64 + JOB_TOPIC_MAX];
+    snprintf(error, sizeof error, "topic %.*s not found", SLICE_ARG(lookup->name));
+    lookup->fn(lookup->arg, 404, error);
+}
+
+static void lookup_on_end(void *arg, const struct app_verdict *verdict)
+{
+    struct group_lookup *lookup = arg;
+    char text[ANSWER_TEXT_SIZE];
+    if (verdict->end != APP_DONE) {
+        unsigned status = answer_of_verdict(verdict, text);
+        lookup->fn(lookup->arg, status, text);
+        return;
+    }
+    url_group_read(&lookup->group, buffer_slice(&lookup->note));
+    if (lookup->group.count)
+        lookup->fn(lookup->arg, 200, NULL);
+    else
+        lookup_refuse(lookup);
+}
+
+void group_lookup_start(struct group_lookup *lookup, struct app *app, group_lookup_fn *fn, void *arg)
+{
+    lookup->fn = fn;
+    lookup->arg = arg;
+    if (lookup->topic.size)
+        app_topic(app, lookup->topic, lookup_on_topic, lookup_on_end, lookup);
+    else
+        lookup_refuse(lookup);
+}
+
+/* ---- the defaults of the group ---- */
+
+/* Returns the first text of a value, which is a text or an array of them. */
+static struct slice first_text(struct group_lookup *lookup, struct slice value)
+{
+    struct json_cursor cursor;
+    struct slice item = value;
+    if (value.data[0] == '[' && (!json_open(value, &cursor) || !json_next_item(&cursor, &item)))
+        return SLICE("");
+    return json_is_text(item) ? json_text(item, &lookup->headers) : SLICE("");
+}
+
+void group_lookup_take_defaults(struct group_lookup *lookup, struct settings *settings)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    struct slice object = lookup->group.headers;
+    buffer_reserve(&lookup->headers, lookup->headers.max); /* so that decoded texts never move */
+    bool is_object = object.size && json_open(object, &cursor) && cursor.close == '}';
+    while (is_object && json_next_member(&cursor, &key, &value)) {
+        struct slice name = json_has_escapes(key) ? SLICE("") : slice_from(key.data + 1, key.size - 2);
+        settings_take_default(settings, name, first_text(lookup, value));
+    }
+}

@@ -1,0 +1,33 @@
+/* group_lookup.h - finds a URL group, and takes the settings that the group sets by default. */
+#ifndef DUEPOST_QSTASH_GROUP_LOOKUP_H
+#define DUEPOST_QSTASH_GROUP_LOOKUP_H
+
+#include "app/app.h"
+#include "qstash/answer.h"
+#include "qstash/url_group.h"
+
+/* status is 200 if the group was found. Otherwise error is a sentence, which is borrowed until the callback
+ * returns. */
+typedef void group_lookup_fn(void *arg, unsigned status, const char *error);
+
+struct group_lookup {
+    struct slice name, topic; /* topic is empty if the name cannot be that of a group */
+    struct url_group group;   /* set when the group was found */
+    char topic_room[PLACE_SIZE];
+    struct buffer note, headers; /* note and default headers of the group, decoded */
+    group_lookup_fn *fn;
+    void *arg;
+};
+
+/* Borrows name. */
+void group_lookup_init(struct group_lookup *, struct slice name);
+void group_lookup_fini(struct group_lookup *);
+
+/* Calls back once, perhaps before the call returns. */
+void group_lookup_start(struct group_lookup *, struct app *, group_lookup_fn *, void *arg);
+
+/* Takes the settings of a group that was found, for settings that the request does not have. The settings
+ * borrow from the lookup. */
+void group_lookup_take_defaults(struct group_lookup *, struct settings *);
+
+#endif
