@@ -23,7 +23,7 @@ void buffer_init(struct buffer *, size_t max_bytes);
 void buffer_init_fallible(struct buffer *, size_t max_bytes);
 void buffer_fini(struct buffer *);
 
-/* Removes the bytes and the mark of failure, but keeps the memory. */
+/* Removes the bytes, clears the failure, and keeps the memory. */
 void buffer_clear(struct buffer *);
 
 /* Reserves memory, so that appending extra_bytes does not move the present bytes. */

@@ -2,12 +2,16 @@
 
 #include <assert.h>
 
-enum { DIGITS_MAX = 19 }; /* Digits kept. 19 digits fit into 64 bits, and times a multiplier into 128. */
+enum {
+    DIGITS_MAX = 19
+}; /* Number of digits that are kept. 19 digits fit into 64 bits; their product with a multiplier fits into
+      128. */
 
 /* The digits of a text are too few to compensate for a larger exponent. */
 #define EXPONENT_MAX INT64_C(1000000000000)
 
-/* The number is significand * 10^exponent. With is_cut it is slightly larger. */
+/* The number is significand * 10^exponent. If is_cut is true, digits were dropped, and the real number is
+ * slightly larger. */
 struct decimal {
     bool is_negative;
     bool is_cut;

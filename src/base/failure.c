@@ -18,7 +18,7 @@ const char *failure_word(enum failure failure)
     return words[failure];
 }
 
-/* Returns whether a text has the form of the words above. */
+/* Returns whether text consists of small letters and '_', like the words above. */
 static bool is_word(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++)

@@ -16,9 +16,10 @@
     X(RESET, "reset")                       /* the connection ended without an answer */                     \
     X(TARGET_REFUSED, "target_refused")     /* no address of the receiver was allowed */                     \
     X(ANSWER_TOO_LARGE, "answer_too_large") /* the head exceeds its limit; a large body does not fail */     \
-    X(PROTOCOL, "protocol")                 /* the answer is not HTTP, or asks for what cannot be done */    \
-    X(WORKER, "worker")                     /* a worker that leased the job says so */                       \
-    X(LEASE_EXPIRED, "lease_expired")       /* a worker did not end its lease in time */
+    X(PROTOCOL,                                                                                              \
+      "protocol") /* the answer is not HTTP, or requires a protocol that the client does not support */      \
+    X(WORKER, "worker")               /* a worker has reported that its job failed */                        \
+    X(LEASE_EXPIRED, "lease_expired") /* a worker did not end its lease in time */
 
 enum failure {
     FAILURE_NONE, /* an answer came; its status counts as soon as its head is complete */

@@ -1,4 +1,4 @@
-/* json_writer.h - writes JSON into a buffer, and writes the commas by itself.
+/* json_writer.h - writes JSON into a buffer, and adds the commas.
  *
  *     struct json_writer json = json_writer_to(out);
  *     json_put_object(&json);
@@ -10,8 +10,8 @@
  *
  * json_put_... writes a value: an item of an array, or the value after a name. json_add_... writes a member
  * of an object: its name and its value. The writer allocates no memory and needs no fini. It does not check
- * the nesting, so a caller may write only the inside of an object. If the text does not fit, the buffer has
- * failed. */
+ * the nesting, so a caller may write only the contents of an object. If the text does not fit, the buffer is
+ * marked as failed. */
 #ifndef DUEPOST_BASE_JSON_WRITER_H
 #define DUEPOST_BASE_JSON_WRITER_H
 
@@ -22,7 +22,7 @@ struct json_writer {
     bool needs_comma;   /* before the next item or member */
 };
 
-/* Begins a text, or the inside of an object or array without its bracket. */
+/* Begins a JSON text, or the contents of an object or array whose opening bracket is already written. */
 static inline struct json_writer json_writer_to(struct buffer *out)
 {
     return (struct json_writer){out, false};
@@ -44,7 +44,7 @@ void json_end_array(struct json_writer *);
 void json_put_text(struct json_writer *, struct slice text); /* UTF-8, see buffer_append_json */
 void json_put_number(struct json_writer *, int64_t number);
 void json_put_bool(struct json_writer *, bool is_true);
-void json_put_raw(struct json_writer *, struct slice value); /* one JSON value, as it is spelt */
+void json_put_raw(struct json_writer *, struct slice value); /* one JSON value, copied unchanged */
 void json_put_seconds(struct json_writer *, int64_t ms);     /* 1500 is 1.5; not negative */
 void json_put_time(struct json_writer *, int64_t ms);        /* "2030-01-01T00:00:00.000Z" */
 

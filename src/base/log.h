@@ -34,7 +34,7 @@ struct log_field {
 #define log_error(event, ...)   LOG_EVENT(LOG_LEVEL_ERROR, event, __VA_ARGS__)
 #define log_audit(event, ...)   LOG_EVENT(LOG_LEVEL_AUDIT, event, __VA_ARGS__)
 
-/* Returns whether an event of this level would be written. Use it before gathering costly fields. */
+/* Returns whether an event of this level would be written. Call it before computing expensive fields. */
 bool log_is_on(enum log_level);
 
 void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
@@ -47,7 +47,7 @@ enum status log_reopen(struct problem *) MUST_USE;
 
 void log_set_level(enum log_level);
 
-/* Parses a level that can be configured, which is any level except audit. */
+/* Parses a level. The level audit cannot be configured and is refused. */
 bool log_level_parse(struct slice text, enum log_level *);
 bool log_format_parse(struct slice text, enum log_format *);
 

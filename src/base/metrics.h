@@ -42,21 +42,22 @@ enum metrics_counter {
     METRICS_COUNTER_BREAKERS_CLOSED,
     METRICS_COUNTER_PROBES,
     METRICS_COUNTER_LIMITS_HALVED,
-    METRICS_COUNTER_HELD_BY_BREAKER, /* held jobs, counted each time */
+    METRICS_COUNTER_HELD_BY_BREAKER, /* jobs held by an open circuit breaker; a job counts each time it is
+                                        held */
     METRICS_COUNTER_HELD_BY_LIMIT,
     METRICS_COUNTER_HELD_BY_LOOKUPS,
-    METRICS_COUNTER_HELD_UNSERVED, /* this process cannot serve the job or its topic */
+    METRICS_COUNTER_HELD_UNSERVED, /* jobs held because this process cannot serve the job or its topic */
     METRICS_COUNTER_DEAD_REMOVED_BY_RETENTION,
     METRICS_COUNTER_DEAD_REMOVED_BY_AGE,
     METRICS_COUNTER_DEAD_REMOVED_BY_NUMBER,
     METRICS_COUNTER_CALLBACKS, /* scheduled */
-    METRICS_COUNTER_FIRED,     /* occurrences of schedules */
+    METRICS_COUNTER_FIRED,     /* jobs that schedules created */
     METRICS_COUNTER_FIRES_MISSED,
     METRICS_COUNTER_FIRES_OVERLAPPED,
     METRICS_COUNTER_FIRES_REFUSED,
-    METRICS_COUNTER_FIRES_HELD,      /* counted at each try */
+    METRICS_COUNTER_FIRES_HELD,      /* schedules that could not create a job; each try counts */
     METRICS_COUNTER_LEASED,          /* jobs leased by workers */
-    METRICS_COUNTER_LEASES_RETURNED, /* because the worker did not get the answer */
+    METRICS_COUNTER_LEASES_RETURNED, /* leases returned because the worker did not get the answer */
     METRICS_COUNTER_ARCHIVED,        /* ended jobs that were moved to the history */
     METRICS_COUNTER_COUNT,
 };
@@ -89,10 +90,10 @@ void metrics_receivers(struct metrics *, size_t open, size_t limited);
 /* Sets the processor time of Redis. The largest number of all reactors is the latest. */
 void metrics_redis_processor(struct metrics *, int64_t us);
 
-/* Numbers since the start, of all reactors together. failed: attempts that failed. */
+/* Numbers since the start, of all reactors together. failed counts failed attempts. */
 struct metrics_sums {
     uint64_t accepted, delivered, cancelled, dead, failed;
-    uint64_t late[HISTOGRAM_BUCKETS]; /* attempts by their lateness, see histogram.h */
+    uint64_t late[HISTOGRAM_BUCKETS]; /* number of attempts in each bucket of lateness, see histogram.h */
     uint64_t in_flight;               /* attempts now */
 };
 
@@ -101,7 +102,7 @@ struct metrics_topic_sums {
     uint64_t accepted, delivered, cancelled, dead, failed;
 };
 
-/* Reads the sums, and those of each topic. Returns the number of topics. */
+/* Reads the sums of all topics and of each topic. Returns the number of topics. */
 size_t metrics_sum(struct metrics_board *, struct metrics_sums *,
                    struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1]);
 

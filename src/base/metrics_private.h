@@ -44,7 +44,7 @@ struct metrics {
 };
 
 /* Names are added under the lock, and never changed or removed. A thread may therefore read a name without
- * the lock, after it has read the name's row from slots, or a count above that row. */
+ * the lock, once it has found the row of the name in slots, or once the number of rows includes that row. */
 struct metrics_board {
     pthread_mutex_t lock;
     _Atomic size_t topic_count;

@@ -243,7 +243,7 @@ static void write_gauge(struct buffer *text, const char *name, const char *help,
     buffer_printf(text, "%s %llu\n", name, (unsigned long long)value);
 }
 
-/* Writes the processor time of Redis, if Redis says it. */
+/* Writes the processor time of Redis, if Redis reports it. */
 static void write_processor(const struct metrics_board *board, struct buffer *text)
 {
     uint64_t us = largest(board, offsetof(struct metrics, redis_processor_us));

@@ -11,8 +11,8 @@ enum status {
     STATUS_OK = 0,
     STATUS_INVALID,     /* the input breaks a rule */
     STATUS_EXISTS,      /* another job has this id */
-    STATUS_REPEATED,    /* this very request was answered before */
-    STATUS_REUSED,      /* its idempotency key belongs to another request */
+    STATUS_REPEATED,    /* the same request was already answered */
+    STATUS_REUSED,      /* the idempotency key belongs to another request */
     STATUS_NOT_FOUND,   /* no job has this id */
     STATUS_LEASED,      /* an attempt is running */
     STATUS_EXPIRED,     /* the job has expired */
@@ -23,7 +23,7 @@ enum status {
     STATUS_STALE,       /* another process holds or changed the job; nothing changed */
     STATUS_FULL,        /* a limit was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */
-    STATUS_UNKNOWN,     /* sent, but no answer came: it may or may not have happened */
+    STATUS_UNKNOWN,     /* the call was sent, but no answer came: the change may or may not have happened */
     STATUS_NO_MEMORY,   /* no memory for data that a client sized; nothing changed */
     STATUS_FAILED,      /* the system failed: a file, a socket, a process */
 };

@@ -47,7 +47,7 @@ static void test_point_act(const char *action)
     if (strcmp(action, "delay") == 0)
         usleep(DELAY_US);
     else
-        raise(strcmp(action, "stop") == 0 ? SIGSTOP : SIGKILL); /* this thread runs no further */
+        raise(strcmp(action, "stop") == 0 ? SIGSTOP : SIGKILL); /* the process stops here */
 }
 
 void test_point(const char *when, const char *call)

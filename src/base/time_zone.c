@@ -21,16 +21,16 @@ enum {
 };
 
 enum day_kind {
-    DAY_OF_YEAR,      /* n: 0 to 365, 29 February counted */
-    DAY_WITHOUT_LEAP, /* Jn: 1 to 365, 29 February never counted */
+    DAY_OF_YEAR,      /* day n: 0 to 365, 29 February is counted */
+    DAY_WITHOUT_LEAP, /* day Jn: 1 to 365, 29 February is never counted */
     DAY_OF_WEEK,      /* Mm.w.d */
 };
 
-/* The time of a yearly change. */
+/* The time of a change between summer time and standard time, in each year. */
 struct yearly {
     enum day_kind kind;
     int month, week, day; /* day of the year, or of the week; week 5: the last */
-    int time_s;           /* local, before the change */
+    int time_s;           /* local time before the change */
 };
 
 struct rule {
@@ -299,7 +299,8 @@ static size_t list_changes(const struct rule *rule, int first_year, struct trans
         };
         for (size_t i = 0; i < 2; i++) {
             size_t at = count++;
-            /* At the same time, the start of summer time is later: summer time may last all year. */
+            /* If both changes have the same time, the start of summer time comes last, because summer time
+             * may last all year. */
             for (; at > 0 &&
                    (changes[at - 1].at_s > both[i].at_s || (changes[at - 1].at_s == both[i].at_s && i == 0));
                  at--)

@@ -33,7 +33,7 @@ static inline bool utf8_is_sound(const uint8_t *at, size_t size)
     return is_sound;
 }
 
-/* Returns whether text is UTF-8. It may be empty, and have control characters. */
+/* Returns whether text is UTF-8. Empty text and control characters are allowed. */
 static inline bool utf8_is_sound_text(const char *text, size_t size)
 {
     const uint8_t *at = (const uint8_t *)text;

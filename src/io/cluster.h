@@ -1,10 +1,10 @@
 /* cluster.h - finds the current primary of each slot in a Redis Cluster.
  *
- * A cluster object connects to one of the nodes and asks for the slot map every second. It asks more often
- * for a while after a sign that the map is old. When that node is lost, it tries the next node: first the
- * nodes of the address, then the nodes of the last map. A node that sees no working Cluster may be cut off
- * from the others. The map of such a node is used only for slots without a known primary. A primary stays the
- * answer until a node names a different primary. */
+ * A cluster object connects to one of the nodes and queries the slot map every second. After a sign that the
+ * map is old, it queries more often for a while. When that node is lost, the object tries the next node:
+ * first the nodes of the address, then the nodes of the last map. A node that reports a broken Cluster may be
+ * cut off from the other nodes. The map of such a node is used only for slots without a known primary. The
+ * last known primary of a slot is used until a node names a different primary. */
 #ifndef DUEPOST_IO_CLUSTER_H
 #define DUEPOST_IO_CLUSTER_H
 
@@ -27,8 +27,9 @@ struct cluster *cluster_new(struct loop *, const struct redis_address *address, 
                             size_t count, struct cluster_events);
 void cluster_free(struct cluster *); /* NULL is ignored */
 
-/* These functions are for redis_link_events: cluster_slot returns find_arg for slots[index], and cluster_find
- * is find. It returns false, and sets why, while the primary is unknown. */
+/* These functions are for redis_link_events: cluster_slot returns the find_arg for slots[index], and
+ * cluster_find is the function find. While the primary is unknown, cluster_find returns false and sets
+ * why. */
 void *cluster_slot(struct cluster *, size_t index);
 bool cluster_find(void *slot, struct redis_node *, struct problem *why);
 
@@ -36,7 +37,7 @@ bool cluster_find(void *slot, struct redis_node *, struct problem *why);
  * on_switch, even if the primary is already known, because a connection still led to a different node. */
 void cluster_learn(struct cluster *, size_t index, struct slice moved);
 
-/* Asks for the map now, because it seems to be old. */
+/* Queries the map now, because it seems to be old. */
 void cluster_recheck(struct cluster *);
 
 /* Reads "MOVED slot host:port". An empty host means the node that answered. */

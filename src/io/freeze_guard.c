@@ -25,7 +25,7 @@ struct freeze_guard {
     bool has_timer;
     timer_t timer;
     int64_t armed_us;
-    const void *_Atomic inside; /* NULL: no send is under way */
+    const void *_Atomic inside; /* object that is being sent; NULL: no send is under way */
     const void *_Atomic struck;
 };
 

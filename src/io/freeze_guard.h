@@ -10,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A shorter freeze may not be detected. So at the check, the right to send must last at least this much
- * longer. */
+/* The timer detects only longer freezes. So at the check, the right to send must be valid for at least this
+ * time. */
 #define FREEZE_GUARD_US INT64_C(800000)
 
 struct freeze_guard;
 
-/* Makes a guard. When the timer fires, take_away is called with the object inside. take_away runs in a signal
- * handler and may only call async-signal-safe functions. */
+/* Creates a guard. When the timer fires, take_away is called with the object inside. take_away runs in a
+ * signal handler and may only call async-signal-safe functions. */
 struct freeze_guard *freeze_guard_new(void (*take_away)(void *arg, const void *what), void *arg);
-void freeze_guard_free(
-    struct freeze_guard *); /* NULL is ignored; for the thread that used it, or after its end */
+void freeze_guard_free(struct freeze_guard *); /* NULL is ignored; called by the thread that used the guard,
+                                                  or after that thread has ended */
 
 /* Enters the guard before the check. what is the object that will be sent. Must always be called from the
  * same thread. */

@@ -11,17 +11,17 @@ enum { REST_MAX = 64 * 1024 }; /* libmicrohttpd reads ahead at most its memory o
 
 enum stream_step {
     STREAM_HEAD,
-    STREAM_HEAD_ENDED, /* not processed yet: bytes that follow are kept in rest */
+    STREAM_HEAD_ENDED, /* a head is complete and not taken yet; the bytes after it are kept in rest */
     STREAM_BODY,
-    STREAM_OVER, /* after chunks or an invalid head: no further head is accepted */
+    STREAM_OVER, /* no further head is accepted: an invalid head or a chunked body came */
 };
 
 struct http_stream {
     enum stream_step step;
     char last;           /* the last byte of the head so far */
     size_t line_bytes;   /* length of the current line, without its end */
-    size_t head_bytes;   /* so far, without leading empty lines */
-    uint64_t body_bytes; /* still to arrive */
+    size_t head_bytes;   /* bytes of the head so far, without empty lines before it */
+    uint64_t body_bytes; /* bytes of the body that have not arrived */
     char *rest;
     size_t rest_bytes;
 };

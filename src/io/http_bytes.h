@@ -28,15 +28,15 @@ void http_bytes_fini(struct http_bytes *); /* every stream must have ended */
 void http_bytes_begin(struct http_bytes *, int fd);
 void http_bytes_end(struct http_bytes *, int fd);
 
-/* Passes the bytes that this thread reads to these streams, until the next call. NULL stops that. Borrows the
- * streams. */
+/* Passes the bytes that this thread reads to these streams, until the next call of this function. NULL ends
+ * the watch. Borrows the streams. */
 void http_bytes_watch(struct http_bytes *);
 
-/* Takes the next head of the stream, after which its body follows. Returns false if the bytes so far are not
- * a valid head of size bytes. No further head of this stream is then accepted. */
+/* Takes the next head of the stream; the stream then expects the body of that head. Returns false if the
+ * bytes so far are not a valid head of size bytes. No further head of this stream is then accepted. */
 bool http_bytes_take_head(struct http_bytes *, int fd, size_t size, const struct http_framing *);
 
-/* Called by the two replaced functions. */
+/* Called by the replaced recv and gnutls_record_recv. */
 void http_bytes_note(bool is_tls, int fd, const void *data, size_t size);
 
 #endif

@@ -1,11 +1,11 @@
 /* The steps of a call, as libcurl reports them:
  *
- *   http_call_prepare       options that change from call to call
- *   on_open                 a socket for one address: may_connect is asked
- *   on_send                 a connection, new or reused: may_connect and may_send are asked
- *   on_header               head by head; the final one decides the status (http_call_answer.c)
- *   on_body                 keeps the beginning; reads the rest, so that the connection can be reused
- *   http_call_fill_outcome  the outcome, in http_call_outcome.c
+ *   http_call_prepare       sets the options that change from call to call
+ *   on_open                 opens a socket for one address, if may_connect allows it
+ *   on_send                 gets a new or reused connection; may_connect and may_send may refuse to send
+ *   on_header               takes the heads; the last one has the status (http_call_answer.c)
+ *   on_body                 keeps the beginning, and reads the rest, so that the connection can be reused
+ *   http_call_fill_outcome  computes the outcome, in http_call_outcome.c
  *
  * For a call to a plain http url, libcurl may make the connection only (http_call_prepare_connect). The call
  * then continues in http_plain.c.
@@ -104,7 +104,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     (void)local_ip;
     struct http_call *call = arg;
     struct sockaddr_storage address;
-    if (call->is_connecting) /* the questions follow in http_plain.c */
+    if (call->is_connecting) /* http_plain.c calls may_connect and may_send later */
         return CURL_PREREQFUNC_OK;
     call->local_port = local_port;
     freeze_guard_leave(call->owner->guard); /* the guard may be inside for another call */
@@ -112,7 +112,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
                      http_sockets_is_stale(call->owner->sockets, local_port);
     if (call->is_stale)
         return CURL_PREREQFUNC_ABORT;
-    if (call->outcome.was_sent) { /* a repetition on another kept-alive connection */
+    if (call->outcome.was_sent) { /* libcurl repeats the request on another kept-alive connection */
         call->verdict = FAILURE_RESET;
         return CURL_PREREQFUNC_ABORT;
     }
@@ -169,8 +169,9 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_POST, 1L);
     SET(easy, CURLOPT_NOSIGNAL, 1L);
     SET(easy, CURLOPT_PROXY, proxy ? proxy : "");
-    SET(easy, CURLOPT_NOPROXY, "");                  /* ignores the environment's list */
-    SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* the proxy answers CONNECT, not the request */
+    SET(easy, CURLOPT_NOPROXY, ""); /* ignores NO_PROXY of the environment */
+    SET(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS,
+        1L); /* the proxy's answer to CONNECT is not the answer to the request */
     SET(easy, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
     SET(easy, CURLOPT_FOLLOWLOCATION, 0L);
     SET(easy, CURLOPT_HTTP09_ALLOWED, 0L);
@@ -186,8 +187,8 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_QUICK_EXIT, 1L); /* an unfinished name lookup is abandoned, not waited for */
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    /* The default bundle alone is parsed once and cached. Together with a directory it would be parsed for
-     * each connection. In a directory, libcurl reads only the certificates that it needs. */
+    /* libcurl caches the default bundle only if no directory is set; with a directory, it would parse the
+     * bundle for each connection. From a directory, libcurl reads only the certificates that it needs. */
     SET(easy, CURLOPT_CAPATH, ca_file ? "/etc/ssl/certs" : NULL);
     if (ca_file)
         SET(easy, CURLOPT_CAINFO, ca_file);
@@ -353,7 +354,8 @@ static void forget(struct http_call *call)
 static void keep_request(struct http_call *call, const struct http_call_request *request)
 {
     call->request = *request;
-    call->request.headers = NULL; /* copied; the caller's array may not exist when the call begins again */
+    call->request.headers = NULL; /* the headers are copied, because the caller's array may not exist when the
+                                     call begins again */
     call->request.header_count = 0;
 }
 
@@ -390,7 +392,9 @@ int http_call_take_connection(const struct http_call *call)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
     curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &fd);
-    return fd == CURL_SOCKET_BAD ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* libcurl closes its own */
+    return fd == CURL_SOCKET_BAD
+               ? -1
+               : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* a duplicate, because libcurl closes its own descriptor */
 }
 
 void http_call_stop_connect(struct http_call *call)

@@ -24,12 +24,14 @@ struct http_outcome {
     int status;             /* when error is NONE */
     int64_t retry_after_ms; /* value of the Retry-After header; -1: no such header */
     bool has_again;         /* when error is NONE: the answer has the header Duepost-Again */
-    struct slice again;     /* its value, several ones joined by commas; borrowed until on_done returns */
-    int64_t duration_ms;    /* name lookup to end */
-    bool was_sent;          /* at least a part of the request was passed to the network */
-    bool is_reused;         /* the call used a connection that an earlier call had opened */
-    struct slice answer;    /* when error is NONE: its body's first bytes; borrowed until on_done returns */
-    bool is_answer_cut;     /* the body was longer, or incomplete */
+    struct slice again; /* value of Duepost-Again; several values are joined by commas; borrowed until on_done
+                           returns */
+    int64_t duration_ms; /* time from the name lookup to the end */
+    bool was_sent;       /* at least a part of the request was passed to the network */
+    bool is_reused;      /* the call used a connection that an earlier call had opened */
+    struct slice
+        answer; /* when error is NONE: the first bytes of the answer's body; borrowed until on_done returns */
+    bool is_answer_cut; /* answer is only a part of the body: the body was longer, or incomplete */
     /* When error is NONE and the call wants them: the answer's headers as lines "Name: value", each with a
      * newline; whole lines up to HTTP_ANSWER_HEAD_MAX; borrowed like answer. */
     struct slice headers;
@@ -54,7 +56,7 @@ struct http_call_request {
     /* An empty body of a POST, PUT or PATCH is sent as Content-Length: 0. Other methods without a body have
      * no Content-Length. A HEAD never has a body. */
     struct slice body;
-    int64_t timeout_ms; /* name lookup to end of answer */
+    int64_t timeout_ms; /* time limit from the name lookup to the end of the answer */
     bool needs_fresh;   /* kept-alive connections are not used */
     bool wants_large_answer;
     bool wants_headers; /* the result includes the headers of the answer */

@@ -1,4 +1,4 @@
-/* The answer to a call, line by line and piece by piece, from libcurl or http_reader.h. */
+/* Takes the answer to a call, line by line and piece by piece, from libcurl or http_reader.h. */
 #include <string.h>
 #include <time.h>
 

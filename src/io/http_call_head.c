@@ -1,4 +1,4 @@
-/* The head of a request that is sent without libcurl. */
+/* Writes the head of a request that is sent without libcurl. */
 #include "io/http_call_private.h"
 
 void http_call_write_head(struct http_call *call, const struct http_call_request *request,
@@ -6,7 +6,7 @@ void http_call_write_head(struct http_call *call, const struct http_call_request
 {
     static const struct {
         const char *name;
-        bool has_length; /* even for an empty body */
+        bool has_length; /* has Content-Length even for an empty body */
     } methods[] = {
         [HTTP_METHOD_POST] = {"POST ", true},      [HTTP_METHOD_GET] = {"GET ", false},
         [HTTP_METHOD_PUT] = {"PUT ", true},        [HTTP_METHOD_PATCH] = {"PATCH ", true},

@@ -34,7 +34,7 @@ static enum failure error_of(const struct http_call *call, CURLcode code)
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
-    case CURLE_PARTIAL_FILE: /* unsent: the proxy's answer instead of a tunnel */
+    case CURLE_PARTIAL_FILE: /* if the request was not sent, the proxy refused the tunnel */
         return call->owner->proxy && !call->outcome.was_sent ? FAILURE_CONNECT : FAILURE_RESET;
     /* A header line exceeds libcurl's own limit of 100 KiB. Versions up to 8.5 report the first code,
      * versions from 8.6 on the second. CURL_TOO_LARGE is our own number for CURLE_TOO_LARGE, so that a
@@ -57,8 +57,8 @@ static void fill_answer(struct http_call *call, CURLcode code)
     call->outcome.is_answer_cut = answer.size < call->body_bytes || code != CURLE_OK;
 }
 
-/* Replaces bytes that might disturb a log, a terminal or JSON. The text may have host names from URLs and
- * words from receivers. */
+/* Replaces bytes that might disturb a log, a terminal or JSON. The text may contain parts of URLs and of
+ * receivers' answers. */
 static void clean(char *text)
 {
     for (; *text; text++) {

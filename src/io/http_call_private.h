@@ -59,10 +59,10 @@ struct http_call {
     char again[HTTP_AGAIN_MAX]; /* the values of Duepost-Again */
     size_t again_bytes;
     int local_port;   /* local port of the connection that sends the request */
-    bool was_opened;  /* a socket to an allowed address */
-    bool was_refused; /* an address, before connecting */
+    bool was_opened;  /* a socket to an allowed address was opened */
+    bool was_refused; /* may_connect has refused an address */
     bool is_stale;    /* the chosen connection is closed: the call begins again on a fresh one */
-    /* A call that http_plain.h sends. */
+    /* The call is sent by http_plain.h. The members below belong to such calls. */
     bool is_plain;
     bool is_connecting;                 /* libcurl makes the connection */
     bool is_in_libcurl;                 /* the call was passed to libcurl */
@@ -93,22 +93,24 @@ void http_call_write_head(struct http_call *, const struct http_call_request *, 
 /* Prepares libcurl to connect for such a call. */
 void http_call_prepare_connect(struct http_call *);
 
-/* Gives a descriptor of the connection that libcurl has made, or -1. */
+/* Gives a descriptor of the connection that libcurl has opened, or -1. */
 int http_call_take_connection(const struct http_call *);
 
-/* Makes the call an ordinary one of libcurl again. */
+/* Lets libcurl send the call itself again. */
 void http_call_stop_connect(struct http_call *);
 
-/* Asks whether the request may go to this address now; NULL is refused. Returns true inside the freeze guard,
- * which the caller leaves after sending; else sets the verdict. */
+/* Asks may_connect and may_send whether the request may be sent to this address now; an address of NULL is
+ * refused. If it returns true, the thread is inside the freeze guard, and the caller leaves the guard after
+ * sending. Otherwise it sets the verdict. */
 bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
 
-/* Take a line of a head or of the trailers with its line end, whose bytes head_bytes has already; and bytes
- * of the body. Return false after setting the verdict if the answer is too large. */
+/* http_call_take_line takes a line of a head or of the trailers with its line end; head_bytes already
+ * includes its bytes. The other function takes bytes of the body. If the answer is too large, both set the
+ * verdict and return false. */
 bool http_call_take_line(struct http_call *, struct slice line);
 bool http_call_take_body(struct http_call *, struct slice bytes);
 
-/* Fills in the outcome after the end of the call, while the easy handle still has the answer. Defined in
+/* Fills in the outcome when the call has ended, before the easy handle is reset. Defined in
  * http_call_outcome.c. */
 void http_call_fill_outcome(struct http_call *, CURLcode);
 

@@ -1,6 +1,7 @@
-/* Runs libcurl in our loop. libcurl names the sockets and the timeout to wait for, and is called when they
- * are ready. The callbacks that libcurl calls must not call libcurl. So they only collect ended calls, which
- * are reported after libcurl has returned. http_call.c has the steps of one call. */
+/* Runs libcurl in our loop. libcurl reports the sockets and the timeout that the loop must wait for, and the
+ * loop calls libcurl when they are ready. The callbacks that libcurl calls must not call libcurl. So they
+ * only collect ended calls, which are reported after libcurl has returned. http_call.c has the steps of one
+ * call. */
 #include "io/http_client.h"
 
 #include <assert.h>
@@ -42,7 +43,7 @@ struct http_client {
     struct list idle;     /* for reuse */
     size_t idle_count;
     size_t large_count; /* calls that keep a large answer */
-    bool has_new;       /* calls that libcurl has not begun */
+    bool has_new;       /* there are calls that libcurl has not begun */
 };
 
 static struct http_client *client_of(const struct http_call *call)
@@ -94,7 +95,7 @@ static void note_lookup(const struct http_call *call)
         name_lookups_abandoned(client->lookups, now_us);
 }
 
-/* Starts a call again, after nothing of its request was sent. */
+/* Starts a call again. Nothing of its request may have been sent. */
 static void begin_again(struct http_call *call)
 {
     struct http_client *client = client_of(call);
@@ -203,7 +204,7 @@ static void begin_plain(struct http_client *client, struct http_call *call)
     libcurl_add(call);
 }
 
-/* Sends a plain call over the connection that libcurl has made for it. */
+/* Sends a plain call over the connection that libcurl has opened for it. */
 static void continue_plain(struct http_client *client, struct http_call *call)
 {
     int fd = http_call_take_connection(call);
@@ -296,7 +297,7 @@ static void on_own_timer(void *arg)
 }
 
 /* Starts the calls of this turn together. Calls that end at once are reported in the next turn, because the
- * roles have already collected the work of this turn. */
+ * hooks of this turn have already run. */
 static void client_on_turn_end(void *arg)
 {
     struct http_client *client = arg;
@@ -332,7 +333,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 }
 
 /* Shuts the connection of a call. Runs in a signal handler, after this thread was frozen for longer than the
- * right to send lasts. A connection of libcurl is found by its port, because libcurl cannot be asked here. */
+ * right to send lasts. It finds a connection of libcurl by its port, because no function of libcurl may be
+ * called here. */
 static void shut_connection(void *arg, const void *what)
 {
     const struct http_client *client = arg;
@@ -354,7 +356,7 @@ static struct http_call *take_call(struct http_client *client)
     return LIST_ENTRY(link, struct http_call, link);
 }
 
-/* Lets the call keep a large answer, if few enough calls do. */
+/* Lets the call keep a large answer, if fewer than HTTP_LARGE_ANSWERS_MAX calls do. */
 static void keep_large_answer(struct http_client *client, struct http_call *call)
 {
     if (client->large_count >= HTTP_LARGE_ANSWERS_MAX)

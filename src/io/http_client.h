@@ -1,9 +1,9 @@
 /* http_client.h - HTTP requests, many at once; the only user of libcurl.
  *
  * A client belongs to one loop. Each http_call leads to exactly one on_done, which is never called inside
- * http_call. A request is sent at most once. A call never repeats it, whatever happens to the connection. A
- * kept-alive connection that its other end has closed is not used. The client does not follow redirects, and
- * ignores netrc, cookies, and all proxies except the proxy in its options. */
+ * http_call. A request is sent at most once. The client never repeats a request, whatever happens to the
+ * connection. A kept-alive connection that its other end has closed is not used. The client does not follow
+ * redirects, and ignores netrc, cookies, and all proxies except the proxy in its options. */
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 

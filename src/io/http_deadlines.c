@@ -11,7 +11,7 @@
 struct http_deadlines {
     struct loop *loop;
     struct timer *timer;
-    int64_t timer_at_us; /* when the timer fires */
+    int64_t timer_at_us; /* time at which the timer fires */
     int64_t step_us[HTTP_STEP_COUNT];
     struct list steps[HTTP_STEP_COUNT];
 };
@@ -21,8 +21,8 @@ static struct http_deadline *first_of(struct list *step)
     return list_is_empty(step) ? NULL : LIST_ENTRY(step->next, struct http_deadline, link);
 }
 
-/* Starts the timer unless it already fires earlier. A timer that fires too early finds no missed deadline and
- * is set again. */
+/* Starts the timer, unless it will already fire earlier. If it fires too early, no deadline is missed, and
+ * the timer is set again. */
 static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
 {
     if (timer_is_running(deadlines->timer) && deadlines->timer_at_us <= at_us)

@@ -10,11 +10,11 @@
 #include "io/loop.h"
 
 enum http_step {
-    HTTP_STEP_HEAD, /* from the connection, or from the request line, to the end of the head */
+    HTTP_STEP_HEAD, /* from the start of the connection, or from the request line, to the end of the head */
     HTTP_STEP_BODY, /* to the end of the body */
     HTTP_STEP_SEND, /* until the client has received the answer */
-    /* to the next request line. The connection may be idle as long as libmicrohttpd allows. A connection with
-     * an incomplete line is closed at the second check that finds its bytes. */
+    /* until the next request line. The connection may be idle as long as libmicrohttpd allows. A connection
+     * with an incomplete line is closed at the second check that finds its bytes. */
     HTTP_STEP_NEXT,
     HTTP_STEP_COUNT,
     HTTP_STEP_WORK, /* our own work; no deadline */
@@ -26,7 +26,8 @@ struct http_deadline {
     enum http_step step;
     int64_t at_us;
     int fd;
-    uint64_t received_bytes; /* HTTP_STEP_NEXT: count when the connection was first found idle; 0: not yet */
+    uint64_t received_bytes; /* HTTP_STEP_NEXT: bytes that the connection had received when it was last found
+                                idle; 0: it was not found idle yet */
 };
 
 struct http_deadlines;

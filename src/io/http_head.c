@@ -24,7 +24,7 @@ static bool library_is_0_9(void)
 }
 
 /* By default libmicrohttpd 1.0 accepts a bare LF as a line end, folded lines and stray spaces in the request
- * line. At level 1 it answers 400. Level 1 of version 0.9 accepts all of these, but head_is_gapless finds
+ * line. At level 1 it answers 400. Version 0.9 accepts them even at level 1; head_is_gapless then refuses
  * them. */
 int http_head_strictness(void)
 {

@@ -22,8 +22,9 @@ int http_head_strictness(void);
 struct http_head_seen {
     struct MHD_Connection *connection;
     const char *method, *version;
-    const char *target_at; /* the position of the target in libmicrohttpd; compared, never read */
-    struct slice target;   /* a copy from before libmicrohttpd decoded it in place */
+    const char
+        *target_at; /* address of the target inside libmicrohttpd; it is compared and never dereferenced */
+    struct slice target; /* copy of the target, taken before libmicrohttpd decoded the original in place */
     struct http_bytes *bytes;
     int fd; /* socket of the connection */
 };

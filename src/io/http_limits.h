@@ -15,8 +15,8 @@ struct http_limits;
 
 struct http_limits_options {
     size_t connections;
-    size_t per_address;   /* maximum number of these from one address; 0: no limit. An IPv6 /64 counts as one
-                             address. */
+    size_t per_address; /* maximum number of connections from one address; 0: no limit. An IPv6 /64 counts as
+                           one address. */
     bool spares_loopback; /* per_address does not apply to loopback */
     size_t body_bytes;    /* memory for bodies that exceed HTTP_BODY_FREE_BYTES */
     size_t lingering;     /* requests that may wait long for their answers */
@@ -48,14 +48,14 @@ void http_limits_end_linger(struct http_limits *);
 
 struct http_limits_counts {
     size_t connections; /* now */
-    size_t lingering;   /* now: requests that may wait long */
-    uint64_t refused;   /* since the start: refused connections */
+    size_t lingering;   /* requests that may wait long, at this moment */
+    uint64_t refused;   /* connections refused since the start */
 };
 struct http_limits_counts http_limits_count(struct http_limits *);
 
 /* Reserves memory for a body. Returns false and reserves nothing if the limit is reached. */
 bool http_limits_take_bytes(struct http_limits *, size_t bytes);
-void http_limits_add_bytes(struct http_limits *, size_t bytes); /* reserves even beyond the limit */
+void http_limits_add_bytes(struct http_limits *, size_t bytes); /* reserves memory even beyond the limit */
 void http_limits_give_bytes(struct http_limits *, size_t bytes);
 
 #endif

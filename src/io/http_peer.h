@@ -1,9 +1,9 @@
 /* http_peer.h - inside the HTTP server: one connection, from accept to close.
  *
- * When the limits are reached, the server still accepts a few extra connections. Each serves one request,
- * which http_request_is_over_limit marks for the handler, and is then closed. When all extra connections are
- * in use, a new one replaces the oldest. A health probe that sends its request at once is therefore answered
- * even when a client holds all other connections. */
+ * When the limits are reached, the server still accepts a few extra connections. Each of them serves one
+ * request and is then closed; for this request, http_request_is_over_limit returns true. When all extra
+ * connections are in use, a new one replaces the oldest. A health probe that sends its request at once is
+ * therefore answered even when a client holds all other connections. */
 #ifndef DUEPOST_IO_HTTP_PEER_H
 #define DUEPOST_IO_HTTP_PEER_H
 
@@ -18,7 +18,7 @@ enum { HTTP_EXTRAS_MAX = 16 };
 struct http_peers {
     struct http_deadlines *deadlines;
     struct http_limits *limits; /* NULL for extra connections only */
-    struct list extras;         /* the oldest first */
+    struct list extras;         /* the extra connections, oldest first */
     size_t extra_count;
 };
 

@@ -10,7 +10,8 @@ struct http_place {
     struct slice authority, target;
 };
 
-/* Splits a url. Returns false for a url that libcurl might send in another spelling; libcurl must send it. */
+/* Splits a url. Returns false for a url that libcurl might write differently in a request; libcurl must send
+ * such a request. */
 bool http_place_split(struct slice url, struct http_place *);
 
 #endif

@@ -1,11 +1,11 @@
 /* A connection is either idle, and in the pool, or it carries one call:
  *
- *   http_plain_send   a kept-alive connection whose other end has not closed it
- *   begin             may_connect and may_send are asked; the request is written in one call
- *   on_readable       the answer, part by part (http_reader.h)
- *   connection_end    the call ends; the connection goes back to the pool, or is closed
+ *   http_plain_send   takes a kept-alive connection that the other end has not closed
+ *   begin             asks may_connect and may_send; writes the request in one call
+ *   on_readable       reads the answer, part by part (http_reader.h)
+ *   connection_end    ends the call; the connection goes back to the pool, or is closed
  *
- * Whatever is not exactly as expected closes the connection. */
+ * Anything unexpected closes the connection. */
 #include "io/http_plain.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ struct http_connection {
     int64_t opened_us, idle_us; /* by loop_now_us */
     struct http_call *call;     /* NULL: idle */
     bool is_reused;
-    size_t sent; /* bytes of the request */
+    size_t sent; /* bytes of the request that were sent */
     struct http_reader reader;
     size_t authority_size;
     char authority[];
@@ -47,7 +47,7 @@ struct http_connection {
 struct http_plain {
     struct loop *loop;
     struct http_plain_events events;
-    size_t max_idle, count; /* count: number of all connections */
+    size_t max_idle, count; /* count is the number of all connections */
     struct list aged;
     struct list buckets[BUCKETS]; /* by authority */
     char room[ROOM_BYTES];
@@ -117,7 +117,8 @@ static void pool_put(struct http_plain *plain, struct http_connection *connectio
     struct http_connection *oldest;
     connection->idle_us = loop_now_us(plain->loop);
     connection->is_reused = true;
-    list_append(bucket_of(plain, authority_of(connection))->next, &connection->link); /* before the first */
+    list_append(bucket_of(plain, authority_of(connection))->next,
+                &connection->link); /* inserts it as the first element */
     list_append(&plain->aged, &connection->age_link);
     while ((oldest = oldest_idle(plain)) &&
            (plain->count > plain->max_idle || connection->idle_us - oldest->idle_us > IDLE_MAX_US))
@@ -196,7 +197,7 @@ static void connection_begin(struct http_connection *connection, struct http_cal
     if (error && connection->sent == 0)
         connection_break(connection, CURLE_SEND_ERROR, "Send", error);
     else if (connection->sent <
-             call->head.size + call->request.body.size) /* after an error, an answer may come */
+             call->head.size + call->request.body.size) /* after a failed write, an answer may still come */
         watch_set(connection->watch, true, error == 0);
 }
 
@@ -245,7 +246,7 @@ static bool take_bytes(struct http_connection *connection, struct slice bytes)
         size_t before = bytes.size;
         enum http_read read = http_reader_next(&connection->reader, &bytes, &part);
         if (read == HTTP_READ_END) {
-            connection->reader.is_last |= bytes.size > 0; /* more than was asked for */
+            connection->reader.is_last |= bytes.size > 0; /* bytes that no request asked for */
             connection_end(connection, CURLE_OK);
             return false;
         }
@@ -297,7 +298,8 @@ static void on_watch(void *arg, bool readable, bool writable)
 {
     struct http_connection *connection = arg;
     struct http_plain *plain = connection->plain;
-    if (!connection->call) { /* idle: the other end has closed it, or sends an answer without a request */
+    if (!connection->call) { /* the connection is idle: the other end has closed it, or has sent bytes without
+                                a request */
         connection_close(connection);
         return;
     }
@@ -332,7 +334,7 @@ void http_plain_send_over(struct http_plain *plain, int fd, struct http_call *ca
         connection_begin(connection, call);
         return;
     }
-    connection->call = call; /* the other end has reset it already */
+    connection->call = call; /* the other end has already reset the connection */
     call->connection = connection;
     connection_break(connection, CURLE_COULDNT_CONNECT, "Connect", errno);
 }

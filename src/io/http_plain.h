@@ -1,10 +1,11 @@
 /* http_plain.h - inside the HTTP client: sends requests to plain http urls over kept-alive connections.
  *
- * Most deliveries on an internal network are small requests over kept-alive connections. libcurl needs about
- * four times as many instructions for one as a write and a read do. libcurl still resolves names and
+ * Most deliveries on an internal network are small requests over kept-alive connections. For such a request
+ * libcurl needs about four times as many instructions as this file. libcurl still resolves names and
  * connects, and it sends everything else: https, requests through a proxy, unusual urls.
  *
- * The rules of http_client.h apply: a request is sent at most once, and may_connect is asked for each. */
+ * The rules of http_client.h apply: a request is sent at most once, and only if may_connect allows its
+ * address. */
 #ifndef DUEPOST_IO_HTTP_PLAIN_H
 #define DUEPOST_IO_HTTP_PLAIN_H
 
@@ -15,7 +16,8 @@ struct http_plain;
 struct http_connection;
 
 struct http_plain_events {
-    /* A call has ended, with an answer if code is CURLE_OK. Called once, also inside http_plain_send. */
+    /* Called when a call has ended. If code is CURLE_OK, there is an answer. Called once for each call,
+     * perhaps inside http_plain_send. */
     void (*on_end)(void *arg, struct http_call *, CURLcode code);
     /* Called after the events of a connection. */
     void (*on_ready)(void *arg);
@@ -28,7 +30,7 @@ void http_plain_free(struct http_plain *); /* every call must have ended */
 /* Sends a call over a kept-alive connection. Returns false if the pool has no such connection. */
 bool http_plain_send(struct http_plain *, struct http_call *);
 
-/* Sends a call over a new connection, which it takes. */
+/* Sends a call over a new connection. Takes fd. */
 void http_plain_send_over(struct http_plain *, int fd, struct http_call *);
 
 /* Closes the connection of a call, if it has one, without on_end. */

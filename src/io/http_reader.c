@@ -80,7 +80,7 @@ static enum http_read read_connection(struct http_reader *reader, struct slice v
 static enum http_read read_header(struct http_reader *reader, struct slice line)
 {
     struct slice name, value;
-    bool is_folded = line.data[0] == ' ' || line.data[0] == '\t'; /* it continues the line before */
+    bool is_folded = line.data[0] == ' ' || line.data[0] == '\t'; /* this line continues the previous line */
     if (is_folded || !slice_cut(line, ':', &name, &value)) {
         reader->is_last = true;
         return HTTP_READ_LINE;
@@ -158,7 +158,7 @@ static enum http_read read_line(struct http_reader *reader, struct slice line)
     }
 }
 
-/* Returns whether a status line can begin with these bytes. */
+/* Returns whether these bytes can be the beginning of a status line. */
 static bool may_be_status(struct slice begin)
 {
     static const char wanted[] = "HTTP/1.";

@@ -37,15 +37,15 @@ struct http_reader {
         READING_DONE,
     } state;
     int status;       /* status of the latest head */
-    bool has_no_body; /* whatever the head says: the answer to HEAD */
-    bool is_last;     /* nothing behind this answer may be read as another one */
+    bool has_no_body; /* the answer has no body, whatever its head says, because it is the answer to a HEAD */
+    bool is_last;     /* bytes after this answer must not be read as another answer */
     bool is_sized;    /* the head has a Content-Length */
-    bool has_coding;  /* the head has a transfer coding; the last one counts */
+    bool has_coding;  /* the head has a transfer coding; the last coding decides how the body is framed */
     bool is_chunked;
-    uint64_t left;      /* bytes of the body, or of its chunk */
+    uint64_t left;      /* bytes of the body, or of its chunk, that are still to come */
     size_t overhead;    /* bytes */
     struct buffer line; /* the beginning of a line that arrives in pieces */
-    bool is_line_whole; /* line was returned */
+    bool is_line_whole; /* line was returned, and its memory can be reused */
 };
 
 /* Begins an answer. The reader must be zero or finished. */

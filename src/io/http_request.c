@@ -1,13 +1,12 @@
 /* The life of a request, in the order of libmicrohttpd's callbacks:
  *
- *   http_request_begin   the request line has arrived: the request is created
- *   take_head            first call of the handler: gate, on_head, on_too_large
- *   take_body            one call for each piece of the body; on_large
- *   take_end             last call: on_request, on_too_large or on_over_limit; without an answer, suspends it
- *   http_answer          makes the response; resumes a suspended connection at the end of the turn
+ *   http_request_begin   creates the request when its request line has arrived
+ *   take_head            first call of the handler: checks the head; on_head or on_too_large
+ *   take_body            call of the handler for each piece of the body; on_large
+ *   take_end             last call: on_request, on_too_large or on_over_limit; may suspend the connection
+ *   http_answer          creates the response; resumes a suspended connection at the end of the turn
  *   send_answer          in the handler's call, or in the call after resuming
- *   http_request_end     the answer was sent, or the client left: the request is freed, only here
- */
+ *   http_request_end     frees the request, after its answer was sent or the client left */
 #include "io/http_request_private.h"
 
 #include <assert.h>
@@ -18,7 +17,10 @@
 #include "base/memory.h"
 #include "io/http_head.h"
 
-enum { DISCARD_MAX_BYTES = 16 * 1024 * 1024 /* of a body that is discarded; a longer body gets no answer */ };
+enum {
+    DISCARD_MAX_BYTES =
+        16 * 1024 * 1024 /* maximum size of a body that is read and discarded; a longer body gets no answer */
+};
 
 /* --- A request and its parts --- */
 
@@ -143,7 +145,7 @@ bool http_request_has_left(const struct http_request *request)
 }
 
 /* libmicrohttpd does not watch suspended connections. A client that has left makes its socket readable, and
- * so does the next request of a client that does not wait for its answer; the watch ends then. */
+ * so does a client that sends its next request before it has the answer. The watch ends in both cases. */
 static void on_leaving(void *arg, bool readable, bool writable)
 {
     struct http_request *request = arg;
@@ -246,7 +248,7 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
     }
     request->response = make_response(answer);
     request->status = answer->status;
-    if (!request->response) { /* large answers may fail; this one has only a status */
+    if (!request->response) { /* there is no memory for a large answer: the client gets a status only */
         request->response = make_response(&(struct http_answer){0});
         request->status = 503;
         end_answer(request, false);
@@ -277,7 +279,7 @@ static enum MHD_Result send_answer(struct http_request *request)
 {
     struct MHD_Response *response = request->response;
     if (request->on_end && http_request_has_left(request))
-        return MHD_NO; /* closes the connection: the client would not read the answer */
+        return MHD_NO; /* closes the connection, because the client would not read the answer */
     request->response = NULL;
     request->state = REQUEST_SENT;
     drop_body(request);
@@ -380,8 +382,8 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
     request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, requests->handler.on_head);
     /* A response queued in this first call makes libmicrohttpd leave the body unread and close the
-     * connection. A request without a body need not lose its connection, so its answer waits for the last
-     * call, which follows at once. */
+     * connection. To keep the connection of a request without a body, its answer is sent in the last call,
+     * which follows at once. */
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
     if (framing.content_length > request->max_body_bytes)

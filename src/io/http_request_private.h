@@ -25,14 +25,15 @@ struct http_requests {
     size_t lingering; /* number of unanswered requests that may wait long */
     struct loop *loop;
     bool is_quiesced;
-    /* Called when answered gets another request: the loop must end a turn soon, even without other events. */
+    /* Called when a request is added to answered. The loop must then end its turn soon, even without other
+     * events. */
     loop_fn *on_answered;
     void *arg;
 };
 
 enum request_state {
     REQUEST_HEAD,   /* the handler has not been called yet */
-    REQUEST_BODY,   /* on_head has passed it; its body is arriving */
+    REQUEST_BODY,   /* on_head has accepted the request; the body is arriving */
     REQUEST_ANSWER, /* suspended, or resumed to send the answer */
     REQUEST_SENT,   /* libmicrohttpd has the answer */
 };
@@ -50,17 +51,19 @@ struct http_request {
     bool must_close;
     bool has_body;
     const char *method;
-    const char *target_at; /* libmicrohttpd's copy; compared, never read */
+    const char *target_at; /* address of libmicrohttpd's copy; it is compared and never dereferenced */
     struct slice target;   /* a copy, because the original is decoded in place */
     size_t max_body_bytes; /* maximum if on_large allows it; until then body has its own maximum */
     struct buffer body;
-    size_t body_bytes, answer_bytes; /* reserved from the limits for each body */
+    size_t body_bytes,
+        answer_bytes; /* bytes reserved from the limits, for the body of the request and of the answer */
     size_t discarded_bytes;
     unsigned status;
     struct MHD_Response *response; /* created and not yet queued */
     void *context;
     bool is_lingering;
-    struct watch *leaving; /* while lingering; NULL when the client has sent more bytes */
+    struct watch *leaving; /* watch on the socket while the request lingers; NULL after the client has sent
+                              more bytes */
     void (*on_left)(void *arg);
     void *left_arg;
     void (*on_end)(void *arg, bool was_sent); /* called when the answer has ended */

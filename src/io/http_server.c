@@ -34,11 +34,11 @@ struct http_server {
     struct timer *timer;
     int64_t timer_at_us; /* when the timer fires */
     struct hook *hook;
-    bool has_closed; /* a connection closed in this run */
+    bool has_closed; /* a connection was closed in this run */
 };
 
-/* Called before the handshake. Gives the connection its certificate, because it fails without one: see
- * http_tls_no_certificate. */
+/* Called before the handshake. Gives the connection its certificate. Without this call the handshake would
+ * fail: see http_tls_no_certificate. */
 static void begin_tls(const struct http_server *server, struct http_peer *peer,
                       struct MHD_Connection *connection)
 {
@@ -230,7 +230,8 @@ void http_server_quiesce(struct http_server *server)
     if (server->requests.is_quiesced)
         return;
     server->requests.is_quiesced = true;
-    daemon_run(server); /* accepts connections that already wait: closing the socket would reset them */
+    daemon_run(
+        server); /* accepts the connections that already wait, because closing the socket would reset them */
     close(MHD_quiesce_daemon(server->daemon));
 }
 

@@ -24,7 +24,7 @@ struct http_socket {
     bool is_stale;     /* data arrived while the connection was idle */
     int local_port;    /* local port of a connection; 0: not queried yet */
     unsigned reads;    /* times it was readable while an answer was awaited */
-    uint64_t received; /* bytes, at the time of READS_UNCOUNTED */
+    uint64_t received; /* bytes received when reads reached READS_UNCOUNTED */
 };
 
 struct http_sockets {
@@ -43,7 +43,7 @@ static uint64_t bytes_received(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
-/* Shuts a connection that sends too much data. libcurl reads parts of a chunked answer, such as chunk
+/* Shuts a connection that has sent too much data. libcurl reads parts of a chunked answer, such as chunk
  * extensions, without a limit and without a callback. Only the timeout would end such a call, and until then
  * it would use a whole core. After shutdown in both directions, the kernel resets the connection when more
  * data arrive. */

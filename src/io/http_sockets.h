@@ -5,8 +5,8 @@
  * because libcurl 7.88 would send the next request on that connection and lose the request.
  *
  * An end of the connection that has not arrived yet cannot be detected. The request then fails with a reset.
- * Once in a job's life, such a reset is recorded as an attempt that uses up no retry (uncounted in the job's
- * record). */
+ * The first such reset of a job is recorded as an attempt that does not use up a retry (the member uncounted
+ * of the job's record). */
 #ifndef DUEPOST_IO_HTTP_SOCKETS_H
 #define DUEPOST_IO_HTTP_SOCKETS_H
 
@@ -28,7 +28,7 @@ void http_sockets_watch(struct http_sockets *, int fd, bool read, bool write);
 /* Marks fd as a connection to a receiver, as opposed to libcurl's internal sockets. */
 void http_sockets_add_connection(struct http_sockets *, int fd);
 
-/* Ends the watch, which libcurl may not have done, and closes fd. */
+/* Closes fd, and ends its watch first if libcurl has not ended it. */
 int http_sockets_close(struct http_sockets *, int fd);
 
 /* Returns whether the idle connection with this local port was closed by the peer, or has received data. */

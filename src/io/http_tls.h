@@ -13,8 +13,8 @@
 
 struct http_tls;
 
-/* Reads a certificate with its chain and its private key, both PEM. If INVALID, problem says why they cannot
- * be used. */
+/* Reads a certificate with its chain and its private key, both PEM. If INVALID, problem says why the files
+ * cannot be used. */
 enum status http_tls_load(const char *certificate_file, const char *key_file, struct http_tls **,
                           struct problem *) MUST_USE;
 

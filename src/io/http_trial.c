@@ -17,7 +17,7 @@
 
 static const struct {
     struct slice bytes;
-    const char *has; /* part of the expected reason; NULL: the head must pass */
+    const char *has; /* text that the reason of the refusal must contain; NULL: the head must pass */
 } heads[] = {
     {SLICE(LINE "Host: x \t\r\nA:\r\nB: \t\r\nC:\td e\r\n\r\n"), NULL},
     {SLICE("GET / HTTP/1.1\n" HOST "\r\n"), "a request line that ends with a bare LF"},

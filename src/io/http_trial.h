@@ -1,8 +1,8 @@
 /* http_trial.h - tests at start that the gate works with the libmicrohttpd of this host.
  *
  * The same binary runs with several versions of libmicrohttpd, which parse a head before the gate sees it.
- * The trial sends heads that HTTP parsers interpret in different ways to an HTTP server of its own. None of
- * them may reach the handler. */
+ * The trial starts its own HTTP server and sends it heads that HTTP parsers interpret in different ways. None
+ * of these heads may reach the handler. */
 #ifndef DUEPOST_IO_HTTP_TRIAL_H
 #define DUEPOST_IO_HTTP_TRIAL_H
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns whether the address belongs to this host. Returns true also when this cannot be determined. bytes
- * has 4 bytes for IPv4, 16 for IPv6, in network order. */
+/* Returns whether the address belongs to this host. If this cannot be determined, returns true. bytes has 4
+ * bytes for IPv4, 16 for IPv6, in network order. */
 bool address_is_local(bool is_v6, const uint8_t *bytes);
 
 #endif

@@ -11,10 +11,11 @@
 enum { FOUND_SLOTS = 4096 };
 
 struct name_lookups {
-    int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* a ring; first is the oldest */
+    int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* start times of the abandoned lookups, in a ring; the index
+                                               first is the oldest */
     size_t first, count;
-    /* When a name with this hash was last found. Two names may share a slot, which allows only a few lookups
-     * too many. */
+    /* Time at which a name with this hash was last found. If two names share a slot, a few lookups too many
+     * are allowed. */
     int64_t found_us[FOUND_SLOTS];
 };
 
@@ -75,12 +76,13 @@ void name_lookups_found(struct name_lookups *lookups, struct slice url, int64_t 
 {
     int64_t *found_us = &lookups->found_us[slot_of(authority_of(url))];
     if (now_us - *found_us >= FOUND_US || *found_us == 0)
-        *found_us = now_us; /* the time of the lookup, not of later connections */
+        *found_us = now_us; /* keeps the time of the lookup, and not that of later connections */
 }
 
 void name_lookups_abandoned(struct name_lookups *lookups, int64_t now_us)
 {
-    if (lookups->count == NAME_LOOKUPS_MAX) { /* lookups that began before the limit was reached */
+    if (lookups->count == NAME_LOOKUPS_MAX) { /* the ring is full: the oldest entry is replaced; these lookups
+                                                 began before the limit was reached */
         lookups->first = (lookups->first + 1) % NAME_LOOKUPS_MAX;
         lookups->count--;
     }

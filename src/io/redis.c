@@ -45,12 +45,12 @@ static int64_t next_wait_us(struct redis_link *link)
     return wait_us;
 }
 
-/* Forgets the commands that wait to be written. */
+/* Drops the commands that wait to be written. */
 static void forget_out(struct redis_link *link)
 {
     buffer_clear(&link->out);
     link->out_sent = 0;
-    if (link->out.capacity > OUT_KEPT_BYTES) { /* a large batch made it grow */
+    if (link->out.capacity > OUT_KEPT_BYTES) { /* frees the memory that a large batch needed */
         buffer_fini(&link->out);
         buffer_init_fallible(&link->out, REDIS_OUT_MAX);
     }
@@ -102,7 +102,7 @@ void redis_link_reset(struct redis_link *link, const char *why)
         return;
     set_why(link, why);
     link->is_dropped = true;
-    if (!link->is_in_callback) /* otherwise take_replies ends the connection after the callback */
+    if (!link->is_in_callback) /* inside a callback, take_replies ends the connection later */
         end_connection(link);
 }
 
@@ -127,7 +127,7 @@ static void take_replies(struct redis_link *link)
         link->is_in_callback = true;
         bool is_expected = redis_link_take_reply(link, reply);
         link->is_in_callback = false;
-        if (!is_expected) /* such as the error that there are too many clients */
+        if (!is_expected) /* Redis sends such a reply when, for example, it has too many clients */
             set_reply_why(link, reply);
         freeReplyObject(reply);
         if (!is_expected || link->is_dropped)
@@ -186,7 +186,8 @@ static void open_stream(struct redis_link *link);
 static void on_ready(void *arg, bool readable, bool writable)
 {
     struct redis_link *link = arg;
-    (void)readable, (void)writable; /* TLS may have to write before it can read, and the other way round */
+    (void)readable, (void)writable; /* both directions are tried, because TLS may have to write before it can
+                                       read, and the reverse */
     if (!link->is_open) {
         open_stream(link);
         return;
@@ -201,7 +202,7 @@ static void on_ready(void *arg, bool readable, bool writable)
 void redis_link_move(struct redis_link *link, const char *why)
 {
     link->reconnect_us = RECONNECT_MIN_US;
-    if (link->resolver) { /* the name of the old node was being resolved */
+    if (link->resolver) { /* cancels the lookup of the old node's name */
         resolver_cancel(link->resolver);
         link->resolver = NULL;
         timer_start(link->reconnect, 0);
@@ -233,10 +234,10 @@ static void on_deadline(void *arg)
 
 static void on_pong(void *arg, const struct redis_reply *reply)
 {
-    (void)arg, (void)reply; /* a lost connection is noticed without it */
+    (void)arg, (void)reply; /* the reply is not needed: a lost connection is detected without it */
 }
 
-/* Keeps an idle connection open, and notices if it is half-open. */
+/* Sends a PING, which keeps an idle connection open and detects a half-open one. */
 static void on_idle(void *arg)
 {
     struct redis_link *link = arg;
@@ -295,7 +296,7 @@ static void say_hello(struct redis_link *link)
     redis_link_send(link, 1, (struct slice[]){SLICE("PING")}, on_hello, link);
 }
 
-/* Goes on with opening the stream. Called when its descriptor is ready. */
+/* Continues to open the stream. Called when the stream's descriptor is ready. */
 static void open_stream(struct redis_link *link)
 {
     struct problem problem;

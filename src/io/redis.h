@@ -55,14 +55,15 @@ struct redis_address {
 
 /* Parses redis://[user[:password]@]host[:port][/db], unix:PATH,
  * sentinel://[user[:password]@]host[:port],.../service or cluster://[user[:password]@]host[:port],...; with
- * TLS: rediss://, sentinels://, clusters://. problem never shows the password. Does not set tls and what the
- * Sentinels need. */
+ * TLS: rediss://, sentinels://, clusters://. problem never shows the password. Does not set tls and the
+ * members for the Sentinels. */
 enum status redis_address_parse(struct slice text, struct redis_address *, struct problem *) MUST_USE;
 void redis_address_fini(struct redis_address *);
 
 struct redis_link_events {
-    void (*on_up)(void *arg);                    /* connected and authenticated; commands are sent */
-    void (*on_down)(void *arg, const char *why); /* called after each pending callback got its NULL */
+    void (*on_up)(void *arg); /* connected and authenticated; commands are sent */
+    void (*on_down)(void *arg,
+                    const char *why); /* called after all pending callbacks were called with NULL */
     void *arg;
     /* Finds the current primary, whose host and port replace those of the address. Called before each
      * connection. A connection to a Redis that is not a primary is closed again. Returns false and sets why
@@ -93,7 +94,7 @@ const char *redis_link_why(const struct redis_link *);
 /* Drops the connection with the reason why, and connects again. */
 void redis_link_reset(struct redis_link *, const char *why);
 
-/* Does the same without a wait, because find has a new answer. */
+/* Does the same without a wait. Called when find returns a different node. */
 void redis_link_move(struct redis_link *, const char *why);
 
 typedef void redis_reply_fn(void *arg, const struct redis_reply *reply);
@@ -126,7 +127,8 @@ const struct redis_reply *redis_reply_at(const struct redis_reply *, size_t inde
 struct redis_reply *redis_reply_take(const struct redis_reply *);
 void redis_reply_free(struct redis_reply *); /* NULL is ignored */
 
-/* Names the library and the version that the program was built with; hiredis does not tell its own. */
+/* Names the library and the version that the program was built with; hiredis does not report the version of
+ * the loaded library. */
 void redis_library(struct library *);
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "io/redis_private.h"
 
-/* Appends a command, or nothing if it does not fit or if there is no memory: clients decide its size. Returns
- * whether it was appended. */
+/* Appends a command, or nothing if the command does not fit or if there is no memory, because clients decide
+ * its size. Returns whether it was appended. */
 static bool append_argv(struct buffer *out, size_t argc, const struct slice *argv)
 {
     assert(argc > 0);

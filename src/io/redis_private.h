@@ -1,5 +1,5 @@
 /* redis_private.h - inside a link to Redis: shared by redis.c (connections) and redis_commands.c (commands
- * and replies). redis_stream.h has the bytes, redis_tls.h their encryption. */
+ * and replies). redis_stream.h reads and writes the bytes; redis_tls.h encrypts them. */
 #ifndef DUEPOST_IO_REDIS_PRIVATE_H
 #define DUEPOST_IO_REDIS_PRIVATE_H
 
@@ -36,7 +36,7 @@ struct redis_link {
     int64_t deadline_us;
     int64_t heard_us;            /* time at which reply data last arrived, CLOCK_BOOTTIME */
     int64_t reconnect_us;        /* the next wait */
-    int64_t up_us;               /* when the link came up, clock_boot_us */
+    int64_t up_us;               /* time at which the link came up, by clock_boot_us */
     struct redis_stream *stream; /* NULL between connections */
     struct watch *watch;         /* watch on the socket of the stream */
     redisReader *reader;         /* cuts the stream's bytes into replies */
@@ -63,7 +63,7 @@ struct redis_link {
     struct hook *send;
 };
 
-/* Sends a command even before the link is up. The first commands of a connection need this. */
+/* Sends a command even before the link is up, such as AUTH. */
 void redis_link_send(struct redis_link *, size_t argc, const struct slice *argv, redis_reply_fn *fn,
                      void *arg);
 

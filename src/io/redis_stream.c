@@ -14,7 +14,8 @@
 #include "base/memory.h"
 #include "io/redis_tls.h"
 
-enum { /* seconds; otherwise a half-open connection would win a BLPOP */
+enum { /* keepalive times in seconds: without keepalive, Redis would deliver the result of a BLPOP to a
+          half-open connection */
        KEEPALIVE_IDLE = 15,
        KEEPALIVE_INTERVAL = 5,
        KEEPALIVE_PROBES = 3,
@@ -55,7 +56,7 @@ static struct redis_stream *begin_connect(struct redis_stream *stream, const voi
 static void set_option(int fd, int level, int name, int value)
 {
     int ignored = setsockopt(fd, level, name, &value, sizeof value);
-    (void)ignored; /* the connection works without it */
+    (void)ignored; /* the connection works without this option */
 }
 
 struct redis_stream *redis_stream_tcp(const char *address, uint16_t port, struct redis_tls *tls,
@@ -147,7 +148,7 @@ static bool take_result(struct redis_stream *stream, enum redis_tls_result resul
     return result != REDIS_TLS_CLOSED && result != REDIS_TLS_FAILED;
 }
 
-/* Called when the descriptor is ready; before the socket is connected, that means writable. */
+/* Called when the descriptor is ready. Until the socket is connected, ready means writable. */
 enum redis_stream_state redis_stream_open(struct redis_stream *stream, struct problem *problem)
 {
     if (stream->is_connecting && !is_connected(stream, problem))

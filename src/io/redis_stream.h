@@ -1,7 +1,7 @@
-/* redis_stream.h - the bytes of one connection to Redis: a socket, with or without TLS.
+/* redis_stream.h - one connection to Redis as a stream of bytes: a socket, with or without TLS.
  *
- * No call blocks. The owner watches the descriptor for what the stream wants, and calls the stream when the
- * descriptor is ready. After a loss the stream can only be closed. */
+ * No call blocks. The owner watches the descriptor for reading, and for writing if the stream wants it, and
+ * calls the stream when the descriptor is ready. After a loss the stream can only be closed. */
 #ifndef DUEPOST_IO_REDIS_STREAM_H
 #define DUEPOST_IO_REDIS_STREAM_H
 
@@ -36,7 +36,7 @@ enum redis_stream_state {
     REDIS_STREAM_LOST,
 };
 
-/* Goes on with connecting and TLS's handshake. When LOST, problem says why. */
+/* Continues to connect and to do the TLS handshake. When LOST, problem says why. */
 enum redis_stream_state redis_stream_open(struct redis_stream *, struct problem *);
 
 /* Sets *count to the number of bytes read or written, 0 if the descriptor is not ready. Returns false when

@@ -154,7 +154,7 @@ void redis_tls_end(struct redis_tls_session *session)
     free(session);
 }
 
-/* Says which option helps. */
+/* Writes the error, with the option that would help. */
 static void tls_explain(const struct redis_tls_session *session, struct problem *problem)
 {
     unsigned long error = ERR_peek_error();
@@ -169,7 +169,7 @@ static void tls_explain(const struct redis_tls_session *session, struct problem 
                     X509_verify_cert_error_string(verdict));
     else if (why == SSL_R_WRONG_VERSION_NUMBER)
         problem_set(problem, "TLS: Redis does not speak TLS on this port");
-    else if (why > SSL_AD_REASON_OFFSET) /* what Redis says of our certificate */
+    else if (why > SSL_AD_REASON_OFFSET) /* Redis has refused our certificate */
         problem_set(problem, "TLS: Redis refuses the connection: %s (redis-cert, redis-key)", tls_reason());
     else
         problem_set(problem, "TLS: %s", tls_reason());
@@ -200,7 +200,7 @@ static enum redis_tls_result tls_judge(const struct redis_tls_session *session, 
 
 enum redis_tls_result redis_tls_handshake(struct redis_tls_session *session, struct problem *problem)
 {
-    ERR_clear_error(); /* errors of others' calls in this thread */
+    ERR_clear_error(); /* errors of earlier calls in this thread must not count */
     int result = SSL_connect(session->ssl);
     return result == 1 ? REDIS_TLS_DONE : tls_judge(session, result, problem);
 }

@@ -28,7 +28,8 @@ static void resolver_free(struct resolver *resolver)
 static void on_resolved(void *arg)
 {
     struct resolver *resolver = arg;
-    pthread_mutex_lock(&resolver->lock); /* the thread that posted the result may still hold the lock */
+    pthread_mutex_lock(
+        &resolver->lock); /* waits until the thread that posted the result has released the lock */
     bool is_cancelled = !resolver->loop;
     pthread_mutex_unlock(&resolver->lock);
     if (!is_cancelled)

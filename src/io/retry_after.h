@@ -6,8 +6,8 @@
 
 enum { RETRY_AFTER_MAX_S = 366 * 24 * 3600 };
 
-/* Returns delay-seconds of any length, at most RETRY_AFTER_MAX_S. A line end may follow. Returns -1 if value
- * is not only digits, because it is a date or invalid. */
+/* Returns delay-seconds of any length, at most RETRY_AFTER_MAX_S. A line end may follow. Returns -1 for any
+ * other value: a date, or an invalid text. */
 int64_t retry_after_seconds(struct slice value);
 
 #endif

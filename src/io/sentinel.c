@@ -23,7 +23,7 @@ struct witness {
     bool knows;             /* this Sentinel has named the primary */
     char refusal[WHY_SIZE]; /* the last error that it answered; "" after a connection */
     struct redis_node primary;
-    int64_t epoch, next_epoch; /* epoch of primary; epoch of the answer under way */
+    int64_t epoch, next_epoch; /* config-epoch of primary, and of the answer that is being read */
 };
 
 struct sentinel {
@@ -124,8 +124,8 @@ static void sentinel_send(struct witness *witness, struct slice question, redis_
     redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, service}, fn, witness);
 }
 
-/* Asks for the number (config-epoch) first. A failover between the two answers then gives a new primary an
- * old number for a second. The other order would give an old primary the new number. */
+/* Asks for the number (config-epoch) first. If a failover happens between the two answers, the new primary
+ * has the old number for a second. In the other order, the old primary would have the new number. */
 static void sentinel_ask(void *arg)
 {
     struct witness *witness = arg;

@@ -1,10 +1,10 @@
 /* sentinel.h - finds the current primary by asking the Sentinels.
  *
- * A sentinel object connects to all Sentinels and asks each of them every second. It asks more often for a
- * while after a sign that the primary is lost. A Sentinel that is cut off from the others still names the old
- * primary. The answer with the latest failover is therefore used, by Sentinel's own number (config-epoch).
- * The last answer of a Sentinel stays valid until the same Sentinel gives a new answer, even when its
- * connection is lost. So a newer primary is never replaced by an older primary.
+ * A sentinel object connects to all Sentinels and queries each of them every second. After a sign that the
+ * primary is lost, it queries more often for a while. A Sentinel that is cut off from the others still names
+ * the old primary. So the answer with the latest failover is used, which is the one with the highest
+ * config-epoch. The last answer of a Sentinel stays valid until the same Sentinel gives a new answer, even
+ * when its connection is lost. So a newer primary is never replaced by an older primary.
  *
  * The Sentinels have a user and a password of their own. Those of Redis are never sent to a Sentinel. */
 #ifndef DUEPOST_IO_SENTINEL_H
@@ -29,7 +29,7 @@ void sentinel_free(struct sentinel *); /* NULL is ignored */
  * yet; why then has the reason of one of them. */
 bool sentinel_find(void *sentinel, struct redis_node *, struct problem *why);
 
-/* Asks the Sentinels now, because the primary seems to be lost. */
+/* Queries the Sentinels now, because the primary seems to be lost. */
 void sentinel_recheck(struct sentinel *);
 
 #endif

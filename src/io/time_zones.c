@@ -105,7 +105,7 @@ static struct kept_zone *find_kept(struct time_zones *zones, struct slice name, 
     return NULL;
 }
 
-/* Returns a free place, if necessary that of the zone that was not used for the longest time. */
+/* Returns a free place. If all are in use, returns the place of the least recently used zone. */
 static struct kept_zone *free_place(struct time_zones *zones)
 {
     if (zones->count < ZONES_MAX)
