@@ -27,7 +27,7 @@ struct api *api_new(const struct api_options *);
 /* Call it after the server and the store are freed. NULL is ignored. */
 void api_free(struct api *);
 
-/* Makes /readyz report from now on that the process stops. */
+/* Makes /readyz report that the process stops. */
 void api_drain(struct api *);
 
 #endif

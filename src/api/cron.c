@@ -1,4 +1,4 @@
-/* cron.c - GET /cron: says a cron expression in words, with its next times */
+/* cron.c - GET /cron: describes a cron expression in words, with its next times */
 #include "app/cron_preview.h"
 
 #include "api/handler.h"
@@ -19,7 +19,7 @@ struct cron_query {
 
 /* ---- parameters ---- */
 
-/* Many clients send a space as '+', which no expression has. */
+/* Many clients send a space as '+'. No cron expression contains '+'. */
 static const char *read_expression(void *into, struct slice value)
 {
     struct cron_query *query = into;

@@ -18,7 +18,7 @@ enum { STEP_MS = 60000, STEP_MIN_MS = 1000, SPAN_MS = 3600000, ANSWER_MAX = 4 * 
 struct history_query {
     struct app_stats stats;
     struct app_removal removal;
-    struct slice topic;             /* also of stats and removal */
+    struct slice topic;             /* the topic, which is copied to stats and removal */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
 };
 

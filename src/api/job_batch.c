@@ -1,9 +1,9 @@
 /* The steps of a batch, in order:
  *
- *   job_batch_begin   the batch waits until fewer than OPEN_MAX batches are open
+ *   job_batch_begin   lets the batch wait until fewer than OPEN_MAX batches are open
  *   cut_some          cuts the text into jobs, piece by piece; malformed text is answered 400
  *   send_some         sends jobs to the store, up to its limits
- *   on_submitted      a job has its verdict
+ *   on_submitted      takes the verdict of a job
  *   answer            answers when all jobs have their verdicts */
 #include "api/job_batch.h"
 
@@ -21,15 +21,15 @@
 #include "job/job_cutter.h"
 
 enum {
-    TURN_US = 1000,                   /* time of work in one turn of the loop */
-    STEP_BYTES = 32 * 1024,           /* bytes of text between two checks of the clock */
-    PIECE_BYTES = 64,                 /* the cost of a piece, in addition to its text */
-    SENT_JOBS_MAX = 512,              /* jobs in the store: a call of 256 and the next call */
-    SENT_BYTES_MAX = 4 * 1024 * 1024, /* texts of the jobs in the store */
+    TURN_US = 1000,         /* time of work in one turn of the loop */
+    STEP_BYTES = 32 * 1024, /* bytes of text between two checks of the clock */
+    PIECE_BYTES = 64,       /* the cost of a piece, in addition to its text */
+    SENT_JOBS_MAX = 512,    /* maximum number of jobs in the store: one call of 256, and the next call */
+    SENT_BYTES_MAX = 4 * 1024 * 1024, /* maximum size of the texts of the jobs in the store */
     GROUP_BYTES = SENT_BYTES_MAX / 8, /* a job with a group counts as this much: it becomes up to 100 jobs */
-    OPEN_MAX = 16,                    /* open batches; other batches wait with their text */
-    SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer, never reached because of the next two values */
-    SAID_PLENTY = 4 * 1024 * 1024,    /* in an answer longer than this, */
+    OPEN_MAX = 16,                    /* maximum number of open batches; other batches wait with their text */
+    SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer; the next two values keep answers below it */
+    SAID_PLENTY = 4 * 1024 * 1024,    /* if the answer is longer than this, */
     SAID_LONG = 1024,                 /* one sentence replaces longer errors of a job */
 };
 
@@ -52,8 +52,8 @@ struct job_batch {
     struct job_cutter cutter;
     struct batch_job *jobs;
     size_t count, capacity;
-    size_t next;    /* job to be sent next */
-    size_t pending; /* jobs that are sent and have no verdict yet */
+    size_t next;    /* index of the job to be sent next */
+    size_t pending; /* number of jobs that are sent and have no verdict yet */
     bool is_open;
     struct trace_context trace; /* trace of the request; the jobs borrow it */
     struct buffer said;         /* results, in the order of the verdicts */
@@ -231,7 +231,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
-    batch->pending++; /* so that no verdict of this loop counts as the last verdict */
+    batch->pending++; /* counts this loop itself, so that no verdict inside it is the last one */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)

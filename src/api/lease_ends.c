@@ -21,7 +21,7 @@ static const enum app_lease_action actions[] = {
 
 struct lease_ends;
 
-/* One lease. Its text must live until its end is known. */
+/* One lease. Its text is needed until its result is known. */
 struct lease_item {
     struct lease_ends *of;
     struct lease_end_text text;
@@ -86,7 +86,7 @@ static void answer_many(const struct lease_ends *ends)
     exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
 }
 
-/* Takes away one of the pending parts. */
+/* Counts one part as ended, and answers when all parts have ended. */
 static void answer_if_ended(struct lease_ends *ends)
 {
     if (--ends->pending > 0)
@@ -207,7 +207,8 @@ static void lease_ends_begin(struct exchange *exchange, enum lease_end_kind kind
         buffer_init(&ends->items[i].id, JOB_KEY_MAX);
         buffer_init(&ends->items[i].members, RESULTS_MAX);
     }
-    ends->pending = items->count + 1; /* so that no answer comes before all have begun */
+    ends->pending =
+        items->count + 1; /* one more than the items, so that no answer is sent before all items have begun */
     for (size_t i = 0; i < items->count; i++)
         begin_item(&ends->items[i], items->items[i]);
     answer_if_ended(ends);

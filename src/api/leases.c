@@ -17,7 +17,7 @@ static const struct problem_words words = {
 /* A request while it is not answered. */
 struct leasing {
     struct exchange *exchange;
-    struct app_lease_wait *wait; /* NULL: it has ended */
+    struct app_lease_wait *wait; /* NULL: the wait has ended */
 };
 
 static void free_leasing(void *arg)
@@ -38,7 +38,7 @@ static void add_labels(struct json_writer *json, const struct job *job)
     json_end_array(json);
 }
 
-/* settings: those of the job's topic; NULL: it has none. */
+/* settings are those of the job's topic, or NULL. */
 static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased,
                            const struct topic_settings *settings)
 {
@@ -144,7 +144,7 @@ static void leasing_begin(struct exchange *exchange, const struct lease_request 
         .once = buffer_slice(&exchange->once),
     };
     struct app_lease_wait *wait = app_lease(app_of(exchange), &lease, on_leased, leasing);
-    if (wait) /* otherwise leasing is freed */
+    if (wait) /* if wait is NULL, leasing is already freed */
         leasing->wait = wait;
 }
 

@@ -10,7 +10,7 @@
 
 enum { STEP_MAX = 60 }; /* seconds */
 
-/* The request. A token that is restricted to topics gets the parts about its topics. */
+/* The query of a request. A token that is restricted to topics gets only the parts about its topics. */
 struct overview_query {
     uint64_t after_ms, step; /* step in seconds */
     char text[QUERY_BYTES_MAX + 1];
@@ -281,7 +281,7 @@ static void add_redis(struct json_writer *json, const struct app_overview_redis 
     json_end_object(json);
 }
 
-/* The parts about all topics. */
+/* Adds the parts that concern all topics. */
 static void add_all(struct json_writer *json, const struct exchange *exchange,
                     const struct app_overview *overview)
 {

@@ -9,18 +9,18 @@
 
 void problem_write(struct buffer *members, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes all errors. what: "job" or "query". */
+/* Writes all errors. what is "job" or "query". */
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
 
 /* The words in the problems of one kind of request. */
 struct problem_words {
-    const char *what;        /* the object with the errors: "job", "topic" */
-    const char *consequence; /* a sentence about the result of an unknown outcome */
+    const char *what;        /* the object that the request is about: "job", "topic" */
+    const char *consequence; /* a sentence that says how to proceed if the outcome is unknown */
 };
 
 extern const struct problem_words problem_of_read; /* words for requests that change nothing */
 
-/* Writes how a use case ended, unless it ended with DONE, and returns the HTTP status. */
+/* Writes the problem for a verdict other than DONE, and returns the HTTP status. */
 unsigned problem_write_verdict(struct buffer *members, const struct exchange *, const struct app_verdict *,
                                const struct problem_words *);
 
@@ -32,12 +32,12 @@ void problem_write_head(struct buffer *body, unsigned status, struct slice detai
 /* Writes the body of an error; see dialect.h. */
 void problem_write_error(struct buffer *body, const struct exchange_error *);
 
-/* ---- These answer, and end the exchange. ---- */
+/* ---- These functions answer, and end the exchange. ---- */
 
 void problem_answer_members(struct exchange *, unsigned status, struct slice members);
 void problem_answer_verdict(struct exchange *, const struct app_verdict *, const struct problem_words *);
 
-/* Answers that a parser does not accept the text. */
+/* Answers with the errors that a parser found in the text. */
 void problem_answer_unparsed(struct exchange *, enum status, const char *what, const struct job_errors *);
 
 #endif

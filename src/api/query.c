@@ -354,9 +354,9 @@ static void check_history(struct query_reading *reading)
         add_source_error(reading, PARAMETER_LAST_STATUS, "must have at most 16 words with source=history");
 }
 
-/* Chooses whether the list is of Redis or of the history. Dead jobs are of Redis, where they can be run
- * again, unless the client asks for the history. Delivered and cancelled jobs are of the history, if the
- * server keeps one. */
+/* Chooses whether the list comes from Redis or from the history. Dead jobs come from Redis, where they can be
+ * run again, unless the client selects the history. Delivered and cancelled jobs come from the history, if
+ * the server keeps one. */
 static void choose_source(struct query_reading *reading)
 {
     struct list_query *query = list_query(reading->exchange);
@@ -390,7 +390,7 @@ bool query_read_list(struct exchange *exchange)
 /* The parameters and states that an action accepts. */
 static const struct action {
     unsigned parameters, states;
-    const char *states_text; /* continues "is required: " and "must be " */
+    const char *states_text; /* the states in words, after "is required: " or "must be " */
 } actions[] = {
     [APP_CANCEL] = {BULK_PARAMETERS, ALL_STATES, "delayed, ready, leased or dead"},
     [APP_REDRIVE] = {REDRIVE_PARAMETERS, 1 << JOB_STATE_DEAD, "dead"},

@@ -14,13 +14,13 @@ struct list_query {
     struct app_bulk bulk; /* filter and limits; list.max is the size of a page of each list */
     bool is_all;          /* all=true */
     bool is_any;          /* state=any */
-    bool has_source;      /* source is given: see is_of_history of the list */
+    bool has_source;      /* the parameter source was given; is_of_history of the list has its value */
     struct app_topic_cursor topic;
     bool is_of_patterns; /* the list has patterns instead of topics */
     struct app_receiver_cursor receiver;
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
     struct job_labels labels;
-    char joined_labels[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1)]; /* the same, with newlines between */
+    char joined_labels[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1)]; /* the labels, separated by newlines */
 };
 
 static inline struct list_query *list_query(const struct exchange *exchange)

@@ -128,7 +128,7 @@ static void schedule_refuse(struct exchange *exchange, const struct app_verdict 
 /* Answers with the schedule that on_schedule has written. */
 static void answer_schedule(struct exchange *exchange, unsigned status)
 {
-    struct etag etag = *(const struct etag *)exchange->state; /* the answer frees the state first */
+    struct etag etag = *(const struct etag *)exchange->state; /* a copy, because the answer frees the state */
     struct http_header header = {SLICE("ETag"), slice_of(etag.text)};
     exchange_answer(exchange, status, &header, 1, buffer_slice(&exchange->site->scratch));
 }

@@ -175,7 +175,7 @@ static void on_sent(void *arg, const struct app_verdict *verdict)
     answer_sent(arg, verdict);
 }
 
-/* Takes the job. */
+/* Creates a submission. Takes the job. */
 static struct submission *submission_new(struct exchange *exchange, struct job *job)
 {
     struct submission *submission = NEW(struct submission);

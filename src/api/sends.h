@@ -11,7 +11,7 @@ struct job;
 
 enum sends_detail { SENDS_WITH_JOBS, SENDS_WITHOUT_JOBS };
 
-/* Writes how a send ended, as members without the braces of the object, and returns the HTTP status. */
+/* Writes the result of a send, as members without the braces of the object, and returns the HTTP status. */
 unsigned sends_write(struct buffer *members, const struct exchange *, const struct app_send *,
                      const struct app_verdict *, enum sends_detail);
 
@@ -21,7 +21,8 @@ void sends_add_jobs(struct json_writer *, struct slice id, const struct app_sent
 /* Sends a job whose member group is set, and answers. The job needs no fini after that. */
 void sends_submit(struct exchange *, struct job *);
 
-/* Does the same for the job of a PUT, whose tags are in exchange->seen: replaces what was sent before. */
+/* Does the same for the job of a PUT, whose tags are in exchange->seen: replaces the jobs that were sent
+ * before. */
 void sends_replace(struct exchange *, struct job *);
 
 /* Answer a request for the jobs that were sent under the jobId of the path, to the group of the query. */

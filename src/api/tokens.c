@@ -24,7 +24,7 @@ static void add_scopes(struct json_writer *json, unsigned scopes)
     add_words(json, "scopes", slice_of(text), ',');
 }
 
-/* Adds the rights of a token. A token without topics reaches all of them, and then all groups, too. */
+/* Adds the rights of a token. A token without a list of topics has a right to all topics and all groups. */
 static void add_rights(struct json_writer *json, const struct token *token)
 {
     json_add_text(json, "name", slice_of(token->name));

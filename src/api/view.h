@@ -19,19 +19,19 @@ void view_add_outcomes(struct json_writer *, const struct app_outcomes *);
 /* Adds the result of an attempt: "at", "durationMs", and "status" or "error". */
 void view_add_result(struct json_writer *, const struct attempt_result *);
 
-/* Adds "headers": those of the job and of its topic's settings, which may be NULL. is_hidden: masks their
- * values. */
+/* Adds "headers": those of the job and of its topic's settings, which may be NULL. If is_hidden is true,
+ * their values are masked. */
 void view_add_headers(struct json_writer *, const struct topic_settings *, const struct job *,
                       bool is_hidden);
 
-/* Puts a job. Members that the job does not have come from the settings of its topic. fallback: the retry
- * schedule for jobs and topics without a schedule. */
+/* Puts a job. Members that the job does not have come from the settings of its topic. fallback is the default
+ * retry schedule for jobs and topics. */
 void view_put_job(struct json_writer *, const struct app_job *, const struct retry_schedule *fallback);
 
-/* Adds "group" and "endpoints" of a group. text: the stored text. */
+/* Adds "group" and "endpoints" of a group. text is the stored text. */
 void view_add_group(struct json_writer *, struct slice name, struct slice text);
 
-/* Adds "settings" of a topic. text: the stored settings. */
+/* Adds "settings" of a topic. text is the stored settings. */
 void view_add_settings(struct json_writer *, struct slice text);
 
 #endif

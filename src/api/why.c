@@ -33,7 +33,7 @@ static const char *const why_words[] = {
     [APP_WHY_CANCELLED] = "cancelled",
 };
 
-/* Writes why the job waits and how to change it. */
+/* The text that says why the job waits, and how to change that. */
 struct telling {
     const struct app_finding *finding;
     struct slice topic;
@@ -120,7 +120,7 @@ static void tell_death(const struct telling *telling)
         buffer_printf(telling->text, ". %s", way_back(finding->reason));
 }
 
-/* Writes a span of time that has passed, in the largest unit of which there are two, such as "3 hours". */
+/* Writes a span of time in the largest unit that fits at least twice, such as "3 hours". */
 static void tell_span(struct buffer *text, int64_t span_ms)
 {
     static const struct {

@@ -121,7 +121,7 @@ static void add_settings(struct json_writer *json, struct slice settings)
     buffer_fini(&text);
 }
 
-/* Adds what lists show. */
+/* Adds the members that lists show. */
 static void add_summary(struct json_writer *json, const struct app_workflow *workflow)
 {
     add_name(json, workflow->id);

@@ -5,22 +5,21 @@
  * that each method needs. Without tokens, which is possible on loopback only, every request may do
  * everything, except those from web pages (origin.h).
  *
- * The checks come first, so a request that is refused has changed nothing. If only the body or the query
- * names a topic, the handler checks it. If a token is restricted to topics, its cursors do not name other
- * topics. */
+ * The checks come first, so a refused request changes nothing. If only the body or the query names a topic,
+ * the handler checks it. If a token is restricted to topics, its cursors do not name other topics. */
 #ifndef DUEPOST_HTTP_ACCESS_H
 #define DUEPOST_HTTP_ACCESS_H
 
 #include "http/exchange.h"
 
-/* Checks the head, once the method is known. Returns false after answering 401, 429 or 403. */
+/* Checks the head, when the method is known. Returns false after answering 401, 429 or 403. */
 bool access_admit(struct exchange *);
 
 /* Checks the whole request. Returns false after answering 404, because the token has no right to the path's
  * job. */
 bool access_admit_job(struct exchange *);
 
-/* Checks the topic that the query names, which is empty for all topics. Handlers of REACH_ASKED call it.
+/* Checks the topic of the query; an empty topic means all topics. Handlers of REACH_ASKED call this function.
  * Returns false after answering 403. */
 bool access_admit_topic(struct exchange *, struct slice topic);
 

@@ -19,14 +19,14 @@ typedef void exchange_fn(struct exchange *);
 /* The body that a method accepts. */
 enum body_kind {
     BODY_NONE,         /* the body is not read */
-    BODY_JSON,         /* application/json, or or_media of the method */
+    BODY_JSON,         /* application/json, or the method's or_media */
     BODY_JSON_OR_NONE, /* a request without a body needs no Content-Type */
     BODY_ANY,
 };
 
-/* The rights of a token that is restricted to some topics. */
+/* The requests that a token may send if it is restricted to some topics. */
 enum reach {
-    REACH_UNDECIDED, /* the table lacks the value: the process does not start */
+    REACH_UNDECIDED, /* the value is missing in the table: the process does not start */
     REACH_FREE,      /* any request; no token is needed, and the method has no scopes */
     REACH_CALLER,    /* any request, because the answer is about the caller; the method has no scopes */
     REACH_ALL,       /* no request, because the method concerns all topics: 403 */
@@ -45,8 +45,8 @@ struct method {
     enum body_kind body;
     const char *or_media; /* another media type that is accepted with BODY_JSON; NULL: none */
     bool takes_query;     /* the handler checks the query; otherwise any parameter is refused */
-    /* Returns from the beginning of a body whether the body may be over the site's max_body_bytes, up to
-     * large_bytes. NULL if no body may be larger. */
+    /* Returns whether the body may be larger than the site's max_body_bytes, up to large_bytes. Reads the
+     * beginning of the body only. NULL: no body may be larger. */
     bool (*is_large)(const struct exchange *);
     size_t large_bytes;
 };
@@ -58,8 +58,8 @@ struct route_names {
     struct slice rest; /* open path: the rest of the target as sent, with its query */
 };
 
-/* Reads names from the decoded segments of a path, which text has with a slash between them. Returns false if
- * a name is invalid. */
+/* Reads names from the decoded segments of a path. text contains the segments, separated by slashes. Returns
+ * false if a name is invalid. */
 typedef bool route_names_fn(struct buffer *text, struct route_names *);
 
 enum { ROUTE_METHODS_MAX = 5 };
@@ -75,9 +75,10 @@ struct route {
 
 /* One error, before a dialect writes it. */
 struct exchange_error {
-    unsigned status;                 /* status of HTTP */
-    struct slice detail;             /* a sentence for people; empty with errors */
-    const char *what;                /* the part with errors: "job" or "query"; NULL without errors */
+    unsigned status;     /* HTTP status */
+    struct slice detail; /* a sentence for people; empty if errors is set */
+    const char
+        *what; /* the part of the request that has the errors: "job" or "query"; NULL if errors is not set */
     const struct job_errors *errors; /* NULL: none */
 };
 
@@ -88,9 +89,10 @@ struct dialect {
     /* Writes the whole body of an error's answer. */
     void (*write_error)(struct buffer *body, const struct exchange_error *);
     exchange_fn *refuse_job; /* gives the answer for a job that does not exist; NULL without REACH_JOB */
-    struct slice root;       /* beginning of its paths: it answers for all paths there; empty: none */
-    struct slice topic; /* the topic that all routes concern which name none in their path; empty: none */
-    const char *token_parameter; /* query parameter that may have the token, too; NULL: none */
+    struct slice root;  /* common beginning of the dialect's paths; the dialect also answers for unknown paths
+                           there; empty: none */
+    struct slice topic; /* topic of the routes whose path names no topic; empty: none */
+    const char *token_parameter; /* query parameter that may contain the token, too; NULL: none */
 };
 
 #endif

@@ -109,7 +109,7 @@ static void give_answer(struct exchange *exchange, const struct http_answer *ans
     http_answer(request, answer);
 }
 
-/* Refuses the request if memory did not suffice for the whole answer. Returns whether it did. */
+/* Refuses the request if there was no memory for the whole answer. Returns whether the answer is whole. */
 static bool is_whole(struct exchange *exchange)
 {
     struct site *site = exchange->site;

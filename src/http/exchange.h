@@ -20,7 +20,7 @@ struct exchange {
     const struct method *method;
     bool is_probe;              /* is_probe of its route */
     int64_t began_us;           /* CLOCK_BOOTTIME */
-    struct token_table *tokens; /* shared; has token */
+    struct token_table *tokens; /* shared; the table that contains token */
     struct token *token;        /* NULL: there are no tokens, or the route is free */
     struct app_caller caller;   /* passed to use cases; without tokens it has a right to all topics */
     struct slice topic, job_id; /* names from the path, decoded; empty if the route has none */
@@ -29,9 +29,10 @@ struct exchange {
     struct slice query;         /* query without its '?' */
     struct buffer path;         /* topic, job_id and key point into it */
     bool is_other_media;        /* the body has the method's or_media */
-    bool is_large, is_crowded;  /* the body may be over max_body_bytes; too many other bodies are */
-    struct buffer seen;         /* tags of If-Match or If-None-Match, see etag.h; else empty */
-    struct buffer once;         /* fingerprint and idempotency key, see idempotency.h; else empty */
+    bool is_large,
+        is_crowded;     /* the body may be larger than max_body_bytes; too many other bodies are, too */
+    struct buffer seen; /* tags of If-Match or If-None-Match, see etag.h; else empty */
+    struct buffer once; /* fingerprint and idempotency key, see idempotency.h; else empty */
     struct list key_link;
     struct exchange_span *span; /* see trace_context.h; NULL: none */
     void *state;                /* data of the handler, see exchange_keep */
@@ -47,7 +48,7 @@ void exchange_keep(struct exchange *, void *state, void (*free_state)(void *));
 /* Returns the empty scratch buffer. The exchange may use the buffer until another exchange gets it. */
 struct buffer *exchange_scratch(struct exchange *);
 
-/* Returns a second buffer of this kind, for a part of an answer that is written before the rest. */
+/* Returns a second scratch buffer, for a part of an answer that is written before the rest. */
 struct buffer *exchange_members(struct exchange *);
 
 /* ---- answers: each ends the exchange ---- */
@@ -57,7 +58,7 @@ void exchange_answer(struct exchange *, unsigned status, const struct http_heade
                      struct slice body);
 
 /* Answers 200 with application/json. on_end is called once: see http_answer. If there is no room for the
- * answer, answers 503 instead, and the client has not got it. */
+ * answer, answers 503 instead, and on_end is called with false. */
 void exchange_answer_watched(struct exchange *, struct slice body, void (*on_end)(void *arg, bool was_sent),
                              void *arg);
 
@@ -76,10 +77,11 @@ void exchange_refuse(struct exchange *, unsigned status, const char *format, ...
 void exchange_refuse_with(struct exchange *, unsigned status, const struct http_header *, const char *format,
                           ...) __attribute__((format(printf, 4, 5)));
 
-/* Answers 400 with these errors. what names the part that has them: "job", "query" or "request". */
+/* Answers 400 with these errors. what names the part of the request that has the errors: "job", "query" or
+ * "request". */
 void exchange_refuse_errors(struct exchange *, const char *what, const struct job_errors *);
 
-/* Answers 503, because this process is over its limits. Nothing has changed then. */
+/* Answers 503, because this process is over its limits. The request must not have changed anything. */
 void exchange_refuse_over_limit(struct exchange *);
 
 /* ---- */
@@ -87,7 +89,7 @@ void exchange_refuse_over_limit(struct exchange *);
 /* Ends an exchange without an answer, because its client has disconnected. */
 void exchange_free(struct exchange *);
 
-/* The header that says when to repeat a request after a 503. */
+/* The header Retry-After of a 503. */
 extern const struct http_header exchange_retry_after;
 
 #endif

@@ -8,7 +8,7 @@
 
 struct exchange_span;
 
-/* The request as the span shows it. */
+/* The data of the request that the span contains. */
 struct exchange_span_request {
     const char *label;   /* "POST /jobs" */
     struct slice target; /* as sent */
@@ -16,10 +16,11 @@ struct exchange_span_request {
     int64_t began_us;    /* CLOCK_BOOTTIME */
 };
 
-/* Begins the span of a request. parent and state are the request's own; parent is empty if it has none. */
+/* Begins the span of a request. parent and state are the trace headers of the request; parent is empty if the
+ * request has none. */
 struct exchange_span *exchange_span_new(struct tracer *, struct slice parent, struct slice state);
 
-/* Notes a job of the request. Returns the traceparent for the job, which is borrowed from the span. */
+/* Notes a job of the request. Returns the traceparent for the job, borrowed from the span. */
 struct slice exchange_span_add(struct exchange_span *, const struct job *);
 
 /* Records the span. */

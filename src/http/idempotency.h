@@ -1,7 +1,7 @@
 /* idempotency.h - the header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header).
  *
  * A key belongs to a topic. The first request with a key schedules a job, and the script writes the key
- * together with the job. Within the configured window the same request gets the same answer from the
+ * together with the job. Within the configured window, a repeated request gets the same answer from the
  * store. */
 #ifndef DUEPOST_HTTP_IDEMPOTENCY_H
 #define DUEPOST_HTTP_IDEMPOTENCY_H
@@ -11,8 +11,8 @@
 enum { IDEMPOTENCY_KEY_MAX = 255 };
 
 /* Reads the header into exchange->once, which is valid until the exchange ends and is empty without a header.
- * content is what the same request has again: the body, or the name of what is run. Returns false after
- * answering 400, or 409 while another request with this key is being answered. */
+ * content identifies the request: its body, or the name of the job or schedule that it runs. Returns false
+ * after answering 400, or 409 while another request with this key is being answered. */
 bool idempotency_begin(struct exchange *, struct slice topic, struct slice content);
 
 #endif

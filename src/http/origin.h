@@ -1,9 +1,9 @@
 /* origin.h - protects a site without tokens against web pages (cross-site requests and DNS rebinding).
  *
- * Without tokens (see access.h) every process on this host may do everything, and so could any page that a
- * browser on this host shows: browsers POST forms to other sites without asking, and a page can make a name
- * of its own site resolve to this host. Browsers send the name that they used in Host and the site of the
- * page in Origin. So both must be names of this host. */
+ * Without tokens (see access.h) every process on this host may send any request. So could each web page in a
+ * browser on this host: browsers POST forms to other sites without asking, and a page can make a name of its
+ * own site resolve to this host. Browsers send the name that they used in Host and the site of the page in
+ * Origin. So this check accepts only names of this host in both headers. */
 #ifndef DUEPOST_HTTP_ORIGIN_H
 #define DUEPOST_HTTP_ORIGIN_H
 

@@ -11,7 +11,8 @@ struct query_parameter {
     const char *name;
     /* Reads a decoded value into the field. Returns the error in the value, or NULL. */
     const char *(*read)(void *field, struct slice value);
-    size_t offset; /* of the field in the struct into of query_read; 0: the field is the whole struct */
+    size_t offset; /* position of the field in the struct into of query_read; 0: the reader gets the whole
+                      struct */
 };
 
 struct query_reading {

@@ -18,7 +18,7 @@ void route_check_table(const struct dialect *dialect)
                     (method->scopes == 0) == (method->reach == REACH_FREE || method->reach == REACH_CALLER)));
 }
 
-/* Decodes one segment, and separates it from the one before it. The first one, a topic, may not contain an
+/* Decodes one segment, and separates it from the previous segment. The first one, a topic, may not contain an
  * encoded slash. */
 static bool take_segment(struct buffer *path, struct slice segment, size_t index)
 {
@@ -134,7 +134,7 @@ static void cut_rest(struct slice pattern, struct slice target, struct slice *ra
     *rest = slice_skip(target, end + 1);
 }
 
-/* Returns whether a route has this target. raw is its path. */
+/* Returns whether a route has this target. raw is the path of the target. */
 static bool route_matches(const struct route *route, struct slice target, struct slice raw,
                           struct buffer *path, struct slice *rest)
 {

@@ -19,7 +19,7 @@ route_names_fn route_names_group;     /* group */
 route_names_fn route_names_schedule;  /* topic and scheduleId, as topic and job_id */
 route_names_fn route_names_schedules; /* topic, but not a pattern */
 route_names_fn route_names_workflow;  /* topic and workflowId, as topic and job_id */
-route_names_fn route_names_receiver;  /* receiver; the names have its normal spelling */
+route_names_fn route_names_receiver;  /* receiver, converted to its normal spelling */
 
 /* Stops the process when a method in the table lacks its reach, its scopes or its label. */
 void route_check_table(const struct dialect *);

@@ -10,17 +10,18 @@
 #include "io/http_limits.h"
 
 enum {
-    SCRATCH_ALWAYS = 4 * 1024, /* enough to report that there is no memory */
+    SCRATCH_ALWAYS = 4 * 1024, /* enough for an error that reports a lack of memory */
     SCRATCH_MAX = 64 * 1024 * 1024,
     MEMBERS_MAX = 256 * 1024,
     ALLOW_MAX = 128,
     PROBLEM_MAX = 1024,
-    LARGE_MAX = 16, /* concurrent requests over max_body_bytes: together 256 MiB in a reactor */
+    LARGE_MAX =
+        16, /* maximum number of concurrent requests over max_body_bytes: together 256 MiB in a reactor */
 };
 
 /* ---- the head ---- */
 
-/* Returns whether the type is the one wanted, with or without "charset=utf-8". */
+/* Returns whether the type is wanted, with or without "charset=utf-8". */
 static bool is_media(struct slice type, struct slice wanted)
 {
     struct slice media, parameter;
@@ -32,7 +33,7 @@ static bool is_media(struct slice type, struct slice wanted)
            slice_equal_nocase(parameter, SLICE("charset=\"utf-8\""));
 }
 
-/* Returns whether the request must have JSON. */
+/* Returns whether the body of the request must be JSON. */
 static bool needs_json(const struct exchange *exchange)
 {
     const struct http_request *request = exchange->request;

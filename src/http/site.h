@@ -1,4 +1,5 @@
-/* site.h - the HTTP side of one reactor: routes requests to dialects, and refuses what no handler should see.
+/* site.h - the HTTP side of one reactor: routes requests to dialects, and refuses requests that no handler
+ * accepts.
  *
  * Checks run in this order: 404 (path), 405, 503 (over the limits), 401, 429, 403, 415, 413, 400, then the
  * handler. */
@@ -8,16 +9,15 @@
 #include "http/site_state.h"
 #include "io/http_server.h"
 
-/* Makes a site without dialects. Borrows the data that options point to. */
+/* Creates a site without dialects. Borrows the data that options point to. */
 struct site *site_new(const struct site_options *);
 
-/* Adds a dialect, whose handlers find self in their exchanges. Paths are searched in the order in which
- * dialects were added. Requests that belong to no dialect are answered
- * by the dialect whose root their path is below, else by the first one. Borrows the dialect
- * and self. */
+/* Adds a dialect. Its handlers find self in their exchanges. Paths are searched in the order in which
+ * dialects were added. A request for an unknown path is answered by the dialect whose root is the beginning
+ * of the path, else by the first dialect. Borrows the dialect and self. */
 void site_add(struct site *, const struct dialect *, void *self);
 
-/* Uses the tokens and hosts of these options from now on. Borrows them like those of site_new. */
+/* Replaces the tokens and hosts by those of these options. Borrows them like those of site_new. */
 void site_reload(struct site *, const struct site_options *);
 
 /* Frees a site, after its servers have been freed. NULL is ignored. */

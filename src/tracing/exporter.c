@@ -58,7 +58,7 @@ static void on_woken(void *arg)
         exporter_send(exporter);
 }
 
-/* Wakes the thread; called by others. */
+/* Wakes the thread. Called by other threads. */
 static void exporter_wake(void *arg)
 {
     struct exporter *exporter = arg;
@@ -137,7 +137,7 @@ static bool exporter_may_connect(void *arg, const struct sockaddr *address)
 {
     (void)arg;
     (void)address;
-    return true; /* the operator has chosen the collector */
+    return true; /* every address is allowed, because the operator has chosen the collector */
 }
 
 static bool exporter_may_send(void *arg)
@@ -156,7 +156,8 @@ static void make_batch(struct exporter *exporter)
     exporter->began_us = clock_boot_us();
 }
 
-/* Sends the batch, or a new one. Without spans, it waits; at the end, the loop ends. */
+/* Sends the current batch again, or a new batch. If there are no spans, waits, or ends the loop if the
+ * exporter is stopping. */
 static void exporter_send(struct exporter *exporter)
 {
     struct slice headers[EXPORTER_HEADERS_MAX + 1] = {SLICE_INIT("Content-Type: application/json")};

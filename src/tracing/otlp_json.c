@@ -36,7 +36,7 @@ static void put_text(struct json_writer *json, const char *name, const char *tex
         put_attribute(json, name, slice_of(text));
 }
 
-/* Writes an integer as a string, as JSON of Protocol Buffers has 64 bits. */
+/* Writes an integer of 64 bits as a string, as the JSON of Protocol Buffers requires. */
 static void put_integer(struct json_writer *json, const char *name, int64_t number)
 {
     char text[NUMBER_SIZE];
@@ -95,7 +95,7 @@ static void add_status(struct json_writer *json, const struct span *span)
     json_end_object(json);
 }
 
-/* The name is the method, and the route where there is one. */
+/* Adds the name of the span: the method, and the route if there is one. */
 static void add_name(struct json_writer *json, const struct span *span)
 {
     char name[SPAN_METHOD_SIZE + SPAN_ROUTE_SIZE];

@@ -8,15 +8,16 @@
 #include "base/status.h"
 #include "tracing/span.h"
 
-/* Writes a request: begin, its spans, end. resource: see otlp_resource_write. */
+/* Write a request to the collector: otlp_json_begin, the spans, otlp_json_end. resource: see
+ * otlp_resource_write. */
 void otlp_json_begin(struct buffer *, struct slice resource);
 void otlp_json_add(struct buffer *, const struct span *, bool is_first);
 void otlp_json_end(struct buffer *);
 
 enum { OTLP_RESOURCE_MAX = 16 * 1024 };
 
-/* Writes the attributes of this process as items of a JSON array. given has more of them, or other values:
- * "service.name=shop,deployment.environment.name=test". Returns INVALID if it has another form. */
+/* Writes the attributes of this process as items of a JSON array. given has additional attributes, or other
+ * values: "service.name=shop,deployment.environment.name=test". Returns INVALID if it has another form. */
 enum status otlp_resource_write(struct buffer *, struct slice given, struct problem *) MUST_USE;
 
 /* Returns the number of spans that an answer says were rejected. */

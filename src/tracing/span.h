@@ -19,7 +19,8 @@ enum {
     SPAN_MESSAGE_SIZE = 208,
 };
 
-/* Texts are strings; an empty one is left out, and so is a number that is 0, unless something else is said.
+/* An empty text is left out, and so is a number that is 0, except where the comment of the member says
+ * otherwise.
  */
 struct span {
     char context[TRACE_PARENT_BYTES]; /* a traceparent: the trace, and this span */
@@ -31,7 +32,7 @@ struct span {
     int64_t late_ms;          /* CLIENT: always written */
     int port, status;
     int attempt; /* CLIENT: number of the attempt, from 1 */
-    size_t jobs; /* SERVER: scheduled by the request */
+    size_t jobs; /* SERVER: number of jobs that the request scheduled */
     char method[SPAN_METHOD_SIZE], route[SPAN_ROUTE_SIZE];
     char url[SPAN_URL_SIZE]; /* url without the values of its query */
     char host[SPAN_HOST_SIZE];

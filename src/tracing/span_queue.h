@@ -9,7 +9,7 @@ struct span_queue;
 struct span_queue *span_queue_new(size_t max);
 void span_queue_free(struct span_queue *); /* NULL is ignored */
 
-/* Copies the span to the end. Returns how many spans there are now, or 0 if the queue is full. */
+/* Copies the span to the end of the queue. Returns the new number of spans, or 0 if the queue is full. */
 size_t span_queue_put(struct span_queue *, const struct span *);
 
 /* Moves the first span. Returns false if the queue is empty. */

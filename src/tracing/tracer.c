@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tracing/span_queue.h"
 
-enum { QUEUE_MAX = 4096 /* spans; ten megabytes */, TRACE_BYTES = 16 };
+enum { QUEUE_MAX = 4096 /* number of spans; they need ten megabytes */, TRACE_BYTES = 16 };
 
 struct tracer {
     int64_t one_in;
@@ -44,7 +44,7 @@ bool tracer_begin(struct tracer *tracer, struct slice parent, char context[TRACE
     char id[2 * TRACE_BYTES], trace[TRACE_PARENT_BYTES + 1];
     uint32_t dice;
     random_fill(random, sizeof random);
-    random[0] |= 1; /* neither id is all 0 */
+    random[0] |= 1; /* an id must not be all 0 */
     random[TRACE_BYTES] |= 1;
     if (parent.size) {
         trace_parent_next(parent, random + TRACE_BYTES, context);

@@ -52,7 +52,8 @@ static void answer_text(struct exchange *exchange, struct slice type, struct sli
     exchange_answer_as(exchange, 200, type, headers, all, text);
 }
 
-/* Without tokens, a page of another site must not see that duepost runs here, as with the API. */
+/* Without tokens, a page of another site must not see that duepost runs here, so the same check as for the
+ * API applies. */
 static bool is_admitted(struct exchange *exchange)
 {
     return exchange->site->options.tokens || origin_admit(exchange);
@@ -60,7 +61,7 @@ static bool is_admitted(struct exchange *exchange)
 
 /* ---- /, /docs, /openapi.yaml ---- */
 
-/* The browser asks each time whether the page is still the same. */
+/* Browsers must check each time whether the page has changed. */
 static void answer_page(struct exchange *exchange, const struct web_page *page)
 {
     char tag[64];

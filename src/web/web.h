@@ -3,14 +3,14 @@
  *
  * The files of this folder and the libraries that they use are compressed at build and are a part of the
  * program, see embed.cmake. Their address has a hash of all of them, so browsers keep them until the program
- * changes. No token is needed: the files are the same for everybody, and the page asks the API for the rest.
+ * changes. No token is needed: the files are the same for all users, and the page gets all data from the API.
  */
 #ifndef DUEPOST_WEB_WEB_H
 #define DUEPOST_WEB_WEB_H
 
 #include "http/dialect.h"
 
-/* For site_add, without a self. */
+/* The dialect for site_add. Its self is NULL. */
 extern const struct dialect web_dialect;
 
 #endif

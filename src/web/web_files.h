@@ -13,7 +13,7 @@ struct web_file {
 extern const struct web_file web_files[];
 extern const size_t web_file_count;
 
-/* A page has an address without a hash, and is there for clients that do not accept gzip, too. */
+/* A page. Its address has no hash. It is also stored uncompressed, for clients that do not accept gzip. */
 struct web_page {
     struct slice type, plain, gzip;
 };

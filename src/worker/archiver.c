@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "worker/pace.h"
 
-#define TICKS_US    INT64_C(2500000) /* after this time without a tick, the lock may be lost */
+#define TICKS_US    INT64_C(2500000) /* after this time without a tick, this process may have lost the lock */
 #define WAIT_MIN_US INT64_C(250000)  /* wait between a failure and the next try */
 #define WAIT_MAX_US INT64_C(5000000)
 #define OFF_US      INT64_C(10000000) /* time between two calls that turn the history off */
@@ -23,16 +23,17 @@ struct archiver {
     struct timer *wait; /* runs after a failure, until the next try */
     struct list batches;
     size_t batch_count;
-    size_t bytes;      /* size of the batches */
+    size_t bytes;      /* total size of the batches in hand */
     size_t in_hand;    /* texts of the batches whose removal was not sent yet */
-    bool is_disturbed; /* texts may be listed as read that are not in hand: begin again without batches */
+    bool is_disturbed; /* Redis may list texts as read that are not in hand; the archiver begins again when it
+                          has no batches */
     bool is_stopping;
     bool is_failing; /* the last append failed: one batch at a time */
     int64_t wait_us; /* wait before the next try */
     int64_t ticked_us, off_us;
-    bool has_told_left; /* the log has a line that the outbox has texts, but there is no history */
+    bool has_told_left; /* the log already says that the outbox has texts although there is no history */
     bool knows_dropped;
-    int64_t dropped_told, told_us; /* the last warning */
+    int64_t dropped_told, told_us; /* number of dropped texts in the last warning, and its time */
 };
 
 /* A batch in hand, from its append to the answer of its removal. */
@@ -41,7 +42,7 @@ struct archive_batch {
     struct archiver *archiver;
     struct outbox_batch *outbox;
     size_t bytes;
-    size_t expected; /* texts that the outbox should still have */
+    size_t expected; /* number of texts of the batch that the outbox should still have */
 };
 
 static int64_t shard_of(const struct archiver *archiver)
@@ -126,7 +127,7 @@ static void archiver_on_appended(void *arg, enum status status, const char *why)
         outbox_remove(archiver->options.shard, batch->outbox, archiver_on_removed, batch);
         return;
     }
-    (void)why; /* the history logs it */
+    (void)why; /* the history logs the reason */
     archiver->is_failing = true;
     disturb(archiver, true);
     batch_free(batch);

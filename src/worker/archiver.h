@@ -21,7 +21,8 @@ struct archiver;
 struct archiver_options {
     struct shard *shard;
     struct metrics *metrics;
-    struct history *history; /* NULL: there is no history, and the archiver turns it off in this shard */
+    struct history
+        *history; /* NULL: there is no history, and the archiver turns the outbox of this shard off */
 };
 
 /* Borrows the pointers. */
@@ -30,7 +31,7 @@ struct archiver *archiver_new(struct loop *, const struct archiver_options *);
 /* Called each second by the owner of the carry lock. NULL is ignored. */
 void archiver_tick(struct archiver *);
 
-/* Begins nothing new. Texts that are read and not removed stay in the outbox. NULL is ignored. */
+/* Starts no new batch. Texts that were read and not removed stay in the outbox. NULL is ignored. */
 void archiver_stop(struct archiver *);
 
 /* Call it when the store is freed and the loop has stopped. NULL is ignored. */

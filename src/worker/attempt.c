@@ -11,8 +11,8 @@
  *   UNRECORDED   RECORDING                                                     attempt_record
  *   OVER         on_end, once no renewal is under way                          attempt_on_renewed
  *
- * ASKING asks for the permit of the receiver, and ARRIVING for what a job of a workflow is delivered with.
- * Other jobs have no such state.
+ * In ASKING, the attempt requests the permit of its receiver. In ARRIVING, it reads the workflow's data that
+ * the request of a job of a workflow needs. Other jobs have no such state.
  *
  * The answers to renewals change the state of the lease, in any state of the attempt (attempt_on_renewed):
  *
@@ -42,10 +42,10 @@
 /* How long a job is held when its host name cannot be looked up now. */
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
-/* How long a job is held when Redis does not say what it is delivered with. */
+/* How long a job of a workflow is held when Redis does not return the data that its request needs. */
 #define ARRIVAL_WAIT_MS INT64_C(1000)
 
-enum { HEADER_TEXT_MAX = 32 * 1024 /* job's headers and ours */ };
+enum { HEADER_TEXT_MAX = 32 * 1024 /* room for the job's headers and for those that duepost adds */ };
 
 static void attempt_move(struct attempt *attempt, enum attempt_state to)
 {
@@ -177,7 +177,7 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
     else
         permit_drop(&attempt->permit);
     attempt_decide(attempt, &facts);
-    attempt->job.last_attempt.detail.size = 0; /* the detail was borrowed */
+    attempt->job.last_attempt.detail.size = 0; /* the text that detail borrowed is freed */
     attempt_record(attempt);
 }
 
@@ -234,8 +234,9 @@ static void attempt_on_done(void *arg, const struct http_outcome *http)
     struct attempt *attempt = arg;
     attempt->call = NULL;
     if (http->error == FAILURE_UNSENT) {
-        attempt_end_by(attempt,
-                       ENDING_CAUSE_UNSENT); /* if the lease is lost, Redis answers STALE, which is fine */
+        attempt_end_by(
+            attempt,
+            ENDING_CAUSE_UNSENT); /* if the lease is lost, Redis answers STALE, which ends the attempt */
     } else if (http->error == FAILURE_CROWDED) {
         metrics_count(attempt->context->metrics, METRICS_COUNTER_HELD_BY_LOOKUPS, 1);
         attempt_hold(attempt, ENDING_CAUSE_HELD, LOOKUPS_WAIT_MS);
@@ -263,7 +264,7 @@ static void attempt_send(struct attempt *attempt)
 
 /* ---- ARRIVING ---- */
 
-/* Copies what the delivery of a workflow needs. Returns false if there is no memory. */
+/* Copies the data of the workflow that the request needs. Returns false if there is no memory. */
 static bool take_arrival(struct attempt *attempt, const struct arrival *arrival)
 {
     attempt->workflow_ms = arrival->made_ms;

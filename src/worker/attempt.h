@@ -9,7 +9,8 @@
 
 #include "worker/attempt_data.h"
 
-/* Starts an attempt for a claimed job. Copies claimed. claim_us: CLOCK_BOOTTIME before the claim was sent. */
+/* Starts an attempt for a claimed job. Copies claimed. claim_us is a time by CLOCK_BOOTTIME, taken before the
+ * claim was sent. */
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
@@ -19,14 +20,15 @@ bool attempt_was_held(const struct attempt *);
 /* Sends a renewal of the lease, unless a renewal is under way or the lease is lost. */
 void attempt_renew(struct attempt *);
 
-/* Returns when the renewal under way was sent, or the last renewal if none is under way (CLOCK_BOOTTIME). */
+/* Returns the time (CLOCK_BOOTTIME) at which the latest renewal was sent. Redis may not have answered it
+ * yet. */
 int64_t attempt_last_renewal_us(const struct attempt *);
 
 /* Sends the ending to Redis again. Call it after on_unrecorded. */
 void attempt_record(struct attempt *);
 
-/* Ends an attempt that waits for its permit or its answer. If the status of the answer is known already, that
- * status is the attempt's result. Otherwise the lease is given back. */
+/* Ends an attempt that waits for its permit or for the receiver's answer. If the status of the answer is
+ * already known, this status is the attempt's result. Otherwise the lease is given back. */
 void attempt_cut(struct attempt *);
 
 /* Frees an attempt in any state, without a callback. Used at the end of the process. */

@@ -59,19 +59,19 @@ struct attempt {
     int64_t renewing_us;  /* time at which the renewal under way was sent; 0: none */
     struct buffer record; /* as claimed */
     struct buffer payload, header_text;
-    enum arrival_kind arrival; /* job of a workflow: what its request contains */
+    enum arrival_kind arrival; /* what the request of a job of a workflow contains */
     struct buffer elements;    /* see arrival.h */
-    int64_t workflow_ms;       /* when the workflow was created */
+    int64_t workflow_ms;       /* time at which the workflow was created */
     bool is_cut;               /* see attempt_cut */
     struct job job;
-    const struct delivery_form *form; /* form of the job; set from ASKING on */
+    const struct delivery_form *form; /* form of the job's delivery; set from ASKING on */
     struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */
-    char *settings_text;              /* owned: settings borrow it */
+    char *settings_text;              /* owned; settings point into this text */
     struct slice host;                /* host of the url */
     int64_t claimed_ms;               /* time of the claim, by Redis's clock */
     int64_t late_ms;                  /* time between the job's due time and the claim */
     struct permit permit;
-    char *held_by;                 /* owned: receiver that holds the job, see permit.h */
+    char *held_by;                 /* owned; name of the receiver that holds the job, see permit.h */
     struct http_call *call;        /* while SENDING */
     struct attempt_span *span;     /* owned; from SENDING on; NULL: none */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */

@@ -14,7 +14,7 @@ struct attempt_policy {
     const struct signing_keys *keys; /* keys for topics without their own; may be empty */
     bool is_breaker_on;              /* default for topics that do not set it */
     struct tracer *tracer;           /* NULL: no spans are recorded */
-    bool has_history;                /* the last attempt of a delivered job is kept, too */
+    bool has_history; /* there is a history, so the last attempt of a delivered job is also kept */
 };
 
 #endif

@@ -26,9 +26,9 @@ static bool is_allowed(struct attempt *attempt, const struct address *address, u
     return false;
 }
 
-/* Returns whether the url may be sent to the proxy. The proxy resolves names and checks their addresses. This
- * function checks addresses in the url, and names that always mean this host (RFC 6761, 6.3), by the same
- * rules as without a proxy. */
+/* Returns whether the proxy may be used for the url. The proxy resolves names and checks their addresses.
+ * This function applies the rules for addresses to literal addresses in the url, and to names that always
+ * mean this host (RFC 6761, 6.3). */
 static bool may_ask_proxy(struct attempt *attempt)
 {
     static const struct address loopback = {false, {127, 0, 0, 1}};
@@ -63,7 +63,7 @@ static bool may_connect(void *arg, const struct sockaddr *sockaddr)
 /* ---- headers ---- */
 
 /* Adds the trace headers. The attempt is a span of its own; its parent is the request that created the
- * job. With has_own, the job has a traceparent of its own, which is sent instead. */
+ * job. If has_own is true, the job's own header traceparent is sent instead. */
 static void add_trace(struct attempt *attempt, bool has_own, struct header_lines *lines)
 {
     const struct job *job = &attempt->job;
@@ -73,7 +73,7 @@ static void add_trace(struct attempt *attempt, bool has_own, struct header_lines
         attempt_span_begin(attempt, parent);
     } else {
         random_fill(span, sizeof span);
-        span[0] |= 1; /* not all 0 */
+        span[0] |= 1; /* a span id must not be all 0 */
         trace_parent_next(job->trace_parent, span, parent);
     }
     if (has_own)

@@ -35,7 +35,7 @@ static void copy_text(char *to, size_t size, struct slice from)
     snprintf(to, size, "%.*s", SLICE_ARG(from));
 }
 
-/* Copies the url. Its query may hold secrets. */
+/* Copies the url without the values of its query, which may be secrets. */
 static void copy_url(struct span *span, struct slice text)
 {
     struct slice path, query;
@@ -49,7 +49,7 @@ static void copy_url(struct span *span, struct slice text)
     span->port = url.port;
 }
 
-/* Sets the error: its word, or the status in the form of error.type. */
+/* Sets the attribute error.type: the word of the error, or the status. */
 static void set_error(struct span *span, const struct attempt_result *result)
 {
     span->is_error = true;

@@ -5,8 +5,8 @@
 #include "job/trace.h"
 #include "worker/attempt_data.h"
 
-/* Begins the span and writes its traceparent. Its parent is that of the job; without it, the attempt begins a
- * new trace. */
+/* Begins the span and writes its traceparent. Its parent is the job's traceparent. If the job has no
+ * traceparent, the attempt begins a new trace. */
 void attempt_span_begin(struct attempt *, char context[TRACE_PARENT_BYTES]);
 
 /* Records the span after the ending was decided. Does nothing without a span. */

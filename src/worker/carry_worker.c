@@ -17,7 +17,7 @@
 #include "worker/recovery.h"
 
 #define TICK_US      INT64_C(1000000)
-#define STEP_US      INT64_C(1000000) /* a larger difference between the clocks is a step */
+#define STEP_US      INT64_C(1000000) /* a clock has stepped if the clocks differ by more */
 #define EARLY_US     INT64_C(200)     /* the due timer fires this long after the due time */
 #define RECONNECT_US INT64_C(100000)
 #define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
@@ -35,8 +35,8 @@ struct carry_worker {
     /* Redis's clock and this host's clock at the time of the last reply. */
     bool has_clock;
     int64_t redis_us, boot_us;
-    bool is_first_time;   /* Redis has never answered yet */
-    int64_t disturbed_us; /* when a clock last stepped or Redis became reachable */
+    bool is_first_time;   /* Redis has not answered yet */
+    int64_t disturbed_us; /* time at which a clock last stepped, or Redis became reachable */
     int64_t due_ms;       /* earliest due time, for which the due timer waits; -1: none */
     int64_t woken_ms;     /* earliest wake-up since the last call was sent; -1: none */
     /* The other process that owns the lock, and the time at which this process saw its beat change. */
@@ -172,7 +172,7 @@ static void watch_owner(struct carry_worker *worker, const struct shard_carried 
     worker->beat = carried->beat;
     worker->beat_seen_us = clock_boot_us();
     if (worker->options.is_alone)
-        worker->wants_tick = true; /* the other owner has ended: take the lock now */
+        worker->wants_tick = true; /* the other owner has given the lock back: take it now */
 }
 
 static bool is_owner_stuck(const struct carry_worker *worker)
@@ -188,7 +188,7 @@ static void act_as_owner(struct carry_worker *worker, const struct shard_carried
 {
     become(worker, true);
     worker->owner[0] = '\0';
-    /* A wake-up comes on another connection, so it may be newer than this reply. */
+    /* A wake-up arrives on another connection, and may be newer than this reply. */
     arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
     if (carried->is_full)
         worker->wants_carry = true;
@@ -282,7 +282,7 @@ static void on_tick(void *arg)
     }
 }
 
-/* Carries due topics, if possible by a claim of this reactor's consumer. */
+/* Carries due topics, if possible in the claim of this reactor's consumer. */
 static void on_due(void *arg)
 {
     struct carry_worker *worker = arg;
@@ -296,7 +296,7 @@ void carry_worker_note_carried(struct carry_worker *worker, enum status status,
                                const struct consumer_carried *carried)
 {
     if (worker->is_stopping || status != STATUS_OK)
-        return; /* the next tick carries */
+        return; /* after a failure, the next tick carries */
     compare_clocks(worker, carried->now_us, carried->sent_us);
     if (worker->is_owner)
         arm_due(worker, earlier(carried->next_due_ms, worker->woken_ms));
@@ -339,7 +339,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     struct carry_worker *worker = NEW(struct carry_worker);
     unsigned char name[NAME_BYTES];
     random_fill(name, sizeof name);
-    hex_write(worker->me, name, sizeof name); /* me is zeroed, so a NUL follows */
+    hex_write(worker->me, name, sizeof name); /* me was zeroed, so the text ends with a NUL */
     worker->options = *options;
     worker->due_ms = -1;
     worker->is_first_time = true;
@@ -377,7 +377,8 @@ void carry_worker_stop(struct carry_worker *worker)
     timer_stop(worker->due);
     timer_stop(worker->lost);
     firing_stop(worker->firing);
-    if (worker->is_owner || worker->is_carrying) /* the call under way may still take the lock */
+    if (worker->is_owner ||
+        worker->is_carrying) /* gives the lock back, also if only the call under way takes it */
         shard_carry(worker->options.shard, &call, on_left, worker);
 }
 

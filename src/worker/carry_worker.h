@@ -2,10 +2,10 @@
  *
  * One process at a time owns the lock of a shard. The owner carries at the earliest due time, and once a
  * second. The owner also returns the jobs of lost leases, ends workers' leases that have run out, removes
- * expired idempotency keys and audits the stored counts. An owner that stops gives the lock back, and Redis
+ * expired idempotency keys and audits the stored counts. An owner that stops releases the lock, and Redis
  * then wakes the standbys.
  *
- * A standby takes the lock over when the owner's beat has not changed for CARRY_STUCK_US of the standby's own
+ * A standby takes over the lock when the owner's beat has not changed for CARRY_STUCK_US of the standby's own
  * clock. The lock has no expiry time, because clocks can step. Carrying twice does no harm, so it needs no
  * lock: a standby carries jobs that are overdue by CARRY_PATIENCE_MS. So no job waits until the lock has
  * moved.
@@ -41,8 +41,8 @@ struct carry_worker_options {
     struct archiver *archiver;
     /* This Redis is private, so no other process can use it: take the lock at once. */
     bool is_alone;
-    /* Called when a topic has due jobs. If this reactor's consumer can claim in the same turn, its claim
-     * carries, too, carry_worker_note_carried is called with the result, and on_due returns true. */
+    /* Called when a topic has due jobs. If this reactor's consumer can claim in the same turn, on_due returns
+     * true: the claim then also carries the topics, and carry_worker_note_carried gets the result. */
     bool (*on_due)(void *arg);
     void *arg;
 };

@@ -21,14 +21,14 @@ struct lane {
     struct consumer *consumer;
     struct shard *shard;
     struct attempt_context context;
-    struct list attempts;   /* running or being recorded; the oldest renewal first */
-    struct list unrecorded; /* Redis did not confirm their ending; they use no slots */
+    struct list attempts;   /* attempts that run or are being recorded, in the order of their last renewals */
+    struct list unrecorded; /* attempts whose ending Redis did not confirm; they use no slots */
     size_t unrecorded_count;
     bool is_claiming;                /* a claim is under way */
     bool wants_claim;                /* jobs may be due */
     bool is_waiting;                 /* waits at the doorbell */
-    enum shard_claim_kind kind;      /* of the next claim or of that under way */
-    consumer_carried_fn *on_carried; /* if it carries */
+    enum shard_claim_kind kind;      /* kind of the next claim, or of the claim under way */
+    consumer_carried_fn *on_carried; /* callback if the claim carries */
     void *carried_arg;
     size_t claiming;  /* slots that the claim under way uses */
     int64_t claim_us; /* CLOCK_BOOTTIME before the claim under way was sent */
@@ -190,7 +190,7 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
-    else if (settings.lacks.size) /* otherwise the topic can be served; it had no jobs */
+    else if (settings.lacks.size) /* if nothing is lacking, the topic can be served */
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
@@ -213,7 +213,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     end_claim(lane);
     tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
-    if (status == STATUS_OK) /* before any attempt asks for its permit */
+    if (status == STATUS_OK) /* the version is noted before any attempt asks for its permit */
         receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
     warn_of_passed(lane->consumer, claim);
@@ -242,7 +242,8 @@ static bool may_claim(const struct lane *lane)
     return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight;
 }
 
-/* Claims, or waits at the doorbell. sharers: lanes that want to claim and have not claimed in this turn. */
+/* Claims, or waits at the doorbell. *sharers is the number of lanes that want to claim and have not claimed
+ * in this turn. */
 static void take_turn(struct lane *lane, size_t *sharers)
 {
     if (!may_claim(lane))

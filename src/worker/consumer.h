@@ -5,8 +5,8 @@
  * waits in this process. A slot becomes free when Redis has stored the ending of its attempt, or when storing
  * the ending failed.
  *
- * The consumer has a lane for each shard. The lanes share its slots (slots.h), so that a slow or unreachable
- * shard does not delay the other shards. */
+ * The consumer has a lane for each shard. The lanes share the consumer's slots (slots.h), so that a slow or
+ * unreachable shard does not delay the other shards. */
 #ifndef DUEPOST_WORKER_CONSUMER_H
 #define DUEPOST_WORKER_CONSUMER_H
 
@@ -27,7 +27,7 @@ struct consumer_options {
 /* Creates a consumer, which claims as soon as the store is connected. Borrows everything in options. */
 struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 
-/* Replaces these options and borrows the new values. Running attempts end by the new values. */
+/* Replaces these options and borrows the new values. Running attempts use the new values when they end. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
 /* Makes the consumer claim in this shard at the end of this turn, or as soon as it can. */
@@ -42,9 +42,10 @@ struct consumer_carried {
 
 typedef void consumer_carried_fn(void *arg, enum status, const struct consumer_carried *);
 
-/* For a carry worker that finds topics due: pokes the consumer, and has the same call carry first, so that a
- * due job costs one call. is_alone: no other process has a carry worker. Returns false if the consumer cannot
- * claim this turn; fn is not called then, and the carry worker carries by a call of its own. */
+/* Pokes the consumer, whose next claim then carries due topics first, so that a due job costs one call. The
+ * carry worker calls it when topics are due. is_alone says that no other process has a carry worker. Returns
+ * false if the consumer cannot claim this turn; fn is then not called, and the carry worker carries with a
+ * call of its own. */
 bool consumer_carry(struct consumer *, size_t shard, bool is_alone, consumer_carried_fn *fn, void *arg);
 
 /* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */

@@ -17,9 +17,10 @@
 
 enum {
     STEP_SCHEDULES = 128,
-    STEP_OCCURRENCES = 100, /* maximum of one schedule in one step */
+    STEP_OCCURRENCES = 100, /* maximum number of jobs that one schedule creates in one step */
     STEP_GROUP_BYTES =
-        16 * 1024 * 1024, /* size of the jobs that a step sends to groups; the next step sends the others */
+        16 * 1024 *
+        1024, /* maximum size of the jobs that one step sends to groups; the next step sends the others */
 };
 
 struct firing {
@@ -31,7 +32,7 @@ struct firing {
     struct timer *timer;
     struct pace *pace;
     bool is_owner, is_stopping;
-    bool is_standing_in; /* a standby that fires what the owner leaves overdue */
+    bool is_standing_in; /* this process is a standby that fires overdue schedules */
     int64_t last_due;    /* standby: number of overdue schedules at its last look; -1: it has not looked */
     int64_t next_ms;     /* time for which the timer waits; -1: none */
     int64_t redis_us, boot_us; /* Redis's clock and this host's clock at the last note */
@@ -42,24 +43,24 @@ struct firing {
     size_t group_bytes;
 };
 
-/* A schedule of the current step, while its items are under way. */
+/* A schedule of the current step whose occurrences are being fired. */
 struct shooting {
     struct firing *firing;
     size_t items;
     int64_t now_ms;
     struct buffer text; /* owned: id, tag, record */
     struct slice id, tag;
-    struct store_recurring schedule; /* its slices point into text, and that of the last job is not used */
+    struct store_recurring schedule; /* its slices point into text; its last job is not used */
     struct recurring recurring;
     bool is_read;
     struct sending *sending; /* job that is being sent to a group; NULL: none */
 };
 
-/* The jobs of an occurrence that is sent to a group. Occurrences of one schedule have the same. */
+/* The jobs of an occurrence that is sent to a group. All occurrences of one schedule have the same jobs. */
 struct sending {
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
-    struct store_send_job jobs[STORE_SEND_MAX]; /* point into made */
+    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
 };
 
 struct occurrence {
@@ -70,7 +71,7 @@ struct occurrence {
 
 /* ---- timer ---- */
 
-/* Redis's clock, if it has not stepped since the last note. */
+/* Returns the time of Redis's clock, if that clock has not stepped since the last call of firing_note. */
 static int64_t expected_redis_us(const struct firing *firing)
 {
     return firing->redis_us + clock_boot_us() - firing->boot_us;
@@ -123,7 +124,7 @@ static void end_sweep(struct firing *firing, int64_t next_ms)
     firing_arm(firing, next_ms);
 }
 
-/* Looks again later, for example because the pool is full. */
+/* Runs the next step later, for example because the pool is full. */
 static void retry_later(struct firing *firing)
 {
     pace_end(firing->pace);
@@ -200,7 +201,7 @@ static void report_outcome(const struct occurrence *occurrence, enum status stat
     }
 }
 
-/* Ends an item. STALE: another process has fired this time, or the definition has changed. */
+/* Ends one occurrence. STALE: another process has fired it, or the definition has changed. */
 static void on_fired(void *arg, enum status status, struct slice job, int64_t due_ms)
 {
     struct occurrence *occurrence = arg;
@@ -214,7 +215,7 @@ static void on_fired(void *arg, enum status status, struct slice job, int64_t du
     shooting_release(shooting);
 }
 
-/* Adds the job of an occurrence, or the jobs if it is sent to a group. */
+/* Adds the job of an occurrence to the call, or several jobs if the occurrence is sent to a group. */
 static void add_jobs(struct shooting *shooting, struct store_fire *call)
 {
     struct sending *sending = shooting->sending;
@@ -248,14 +249,15 @@ static void send_item(struct shooting *shooting, const struct store_fire *call)
 
 /* ---- schedules ---- */
 
-/* Returns the time that is fired: of a held schedule, not that of the next try. */
+/* Returns the time of the occurrence that is fired. For a held schedule, this is not the time of the next
+ * try. */
 static int64_t expected_ms(const struct store_recurring *schedule)
 {
     bool is_held = schedule->last.outcome == STORE_FIRED_HELD;
     return is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
 }
 
-/* Holds a schedule that cannot be fired now. It is tried again after FIRING_HOLD_MS, by any process. */
+/* Holds a schedule that cannot be fired now. Any process tries to fire it again after FIRING_HOLD_MS. */
 static void firing_hold(struct shooting *shooting, const char *event, const char *why)
 {
     const struct store_recurring *schedule = &shooting->schedule;
@@ -267,8 +269,8 @@ static void firing_hold(struct shooting *shooting, const char *event, const char
     send_item(shooting, &call);
 }
 
-/* Fires the occurrences that recurrence_decide has chosen, or the first of them. kind: DONE, or why they
- * cannot be made. */
+/* Fires the occurrences that recurrence_decide has chosen, or the first of them. kind is DONE, or the reason
+ * why no job can be created. */
 static void fire_decided(struct shooting *shooting, const struct recurrence *recurrence,
                          enum store_fired kind)
 {
@@ -309,13 +311,13 @@ static void fire_times(struct shooting *shooting, enum store_fired kind)
     }
     recurring_recurrence(&shooting->recurring, shooting->id, zone, &recurrence);
     if (schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
-        recurrence.misfire = MISFIRE_ALL; /* it was not late: the pool had no room */
+        recurrence.misfire = MISFIRE_ALL; /* the schedule was not late: the pool had no room for its jobs */
     fire_decided(shooting, &recurrence, kind);
 }
 
 /* ---- groups ---- */
 
-/* Lets the times pass without jobs. */
+/* Skips the times, without creating jobs. */
 static void refuse_times(struct shooting *shooting, enum store_fired kind, const char *field, const char *why)
 {
     log_warning("schedule_refused", LOG_SLICE("schedule", shooting->id),
@@ -367,7 +369,7 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
     struct shooting *shooting = arg;
     struct firing *firing = shooting->firing;
     (void)next;
-    if (firing->is_stopping || firing->group_bytes > STEP_GROUP_BYTES) /* the next step has it */
+    if (firing->is_stopping || firing->group_bytes > STEP_GROUP_BYTES) /* the next step fires this schedule */
         ;
     else if (status != STATUS_OK)
         firing_hold(shooting, "schedule_group_unavailable", "the shard of the group does not answer");
@@ -429,7 +431,8 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
 
 /* ---- steps ---- */
 
-/* A standby looks twice. If the number of overdue schedules has not fallen between, it fires itself. */
+/* A standby looks twice. If the number of overdue schedules has not fallen between the two looks, the standby
+ * fires. */
 static void look(struct firing *firing, const struct shard_fires *fires)
 {
     if (fires->due == 0) {

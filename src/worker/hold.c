@@ -12,9 +12,9 @@
 #define BREAKER_MOST_US  INT64_C(600000000)
 
 #define LIMIT_FIRST_US INT64_C(50000)
-#define LIMIT_EACH_US  INT64_C(20000) /* divided by the limit */
+#define LIMIT_EACH_US  INT64_C(20000) /* distance between two jobs of a row, times the limit */
 
-#define ASKED_US  INT64_C(250000)  /* while another attempt asks for the right to probe */
+#define ASKED_US  INT64_C(250000)  /* delay while another attempt asks for the right to probe */
 #define PROBED_US INT64_C(1000000) /* first delay until other jobs check whether a probe is over */
 
 #define UNSERVED_FIRST_US INT64_C(5000000)

@@ -5,11 +5,11 @@
  *
  * Held by a breaker: a row of 100 jobs comes back when the receiver may be probed; one of them becomes the
  * probe. The others wait until the breaker closes (resumer.h), and come back at a random time within 1 to 10
- * minutes if no process notices that. With 1,000,000 held jobs there are 2,000 checks a second.
+ * minutes if no process resumes them. With 1,000,000 held jobs there are 2,000 checks a second.
  *
- * Held by a limit: the distance is that at which attempts of 20 ms would make room. receiver_row_ms limits
- * the length of the row: 34 s at first, then a quarter of the time that the limit has lasted, at most 10
- * minutes. If the row is full, jobs come back at random times in its last quarter.
+ * Held by a limit: the distance is 20 ms divided by the limit, as if each attempt took 20 ms. receiver_row_ms
+ * limits the length of the row: 34 s at first, then a quarter of the time that the limit has lasted, at most
+ * 10 minutes. If the row is full, jobs come back at random times in its last quarter.
  *
  * Held because only a later version can serve the job: after 5 s at least, up to 10 minutes. */
 #ifndef DUEPOST_WORKER_HOLD_H
@@ -34,14 +34,14 @@ struct unserved {
     int64_t row_us; /* time at which the last job of the row comes back */
     struct {
         int64_t us;     /* time of the last warning */
-        uint64_t quiet; /* jobs without a warning since then */
+        uint64_t quiet; /* number of held jobs without a warning since the last one */
     } warned[UNSERVED_WHYS];
 };
 
 int64_t hold_unserved_ms(struct unserved *, int64_t now_us);
 
-/* Logs a warning, at most once in ten seconds for each why. name: the job or topic. lacks: see carried.h; may
- * be empty. */
+/* Logs a warning, at most once in ten seconds for each value of why. name is the job or topic. lacks is
+ * empty, or the missing needs (carried.h). */
 void unserved_warn(struct unserved *, int64_t now_us, enum unserved_why, struct slice name,
                    struct slice lacks);
 

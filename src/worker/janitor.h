@@ -3,8 +3,8 @@
  *
  * Each job's id is in exactly one place, so jobs = waiting + leased. Each kept job has its time of removal,
  * and each text of the outbox is in one of its lists. One script checks both rules. If a count is wrong, the
- * janitor walks through all places in bounded steps until each id is where it belongs. A job without a place
- * becomes due, because a late delivery is better than none.
+ * janitor walks through all places in bounded steps until each id is in exactly one place. A job without a
+ * place becomes due, because a late delivery is better than none.
  *
  * The audit compares counts only, so its cost does not depend on the number of jobs and topics. Some faults
  * do not change a count: for example, a bucket lost an id. The patrol finds these faults; it is the same

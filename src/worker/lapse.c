@@ -10,10 +10,10 @@ struct lapse {
     recovery_may_fn *may_run;
     void *arg;
     struct pace *pace;
-    size_t jobs;     /* ended since lapse_run */
+    size_t jobs;     /* number of leases ended since lapse_run */
     size_t ends;     /* under way */
-    size_t ended;    /* number of jobs ended in this step: they are not listed again */
-    bool is_waiting; /* the step has its reply and waits until its ends are over */
+    size_t ended;    /* number of leases ended in this step; the next step does not list them */
+    bool is_waiting; /* the step has its reply, and waits until the leases that it listed are ended */
     bool is_full;    /* the last step was full, so there may be more such leases */
 };
 
@@ -26,7 +26,7 @@ static void lapse_stop(struct lapse *lapse)
     lapse->jobs = 0;
 }
 
-/* Continues when all ends of the step are over. This limits the memory for their texts. A step that has
+/* Continues when all leases of the step are ended, which limits the memory for their texts. A step that has
  * ended no lease is the last one, because the next step would list the same leases. */
 static void lapse_end_step(struct lapse *lapse)
 {

@@ -1,10 +1,10 @@
 /* lapse.h - ends workers' leases (store/pull.h) that have run out. Such a lease is a failed attempt with the
- * error lease_expired: its job is retried by the retry schedule, or dead, with callbacks and all. The jobs
- * are ended in bounded steps until no such lease is left.
+ * error lease_expired: its job is retried by the retry schedule, or dies, with its callbacks. The jobs are
+ * ended in bounded steps until no such lease is left.
  *
- * A step lists the jobs and ends each of them under the nonce of its lease, so an end that comes from the
- * worker meanwhile is not overwritten. If this process dies in between, the next step of any process lists
- * the jobs again. */
+ * A step lists the jobs and ends each of them under the nonce of its lease, so an outcome that the worker
+ * reports in the meantime is not overwritten. If this process dies in between, the next step of any process
+ * lists the jobs again. */
 #ifndef DUEPOST_WORKER_LAPSE_H
 #define DUEPOST_WORKER_LAPSE_H
 
@@ -12,7 +12,7 @@
 
 struct lapse;
 
-/* schedule is for jobs and topics without their own. Borrows all arguments. */
+/* schedule is the default retry schedule for jobs and topics. Borrows all arguments. */
 struct lapse *lapse_new(struct loop *, struct shard *, const struct retry_schedule *schedule,
                         recovery_may_fn *, void *arg);
 

@@ -14,7 +14,7 @@ enum { PACE_LATE_MS = 2000 };
 
 struct pace;
 
-/* Creates a pace that runs step. step sends one call; when the reply has come, step's code calls either
+/* Creates a pace that runs step. step sends one call; when the reply has come, the owner calls either
  * pace_again or pace_end, once. Borrows arg. */
 struct pace *pace_new(struct loop *, loop_fn *step, void *arg);
 
@@ -22,7 +22,7 @@ struct pace *pace_new(struct loop *, loop_fn *step, void *arg);
 void pace_run(struct pace *);
 
 /* Starts the next step after the pause. Call it if the step was full or the sweep has not reached its end.
- * late_ms: how late the remaining work is; 0: unknown. */
+ * late_ms says how late the remaining work is; 0: unknown. */
 void pace_again(struct pace *, int64_t late_ms);
 
 /* Ends the sweep after its last step or after a failure. pace_run then begins a new sweep. */

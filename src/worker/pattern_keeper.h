@@ -1,11 +1,13 @@
 /* pattern_keeper.h - makes changed settings of patterns take effect in a shard that this process carries.
  *
- * A change reaches every topic that is served or read from then on. The pattern keeper offers again the
- * topics that were held or free by the earlier settings, in bounded steps (pace.h): at least 50,000 topics a
- * second. Redis has the place of this walk, so another process continues it after a crash.
+ * A change applies to every topic when the topic is next served or read. The pattern keeper also checks all
+ * topics again, because the earlier settings may have held or released them. It works in bounded steps
+ * (pace.h): at least 50,000 topics a second. Redis keeps the position of this walk, so another process
+ * continues it after a crash.
  *
- * In the shard that is written first it also compares the versions of all shards. A process that dies between
- * two copies leaves shards with an earlier version; they get the patterns with the highest version. */
+ * In the shard to which changes are written first, the pattern keeper also compares the versions of all
+ * shards. A process that dies between two copies leaves shards with an earlier version; they get the patterns
+ * with the highest version. */
 #ifndef DUEPOST_WORKER_PATTERN_KEEPER_H
 #define DUEPOST_WORKER_PATTERN_KEEPER_H
 

@@ -1,4 +1,4 @@
-/* permit.h - an attempt's right to go to its receiver.
+/* permit.h - an attempt's right to be sent to its receiver.
  *
  * A permit has two parts: one for the path of the job's url and one for its receiver. A part is refused, and
  * the job is held, while the circuit breaker is open or while the receiver's limit of attempts in flight is
@@ -10,22 +10,22 @@
 
 #include "worker/receivers.h"
 
-/* Receives the answer. wait_ms is -1 if the permit is given. Otherwise wait_ms is how long the job is held,
- * and the permit's held_by says by what. */
+/* Receives the answer. wait_ms is -1 if the permit is given. Otherwise the job must be held for wait_ms, and
+ * held_by of the permit may name the receiver that holds it. */
 typedef void permit_fn(void *arg, int64_t wait_ms);
 
 struct permit;
 
 struct permit_part {
     struct permit *permit;
-    struct receiver *receiver; /* NULL: this part was not asked for, is held, or is over */
+    struct receiver *receiver; /* NULL: this part was not requested, was refused, or has ended */
     bool is_given;
-    int64_t probe; /* number of the probe; 0: not a probe */
+    int64_t probe; /* number of the probe; 0: the attempt is not a probe */
 };
 
 /* A permit of an attempt. All zero: no permit was asked for. */
 struct permit {
-    struct permit_part path, host; /* asked for in this order */
+    struct permit_part path, host; /* requested in this order */
     struct receivers *receivers;
     int64_t wait_ms;
     char *held_by; /* name of the receiver whose breaker is open; NULL: another reason. Owned until
@@ -36,10 +36,10 @@ struct permit {
 
 enum permit_answer { PERMIT_GIVEN, PERMIT_HELD, PERMIT_ASKED };
 
-/* Asks for a permit. name: from receiver_path_name; if it has no path, the part for the path is not asked
- * for. Returns PERMIT_HELD if the job must be held for the permit's wait_ms. Returns PERMIT_ASKED if Redis is
- * asked: fn is then called, unless the permit is dropped. Do not move the permit in memory until it has
- * ended. */
+/* Requests a permit. name comes from receiver_path_name; if it has no path, only the part for the receiver is
+ * requested. Returns PERMIT_HELD if the job must be held for the permit's wait_ms. Returns PERMIT_ASKED if
+ * Redis is asked: fn is then called, unless the permit is dropped. Do not move the permit in memory until it
+ * has ended. */
 enum permit_answer permit_ask(struct permit *, struct receivers *, const char *name, permit_fn *, void *arg);
 
 bool permit_is_probe(const struct permit *);

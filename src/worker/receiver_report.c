@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-/* Makes the receiver's news part of the reports at the end of the turn. */
+/* Lists the receiver for the reports at the end of the turn. */
 static void report_soon(struct receiver *receiver)
 {
     list_remove(&receiver->news_link);
@@ -128,7 +128,8 @@ static void on_reported(void *arg, enum status status, const struct store_report
     if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
-    receiver->is_reporting = false; /* until here this flag kept the receiver from being freed */
+    receiver->is_reporting =
+        false; /* is_reporting is cleared late, because it keeps the receiver from being freed */
     if (receiver_has_news(receiver))
         report_soon(receiver);
     receiver_settle(receiver);

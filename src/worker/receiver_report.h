@@ -9,12 +9,12 @@
 #include "worker/receivers.h"
 
 /* Notes the result of an attempt for the next report. probe: number of the probe; 0: the attempt was not a
- * probe. An inconclusive probe restarts the current wait without doubling it: otherwise each held job in turn
- * would spend an attempt on this receiver. */
+ * probe. An inconclusive probe restarts the current wait without doubling it: otherwise each held job would
+ * use up an attempt on this receiver, one after the other. */
 void receiver_note(struct receiver *, const struct attempt_result *, int64_t probe);
 
 /* receiver_may_be_asked returns whether an attempt may ask for the right to probe now. receiver_ask_probe
- * asks, and calls fn with the answer unless receiver_withdraw is called first. */
+ * asks Redis for this right, and calls fn with the answer unless receiver_withdraw is called first. */
 bool receiver_may_be_asked(const struct receiver *);
 void receiver_ask_probe(struct receiver *, receiver_probe_fn *, void *arg);
 void receiver_withdraw(struct receiver *);

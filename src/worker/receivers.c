@@ -7,9 +7,10 @@
 #include "store/shard.h"
 
 enum {
-    IMPAIRED_MAX = 10000, /* the same as a shard keeps; above it, the oldest records are removed */
+    IMPAIRED_MAX = 10000, /* maximum number of records, as in a shard; beyond this number, the oldest records
+                             are removed */
 };
-#define IMPAIRED_US INT64_C(3600000000) /* Redis has removed older records */
+#define IMPAIRED_US INT64_C(3600000000) /* records whose last news is older; Redis has removed them */
 #define WAIT_MAX_US                                                                                          \
     INT64_C(600000000)         /* longest wait of a breaker; only a clock step makes a longer wait           \
                                 */
@@ -23,7 +24,7 @@ struct shard_view {
     int64_t last;    /* highest version in any answer */
     int64_t last_us; /* time of the first answer with the highest version */
     bool is_behind;  /* Redis may have records newer than version */
-    bool is_started; /* the copy has had all records once */
+    bool is_started; /* the copy had all records at least once */
     bool is_asking;
     int64_t asked_us; /* time of the last request for news */
 };
@@ -85,7 +86,7 @@ bool receiver_is_full(const struct receiver *receiver)
     return receiver->limit > 0 && receiver->in_flight >= (size_t)receiver->limit;
 }
 
-/* Jobs that the breaker holds resume. */
+/* Reports that the breaker is closed, so that the jobs that it holds resume. */
 static void tell_closed(const struct receiver *receiver)
 {
     struct receivers *receivers = receiver->receivers;
@@ -233,7 +234,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
-        return; /* the next claim in this shard, within a second, brings the version again */
+        return; /* the next claim in this shard, within a second, returns the version again */
     for (size_t i = 0; i < count; i++)
         hear_of(shard, &known[i], last);
     forget_oldest(receivers);

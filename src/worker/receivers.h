@@ -3,7 +3,7 @@
  * If attempts to a receiver fail, its circuit breaker opens. If a receiver asks for fewer attempts, it gets a
  * limit. report.lua decides both, by Redis's clock. The copy decides whether an attempt is sent or held
  * (permit.h). Two sources update the copy: the answers to this reactor's reports (receiver_report.h), and the
- * reports of other reactors. Each claim brings the version of the records; if this version is newer than the
+ * reports of other reactors. Each claim returns the version of the records; if this version is newer than the
  * copy, the newer records are read. A healthy receiver costs Redis nothing.
  *
  * The files form layers: permit.c, receiver_report.c, hold.c, receivers.c. Each file calls only files that
@@ -30,7 +30,7 @@ struct receivers {
     struct list impaired; /* linked by age_link */
     size_t impaired_count, open_count, limited_count;
     struct list with_news; /* linked by news_link */
-    struct timer *later;   /* when news may be read again */
+    struct timer *later;   /* fires when news may be read again */
     bool is_off;           /* breakers hold no jobs, except of topics that turn them on */
     receivers_closed_fn *on_closed;
     void *closed_arg;
@@ -38,11 +38,11 @@ struct receivers {
 
 /* The next report about a receiver. */
 struct receiver_news {
-    bool is_reachable; /* the receiver answered, before the failures */
+    bool is_reachable; /* the receiver answered, before the failures below */
     int64_t failures, crowd, delivered;
     int64_t probe; /* number of the probe that is over; 0: none */
     enum receiver_probe_end {
-        RECEIVER_PROBE_CONCLUSIVE,   /* is_reachable or failures has the result */
+        RECEIVER_PROBE_CONCLUSIVE,   /* the probe's result is in is_reachable or failures */
         RECEIVER_PROBE_INCONCLUSIVE, /* see RECEIVER_INCONCLUSIVE */
         RECEIVER_PROBE_UNSENT,
     } probe_end;
@@ -64,26 +64,27 @@ struct receiver {
     bool is_path;         /* false: a whole receiver */
     size_t shard;         /* number of its shard */
     size_t in_flight;     /* attempts of this reactor */
-    bool is_impaired;     /* Redis has a record of it, so all results are reported */
-    int64_t version;      /* version of the shard when this was copied; see store_news_fn */
+    bool is_impaired;     /* Redis has a record of the receiver, so all results are reported */
+    int64_t version;      /* version of the shard when the record was copied; see store_news_fn */
     int64_t heard_us;
     bool is_open;      /* the breaker is open */
-    int64_t probe_us;  /* no process may probe it before this time */
+    int64_t probe_us;  /* no process may probe the receiver before this time */
     int64_t wait_ms;   /* wait between a failed probe and the next probe */
     int64_t probe;     /* number of the first probe under way, of any reactor; 0: none */
     int64_t probed_us; /* start of this probe */
     int64_t limit;     /* maximum of in_flight; 0: none */
-    int64_t since_us;  /* time at which its breaker opened, or else its limit began; may be later than now,
-                          because Redis's clock gave it */
+    int64_t since_us;  /* time at which the breaker opened, or the limit began; it may be later than now,
+                          because it comes from Redis's clock */
 
     /* receiver_report.c */
-    struct list news_link; /* link in receivers.with_news: has news, and no report is under way */
+    struct list
+        news_link; /* link in receivers.with_news, if the receiver has news and no report is under way */
     struct receiver_news news, sent;
     bool is_reporting;
     int64_t reported_us;         /* time at which the report was sent */
     receiver_probe_fn *on_probe; /* callback of the attempt that waits for the right; NULL: none waits */
     void *probe_arg;
-    bool is_asking; /* an answer is expected, even if the attempt has ended */
+    bool is_asking; /* an answer to on_probe's request is expected, even if the attempt has ended */
 
     /* hold.c */
     int64_t row_us; /* time at which the last job of the row comes back */
@@ -98,9 +99,9 @@ struct receivers *receivers_new(struct loop *, struct store *, struct metrics *)
  * listener. */
 void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
 
-/* Says whether breakers are off. If they are turned off, calls the listener for each open breaker, and at the
- * start for each one that Redis has, because no breaker will close that holds jobs from before. Later ones
- * are of processes and topics whose breakers are on. */
+/* Turns breakers off or on. When they are turned off, jobs that they hold must resume: calls the listener for
+ * each open breaker, and at the start for each open breaker in Redis. Breakers that open later belong to
+ * processes and topics with breakers on. */
 void receivers_turn_off(struct receivers *, bool is_off);
 
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
@@ -125,8 +126,9 @@ bool receiver_is_full(const struct receiver *);
 /* Returns whether there is something to report. */
 bool receiver_has_news(const struct receiver *);
 
-/* Copies the record that Redis had when the shard was at this version. The record is NULL if Redis had none.
- * Answers on two connections may arrive in any order, so an older version than the copy's changes nothing. */
+/* Copies the record that Redis had when the shard was at this version. record is NULL if Redis had no record.
+ * Answers on two connections may arrive in any order; an answer with an older version than the copy changes
+ * nothing. */
 void receiver_learn(struct receiver *, const struct store_receiver *, int64_t version);
 
 /* Closes the breaker in this copy only. Used when the receiver answered but Redis did not. */

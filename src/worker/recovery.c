@@ -15,9 +15,9 @@ struct recovery {
     recovery_may_fn *may_recover;
     void *arg;
     struct pace *pace;
-    size_t jobs;     /* returned since recovery_run */
+    size_t jobs;     /* number of jobs returned since recovery_run */
     size_t burials;  /* under way */
-    bool is_waiting; /* the step has its reply and waits until its burials end */
+    bool is_waiting; /* the step has its reply, and waits until its burials have ended */
     bool is_full;    /* the last step was full, so there may be more lost leases */
 };
 
@@ -188,7 +188,8 @@ static struct burial *burial_new(struct recovery *recovery, const struct shard_c
     return burial;
 }
 
-/* Buries a job. Callbacks of a job of a workflow report the first element, so it is asked for first. */
+/* Buries a job. If the job belongs to a workflow, its callbacks contain the workflow's first element, which
+ * is read first. */
 static void burial_start(struct recovery *recovery, const struct shard_claimed *doomed,
                          const struct shard_recovered *recovered)
 {

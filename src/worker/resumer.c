@@ -6,8 +6,8 @@
 #include "worker/pace.h"
 
 enum {
-    STEP_MAX = 500,     /* ids that one call looks at: less than 5 ms of Redis */
-    CLOSED_MAX = 10000, /* receivers that a shard keeps records of */
+    STEP_MAX = 500,     /* number of ids that one call reads, which takes Redis less than 5 ms */
+    CLOSED_MAX = 10000, /* maximum number of receivers of which a shard keeps records */
     /* 100,000 jobs are to be back within 10 s, so the steps take a third of Redis's time. */
     LATE_MS = PACE_LATE_MS / 2,
 };
@@ -23,8 +23,8 @@ struct closed {
 struct resumer_lane {
     struct shard *shard;
     struct pace *pace;
-    struct list closed; /* a call for the first one is under way */
-    struct list later;  /* asked again after AGAIN_US */
+    struct list closed; /* receivers to resume; a call for the first one may be under way */
+    struct list later;  /* receivers for which a second call is made, after AGAIN_US */
     struct timer *again;
     size_t count;
 };
@@ -108,7 +108,7 @@ struct resumer *resumer_new(struct loop *loop, struct store *store)
 static void lane_add(struct resumer_lane *lane, struct slice receiver)
 {
     if (lane->count == CLOSED_MAX)
-        return; /* its jobs come back at the end of their hold */
+        return; /* after a failure, the jobs come back at the end of their hold */
     struct closed *closed = memory_new(sizeof *closed + receiver.size + 1);
     memcpy(closed->name, receiver.data, receiver.size);
     list_append(&lane->closed, &closed->link);

@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-/* Returns the number of slots that are reserved for one shard. */
+/* Returns the number of slots reserved for each shard. */
 static size_t kept(const struct slots *slots)
 {
     return slots->shards == 1 ? slots->max : slots->max / 2 / slots->shards;

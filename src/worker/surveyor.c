@@ -9,9 +9,9 @@
 struct surveyor {
     struct shard *shard;
     struct pace *pace;
-    int64_t ended_us; /* end of the last survey; at first, the beginning of the first one */
+    int64_t ended_us; /* time at which the last survey ended, or the first survey began */
     char cursor[SHARD_SURVEY_CURSOR_MAX + 1];
-    struct shard_survey found; /* result of all steps until now; its cursor is not used */
+    struct shard_survey found; /* result of all steps so far; its cursor is not used */
 };
 
 /* Returns the age of the last result, which is used as the lateness of the survey (pace.h). A survey of
