@@ -1,8 +1,8 @@
 /* app.h - the use cases of duepost: the layer between HTTP dialects and the store.
  *
- * A use case takes structs and makes one callback with a verdict. Use cases do not depend on HTTP or on the
- * form of a client's request, which a dialect translates. Use cases check the targets of jobs and the
- * caller's right to topics, write the audit log, and count accepted and ended jobs.
+ * A use case takes structs and calls back once, with a verdict. Use cases do not depend on HTTP; a dialect
+ * translates the client's request. Use cases check the targets of jobs and the caller's right to topics,
+ * write the audit log, and count accepted and ended jobs.
  *
  * The callback is called exactly once, perhaps before the call returns. Its arguments are borrowed until the
  * callback returns. The arguments of the call, the caller included, are borrowed until the callback. Ids are
@@ -37,9 +37,9 @@ struct app {
     int64_t max_jobs;         /* shown in messages; the store enforces it */
     struct time_zones *zones; /* of schedules */
     const struct delivery_forms *forms; /* of schedules that send to groups of forms */
-    struct history *history;            /* jobs that have ended; NULL: there is no history */
+    struct history *history;            /* history of ended jobs; NULL: there is no history */
     struct metrics *metrics;            /* metrics of this reactor, part of the board */
-    struct metrics_board *board;        /* the members from here on are used by the exposition only */
+    struct metrics_board *board;        /* this member and those below are used by the exposition only */
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;
@@ -56,10 +56,11 @@ enum {
 
 /* The client that makes a request. */
 struct app_caller {
-    const char *name;    /* name of its token, for the audit log; "-" without tokens */
-    struct slice topics; /* patterns of the topics that it has a right to, see topic_patterns.h; empty: all */
-    struct slice groups; /* patterns of the groups that it has a right to; empty: all groups if topics is
-                            empty, too, else none */
+    const char *name; /* name of the client's token, for the audit log; "-" without tokens */
+    struct slice
+        topics; /* patterns of the topics that the client has a right to, see topic_patterns.h; empty: all */
+    struct slice groups; /* patterns of the groups that the client has a right to; empty: all groups if topics
+                            is empty, else none */
     /* Writes the address that the client connects from. peer is the argument of the function. */
     void (*write_from)(const void *peer, char text[APP_FROM_SIZE]);
     /* Returns whether the client has closed its side of the connection. NULL: unknown. */
@@ -74,7 +75,7 @@ bool app_caller_reaches_group(const struct app_caller *, struct slice group);
 struct app_job {
     struct slice id;
     enum job_state state;
-    int64_t at_ms; /* delayed, ready: due time; leased: end of the lease; else when it ended */
+    int64_t at_ms; /* delayed, ready: due time; leased: end of the lease; ended: time of the end */
     struct slice record;
     struct slice settings;   /* settings of its topic; empty: none */
     int64_t until_ms;        /* time at which an ended job is removed; 0: there is no limit */
@@ -84,17 +85,18 @@ struct app_job {
     bool is_body_left_out;   /* the job had a body that the history does not keep */
 };
 
-/* Makes the tag of this version of the job. */
+/* Writes the tag of this version of the job. */
 void app_job_tag(const struct app_job *, char tag[JOB_TAG_SIZE]);
 
 /* A receiver, or a path of a receiver, that failed or asked for fewer attempts within the last hour. */
 struct app_receiver {
-    struct slice name;  /* see receiver.h */
-    int64_t failures;   /* consecutive failures */
-    int64_t opened_ms;  /* when its breaker opened; 0: it is closed */
-    int64_t probe_ms;   /* no probe before this time */
-    bool is_probing;    /* a probe is under way */
-    int64_t limit;      /* attempts that a reactor may have in flight there; 0: no limit */
+    struct slice name; /* see receiver.h */
+    int64_t failures;  /* consecutive failures */
+    int64_t opened_ms; /* when its breaker opened; 0: it is closed */
+    int64_t probe_ms;  /* earliest time of the next probe */
+    bool is_probing;   /* a probe is under way */
+    int64_t
+        limit; /* maximum number of attempts that a reactor may have in flight to the receiver; 0: no limit */
     int64_t failed_ms;  /* time of the last failure; 0: none */
     struct slice cause; /* cause of the last failure: a status or a word */
     int64_t reported_ms;
@@ -103,40 +105,41 @@ struct app_receiver {
 /* How a use case ends. Nothing has changed unless the end is DONE, UNKNOWN, SAME or REPEATED. */
 enum app_end {
     APP_DONE,
-    APP_SAME,        /* submit: the same job already exists, and is in job */
-    APP_REPEATED,    /* submit: this request was answered before; job has the id and the due time */
-    APP_INVALID,     /* the input is wrong, and errors says why */
+    APP_SAME,     /* submit: the same job already exists; the verdict's job is this job */
+    APP_REPEATED, /* submit: this request was answered before; the verdict's job has the id and the due time
+                   */
+    APP_INVALID,  /* the input is wrong, and errors says why */
     APP_NOT_REACHED, /* the caller has no right to the topic */
     APP_SIBLING,     /* only the server writes to this topic; topic is set to its owner */
     APP_NOT_FOUND,
-    APP_EXISTS,     /* another job has the id, and is in job */
+    APP_EXISTS,     /* another job has the id; the verdict's job is this job */
     APP_KEY_REUSED, /* the idempotency key belongs to another request */
     APP_LEASED,     /* an attempt is under way */
     APP_MISMATCH,   /* the tags do not match the job */
-    APP_EXPIRED,    /* the dead job would expire again at once */
+    APP_EXPIRED,    /* the dead job would expire again immediately */
     APP_ID_TAKEN,   /* the job is dead, and another job has its id */
-    APP_UNREADABLE, /* the record, or the settings, cannot be read */
-    APP_LACKING,    /* the record, or the settings, need a later version; why may name the need */
-    APP_ENDED,      /* run: the job was delivered or cancelled, and is in job */
-    APP_NO_BODY,    /* run: the history does not have the body of the job */
-    APP_CONTENDED,  /* other processes change the job or the settings again and again */
-    APP_NOT_PULL,   /* jobs of the topic are POSTed */
-    APP_NOT_HELD,   /* the token does not hold the lease of the job */
-    APP_TOO_LARGE,  /* send: the jobs of all endpoints are over 4 MiB */
-    APP_FULL,       /* max_jobs, or the memory of Redis, is reached */
+    APP_UNREADABLE, /* the job's record, or the topic's settings, cannot be read */
+    APP_LACKING, /* the job's record, or the topic's settings, need a later version; why may name the need */
+    APP_ENDED,   /* run: the job was delivered or cancelled; the verdict's job is this job */
+    APP_NO_BODY, /* run: the history does not have the body of the job */
+    APP_CONTENDED, /* each try found that another process had changed the job or the settings */
+    APP_NOT_PULL,  /* jobs of the topic are POSTed */
+    APP_NOT_HELD,  /* the token does not hold the lease of the job */
+    APP_TOO_LARGE, /* send: the jobs of all endpoints are over 4 MiB */
+    APP_FULL,      /* max_jobs, or the memory of Redis, is reached */
     APP_NO_MEMORY,
     APP_UNAVAILABLE,         /* Redis cannot confirm changes now; why has the reason */
     APP_UNKNOWN,             /* Redis did not answer: the change may or may not be done */
-    APP_HISTORY_UNAVAILABLE, /* the history cannot be asked now; why has the reason */
+    APP_HISTORY_UNAVAILABLE, /* the history cannot be read now; why has the reason */
     APP_NO_HISTORY,          /* the server keeps no history */
 };
 
 /* A page of a list: where the next page begins, and counts. */
 struct app_page {
     struct slice cursor; /* cursor of the next page: letters, digits and - _ . @; empty: the list ends here */
-    bool is_partial;     /* there are more topics than a list of the jobs of all topics examines */
+    bool is_partial;     /* a list of the jobs of all topics did not examine all topics */
     int64_t count;       /* result of a count */
-    bool has_more;       /* removal: more jobs match */
+    bool has_more;       /* removal: there are more jobs that match */
     bool is_of_history;  /* the page, or the count, is from the history */
 };
 
@@ -145,13 +148,14 @@ struct app_outcomes {
     int64_t delivered, cancelled, dead;
 };
 
-/* The jobs of one page of a bulk action. matched is the sum of the other numbers. Jobs were skipped if they
- * had changed meanwhile. */
+/* The jobs of one page of a bulk action. matched is the sum of the other numbers. A job is skipped if it has
+ * changed meanwhile. */
 struct app_bulk_counts {
     size_t matched, done, skipped, unknown;
 };
 
-/* A job that was sent to an endpoint of a group. Its jobId is that of the send, '~' and the endpoint. */
+/* A job that was sent to an endpoint of a group. Its jobId is the jobId of the send, '~', and the name of the
+ * endpoint. */
 struct app_sent_job {
     struct slice endpoint;
     bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */

@@ -11,21 +11,21 @@
 
 /* Steps:
  *
- * 1. time  the time of Redis, for the first page of a reschedule with a delay
- * 2. see   a page of the list: ids, and for each the tag of the job's current version
- * 3. act   on each job; the store changes a job only if it still has the tag
- * 4. end   when each job has its outcome: the counts, and the cursor of the next page
+ * 1. time  reads the time of Redis, for the first page of a reschedule with a delay
+ * 2. see   reads a page of the list: ids, and the tag of each job's current version
+ * 3. act   changes each job, if it still has the tag
+ * 4. end   reports the counts and the cursor of the next page, when each job has its outcome
  *
- * A reschedule of waiting jobs puts them to another place of the list that it walks through. So that it does
- * not meet them again, the walk has two sides: the jobs due before the new time, and the jobs due after it.
- * Jobs that are due at the new time already are left out. */
+ * A reschedule moves waiting jobs to another place in the list that it walks through. It must not find them
+ * again, so the walk has two sides: the jobs due before the new time, and the jobs due after it. Jobs that
+ * are already due at the new time are left out. */
 struct bulk {
     struct app *app;
     const struct app_caller *caller;
     const struct app_bulk *call;
     app_verdict_fn *fn;
     void *arg;
-    struct store_list list; /* the current side of the walk */
+    struct store_list list; /* the list, limited to the current side of the walk */
     struct app_progress progress;
     struct bulk_item *items;
     struct buffer names; /* ids and tags; the items' slices point into this buffer */
@@ -78,7 +78,7 @@ static bool limit_to_side(struct bulk *bulk)
     return !bulk->list.before_ms || bulk->list.after_ms < bulk->list.before_ms;
 }
 
-/* Goes on to the second side at the end of the first one. */
+/* Continues with the second side at the end of the first side. */
 static void turn_side(struct bulk *bulk)
 {
     if (bulk->next.has_more || !has_sides(bulk) || bulk->progress.is_second)
@@ -165,7 +165,7 @@ static void on_moved(void *arg, enum status status, int64_t due_ms, int64_t now_
     end_one(item, status);
 }
 
-/* Returns the time from the first job of the page to the job with this number. */
+/* Returns the time between the first job of the page and the job with this number. */
 static int64_t spread_ms(const struct bulk *bulk, size_t number)
 {
     return ((int64_t)number * bulk->call->step_us + 999) / 1000;
@@ -214,7 +214,7 @@ static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t 
     return !names->failed;
 }
 
-/* Keeps where the next page begins. */
+/* Stores the beginning of the next page. */
 static void keep_next(struct bulk *bulk, const struct store_cursor *next, size_t count)
 {
     uint64_t *left = &bulk->progress.left;

@@ -18,10 +18,10 @@ struct app_cron_call {
 struct app_cron_preview {
     char words[CRON_WORDS_MAX + 1];
     int64_t times_ms[APP_CRON_TIMES];
-    size_t time_count; /* at most the number asked for; fewer only after the year 9999 */
+    size_t time_count; /* as many as requested; fewer only if the year 9999 ends before */
 };
 
-/* Returns false if the expression or the time zone is wrong. errors then has both faults. */
+/* Returns false if the expression or the time zone is wrong. errors then has an error for each of them. */
 bool app_cron_preview(struct app *, const struct app_cron_call *, struct app_cron_preview *,
                       struct job_errors *);
 

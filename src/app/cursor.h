@@ -2,9 +2,10 @@
  *
  * A cursor of jobs is "began:due:until:left:side:state:shard:score:topic/jobId" in base64url: when the list
  * began, the progress of a bulk action (see struct app_progress; zeros for a list), and the last job of the
- * page. Without score and id the list continues at the start of the shard. A cursor of topics or receivers is
- * the name of the last topic, or the version of the last receiver, of the page. In shards after the first
- * one, "shard@" precedes the name or version. At the start of such a shard, the cursor is only "shard@". */
+ * page. If score and id are empty, the list continues at the start of the shard. A cursor of topics or
+ * receivers is the name of the last topic, or the version of the last receiver, of the page. In shards after
+ * the first one, "shard@" precedes the name or version. At the start of such a shard, the cursor is only
+ * "shard@". */
 #ifndef DUEPOST_APP_CURSOR_H
 #define DUEPOST_APP_CURSOR_H
 
@@ -32,8 +33,8 @@ struct history_position {
     int64_t began_ms, ended_ms, number;
 };
 
-/* Do the same for a list of the history. Cursors of this kind begin with "h." Only due_ms and left of the
- * progress are written, and only if one of them is not 0. */
+/* These functions do the same for a list of the history. Cursors of this kind begin with "h." Only due_ms and
+ * left of the progress are written, and only if one of them is not 0. */
 void cursor_write_history(struct buffer *, const struct history_position *, const struct app_progress *);
 bool cursor_parse_history(struct slice text, struct history_position *, struct app_progress *);
 

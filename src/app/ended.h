@@ -8,7 +8,7 @@
 /* Converts a job of the history. The result borrows the same data. */
 struct app_job ended_job(const struct history_row *);
 
-/* Returns how a use case ends whose call of the history had this status. */
+/* Converts the status of a call of the history to the end of its use case. */
 enum app_end ended_end_of(enum status);
 
 /* Finds the job that ended last under this id. The verdict is DONE with job and lines, NOT_FOUND, or

@@ -17,7 +17,7 @@ void app_group_tag(struct slice text, char tag[JOB_TAG_SIZE])
     job_tag_make(SLICE("group"), 0, text, tag);
 }
 
-/* Reads one group, and calls fn with it as with a page of topics. */
+/* Reads one group, and passes it to fn as a page of topics. */
 static void read_group(struct app *app, struct slice name, store_topics_fn *fn, void *arg)
 {
     struct store_topics topics = {.topic = name, .max = 1, .are_groups = true};
@@ -152,7 +152,7 @@ static bool meets_tags(const struct change *change)
     return job_tags_match(tags, tag);
 }
 
-/* Makes the new text from the old one. Returns false after the use case has ended. */
+/* Creates the new text from the old one. If that fails, ends the use case and returns false. */
 static bool make_change(struct change *change)
 {
     struct group old;
@@ -189,7 +189,8 @@ static void on_old(void *arg, enum status status, const struct store_topic *foun
     struct change *change = arg;
     (void)next;
     if (status != STATUS_OK) {
-        status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status; /* only a read failed */
+        status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE
+                                          : status; /* only the read failed, so nothing has changed */
         use_case_end(change->app, change->call.name, status, NULL, change->fn, change->arg);
         change_free(change);
         return;

@@ -4,9 +4,9 @@
 
 #include "app/topics.h"
 
-/* A group is read and written as a text, see group.h, which the verdict has as its settings. */
+/* A group is read and written as a text (group.h). The verdict has this text as its settings. */
 
-/* Makes the tag of this version of a group. */
+/* Writes the tag of this version of a group. */
 void app_group_tag(struct slice text, char tag[JOB_TAG_SIZE]);
 
 /* Reads a group. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
@@ -19,7 +19,7 @@ struct app_group_change {
     struct slice tags;    /* see job_tags_match; a negated condition also allows that there is no group */
 };
 
-/* Changes a group. Reads the group, makes the new text, and writes it. If the group has changed meanwhile,
+/* Changes a group. Reads the group, creates the new text, and writes it. If the group has changed meanwhile,
  * begins again. With DONE, the verdict has the new text, and was_there says whether there was a group. */
 void app_group_change(struct app *, const struct app_caller *, const struct app_group_change *,
                       app_verdict_fn *, void *arg);

@@ -8,7 +8,7 @@ enum { APP_DURABILITY_SIZE = 32 };
 
 struct app_health {
     bool is_ready;
-    struct problem why; /* the reason, unless the reactor is ready */
+    struct problem why; /* the reason if the reactor is not ready */
     bool is_redis_known;
     const char *version, *role,
         *eviction; /* settings of Redis, if known; borrowed until the next turn of the loop */

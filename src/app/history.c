@@ -13,11 +13,11 @@
 static_assert((int)APP_PAGE_MAX == (int)HISTORY_PAGE_MAX, "a page of the API is a page of the history");
 static_assert((int)APP_STATS_STEPS_MAX == (int)HISTORY_STEPS_MAX, "the history counts as many steps");
 
-/* A call of the history and its use case. */
+/* A call of the history, with the data of its use case. */
 struct history_call {
-    const struct app_caller *caller; /* removal: the client */
-    struct slice filter;             /* removal: the filter */
-    int64_t began_ms;                /* when the list began */
+    const struct app_caller *caller; /* removal: the client that requested it */
+    struct slice filter;             /* removal: the filter of the request */
+    int64_t began_ms;                /* time at which the list began */
     app_job_fn *each;
     app_verdict_fn *fn;
     void *arg;

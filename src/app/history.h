@@ -1,8 +1,8 @@
 /* history.h - use cases about all jobs in the history: statistics, and removal.
  *
- * lists.h has the lists and counts of these jobs. All end with NO_HISTORY if the server keeps no history, and
- * with HISTORY_UNAVAILABLE if the database cannot be asked. Jobs that ended within the last seconds may still
- * be on their way from Redis to the history. */
+ * lists.h has the lists and counts of these jobs. They end with NO_HISTORY if the server keeps no history,
+ * and with HISTORY_UNAVAILABLE if the database cannot be read. Jobs that ended within the last seconds may
+ * still be on their way from Redis to the history. */
 #ifndef DUEPOST_APP_HISTORY_H
 #define DUEPOST_APP_HISTORY_H
 
@@ -10,8 +10,8 @@
 
 enum { APP_STATS_STEPS_MAX = 10000 };
 
-/* The steps of statistics: step number n has the jobs that ended at from_ms + n * step_ms or later, and
- * before the next step and to_ms. */
+/* The steps of statistics. Step n counts the jobs that ended at from_ms + n * step_ms or later, but before
+ * the next step and before to_ms. */
 struct app_stats {
     struct slice topic; /* empty: all */
     int64_t from_ms, to_ms, step_ms;
@@ -21,15 +21,15 @@ struct app_stats {
 void app_stats(struct app *, const struct app_stats *, app_verdict_fn *, void *arg);
 
 struct app_removal {
-    unsigned states;     /* 1 << each of dead, delivered, cancelled; 0: all */
+    unsigned states;     /* bits 1 << state, for dead, delivered and cancelled; 0: all three */
     struct slice topic;  /* empty: all */
-    int64_t before_ms;   /* jobs that ended before; 0: no limit */
+    int64_t before_ms;   /* only jobs that ended before this time; 0: no limit */
     struct slice filter; /* the filter as the client wrote it, for the audit log */
 };
 
-/* Removes jobs from the history, the oldest first. page.count of the verdict is their number. If has_more is
- * set, more jobs match. With HISTORY_UNAVAILABLE some jobs may have been removed; the call can be
- * repeated. */
+/* Removes jobs from the history, the oldest first. page.count of the verdict is the number of removed jobs.
+ * If page.has_more is true, there are more jobs that match. With HISTORY_UNAVAILABLE some jobs may have been
+ * removed; the call can be repeated. */
 void app_remove_history(struct app *, const struct app_caller *, const struct app_removal *, app_verdict_fn *,
                         void *arg);
 

@@ -9,27 +9,30 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { AT_ONCE_MAX = 32 }; /* jobs that are read from the history at once, so that others are read, too */
+enum {
+    AT_ONCE_MAX = 32
+}; /* maximum number of jobs that one walk reads from the history at the same time, so that other reads are
+      not delayed */
 
 /* Steps:
  *
- * 1. see   a page of the history: ids of dead jobs, and when each died
- * 2. run   each job, unless a later job had its id
- * 3. end   when each job has its outcome: the counts, and the cursor of the next page */
+ * 1. see   reads a page of the history: ids of dead jobs, and when each died
+ * 2. run   runs each job, unless a later job had the same id
+ * 3. end   reports the counts and the cursor of the next page, when each job has its outcome */
 struct walk {
     struct app *app;
     const struct app_caller *caller;
     const struct app_bulk *call;
     app_verdict_fn *fn;
     void *arg;
-    struct history_position next; /* where the next page begins; 0: the list ends here */
+    struct history_position next; /* beginning of the next page; 0: the list ends here */
     struct app_progress progress;
     struct buffer ids;
     struct walk_item {
         struct walk *walk;
         struct rerun_call call;
     } * items;
-    size_t count, begun, ended; /* jobs of the page */
+    size_t count, begun, ended; /* numbers of jobs of the page: all, begun, ended */
     int64_t begin_ms;           /* due time of the page's first job; 0: at once */
     struct app_bulk_counts counts;
 };
@@ -70,7 +73,7 @@ static void walk_fail(struct walk *walk, enum app_end end, const char *why)
 
 static void run_next(struct walk *);
 
-/* Returns whether nothing has changed, and repeating the call would not change that. */
+/* Returns whether nothing has changed, and a repeated call would not change anything either. */
 static bool is_skipped(enum app_end end)
 {
     return end == APP_EXISTS || end == APP_SAME || end == APP_MISMATCH || end == APP_ENDED ||
@@ -103,7 +106,7 @@ static void run_next(struct walk *walk)
     rerun(walk->app, walk->caller, &item->call, on_rerun, item);
 }
 
-/* Begins with a few jobs. Each job that has its outcome makes room for the next one. */
+/* Runs up to AT_ONCE_MAX jobs at the same time. When a job has its outcome, the next job begins. */
 static void run_all(struct walk *walk)
 {
     size_t first = walk->count < AT_ONCE_MAX ? walk->count : AT_ONCE_MAX;
@@ -152,7 +155,7 @@ static bool keep_items(struct walk *walk, const struct history_page *page)
     return true;
 }
 
-/* Keeps where the next page begins, unless the limit of the action is reached. */
+/* Stores the beginning of the next page, unless the limit of the action is reached. */
 static void keep_next(struct walk *walk, const struct history_page *page)
 {
     uint64_t *left = &walk->progress.left;

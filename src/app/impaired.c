@@ -18,7 +18,7 @@ struct impaired_walk {
 
 static void ask_page(struct impaired_walk *, struct store_receiver_cursor);
 
-/* Receivers whose breaker is closed are the last ones. */
+/* Receivers with a closed breaker come last. */
 static bool is_before(const struct impaired_receiver *left, const struct impaired_receiver *right)
 {
     if (left->is_open != right->is_open)

@@ -1,4 +1,4 @@
-/* impaired.h - the receivers that are impaired, in short: how many, and those whose next probe is first. */
+/* impaired.h - a summary of the impaired receivers: their number, and those that are probed next. */
 #ifndef DUEPOST_APP_IMPAIRED_H
 #define DUEPOST_APP_IMPAIRED_H
 
@@ -12,7 +12,7 @@ struct impaired_receiver {
     char cause[RECEIVER_CAUSE_SIZE]; /* cause of the last failure; empty: unknown */
     /* is_open: its breaker is open; otherwise the receiver asked for fewer attempts */
     bool is_open, is_probing;
-    int64_t probe_ms; /* no probe before this time; 0: its breaker is closed */
+    int64_t probe_ms; /* earliest time of the next probe; 0: its breaker is closed */
 };
 
 struct impaired {
@@ -21,7 +21,7 @@ struct impaired {
     struct impaired_receiver first[IMPAIRED_FIRST];
 };
 
-/* Called when all receivers have been read, up to a limit of some thousands. */
+/* Called when all receivers have been read. A few thousand are read at most. */
 typedef void impaired_fn(void *arg, enum status, const struct impaired *);
 void impaired_read(struct store *, impaired_fn *, void *arg);
 

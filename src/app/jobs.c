@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "job/job_id.h"
 
-/* A call of the store and its use case. */
+/* A call of the store, with the data of its use case. */
 struct job_call {
     struct app *app;
     const struct app_caller *caller; /* NULL: the call changes nothing */

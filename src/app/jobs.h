@@ -5,7 +5,7 @@
 #include "app/app.h"
 
 /* Reads a job of the pool, or a job that has ended: from Redis if Redis has it, else from the history. If
- * Redis does not have the job and the history cannot be asked, the verdict is HISTORY_UNAVAILABLE. */
+ * Redis does not have the job and the history cannot be read, the verdict is HISTORY_UNAVAILABLE. */
 void app_read(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
 /* Reads the lines of the last attempts of a job, in the same way. */
@@ -27,7 +27,7 @@ struct app_patch {
     struct slice tags;
 };
 
-/* Changes some members of a job. Reads the job, makes the new job, and writes it. If the job has changed
+/* Changes some members of a job. Reads the job, creates the new job, and writes it. If the job has changed
  * meanwhile, begins again. */
 void app_patch(struct app *, const struct app_caller *, const struct app_patch *, app_verdict_fn *,
                void *arg);
@@ -38,7 +38,7 @@ void app_cancel(struct app *, const struct app_caller *, struct slice id, struct
 
 struct app_run {
     struct slice id;
-    bool is_resend; /* also a job of the history that was delivered or cancelled is sent again */
+    bool is_resend; /* a delivered or cancelled job of the history is sent again, too */
 };
 
 /* Makes a job due now. A dead job starts over, without attempts. A job that is only in the history is

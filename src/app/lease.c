@@ -1,9 +1,9 @@
 /* lease.c - requests of workers for jobs, topic by topic.
  *
- * The requests of a topic are a queue. A round asks the store for the first requests of the queue, and for
- * more of them as long as there are more jobs. A round ends when all of its requests have an answer. When it
- * found no more jobs, requests that do not wait end with an empty list, and the others wait for the next
- * round. */
+ * The requests of a topic are a queue. A round makes store calls for the first requests of the queue, and for
+ * further requests while there are more jobs. A round ends when all of its requests have an answer. If a
+ * round finds no more jobs, requests that do not wait end with an empty list, and the other requests wait for
+ * the next round. */
 #include "app/lease.h"
 
 #include <assert.h>
@@ -21,10 +21,10 @@
 
 enum {
     BUCKETS = 256,
-    WIDTH_MIN = 4, /* requests of the first round after an announcement */
+    WIDTH_MIN = 4, /* number of requests in the first round after an announcement */
     WIDTH_MAX = 64,
-    ANNOUNCE_MS = 20 * 1000, /* how long the store announces jobs of a topic, see store_pull */
-    RENEW_MS = 5 * 1000,     /* topics with waiting requests are asked for again */
+    ANNOUNCE_MS = 20 * 1000, /* time for which the store announces jobs of a topic, see store_pull */
+    RENEW_MS = 5 * 1000,     /* interval of the store calls for topics with waiting requests */
 };
 
 struct app_leases {
@@ -41,11 +41,11 @@ struct app_leases {
 struct lease_topic {
     struct list link, turn_link;
     struct app_leases *leases;
-    struct list queue; /* requests, in their order */
+    struct list queue; /* requests, in their order of arrival */
     struct timer *due; /* fires when the next job is due */
-    uint64_t round;    /* number of the round that has begun last */
-    size_t width;      /* requests of the next round */
-    size_t asking;     /* requests of this round without an answer */
+    uint64_t round;    /* number of the latest round */
+    size_t width;      /* number of requests in the next round */
+    size_t asking;     /* number of requests of this round without an answer */
     bool has_more;     /* this round found that there are more jobs */
     bool is_announced; /* the store announces jobs for the requests that wait */
     int64_t announced_us;
@@ -59,7 +59,7 @@ struct app_lease_wait {
     app_leased_fn *fn;
     void *arg;
     struct timer *end; /* ends the wait; NULL: the request does not wait */
-    uint64_t round;    /* the round during or after which it came */
+    uint64_t round;    /* number of the round that was the latest when the request came */
     int64_t asked_us;
     bool was_asked;
     bool is_asking;
@@ -79,8 +79,8 @@ static struct lease_topic *find_topic(const struct app_leases *leases, struct sl
     return NULL;
 }
 
-/* Has a round begin at the end of this turn, or when the current round has ended. So requests that come in
- * one turn are in one round. */
+/* Requests a round, which begins at the end of this turn or when the current round has ended. So requests
+ * that come in one turn are in one round. */
 static void ask_soon(struct lease_topic *topic)
 {
     list_remove(&topic->turn_link);
@@ -131,7 +131,7 @@ static void note_waiting(const struct app_lease_wait *wait, int change)
         lease_board_add(board, wait->topic->name, change);
 }
 
-/* Takes a request from its queue. Its memory is still to be freed. */
+/* Takes a request from its queue. The caller must still free its memory. */
 static void leave_queue(struct app_lease_wait *wait)
 {
     note_waiting(wait, -1);
@@ -216,8 +216,8 @@ static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
     start_due_timer(topic, pulled);
 }
 
-/* Ends the requests that do not wait. A request that came during the round must be asked for: its job may
- * have come during the round, too. */
+/* Ends the requests that do not wait. A request that came during the round gets another round, because a job
+ * may have come during the round, too. */
 static void end_round_without_more(struct lease_topic *topic)
 {
     for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
@@ -251,7 +251,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
     if (status == STATUS_OK)
         note_result(topic, wait, pulled);
     else if (status == STATUS_NOT_PULL || status == STATUS_LACKING || status == STATUS_UNREADABLE)
-        topic->has_more = true; /* so that the other requests get the same answer */
+        topic->has_more = true; /* so that the round continues, and the other requests get the same answer */
     if (status != STATUS_OK)
         end_refused(wait, status);
     else if (pulled->count > 0)
@@ -278,8 +278,8 @@ static void lease_ask(struct lease_topic *topic, struct app_lease_wait *wait)
     store_pull(topic->leases->app->store, &pull, on_pulled, wait);
 }
 
-/* Asks for the first requests of the queue. A request with an idempotency key is asked for at once, because
- * its jobs may be leased already. */
+/* Calls the store for the first requests of the queue. A request with an idempotency key is never delayed,
+ * because its jobs may already be leased. */
 static void ask_first(struct lease_topic *topic)
 {
     size_t count = 0;
@@ -306,7 +306,7 @@ static void begin_round(struct lease_topic *topic)
     free_if_idle(topic);
 }
 
-/* Begins a round of each topic that needs one and has none under way. */
+/* Begins a round for each topic that needs a round, unless one is under way. */
 static void leases_on_turn_end(void *arg)
 {
     struct app_leases *leases = arg;

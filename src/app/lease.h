@@ -1,9 +1,9 @@
 /* lease.h - use cases of pull topics: workers lease jobs, wait for them, and end their leases.
  *
  * Requests of one topic are served in the order in which they came to this reactor. A request that finds no
- * job may wait. Waiting requests cost nothing: one of them is asked for again when Redis announces a job,
- * when the next job is due, and every few seconds in case an announcement was lost. A worker that has left
- * leases nothing. */
+ * job may wait. Waiting requests cost almost nothing: the store is called again for one of them when Redis
+ * announces a job, when the next job is due, and every few seconds in case an announcement was lost. A worker
+ * that has disconnected leases nothing. */
 #ifndef DUEPOST_APP_LEASE_H
 #define DUEPOST_APP_LEASE_H
 
@@ -18,7 +18,7 @@ enum { APP_LEASE_JOBS_MAX = 100 };
 /* Borrows the app. */
 struct app_leases *app_leases_new(struct loop *, struct app *);
 
-/* Call it when no request waits any more, after the store is freed. NULL is ignored. */
+/* Call it after the store is freed and all requests have ended. NULL is ignored. */
 void app_leases_free(struct app_leases *);
 
 /* Ends the waiting requests with empty lists. Later requests that find no job end at once. */
@@ -51,10 +51,10 @@ struct app_leased {
 /* The struct is NULL unless the end is DONE. A topic whose jobs are POSTed ends with NOT_PULL. */
 typedef void app_leased_fn(void *arg, const struct app_verdict *, const struct app_leased *);
 
-/* Begins a request, and returns it while it is not ended. Returns NULL if the callback was called already. */
+/* Begins a request. Returns the request if it waits, or NULL if the callback was already called. */
 struct app_lease_wait *app_lease(struct app *, const struct app_lease *, app_leased_fn *, void *arg);
 
-/* Ends a request whose worker has left, with an empty list. The callback may follow later. */
+/* Ends a request with an empty list, because its worker has disconnected. The callback may follow later. */
 void app_lease_leave(struct app_lease_wait *);
 
 /* Ends a request without a callback, when its server is freed. */
@@ -65,10 +65,10 @@ void app_lease_drop(struct app_lease_wait *);
 /* The jobs of an answer that is on its way to the worker. */
 struct app_grant;
 
-/* Notes the jobs of an answer. Copies what it needs. */
+/* Creates a grant for the jobs of an answer. Copies the data that it needs. */
 struct app_grant *app_grant_new(struct app *, const struct app_leased *);
 
-/* Ends a grant. If the worker did not get the answer, gives the jobs back, without an attempt. */
+/* Ends a grant. If the worker did not get the answer, releases the jobs, without an attempt. */
 void app_grant_end(struct app_grant *, bool was_sent);
 
 /* ---- ends of leases ---- */
@@ -92,12 +92,12 @@ struct app_lease_end {
 
 struct app_lease_ended {
     enum job_state state;
-    int64_t at_ms;       /* EXTEND: the end of the lease; RETRY: when the job is due again */
+    int64_t at_ms;       /* EXTEND: the end of the lease; RETRY: the time at which the job is due again */
     struct slice reason; /* reason of a job that has died; empty: it has not died */
     bool has_state;      /* NOT_HELD: the job exists, and state is its state */
 };
 
-/* The struct is NULL unless the end is DONE or NOT_HELD, with which nothing has changed. */
+/* The struct is NULL unless the end is DONE or NOT_HELD. After NOT_HELD nothing has changed. */
 typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct app_lease_ended *);
 
 void app_lease_end(struct app *, const struct app_caller *, const struct app_lease_end *,

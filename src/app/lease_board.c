@@ -10,7 +10,7 @@
 
 enum { BUCKETS = 256 };
 
-/* A topic for which at least one worker waits. The name follows. */
+/* A topic for which at least one worker waits. The topic's name follows the struct. */
 struct lease_row {
     struct list link;
     size_t waiting;

@@ -1,4 +1,4 @@
-/* lease_board.h - how many workers wait for jobs of each pull topic, over all reactors of a process. Any
+/* lease_board.h - number of workers that wait for jobs of each pull topic, in all reactors of a process. Any
  * thread may use it. */
 #ifndef DUEPOST_APP_LEASE_BOARD_H
 #define DUEPOST_APP_LEASE_BOARD_H

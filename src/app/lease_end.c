@@ -108,7 +108,7 @@ struct app_grant {
     size_t token_bytes;
     size_t id_bytes[APP_LEASE_JOBS_MAX];
     size_t count;
-    size_t pending; /* jobs on their way back */
+    size_t pending; /* jobs whose release is under way */
     bool is_kept;
 };
 
@@ -141,7 +141,7 @@ static void on_returned(void *arg, enum status status, const struct store_pull_e
     if (status == STATUS_OK)
         metrics_count(grant->app->metrics, METRICS_COUNTER_LEASES_RETURNED, 1);
     else
-        log_debug("lease_not_returned", LOG_NUMBER("status", status)); /* it runs out */
+        log_debug("lease_not_returned", LOG_NUMBER("status", status)); /* the lease will run out */
     if (--grant->pending == 0)
         grant_free(grant);
 }
@@ -164,8 +164,8 @@ static void give_back(struct app_grant *grant)
 
 void app_grant_end(struct app_grant *grant, bool was_sent)
 {
-    /* With an idempotency key, the worker can ask for the same leases again. Without a store, the process
-     * ends. */
+    /* With an idempotency key, the worker can get the same leases with a second request. If the store is
+     * NULL, the process is ending. */
     if (was_sent || grant->is_kept || grant->count == 0 || !grant->app->store)
         grant_free(grant);
     else

@@ -1,7 +1,7 @@
 /* lists.h - use cases for many jobs: lists and counts.
  *
- * A page may be short although it has a cursor. A list leaves out jobs that were added after the list began,
- * so every list ends. */
+ * A page may have fewer jobs than requested, and still have a cursor. A list leaves out jobs that were added
+ * after the list began, so every list ends. */
 #ifndef DUEPOST_APP_LISTS_H
 #define DUEPOST_APP_LISTS_H
 
@@ -29,20 +29,20 @@ struct app_cursor {
 bool app_cursor_parse(const struct app *, struct slice text, struct app_cursor *);
 
 struct app_list {
-    unsigned states;      /* 1 << each state */
-    bool is_of_history;   /* the jobs that have ended, from the history instead of Redis */
+    unsigned states;      /* bits 1 << state */
+    bool is_of_history;   /* list ended jobs of the history, and not jobs of Redis */
     bool is_newest_first; /* leased jobs are in the order of their ids */
     struct slice topic;   /* empty for all; required for delivered and cancelled jobs of Redis */
     struct slice owner;   /* if topic is empty and the list is not of the history: only jobs of this topic and
                              its siblings, such as orders~callbacks. The cost does not depend on other topics */
     struct slice host;    /* host of the url, in lower case, with or without its port; empty for all.
                              The history knows the job's own url only */
-    struct slice id_prefix; /* beginning of the jobId; empty for all */
+    struct slice id_prefix; /* prefix of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
-     * attempt, such as 503, or such as 5xx for all that begin with this digit. */
+     * attempt, such as 503, or 5xx for all that begin with 5. */
     struct slice reasons, statuses;
     struct slice labels; /* labels that a job must all have, separated by newlines; empty: any */
-    /* Limits of at_ms of an app_job, which is not before after_ms, but is before before_ms; 0: no limit. */
+    /* Limits of a job's at_ms (see app_job): at or after after_ms, and before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
     size_t max; /* 1 to APP_PAGE_MAX */
     struct app_cursor from;

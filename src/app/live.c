@@ -9,10 +9,11 @@
 #include "base/memory.h"
 #include "store/live_channel.h"
 
-#define SECOND_US  INT64_C(1000000)
-#define ASKED_US   (5 * SECOND_US)  /* a client that asked so long ago still asks */
+#define SECOND_US INT64_C(1000000)
+#define ASKED_US                                                                                             \
+    (5 * SECOND_US) /* a client still watches the figures if its last request was within this time */
 #define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages */
-#define WATCHED_US (15 * SECOND_US) /* figures are sent this long after a "look" */
+#define WATCHED_US (15 * SECOND_US) /* time for which figures are sent after a "look" */
 #define SETTLE_US  INT64_C(10000)   /* wait after the end of a second, so that a timer is never early */
 
 enum {
@@ -33,10 +34,10 @@ struct live {
     struct live_board *board;
     struct timer *timer;
     struct buffer text;
-    struct metrics_sums sums; /* sums at the end of the last second */
+    struct metrics_sums sums; /* the metrics' sums at the end of the last second */
     struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1];
     size_t topic_count;
-    struct looker lookers[LOOKERS_MAX]; /* the processes that look */
+    struct looker lookers[LOOKERS_MAX]; /* processes that have sent "look" lately */
     int64_t watched_us, looked_us;      /* time of the last "look" of any process, and of this process */
 };
 
@@ -56,7 +57,7 @@ static struct live_second second_of(const struct metrics_sums *now, const struct
     return second;
 }
 
-/* Returns whether anything has happened to the topic since before, which is NULL for a new topic. */
+/* Returns whether the topic's figures have changed since before; before is NULL for a new topic. */
 static bool make_topic(struct live_topic *topic, const struct metrics_topic_sums *now,
                        const struct metrics_topic_sums *before)
 {
@@ -72,7 +73,7 @@ static bool make_topic(struct live_topic *topic, const struct metrics_topic_sums
     return topic->accepted || topic->delivered || topic->cancelled || topic->dead || topic->failed;
 }
 
-/* The row "_other" is the last one in both, and moves when a topic is added. */
+/* The row "_other" is the last row of both arrays, and moves when a topic is added. */
 static size_t make_topics(const struct live *live, const struct metrics_topic_sums *now, size_t now_count,
                           struct live_topic topics[LIVE_TOPICS_MAX])
 {
@@ -126,7 +127,8 @@ static void add_seconds(struct live *live, const char *id, int64_t from, int64_t
             live_text_add_second(&live->text, second, &figures);
 }
 
-/* Tells the last second, and the seconds before it once more, because messages may have been lost. */
+/* Sends the figures of the last second, and those of the seconds before it again, because messages may have
+ * been lost. */
 static void tell_second(struct live *live, int64_t second, const struct live_process *self,
                         const struct live_second *figures, const struct live_topic *topics, size_t count)
 {
@@ -137,7 +139,7 @@ static void tell_second(struct live *live, int64_t second, const struct live_pro
         live_text_add_topic(&live->text, second, &topics[i]);
 }
 
-/* Tells all that has happened in the last 15 minutes. */
+/* Sends the figures of the last 15 minutes. */
 static void tell_all(struct live *live)
 {
     struct live_process self;
@@ -149,7 +151,7 @@ static void tell_all(struct live *live)
     publish(live);
 }
 
-/* Looks if a client has asked for figures. */
+/* Sends "look" if a client has requested figures. */
 static void note_look(struct live *live, const struct live_process *self, int64_t now_us)
 {
     int64_t asked_us = live_board_asked_us(live->board);

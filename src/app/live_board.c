@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-#define SILENT_US INT64_C(5000000) /* a process that was not heard for so long has ended, or is cut off */
+#define SILENT_US INT64_C(5000000) /* a process without messages for this time has ended, or is cut off */
 
 /* One process: its line, and the figures of its last seconds. */
 struct member {
@@ -18,7 +18,7 @@ struct member {
     int64_t topics_second;
     size_t topic_count;
     struct live_topic topics[LIVE_TOPICS_MAX];
-    int64_t seconds[LIVE_SECONDS]; /* the second that the figures at this place are of */
+    int64_t seconds[LIVE_SECONDS]; /* the second to which the figures at the same index belong */
     struct live_second figures[LIVE_SECONDS];
 };
 
@@ -26,7 +26,7 @@ struct live_board {
     pthread_mutex_t lock;
     struct member *members[LIVE_PROCESSES_MAX + 1]; /* the first member is this process */
     size_t member_count;
-    int64_t last_second; /* the last one that this process has counted */
+    int64_t last_second; /* last second that this process has counted */
     int64_t asked_us;
 };
 
@@ -241,7 +241,7 @@ static void add_topic(struct live_topic topics[LIVE_TOPICS_MAX], size_t *count,
     topics[i].failed += figures->failed;
 }
 
-/* Another process's last second may be the one before ours, or the one after it. */
+/* The last second of another process may be one before or one after ours. */
 static bool has_late_topics(const struct live_board *board, size_t i)
 {
     int64_t age = board->last_second - board->members[i]->topics_second;

@@ -1,7 +1,8 @@
 /* live_board.h - figures of the last 15 minutes, second by second, of this process and of the others.
  *
- * Each process counts for itself (live.h) and tells the others, who keep what they hear in memory. Nothing is
- * written to Redis. A second that a process has not told counts as zero. Any thread may use the board.
+ * Each process counts its own figures (live.h) and sends them to the others, which keep them in memory.
+ * Nothing is written to Redis. A second for which a process has sent no figures counts as zero. Any thread
+ * may use the board.
  *
  * Seconds are seconds since 1970 by the wall clock of the process that counted them. */
 #ifndef DUEPOST_APP_LIVE_BOARD_H
@@ -13,7 +14,7 @@
 
 enum {
     LIVE_SECONDS = 900,
-    LIVE_PROCESSES_MAX = 64, /* others that are not heard beyond this number */
+    LIVE_PROCESSES_MAX = 64, /* maximum number of other processes */
     LIVE_TOPICS_MAX = METRICS_TOPICS_MAX + 1,
     LIVE_ID_SIZE = 17,
     LIVE_WORD_SIZE = 65,
@@ -32,7 +33,7 @@ struct live_topic {
 };
 
 struct live_process {
-    char id[LIVE_ID_SIZE]; /* 16 hexadecimal digits, other ones after each start */
+    char id[LIVE_ID_SIZE]; /* 16 hexadecimal digits, different after each start */
     int64_t pid, started_ms, reactors;
     uint64_t in_flight;                                 /* attempts */
     uint64_t waiting;                                   /* workers that wait for jobs of pull topics */
@@ -41,20 +42,21 @@ struct live_process {
 
 struct live_board;
 
-/* Makes a board for this process, which has this many reactors. */
+/* Creates a board for this process. reactors is the number of its reactors. */
 struct live_board *live_board_new(size_t reactors);
 void live_board_free(struct live_board *); /* NULL is ignored */
 
 /* ---- what is noted ---- */
 
-/* Notes a process: itself with a second's figures and topics. figures may be NULL. heard_us is
- * CLOCK_BOOTTIME. A process beyond LIVE_PROCESSES_MAX replaces the one that was silent for longest. */
+/* Stores the line of a process, and its figures and topics of a second. figures may be NULL. heard_us is
+ * CLOCK_BOOTTIME. If there are more than LIVE_PROCESSES_MAX processes, a new one replaces the process whose
+ * last message is oldest. */
 void live_board_note_process(struct live_board *, const struct live_process *, int64_t heard_us);
 void live_board_note_second(struct live_board *, const char *id, int64_t second, const struct live_second *);
 void live_board_note_topics(struct live_board *, const char *id, int64_t second, const struct live_topic *,
                             size_t count);
 
-/* Notes that a client has asked for the figures. */
+/* Notes that a client has requested the figures. */
 void live_board_ask(struct live_board *, int64_t now_us);
 
 /* ---- what is read ---- */
@@ -62,10 +64,11 @@ void live_board_ask(struct live_board *, int64_t now_us);
 /* Copies this process's own line. */
 void live_board_self(struct live_board *, struct live_process *);
 
-/* When a client asked last, CLOCK_BOOTTIME; 0: never. */
+/* Returns when a client last requested the figures (CLOCK_BOOTTIME); 0: never. */
 int64_t live_board_asked_us(struct live_board *);
 
-/* Copies the figures of one process for a second. Returns false if it has none. */
+/* Copies the figures of one process for a second. Returns false if the process has no figures for this
+ * second. */
 bool live_board_second(struct live_board *, const char *id, int64_t second, struct live_second *);
 
 /* Sums the figures of all processes from this second on, or from the oldest one, up to the last second that
@@ -74,18 +77,20 @@ bool live_board_second(struct live_board *, const char *id, int64_t second, stru
 size_t live_board_sum(struct live_board *, int64_t from, struct live_second sums[LIVE_SECONDS],
                       int64_t *first);
 
-/* Copies the processes that were heard in the last seconds, this one first. Returns their number. */
+/* Copies the processes that sent a message within the last seconds. This process is the first. Returns their
+ * number. */
 size_t live_board_processes(struct live_board *, int64_t now_us,
                             struct live_process processes[LIVE_PROCESSES_MAX + 1]);
 
-/* Sums the figures of the topics in the last second that each process has told. Returns their number. */
+/* Sums the figures of each topic, from the last second that each process has sent. Returns the number of
+ * topics. */
 size_t live_board_topics(struct live_board *, int64_t now_us, struct live_topic topics[LIVE_TOPICS_MAX]);
 
 /* Adds figures to a sum. */
 void live_second_add(struct live_second *sum, const struct live_second *figures);
 
-/* Returns the lateness in us that this part of a second's attempts (0 to 1) did not exceed, estimated within
- * the buckets of the histogram; -1 without attempts. */
+/* Returns a quantile of the lateness in us: part (0 to 1) of the second's attempts were not later. It is
+ * estimated within the buckets of the histogram. Returns -1 if there were no attempts. */
 int64_t live_second_late_us(const struct live_second *, double part);
 
 #endif

@@ -41,12 +41,13 @@ void live_text_add_topic(struct buffer *text, int64_t second, const struct live_
 
 /* ---- reading ---- */
 
-/* The state of reading a message. topics are of the process id. */
+/* The state while a message is read. topics belong to the process with the id in id. */
 struct reading {
     struct live_board *board;
     int64_t now_us, now_second;
     char self[LIVE_ID_SIZE];
-    char id[LIVE_ID_SIZE]; /* the process of the following lines; empty: they are ignored */
+    char
+        id[LIVE_ID_SIZE]; /* id of the process to which the following lines belong; empty: they are ignored */
     int64_t topics_second;
     size_t topic_count;
     struct live_topic topics[LIVE_TOPICS_MAX];
@@ -166,7 +167,7 @@ static void read_topic(struct reading *reading, struct slice line)
     reading->topics[reading->topic_count++] = topic;
 }
 
-/* A message with a second's figures also has all topics of this second, perhaps none. */
+/* A message with the figures of a second also has the figures of all topics in this second. */
 bool live_text_note(struct slice message, struct live_board *board, int64_t now_us, int64_t now_second,
                     char looking[LIVE_ID_SIZE])
 {

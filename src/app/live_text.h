@@ -1,4 +1,4 @@
-/* live_text.h - the messages in which processes tell each other their figures.
+/* live_text.h - the messages by which processes exchange their figures.
  *
  * A message has lines of words with one space between them:
  *
@@ -7,9 +7,9 @@
  *     topic <name> <second> <accepted> <delivered> <cancelled> <dead> <failed>
  *     look <id>
  *
- * Lines of seconds and topics are of the process whose line precedes them. look says that a client of the
- * process asks for figures. Unknown lines and further words are ignored, so that versions understand each
- * other. Whatever breaks these rules is ignored, too. */
+ * Lines of seconds and topics belong to the last process line before them. look says that a client of the
+ * process requests figures. Unknown lines and additional words are ignored, so that different versions can
+ * exchange figures. Invalid lines are ignored, too. */
 #ifndef DUEPOST_APP_LIVE_TEXT_H
 #define DUEPOST_APP_LIVE_TEXT_H
 
@@ -20,9 +20,9 @@ void live_text_add_process(struct buffer *, const struct live_process *);
 void live_text_add_second(struct buffer *, int64_t second, const struct live_second *);
 void live_text_add_topic(struct buffer *, int64_t second, const struct live_topic *);
 
-/* Notes a message on the board, except for lines of this process itself. Seconds that are not within the last
- * 15 minutes, or more than a minute ahead, are left out. Returns whether the message is a "look", and then
- * copies the id of its process. */
+/* Stores the lines of a message on the board, except those of this process. Seconds that are not within the
+ * last 15 minutes, or more than a minute ahead, are left out. Returns whether the message is a "look", and
+ * then copies the id of its process. */
 bool live_text_note(struct slice message, struct live_board *, int64_t now_us, int64_t now_second,
                     char looking[LIVE_ID_SIZE]);
 

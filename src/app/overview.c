@@ -33,7 +33,7 @@ static struct app_overview_jobs overview_jobs(const struct store_counts *counts)
     };
 }
 
-/* Returns the number of topics. They are in the order of their due times already. */
+/* Returns the number of topics. The topics are already in the order of their due times. */
 static size_t overview_overdue(const struct tally_count *count, const struct app_caller *caller,
                                struct app_overdue overdue[APP_OVERVIEW_TOPICS])
 {

@@ -1,4 +1,4 @@
-/* overview.h - the use case of GET /overview: the state of all processes and topics, for people who look on.
+/* overview.h - the use case of GET /overview: the state of all processes and topics.
  */
 #ifndef DUEPOST_APP_OVERVIEW_H
 #define DUEPOST_APP_OVERVIEW_H
@@ -6,7 +6,7 @@
 #include "app/app.h"
 #include "app/live_board.h"
 
-/* Jobs of Redis. delayed and ready are -1 until they have been counted. Pulled jobs are leased, too. */
+/* Jobs of Redis. delayed and ready are -1 until they have been counted. leased includes pulled. */
 struct app_overview_jobs {
     int64_t delayed, ready, held, leased, pulled, dead;
     int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that are not in the history yet */
@@ -22,7 +22,7 @@ struct app_overdue {
     bool is_paused, is_pull;
 };
 
-/* Waiting jobs by due time, from at_ms on; the shorter spans are part of the longer ones. */
+/* Numbers of waiting jobs by due time, from at_ms on. Longer spans include the shorter ones. */
 struct app_coming {
     int64_t at_ms;
     int64_t overdue, later;
@@ -49,7 +49,7 @@ struct app_overview_redis {
     const char *durability; /* in force */
     const char *version;
     bool is_private;
-    int64_t used_bytes, max_bytes; /* 0: unknown, or no limit. In a Cluster, those of the fullest node */
+    int64_t used_bytes, max_bytes; /* 0: unknown, or no limit. In a Cluster, the fullest node counts */
 };
 
 struct app_overview {
@@ -59,7 +59,7 @@ struct app_overview {
     /* The most overdue topics that the caller has a right to; NULL: unknown. */
     const struct app_overdue *overdue;
     size_t overdue_count;
-    /* NULL: unknown, or the caller has a right to some topics only. */
+    /* NULL: unknown, or the caller has a right only to some topics. */
     const struct app_overview_receivers *receivers;
     const struct app_coming *coming;
     int64_t workers_waiting, worker_leases; /* figures of pull topics */
@@ -69,7 +69,7 @@ struct app_overview {
 /* The overview is borrowed until the callback returns. */
 typedef void app_overview_fn(void *arg, const struct app_overview *);
 
-/* Asks Redis at most once a second in a process, however many clients ask. */
+/* However many clients call it, a process queries Redis at most once a second. */
 void app_overview(struct app *, const struct app_caller *, app_overview_fn *, void *arg);
 
 #endif

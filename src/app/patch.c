@@ -13,7 +13,7 @@ struct patch {
     struct app_patch call;
     app_verdict_fn *fn;
     void *arg;
-    struct app_job job; /* the job that was read, without borrowed data; then with the new record */
+    struct app_job job; /* the job that was read, without borrowed data; later with the new record */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
     struct buffer record;   /* the new record */
@@ -84,8 +84,8 @@ static void write_change(struct patch *patch, const struct job_patched *patched)
     store_change(patch->app->store, &call, on_changed, patch);
 }
 
-/* Makes the new job from the job that was read. Returns false after the callback of the use case; the patch
- * is not freed yet. */
+/* Creates the new job from the job that was read. If that fails, calls back and returns false; the caller
+ * must free the patch. */
 static bool make_job(const struct patch *patch, const struct store_job *stored, struct buffer *text,
                      struct job_patched *patched)
 {

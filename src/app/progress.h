@@ -7,11 +7,11 @@
 
 /* All zeros for the first page, and for lists. */
 struct app_progress {
-    /* redrive at a rate: when the next job is due; reschedule: when its jobs are due; 0: now */
+    /* redrive at a rate: time at which the next job is due; reschedule: new due time of the jobs; 0: now */
     int64_t due_ms;
-    /* reschedule: the latest time that a job got; it is later than due_ms if a ms was full */
+    /* reschedule: the latest due time that a job got; it is later than due_ms if a millisecond was full */
     int64_t until_ms;
-    uint64_t left;  /* number of jobs that the action may still match; 0: no limit */
+    uint64_t left;  /* number of further jobs that the action may match; 0: no limit */
     bool is_second; /* reschedule: the walk is on the second side of due_ms */
 };
 

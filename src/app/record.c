@@ -5,8 +5,8 @@
 #include "job/url.h"
 
 /* Returns whether the record is valid. Parts of a record are copied into answers unchanged and must not break
- * them. Without memory for the check, a record counts as valid, because a job must not look unreadable only
- * for lack of memory. */
+ * them. Without memory for the check, a record counts as valid, so that a lack of memory does not make a job
+ * unreadable. */
 static bool is_sound(struct slice record)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};

@@ -12,7 +12,7 @@ struct replacement {
     struct app *app;
     const struct app_caller *caller;
     struct slice id;
-    /* the first OPENING_MAX bytes are left free for the opening, which the script writes */
+    /* the first OPENING_MAX bytes are reserved for the opening of the record, which the script writes */
     struct buffer record;
     app_verdict_fn *fn;
     void *arg;
@@ -56,7 +56,7 @@ static void end_placed(const struct replacement *replacement, const struct store
 static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
 {
     struct replacement *replacement = arg;
-    if (status != STATUS_OK || place->was_there) /* a new job is not a change */
+    if (status != STATUS_OK || place->was_there) /* the audit log records a change, and not a new job */
         audit(replacement->caller, "job_replaced", "job", replacement->id, status);
     if (status == STATUS_OK)
         end_placed(replacement, place);

@@ -9,16 +9,17 @@
 
 /* Steps:
  *
- * 1. kept      Redis may still have the job: as a kept job, or on its way to the history
- * 2. history   otherwise the history has it
- * 3. schedule  a new job with the members that the client sent
+ * 1. kept      reads Redis, which may still have the job: as a kept job, or in the outbox
+ * 2. history   otherwise reads the job from the history
+ * 3. schedule  schedules a new job with the members that the client sent
  *
  * Redis is read before the history, because a job is in the history before it leaves Redis. A job that was
  * delivered or cancelled is sent again only if the caller asks for it. So a caller can repeat a run whose
  * answer was lost, even if the job has been delivered meanwhile. If duepost stops after step 3, the new job
- * exists, and the caller cannot tell; a repeated call then finds the new job.
+ * exists, but the caller has no answer; a repeated call then finds the new job.
  *
- * With ended_ms the caller has seen a dead job in the history. If Redis still has it, it is run there. */
+ * If ended_ms is set, the caller has seen a dead job in the history. If Redis still has this job, the job in
+ * Redis is run. */
 struct rerun {
     struct app *app;
     const struct app_caller *caller;
@@ -67,7 +68,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
         rerun_fail(rerun, status);
 }
 
-/* Writes the record of the new job. It has nothing that the old job got from duepost. */
+/* Writes the record of the new job. The record leaves out all data that duepost added to the old job. */
 static enum app_end write_record(struct rerun *rerun, struct job *job)
 {
     if (job->lacks.size)
@@ -139,7 +140,7 @@ static void run_kept(struct rerun *rerun, const struct app_job *job)
 {
     char tag[JOB_TAG_SIZE];
     app_job_tag(job, tag);
-    buffer_append(&rerun->record, slice_of(tag)); /* the call borrows it */
+    buffer_append(&rerun->record, slice_of(tag)); /* the call borrows the tag */
     store_run(rerun->app->store, rerun->call.id, buffer_slice(&rerun->record), rerun->call.when, on_run,
               rerun);
 }
@@ -159,7 +160,7 @@ static void on_kept(void *arg, enum status status, const struct store_job *store
             rerun_job(rerun, &job);
         return;
     }
-    if (status == STATUS_OK) { /* another client has scheduled it meanwhile */
+    if (status == STATUS_OK) { /* another client has scheduled a job with this id meanwhile */
         rerun_end(rerun, &(struct app_verdict){.end = APP_EXISTS, .job = use_case_job(stored)});
         return;
     }

@@ -1,4 +1,4 @@
-/* schedule.h - a schedule for people: its definition, its next times and its last outcome. */
+/* schedule.h - a schedule as clients see it: its definition, its next times and its last outcome. */
 #ifndef DUEPOST_APP_SCHEDULE_H
 #define DUEPOST_APP_SCHEDULE_H
 
@@ -7,15 +7,15 @@
 
 enum { APP_SCHEDULE_TIMES = 5 };
 
-/* The outcome of the last time at which a schedule was to fire. */
+/* The outcome of a schedule's last time. */
 enum app_fired {
-    APP_FIRED_NEVER,      /* no such time has come yet */
-    APP_FIRED_DONE,       /* the job was made */
+    APP_FIRED_NEVER,      /* no time of the schedule has come yet */
+    APP_FIRED_DONE,       /* the job was created */
     APP_FIRED_SKIPPED,    /* the time was missed, and the schedule skips missed times */
     APP_FIRED_OVERLAP,    /* the last occurrence was still in the pool, and the schedule does not overlap */
     APP_FIRED_CONFLICT,   /* another job had the id */
     APP_FIRED_NO_URL,     /* neither the job nor the topic had a url */
-    APP_FIRED_FULL,       /* the pool is full; the schedule fires as soon as it is not */
+    APP_FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */
     APP_FIRED_NO_GROUP,   /* there is no such group */
     APP_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
     APP_FIRED_HELD, /* the definition, its time zone or its group cannot be read; duepost tries again every
@@ -35,10 +35,10 @@ struct app_schedule {
         enum app_fired outcome;
         bool is_missed;     /* times were missed */
         int64_t time_ms;    /* time of the occurrence */
-        int64_t at_ms;      /* when the outcome was written */
-        struct slice id;    /* id of the last job that the schedule made; empty: unknown */
+        int64_t at_ms;      /* time at which the outcome was written */
+        struct slice id;    /* id of the last job that the schedule created; empty: unknown */
         struct app_job job; /* current state of this job; id is empty if the job is unknown or gone */
-        /* used instead of job if the occurrence was sent to a group: its jobs */
+        /* jobs of the last occurrence if it was sent to a group; job is then not used */
         const struct app_sent_job *sent;
         size_t sent_count;
     } last;

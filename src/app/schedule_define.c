@@ -1,5 +1,5 @@
-/* schedule_define.c - PUT and PATCH of a schedule: reads the definition, makes the new one, and writes it. If
- * the definition has changed meanwhile, begins again. */
+/* schedule_define.c - PUT and PATCH of a schedule: reads the definition, creates the new one, and writes it.
+ * If the definition has changed meanwhile, begins again. */
 #include "app/audit.h"
 #include "app/schedule_view.h"
 #include "app/schedules.h"
@@ -94,8 +94,8 @@ static bool are_times_same(const struct recurring *a, const struct recurring *b)
            a->start_at_ms == b->start_at_ms && a->end_at_ms == b->end_at_ms && a->is_paused == b->is_paused;
 }
 
-/* Sets the next time. A schedule whose times are the same keeps it, so that a change does not skip a time
- * that has just come. */
+/* Sets the next time. If the schedule's times have not changed, it keeps its next time, so that a change does
+ * not skip a time that has just come. */
 static void set_next(struct definition *definition, const struct recurring *recurring,
                      const struct time_zone *zone, const struct recurring *old)
 {
@@ -210,7 +210,7 @@ static enum status make_definition(struct definition *definition, const struct r
     return status;
 }
 
-/* Makes the new definition from the old one, and writes it. */
+/* Creates the new definition from the old one, and writes it. */
 static void definition_make(struct definition *definition)
 {
     struct recurring old;
@@ -222,7 +222,7 @@ static void definition_make(struct definition *definition)
         has_old = status == STATUS_OK;
         if (has_old && old.lacks.size)
             status = STATUS_LACKING;
-        else if (status == STATUS_INVALID) /* a PUT replaces what cannot be read */
+        else if (status == STATUS_INVALID) /* a PUT replaces a definition that cannot be read */
             status = definition->call.is_patch ? STATUS_UNREADABLE : STATUS_OK;
     }
     if (status == STATUS_OK)
@@ -277,8 +277,9 @@ static void on_old(void *arg, enum status status, const struct store_recurring *
     (void)next;
     bool is_read = status == STATUS_OK || (status == STATUS_NOT_FOUND && !definition->call.is_patch);
     if (!is_read) {
-        definition_end(definition,
-                       status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status); /* only a read failed */
+        definition_end(definition, status == STATUS_UNKNOWN
+                                       ? STATUS_UNAVAILABLE
+                                       : status); /* only the read failed, so nothing has changed */
         return;
     }
     definition->was_there = status == STATUS_OK && count > 0;

@@ -1,4 +1,4 @@
-/* schedule_run.c - makes an occurrence of a schedule now:
+/* schedule_run.c - creates an occurrence of a schedule now:
  *
  *   1. reads the definition
  *   2. reads the group, if the job is sent to one
@@ -32,7 +32,7 @@ struct schedule_run {
     /* With a group: */
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
-    struct store_send_job jobs[STORE_SEND_MAX]; /* point into made */
+    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
 };
 
 static void run_free(struct schedule_run *run)

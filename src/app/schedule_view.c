@@ -3,7 +3,7 @@
 #include "io/time_zones.h"
 #include "job/job_id.h"
 
-/* Finds the next times. A held schedule, or one whose time has come, begins with that time. */
+/* Finds the next times. If the schedule is held, or its time has come, this time is the first. */
 static void find_times(struct app_schedule *schedule, const struct app *app,
                        const struct recurring *recurring, const struct store_recurring *stored)
 {

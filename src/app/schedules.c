@@ -70,7 +70,8 @@ static void read_schedule(struct schedule_call *call, store_recurrings_fn *fn)
 
 /* ---- read ---- */
 
-/* Shows the schedule. last_job is its last job now, or sent the jobs, if it was sent to a group. */
+/* Passes the schedule to the caller. last_job is the current state of its last job; for an occurrence that
+ * was sent to a group, sent has the jobs. */
 static void schedule_show(struct schedule_call *call, const struct store_job *last_job,
                           const struct store_sent *sent)
 {
@@ -187,7 +188,7 @@ void app_schedule_delete(struct app *app, const struct app_caller *caller, struc
 
 /* ---- list ---- */
 
-enum { LOOKS_MAX = 1000 /* schedules that a page with filters examines */ };
+enum { LOOKS_MAX = 1000 /* maximum number of schedules that a page with filters examines */ };
 
 struct list_call {
     struct app *app;
@@ -250,8 +251,8 @@ static bool schedule_matches(const struct app_schedule_list *list, const struct 
     return has_labels(schedule->job, list->labels);
 }
 
-/* Passes schedules on until the page is full. Sets next to the last one that was examined if there are others
- * behind it. */
+/* Passes schedules on until the page is full. If there are more schedules, sets next to the last one that was
+ * examined. */
 static enum status pass_on(struct list_call *call, const struct store_recurring *schedules, size_t count,
                            struct store_recurring_cursor *next)
 {
@@ -286,7 +287,7 @@ static void on_page(void *arg, enum status status, const struct store_recurring 
     bool is_over = next.id.size == 0 && next.shard == 0;
     if (status == STATUS_OK && has_filters(&call->list) && !is_over && call->found < call->list.max &&
         call->looks < LOOKS_MAX && next.id.size < sizeof call->next.room) {
-        if (next.id.size) /* otherwise the next shard begins */
+        if (next.id.size) /* without an id, the next page begins with the next shard */
             memcpy(call->next.room, next.id.data, next.id.size);
         call->next.shard = next.shard;
         call->next.id = slice_from(call->next.room, next.id.size);

@@ -7,15 +7,15 @@
 
 struct app_schedule_call {
     struct slice id;   /* topic/scheduleId */
-    struct slice text; /* text from the client: a definition, or a merge patch */
+    struct slice text; /* text of the client: a definition, or a merge patch */
     struct slice tags; /* see job_tag.h */
     bool is_patch;
-    /* Only the server sets the rest. */
-    bool is_by_server;     /* schedules of sibling topics are possible */
-    const struct job *job; /* replaces the job of text, and needs no fini; NULL: text has the job */
+    /* Only the server sets the following members. */
+    bool is_by_server;     /* allows schedules of sibling topics */
+    const struct job *job; /* used instead of the job in text, and needs no fini; NULL: text has the job */
     struct slice into;     /* see recurring.h */
     int64_t delay_ms;      /* the same */
-    bool has_paused;       /* with is_patch: only paused is changed, to is_paused; text is not used */
+    bool has_paused;       /* with is_patch: changes only the member paused, to is_paused; text is not used */
     bool is_paused;
 };
 
@@ -24,7 +24,7 @@ struct app_schedule_call {
 void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
                          app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Deletes a schedule. After DONE it makes no more jobs. */
+/* Deletes a schedule. After DONE the schedule creates no more jobs. */
 void app_schedule_delete(struct app *, const struct app_caller *, struct slice id, struct slice tags,
                          app_verdict_fn *, void *arg);
 
@@ -33,9 +33,9 @@ struct app_schedule_run {
     struct slice once; /* as in app_submission; empty: none */
 };
 
-/* Makes an occurrence now. The schedule's times do not change. With DONE, and with REPEATED under the
- * idempotency key of an earlier request, the verdict has the job; with a group, job is the id of the send and
- * its first due time. */
+/* Creates an occurrence now. The schedule's times do not change. With DONE, and with REPEATED (the
+ * idempotency key belongs to an earlier request), the verdict has the job. If the job is sent to a group, the
+ * verdict's job has the id of the send and the first due time. */
 void app_schedule_run(struct app *, const struct app_caller *, const struct app_schedule_run *,
                       app_verdict_fn *, void *arg);
 
@@ -54,8 +54,7 @@ bool app_schedule_cursor_parse(const struct app *, struct slice text, struct app
 
 struct app_schedule_list {
     struct slice topic;  /* empty: all topics */
-    struct slice prefix; /* beginning of the scheduleIds; without a topic, of the names topic/scheduleId; may
-                            be empty */
+    struct slice prefix; /* prefix of the scheduleIds, or of the topics if topic is empty; may be empty */
     size_t max;          /* 1 to APP_PAGE_MAX */
     const struct app_schedule_cursor *from;
 

@@ -15,13 +15,13 @@ struct app_send {
     const struct app_caller *caller;
     struct job job;
     char new_id[JOB_ID_NEW_SIZE];
-    bool is_id_new, is_missing; /* missing: there is no such group */
+    bool is_id_new, is_missing; /* is_missing: there is no such group */
     bool is_replacing, is_only_new;
     struct slice once;
     char mark[FINGERPRINT_SIZE];
     struct buffer id;
     struct group_jobs made;
-    struct store_send_job jobs[STORE_SEND_MAX]; /* point into made */
+    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
     app_verdict_fn *fn;
     void *arg;
 };
@@ -125,13 +125,13 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
     send->fn(send->arg, &verdict);
 }
 
-/* Ends a replacement. Jobs whose endpoints are not in the group any more were cancelled. */
+/* Ends a replacement. Jobs of endpoints that are no longer in the group have been cancelled. */
 static void on_replaced(void *arg, enum status status, const struct store_sent *sent)
 {
     const struct app_send *send = arg;
     struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group, .was_there = sent->was_there};
-    if (status != STATUS_OK || sent->was_there) /* new jobs are not a change */
+    if (status != STATUS_OK || sent->was_there) /* the audit log records changes, and not new jobs */
         audit(send->caller, "group_job_replaced", "job", buffer_slice(&send->id), status);
     if (status != STATUS_OK) {
         use_case_end(send->app, buffer_slice(&send->id), status,
@@ -163,7 +163,7 @@ static void write_id(struct app_send *send)
     buffer_append(&send->id, job->job_id);
 }
 
-/* Reads the group and makes its jobs. Returns false after a callback. */
+/* Reads the group and creates the jobs. If that fails, calls back and returns false. */
 static bool take_group(struct app_send *send, struct slice text)
 {
     struct app_verdict verdict = {.group = send->job.group};
@@ -217,7 +217,7 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
 {
     struct app_send *send = arg;
     (void)next;
-    if (status != STATUS_OK) /* nothing was written yet */
+    if (status != STATUS_OK) /* nothing has been written yet */
         use_case_end(send->app, send->job.group, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status, NULL,
                      send->fn, send->arg);
     else if (take_group(send, count ? found->settings : SLICE("")))
@@ -259,8 +259,8 @@ struct sent_call {
     void *arg;
 };
 
-/* Returns NULL after a callback with NOT_FOUND: a caller without a right to the group does not learn whether
- * something was sent to it. */
+/* Returns NULL after a callback with NOT_FOUND: a caller without a right to the group gets the same answer
+ * whether jobs were sent to it or not. */
 static struct sent_call *sent_call_new(struct app *app, const struct app_caller *caller, struct slice id,
                                        struct slice group, app_verdict_fn *fn, void *arg)
 {
@@ -301,7 +301,8 @@ static void on_unsent(void *arg, enum status status, const struct store_unsent *
     struct slice topic, job_id;
     audit(call->caller, "group_job_cancelled", "job", call->id, status);
     slice_cut(call->id, '/', &topic, &job_id);
-    for (size_t i = 0; i < unsent->cancelled; i++) /* also those of the calls before one that failed */
+    for (size_t i = 0; i < unsent->cancelled;
+         i++) /* includes the jobs of earlier calls if the last call failed */
         metrics_ended(call->app->metrics, topic, METRICS_END_CANCELLED);
     if (status == STATUS_OK)
         call->fn(call->arg, &(struct app_verdict){.end = APP_DONE,

@@ -2,8 +2,8 @@
  *
  * A send reads the group first, and then schedules all jobs in one script, which runs in the shard of the
  * topic. The group may be in another shard. Its text is read at once, so all jobs are of one version of the
- * group, which was current at some time during the request. A change of the group that ends between the read
- * and the script counts as made after the send: no client can see another order. */
+ * group, which was current at some time during the request. A change of the group between the read and the
+ * script counts as a change after the send: no client can observe the difference. */
 #ifndef DUEPOST_APP_SEND_H
 #define DUEPOST_APP_SEND_H
 
@@ -11,27 +11,29 @@
 
 struct app_send;
 
-/* Creates the use case for a job whose member group is set. The job moves into it, and needs no fini. The
- * text of the client and the caller are borrowed. */
+/* Creates the use case for a job whose member group is set. Takes the job, which then needs no fini. The text
+ * of the client and the caller are borrowed. */
 struct app_send *app_send_new(struct app *, const struct app_caller *, struct job *);
 void app_send_free(struct app_send *);
 
-/* Returns the job, for changes before it is sent. */
+/* Returns the job, which may be changed before it is sent. */
 struct job *app_send_job(struct app_send *);
 
 /* Checks whether the job can be accepted now. Returns false after a callback with NOT_REACHED,
  * INVALID or UNAVAILABLE. */
 bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
 
-/* Sends an admitted job once, which gets a jobId if it has none. With DONE, SAME and REPEATED the verdict has
- * the send. Other ends are EXISTS (job.id is the id that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL,
- * UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
+/* Sends an admitted job, which gets a jobId if it has none. once is the fingerprint and the idempotency key,
+ * or empty. With DONE, SAME and REPEATED the verdict has the send. Other ends are EXISTS (job.id is the id
+ * that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY,
+ * UNAVAILABLE and UNKNOWN. */
 void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void *arg);
 
-/* Does the same instead, and replaces what was sent under the job's id before: jobs that wait are replaced,
- * and those of endpoints that the group does not have any more are cancelled. is_only_new: only if no such
- * job is in the pool. With DONE, was_there says whether there was one. Other ends are LEASED (job.id),
- * MISMATCH, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN.
+/* Does the same, and replaces the jobs that were sent under this id before: waiting jobs are replaced, and
+ * jobs of endpoints that are no longer in the group are cancelled. If is_only_new is true, sends only if no
+ * such job is in the pool. With DONE, was_there says whether there was such a job. Other ends are LEASED
+ * (job.id), MISMATCH, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and
+ * UNKNOWN.
  */
 void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, void *arg);
 
@@ -42,8 +44,8 @@ bool app_send_is_id_new(const struct app_send *);
 void app_sent(struct app *, const struct app_caller *, struct slice id, struct slice group, app_verdict_fn *,
               void *arg);
 
-/* Cancels the jobs of this sending that have not ended. With DONE, verdict->counts has the numbers of jobs,
- * and was_leased is true if an attempt of one of these jobs is still running. */
+/* Cancels the jobs of this send that have not ended. With DONE, verdict->counts has the numbers of jobs, and
+ * was_leased is true if an attempt of one of these jobs is still running. */
 void app_unsend(struct app *, const struct app_caller *, struct slice id, struct slice group,
                 app_verdict_fn *, void *arg);
 

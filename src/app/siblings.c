@@ -21,7 +21,7 @@ struct sibling_change {
 
 static void sibling_read(struct sibling_change *);
 
-/* A read changes nothing. */
+/* Converts the status of a read, which changes nothing. */
 static enum status status_of_read(enum status status)
 {
     return status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status;
@@ -78,7 +78,7 @@ static void sibling_write(struct sibling_change *change)
         store_set_topic(change->app->store, change->topic, old, new, on_sibling_set, change);
 }
 
-/* Makes the new settings from those that were read. */
+/* Creates the new settings from those that were read. */
 static void sibling_make(struct sibling_change *change, int64_t now_ms)
 {
     struct topic_settings settings;
@@ -159,7 +159,7 @@ static void siblings_end(struct siblings_list *list, enum status status)
     free(list);
 }
 
-/* Returns false after the last topic of the list. */
+/* Passes a topic on. Returns false after the last topic of the list. */
 static bool give_sibling(struct siblings_list *list, const struct store_topic *found)
 {
     if (!slice_starts_with(found->name, list->prefix) || list->count == list->max)

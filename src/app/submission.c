@@ -32,8 +32,8 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
     if (use_case_is_target_refused(submission->app, job, submission->fn, submission->arg) ||
         use_case_is_unready(submission->app, job->topic, submission->fn, submission->arg))
         return false;
-    /* The buffer is for the id and the record, in which numbers and times may be longer than in the
-     * request. */
+    /* The buffer needs room for the id and the record. Numbers and times may be longer in the record than in
+     * the request. */
     buffer_reserve(&submission->stored, JOB_KEY_MAX + text_bytes + SPELLING_MAX);
     if (submission->stored.failed) {
         use_case_refuse(APP_NO_MEMORY, submission->fn, submission->arg);
@@ -49,8 +49,8 @@ static struct slice record_of(const struct app_submission *submission)
     return slice_skip(buffer_slice(&submission->stored), submission->id.size);
 }
 
-/* Reads the job that was sent from the record of this submission, which lacks the opening that the script
- * writes. */
+/* Reads the job of this submission from its record. The record has no opening yet, because the script writes
+ * the opening. */
 static enum status read_sent(const struct app_submission *submission, struct buffer *text, struct job *job)
 {
     struct slice record = record_of(submission);

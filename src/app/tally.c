@@ -11,12 +11,13 @@
 #include "job/topic_settings.h"
 
 enum {
-    FRESH_US = 1000 * 1000,            /* time from the start of one count to the start of the next */
-    LOOK_US = 10 * 1000,               /* interval of the checks while another reactor counts */
-    WANTED_US = 15 * 1000 * 1000,      /* how long a walk goes on after the last request for what is coming */
-    WALK_US = 10 * 1000 * 1000,        /* time from the start of one walk to the start of the next */
-    COMING_OLD_US = 120 * 1000 * 1000, /* an older result of a walk is not shown */
-    PART_OLD_US = 5 * 1000 * 1000,     /* after such a pause all parts are counted at once */
+    FRESH_US = 1000 * 1000, /* time from the start of one count to the start of the next */
+    LOOK_US = 10 * 1000,    /* interval of the checks while another reactor counts */
+    WANTED_US =
+        15 * 1000 * 1000,       /* time for which walks continue after the last request for the coming jobs */
+    WALK_US = 10 * 1000 * 1000, /* time from the start of one walk to the start of the next */
+    COMING_OLD_US = 120 * 1000 * 1000, /* maximum age of a walk's result that is shown */
+    PART_OLD_US = 5 * 1000 * 1000,     /* after a pause of this length, one count has all parts */
 };
 
 /* Parts of a count; each is a call to Redis. While pages show the overview, a count has one part. */
@@ -33,19 +34,19 @@ struct tally_board {
     pthread_mutex_t lock;
     bool is_counting; /* a reactor is counting */
     bool has_count;
-    int64_t began_us; /* start of the last or the current count */
+    int64_t began_us; /* start of the current count, or of the last one */
     enum status status;
     struct tally_count count;
-    int64_t wanted_us; /* counts have more until then, see tally_want_more */
-    int64_t more_us;   /* start of the last count that had more */
-    unsigned turn;     /* while counts have one part each, see board_take_turn */
+    int64_t wanted_us; /* until this time, counts include more parts, see tally_want_more */
+    int64_t more_us;   /* start of the last count with more parts */
+    unsigned turn;     /* number of the count, while counts have one part each; see board_take_turn */
     bool was_topics;
-    /* The walk that finds what is coming; used without the lock, by the reactor that counts. */
+    /* The walk that finds the coming jobs. Only the reactor that counts uses it, without the lock. */
     struct coming_walk *walk;
     bool is_walking, has_coming;
     int64_t walk_us; /* start of the last walk */
     struct coming coming;
-    int64_t coming_us; /* start of the walk that found this */
+    int64_t coming_us; /* start of the walk that found coming */
 };
 
 struct waiter {
@@ -60,7 +61,7 @@ struct tally {
     struct list waiters;
     struct timer *timer;
     /* count is the current count, or the count for the answers. candidates has the most urgent topics of the
-     * shards that have answered, followed by those of the next shard. */
+     * shards that have answered, followed by the topics of the next shard. */
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
@@ -94,8 +95,8 @@ static bool coming_is_due(const struct tally_board *board, int64_t now_us)
     return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
 }
 
-/* Every second turn counts the jobs. The others are for topics and receivers alternately, and every fourth
- * one is for what is coming while a walk has steps to make. */
+/* Every second turn counts the jobs. The other turns count topics and receivers alternately. While a walk is
+ * unfinished, every fourth turn is a step of it. */
 static unsigned board_take_turn(struct tally_board *board, int64_t now_us)
 {
     unsigned turn = board->turn++;
@@ -117,8 +118,8 @@ static unsigned board_parts(struct tally_board *board, int64_t now_us)
     return has_all ? board_take_turn(board, now_us) : PARTS_ALL;
 }
 
-/* Looks for a fresh count. With FRESH, status and count are set. With COUNT, the caller must count these
- * parts, put them into count, and then call board_note. */
+/* Checks whether there is a fresh count. With FRESH, status and count are set. With COUNT, the caller must
+ * count these parts, put them into count, and then call board_note. */
 static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count,
                             unsigned *parts)
 {
@@ -134,7 +135,10 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
         board->began_us = now_us;
         *parts = board_parts(board, now_us);
         *count = board->count;
-        count->has_impaired = count->has_impaired && *parts != PARTS_SCRAPED; /* they would grow old */
+        count->has_impaired =
+            count->has_impaired &&
+            *parts !=
+                PARTS_SCRAPED; /* the metrics' parts do not include receivers, which would become outdated */
         look = LOOK_COUNT;
     }
     pthread_mutex_unlock(&board->lock);
@@ -194,7 +198,7 @@ static void on_coming(void *arg, enum status status, const struct coming *coming
     end_with_coming(tally);
 }
 
-/* The last part of a count. */
+/* Does a step of the walk, which is the last part of a count. */
 static void step_coming(struct tally *tally)
 {
     struct tally_board *board = tally->board;

@@ -1,4 +1,4 @@
-/* tally.h - counts in Redis for the metrics, for all reactors of a process.
+/* tally.h - counts jobs and topics in Redis for the metrics, for all reactors of a process.
  *
  * A process counts at most once a second, for any number of clients. Requests within this second get the same
  * numbers. Requests during a count wait for its result. */
@@ -16,7 +16,7 @@ struct tally;       /* the requests of one reactor that wait for a count */
 struct tally_board *tally_board_new(void);
 void tally_board_free(struct tally_board *); /* NULL is ignored */
 
-/* Makes a tally. Borrows both arguments. */
+/* Creates a tally. Borrows both arguments. */
 struct tally *tally_new(struct loop *, struct tally_board *);
 
 /* Frees a tally and drops the waiting requests. Must be called after the store has been freed. NULL is
@@ -46,14 +46,14 @@ struct tally_count {
 /* Called with a count, which is borrowed until the callback returns. */
 typedef void tally_fn(void *arg, enum status, const struct tally_count *);
 
-/* Calls fn once, after tally_ask has returned, with the numbers of the last or the next count. The status is
- * not OK if Redis did not answer the count. */
+/* Calls fn once, after tally_ask has returned, with the last count if it is fresh, or with the next count.
+ * The status is not OK if Redis did not answer the count. */
 void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
 
-/* Says that impaired receivers and what is coming are wanted, too, for the next seconds. The first count then
- * has everything. After that, each count makes one call to a shard of Redis, for one part in turn: jobs are
- * up to two seconds old, topics and receivers up to eight. A walk finds what is coming: it begins
- * at most every ten seconds, and makes a step every four. */
+/* Adds impaired receivers and coming jobs to the counts of the next seconds. The first of these counts has
+ * all parts. After that, each count has one part, with one call to each shard: so the numbers of jobs are up
+ * to two seconds old, those of topics and receivers up to eight. A walk finds the coming jobs: it begins at
+ * most every ten seconds, and makes a step every four seconds. */
 void tally_want_more(struct tally *);
 
 #endif

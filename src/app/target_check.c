@@ -35,7 +35,7 @@ bool target_is_allowed(const struct app *app, struct slice text, char why[TARGET
     struct url url;
     const char *detail;
     if (url_parse(text, &url, &detail) != STATUS_OK)
-        return true; /* also without a url, because the topic's url was checked when it was set */
+        return true; /* a job without a url is allowed, because the topic's url was checked when it was set */
     if (url.host_is_address)
         return is_allowed(app, &url, &url.address, why);
     return !url_host_is_localhost(url.host) || is_localhost_allowed(app, &url, why);

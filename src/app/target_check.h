@@ -1,4 +1,4 @@
-/* target_check.h - checks where the url of a job, or of a topic's settings, leads. */
+/* target_check.h - checks the target of a url, of a job or of a topic's settings. */
 #ifndef DUEPOST_APP_TARGET_CHECK_H
 #define DUEPOST_APP_TARGET_CHECK_H
 
@@ -13,8 +13,8 @@ bool target_is_allowed(const struct app *, struct slice url, char why[TARGET_WHY
 /* Does the same for the url of a callback, see job/callback.h. An empty value is allowed. */
 bool target_is_callback_allowed(const struct app *, struct slice callback, char why[TARGET_WHY_SIZE]);
 
-/* Returns the member of the job, its url or a callback, whose target is not allowed. Returns NULL if all are
- * allowed. */
+/* Returns the name of the job's member whose target is not allowed: its url or a callback. Returns NULL if
+ * all are allowed. */
 const char *target_refused_member(const struct app *, const struct job *, char why[TARGET_WHY_SIZE]);
 
 #endif

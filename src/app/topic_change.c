@@ -23,7 +23,7 @@ struct change {
     struct buffer old_settings, new_settings;
     int tries;
     bool is_pattern;
-    struct pattern_set patterns; /* change of a pattern: all patterns */
+    struct pattern_set patterns; /* for the change of a pattern: all patterns */
     struct store_pattern written[PATTERN_SET_MAX];
 };
 
@@ -71,7 +71,8 @@ static void check_callback_target(const struct app *app, const char *name, struc
         job_errors_add(errors, name, why);
 }
 
-/* Makes *settings, which borrow from the text of the client, from old, or from text. */
+/* Creates *settings from the old settings and the client's text. They borrow from the client's text, from
+ * old, or from text. */
 static enum status read_change(const struct change *change, const struct topic_settings *old,
                                struct buffer *text, struct topic_settings *settings,
                                struct job_errors *errors)
@@ -106,7 +107,7 @@ static enum status make_settings(struct change *change, const struct topic_setti
     return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
 }
 
-/* Makes the new settings from the old settings. Returns false after the use case has ended. */
+/* Creates the new settings from the old settings. If that fails, ends the use case and returns false. */
 static bool make_change(struct change *change)
 {
     struct topic_settings old;
@@ -135,7 +136,7 @@ static bool make_change(struct change *change)
     return status == STATUS_OK;
 }
 
-/* Makes the new settings. Returns false after the change has ended. */
+/* Creates the new settings. If that fails, ends the change and returns false. */
 static bool change_old(struct change *change)
 {
     if (change->kind == APP_CHANGE_RESET || make_change(change))
@@ -144,7 +145,7 @@ static bool change_old(struct change *change)
     return false;
 }
 
-/* A read changes nothing. */
+/* Ends the change after a failed read, which has changed nothing. */
 static void end_read(struct change *change, enum status status)
 {
     status = status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status;
@@ -172,8 +173,9 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
 
 /* ---- of a pattern ---- */
 
-/* Takes the patterns that were read, and the changed pattern's own settings of them. Its text has those of
- * shorter patterns, too, with their needs. Returns false if it cannot be read. */
+/* Takes the patterns that were read, and the own settings of the pattern that changes. The pattern's text
+ * also contains the settings of shorter patterns, with their needs. Returns false if the text cannot be
+ * read. */
 static bool take_patterns(struct change *change, const struct store_patterns *found)
 {
     struct topic_settings settings;

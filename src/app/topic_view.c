@@ -4,7 +4,7 @@
 #include "job/topic_settings.h"
 #include "store/store.h"
 
-/* The part of the settings about pull. has_room: workers may lease more jobs than they have. */
+/* The settings that concern pull. has_room says that workers may lease more jobs. */
 struct pull_state {
     bool is_pull, has_room;
 };
@@ -22,7 +22,8 @@ static struct pull_state pull_state_of(const struct store_topic *topic)
     return state;
 }
 
-/* The store holds a pull topic until a worker comes. Then nothing else holds it. */
+/* A pull topic without a waiting worker is always held in the store. This hold does not count if workers may
+ * lease more jobs. */
 static enum app_hold hold_of(const struct store_topic *topic, struct pull_state pull)
 {
     if (topic->held_ms == STORE_TOPIC_FREE)

@@ -1,4 +1,4 @@
-/* topic_view.h - a topic as use cases show it. */
+/* topic_view.h - a topic as use cases return it. */
 #ifndef DUEPOST_APP_TOPIC_VIEW_H
 #define DUEPOST_APP_TOPIC_VIEW_H
 
@@ -21,8 +21,9 @@ struct app_topic {
     struct slice settings; /* settings of the topic, completed by its patterns; empty: none */
     struct slice own;      /* the topic's own settings; empty: none */
     struct slice pattern;  /* the longest pattern that matches its name; empty: none */
-    int64_t delayed, ready, held, leased, dead; /* jobs; held jobs are due and wait for their receiver */
-    int64_t due_ms;                             /* due time of the first waiting job; -1: no job waits */
+    int64_t delayed, ready, held, leased,
+        dead;       /* numbers of jobs; held jobs are due and wait for their receiver */
+    int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
     bool is_pull;      /* workers lease its jobs; the next two are for such topics */
     size_t waiting;    /* workers that wait for its jobs in this process */
@@ -32,7 +33,7 @@ struct app_topic {
         int64_t began_ms, attempts;
     } window; /* current window of its rate; all 0 if the rate has no windows, or no window has begun */
     struct slice head;     /* jobId of the job that holds the line of a fifo topic; empty: none */
-    int64_t held_until_ms; /* end of the hold; 0: it does not end by time alone */
+    int64_t held_until_ms; /* end of the hold; 0: the hold does not end by time alone */
     struct {
         int64_t delivered, retried, dead;
     } hour; /* attempts within the last hour, accurate to 5 minutes */

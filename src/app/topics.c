@@ -174,7 +174,7 @@ static void give_pattern(const struct patterns_call *call, struct slice name, st
     if (topic_layers_own(text, &own))
         pattern.settings = pattern.own = buffer_slice(&own);
     else
-        pattern.settings = pattern.own = text; /* not written by duepost, or empty */
+        pattern.settings = pattern.own = text; /* text that duepost has not written, or empty text */
     call->each(call->arg, &pattern);
     buffer_fini(&own);
 }

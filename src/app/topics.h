@@ -16,11 +16,12 @@ struct app_topic_cursor {
 bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_topic_cursor *);
 
 /* Calls each for each topic of a page that the caller has a right to, and then fn. max is 1 to APP_PAGE_MAX.
- * If this takes several calls of the store, other requests are served between them. */
+ * If the page needs several calls of the store, other requests are served between the calls. */
 void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* The same for groups. A result has the name of a group, and its text (see group.h) as settings. */
+/* Does the same for groups. A result has the name of a group, and the group's text (group.h) as its
+ * settings. */
 void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
@@ -28,20 +29,19 @@ void app_groups(struct app *, const struct app_caller *, size_t max, struct app_
 void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Calls each for each pattern that has settings and that the caller has a right to, with its own settings;
- * then fn. With a name only for this pattern, also if it has no settings. */
+ * then calls fn. If name is not empty, calls each only for this pattern, even if it has no settings. */
 void app_patterns(struct app *, const struct app_caller *, struct slice name, app_topic_fn *each,
                   app_verdict_fn *fn, void *arg);
 
-/* How the settings change. */
+/* The kind of a change of settings. */
 enum app_change {
     APP_CHANGE_REPLACE, /* the text replaces the settings */
     APP_CHANGE_MERGE,   /* the text, a merge patch, is applied to the settings */
     APP_CHANGE_RESET,   /* the settings are removed */
 };
 
-/* Changes the settings of a topic or of a pattern. Reads the settings, makes the new settings, and writes
- * them. If the settings have changed meanwhile, begins again. With DONE, the
- * verdict has the new settings. */
+/* Changes the settings of a topic or of a pattern. Reads the settings, creates the new settings, and writes
+ * them. If the settings have changed meanwhile, begins again. With DONE, the verdict has the new settings. */
 void app_topic_change(struct app *, const struct app_caller *, struct slice name, enum app_change,
                       struct slice text, app_verdict_fn *, void *arg);
 

@@ -5,16 +5,16 @@
 #include "app/app.h"
 #include "store/store.h"
 
-/* Ends a use case according to the status of its call to the store. id is the id or topic concerned, or empty
- * for all topics. job, which may be NULL, becomes the job of the verdict. */
+/* Ends a use case according to the status of its call to the store. id is the id or topic of the use case, or
+ * empty for all topics. job, which may be NULL, becomes the job of the verdict. */
 void use_case_end(const struct app *, struct slice id, enum status, const struct store_job *job,
                   app_verdict_fn *, void *arg);
 
 /* Ends a use case with a verdict that contains only this result. */
 void use_case_refuse(enum app_end, app_verdict_fn *, void *arg);
 
-/* Returns true after ending the use case with UNAVAILABLE, because the shard of id (empty: any shard) cannot
- * provide the configured durability now. Every confirmed change must have this durability. */
+/* Returns true after ending the use case with UNAVAILABLE, because the shard of id (any shard if id is empty)
+ * cannot provide the configured durability now. */
 bool use_case_is_unready(const struct app *, struct slice id, app_verdict_fn *, void *arg);
 
 /* Returns true after ending the use case with SIBLING, because only the server writes to the topic of the

@@ -17,9 +17,9 @@ struct why {
     app_finding_fn *each;
     app_verdict_fn *fn;
     void *arg;
-    /* Data of the job, kept until its topic and its receiver are known. */
+    /* Data of the job, kept until its topic and its receiver have been read. */
     int64_t at_ms, now_ms; /* see app_job */
-    int64_t due_ms;        /* due time of its first attempt, as its owner set it */
+    int64_t due_ms;        /* due time of its first attempt, as the client set it */
     bool has_schedule;
     struct retry_schedule schedule;            /* schedule of the job */
     char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of its last attempt */
@@ -31,7 +31,7 @@ struct why {
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
     struct buffer head;                /* jobId */
     char receiver[RECEIVER_NAME_SIZE]; /* name of the receiver with its path; empty: unknown */
-    bool is_path_known;                /* the path's record has been read: the path does not hold the job */
+    bool is_path_known; /* the record of the path has been read, and the path does not hold the job */
     struct app_finding finding;
 };
 
@@ -144,8 +144,8 @@ static void name_receiver(struct why *why, struct slice text)
         receiver_path_name(&url, why->receiver);
 }
 
-/* Returns the time when the job would be due without a hold, or a later time. If its record does not have
- * this time, it is computed with the current schedule, which may be empty by now. */
+/* Returns the time at which the job would be due without a hold, or a later time. If the record does not
+ * contain this time, computes it with the current retry schedule. */
 static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
     const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
@@ -204,8 +204,8 @@ static void give_finding(struct why *why)
 
 static void ask_receiver(struct why *, struct slice name);
 
-/* Reads the receiver's record. If the receiver's shard is unavailable, the finding does not show that the
- * receiver holds the job. */
+/* Reads the receiver's record. If the shard of the receiver is unavailable, the finding does not mention that
+ * the receiver may hold the job. */
 static void on_receiver(void *arg, enum status status, const struct store_receiver *found, size_t count,
                         struct store_receiver_cursor next)
 {
@@ -213,7 +213,8 @@ static void on_receiver(void *arg, enum status status, const struct store_receiv
     (void)next;
     bool is_last = why->is_path_known;
     struct app_receiver receiver = {.opened_ms = 0};
-    if (status == STATUS_OK && count == 1 && (is_last || found->opened_ms > 0)) { /* only hosts have limits */
+    if (status == STATUS_OK && count == 1 &&
+        (is_last || found->opened_ms > 0)) { /* only hosts have limits, and paths do not */
         receiver = use_case_receiver(found);
         find_receiver(why, &receiver);
     }
@@ -281,7 +282,7 @@ static void keep_record(struct why *why, const struct app_job *view)
     job_fini(&job);
 }
 
-/* Keeps how the job ended. A record does not have the attempt that delivered the job, but its line has. */
+/* Stores how the job ended. The attempt that delivered a job is not in its record, but in its line. */
 static void keep_end(struct why *why, const struct app_job *view)
 {
     struct app_finding *finding = &why->finding;
@@ -315,7 +316,7 @@ static void keep_job(struct why *why, const struct app_job *view)
         keep_end(why, view);
 }
 
-/* The topic, as it is now, did not end a job of the history. */
+/* Answers for a job of the history without its topic, because the topic may have changed since. */
 static void on_found(void *arg, const struct app_verdict *verdict)
 {
     struct why *why = arg;

@@ -9,9 +9,9 @@
 
 enum app_why {
     APP_WHY_NOT_DUE,
-    APP_WHY_RETRY,         /* waits for the next attempt */
-    APP_WHY_NOT_YET,       /* the receiver said not yet, and waits for the next round */
-    APP_WHY_LATER_VERSION, /* the record, or the topic's settings, need a later version */
+    APP_WHY_RETRY,         /* the job waits for the next attempt */
+    APP_WHY_NOT_YET,       /* the receiver asked for the job later; the job waits for its next round */
+    APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version */
     APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
     APP_WHY_PAUSED,
@@ -31,16 +31,17 @@ struct app_finding {
     enum app_why why;
     enum job_state state;
     int64_t next_ms; /* time at which the reason ends without any action; 0: unknown */
-    int attempts;    /* failed attempts, in this round */
-    int rounds;      /* rounds that have ended */
+    int attempts;    /* number of failed attempts in this round */
+    int rounds;      /* number of rounds that have ended */
     struct attempt_result last_attempt;
-    const char *reason;       /* reason why the job died */
-    int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: time of the end; and the time of reading */
-    bool is_of_history;       /* the job is in the history and no longer in Redis */
-    bool is_body_left_out;    /* see app_job */
+    const char *reason; /* reason why the job died */
+    int64_t ended_ms,
+        now_ms;         /* DEAD, DELIVERED, CANCELLED: time of the end; and time at which the job was read */
+    bool is_of_history; /* the job is in the history and no longer in Redis */
+    bool is_body_left_out; /* see app_job */
     bool is_record;        /* LATER_VERSION: the record needs the later version; otherwise the settings do */
     bool is_pull;          /* workers lease the jobs of its topic */
-    bool is_topic_paused;  /* the pause also holds the job, once it is due */
+    bool is_topic_paused;  /* the topic's pause also holds the job when it is due */
     int64_t ready, leased; /* jobs of its topic */
     struct slice head;     /* ORDER: jobId of the job that holds the line */
     const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */

@@ -5,9 +5,9 @@
 #include "app/app.h"
 #include "base/buffer.h"
 
-/* The role of a job in its workflow: its body, and the meaning of its death. */
+/* The role of a job in its workflow decides its body and the effect of its death. */
 enum app_workflow_role {
-    APP_WORKFLOW_STEP,   /* its body: the elements up to its own; its death fails the workflow */
+    APP_WORKFLOW_STEP,   /* its body is the list of elements up to its own; its death fails the workflow */
     APP_WORKFLOW_CALL,   /* its body is its own; only reads of all elements include its element; its death
                             changes nothing */
     APP_WORKFLOW_ANSWER, /* its body is its own, and it has no element; its death fails the workflow */
@@ -26,7 +26,7 @@ struct app_workflow_entry {
 void app_workflow_entry_init(struct app_workflow_entry *, enum app_workflow_role);
 void app_workflow_entry_fini(struct app_workflow_entry *);
 
-/* Writes the job, which has a jobId. Returns false if there is no memory for it, or for the element. */
+/* Writes the job, which must have a jobId. Returns false if there is no memory for it, or for the element. */
 bool app_workflow_entry_write(struct app_workflow_entry *, const struct job *);
 
 #endif

@@ -9,7 +9,7 @@
 #include "job/job_id.h"
 #include "store/workflow.h"
 
-enum { CALLS_MAX = 10 /* calls of the store for one page */ };
+enum { CALLS_MAX = 10 /* maximum number of store calls for one page */ };
 
 static const enum app_workflow_state app_states[] = {[WORKFLOW_ACTIVE] = APP_WORKFLOW_ACTIVE,
                                                      [WORKFLOW_SUCCEEDED] = APP_WORKFLOW_SUCCEEDED,
@@ -23,7 +23,7 @@ static const enum app_workflow_role app_roles[] = {[WORKFLOW_STEP] = APP_WORKFLO
                                                    [WORKFLOW_CALL] = APP_WORKFLOW_CALL,
                                                    [WORKFLOW_ANSWER] = APP_WORKFLOW_ANSWER};
 
-/* Converts all but elements and jobs. */
+/* Converts a workflow without its elements and jobs. */
 static struct app_workflow convert(const struct workflow *stored)
 {
     struct app_workflow workflow = {.id = stored->id,

@@ -13,9 +13,9 @@ enum app_workflow_state {
 
 struct app_workflow_element {
     bool is_call;
-    struct slice text; /* empty unless it was asked for */
-    /* If jobs were asked for: its job (topic/jobId), when it was appended, and the size of the text. Empty
-     * and 0: unknown. */
+    struct slice text; /* empty unless it was requested */
+    /* Set if jobs were requested: the element's job (topic/jobId), the time at which the element was
+     * appended, and the size of its text. Empty and 0: unknown. */
     struct slice job;
     int64_t at_ms;
     size_t bytes;
@@ -25,9 +25,9 @@ struct app_workflow_element {
 struct app_workflow_open {
     struct slice job; /* topic/jobId */
     enum app_workflow_role role;
-    bool is_wait;      /* a step that waits for an event, and has no element yet */
+    bool is_wait;      /* the job is a step that waits for an event, and has no element yet */
     struct slice wait; /* text of the dialect, see app_workflow_wait */
-    size_t position;   /* number of the elements up to its own; 0: it has none */
+    size_t position;   /* number of the job's element, from 1; 0: it has no element */
 };
 
 /* Borrowed until the callback returns. */
@@ -35,7 +35,7 @@ struct app_workflow {
     struct slice id; /* owner/workflowId */
     enum app_workflow_state state;
     bool is_active;
-    int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
+    int64_t made_ms, ended_ms; /* ended_ms is 0 while the workflow is active */
     int64_t previous_ms;       /* when the previous workflow with this id was created; 0: none, or unknown */
     struct slice settings, result;
     struct slice parent; /* id of the workflow that gets an element at its end; empty: none */
@@ -43,15 +43,15 @@ struct app_workflow {
     struct slice failed_by, first_job; /* ids of jobs; failed_by is empty unless the workflow has failed */
     int64_t bytes;                     /* size of all elements */
     size_t open_count, element_count;
-    const struct app_workflow_element *elements; /* NULL unless elements or jobs were asked for */
-    const struct app_workflow_open *open;        /* NULL unless jobs were asked for */
+    const struct app_workflow_element *elements; /* NULL unless elements or jobs were requested */
+    const struct app_workflow_open *open;        /* NULL unless jobs were requested */
 };
 
 struct app_workflow_query {
     struct slice id;
     int64_t made_ms; /* 0: the latest workflow with this id */
     bool with_jobs;
-    size_t texts_max; /* bytes; if all elements are larger, none has its text */
+    size_t texts_max; /* bytes; if the elements are larger together, all texts are empty */
 };
 
 /* Reads a workflow. workflow is NULL unless the verdict is DONE. Other ends are NOT_FOUND and UNAVAILABLE. */
@@ -68,7 +68,7 @@ struct app_workflow_cursor {
     char room[2 * JOB_KEY_MAX];
 };
 
-/* Writes the cursor of a list that goes on behind a workflow. */
+/* Writes the cursor of a list that continues after a workflow. */
 void app_workflow_cursor_write(const struct app *, struct slice id, int64_t made_ms, struct buffer *text);
 
 /* Reads a cursor from a page. Returns false if the text is not a cursor. */
@@ -84,7 +84,7 @@ struct app_workflow_list {
 
 /* Calls each for each workflow of a page, the latest first (with several shards, shard by shard), and then
  * fn. Settings and results of more than 8 KiB are empty, and there are neither elements nor jobs. A page may
- * have fewer than max and yet be followed by others. */
+ * have fewer workflows than max although there are more pages. */
 typedef void app_workflow_each_fn(void *arg, const struct app_workflow *);
 void app_workflow_list(struct app *, const struct app_workflow_list *, app_workflow_each_fn *,
                        app_verdict_fn *, void *arg);

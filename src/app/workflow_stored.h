@@ -1,11 +1,11 @@
-/* workflow_stored.h - entries of workflows as the store takes them; only the files of app/ include it. */
+/* workflow_stored.h - converts entries of workflows for the store; only the files of app/ include it. */
 #ifndef DUEPOST_APP_WORKFLOW_STORED_H
 #define DUEPOST_APP_WORKFLOW_STORED_H
 
 #include "app/workflow_entry.h"
 #include "store/workflow.h"
 
-/* Borrows from the entry. NULL gives an entry without a job. */
+/* Converts an entry. The result borrows from it. For NULL, returns an entry without a job. */
 struct workflow_entry workflow_entry_stored(const struct app_workflow_entry *);
 
 /* Counts an accepted job in the metrics. */

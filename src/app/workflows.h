@@ -19,19 +19,20 @@ bool app_workflow_admit(struct app *, const struct app_caller *, const struct jo
 struct app_workflow_begin {
     struct slice id, settings;
     struct slice parent; /* owner/workflowId/time; empty: none */
-    /* With a parent: what it gets when this workflow fails, or is cancelled. Else NULL. */
+    /* The entries that the parent gets when this workflow fails or is cancelled; NULL without a parent. */
     const struct app_workflow_entry *if_failed, *if_cancelled;
-    bool replaces; /* an active workflow with this id starts again */
-    /* A failed workflow that goes on as this one, once: owner/workflowId/time; empty: none. The job that
-     * failed it is dead no more. The new one begins with its first kept elements, of kept_bytes. */
+    bool replaces; /* if a workflow with this id is active, it starts again */
+    /* The failed workflow that this one continues: owner/workflowId/time; empty: none. A failed workflow can
+     * be continued once. The dead job that failed it is removed. The new workflow begins with the first kept
+     * elements of the failed one, which have kept_bytes. */
     struct slice from;
     size_t kept, kept_bytes;
     const struct app_workflow_entry *first;
 };
 
-/* With DONE made_ms is when the workflow was made. With REPEATED there is an active one with this id, and
- * first_job is its first job. Other ends are NOT_FOUND (the failed workflow cannot go on, or has gone on
- * already), EXISTS, FULL, UNAVAILABLE and UNKNOWN. */
+/* With DONE, made_ms is the time at which the workflow was created. With REPEATED, a workflow with this id is
+ * active, and first_job is its first job. Other ends are NOT_FOUND (the failed workflow cannot be continued,
+ * or has already been continued), EXISTS, FULL, UNAVAILABLE and UNKNOWN. */
 typedef void app_workflow_begun_fn(void *arg, const struct app_verdict *, int64_t made_ms,
                                    struct slice first_job);
 void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_workflow_begun_fn *, void *arg);
@@ -41,10 +42,10 @@ void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_wor
 void app_workflow_append(struct app *, struct slice id, const struct app_workflow_entry *const *entries,
                          size_t count, app_verdict_fn *, void *arg);
 
-/* Ends an active workflow and drops its jobs; attempts under way go on. for_parent: what its parent gets when
- * it has succeeded; NULL: nothing. A cancelled one gives its parent what was prepared. Borrows all until the
- * callback. Ends with DONE, NOT_REACHED, NOT_FOUND (no workflow with this id is active), FULL, UNAVAILABLE or
- * UNKNOWN. */
+/* Ends an active workflow and drops its jobs; attempts under way go on. for_parent is the entry that the
+ * parent gets if the workflow has succeeded; NULL: none. If the workflow was cancelled, the parent gets the
+ * entry if_cancelled. Borrows all until the callback. Ends with DONE, NOT_REACHED, NOT_FOUND (no workflow
+ * with this id is active), FULL, UNAVAILABLE or UNKNOWN. */
 struct app_workflow_end {
     struct slice id;
     bool is_cancelled;
@@ -59,10 +60,11 @@ void app_workflow_end(struct app *, const struct app_caller *, const struct app_
 /* All is borrowed until the callback. */
 struct app_workflow_wait {
     struct slice id, event;
-    struct slice text;                         /* text of the dialect, see app_workflow_waiters */
-    const struct app_workflow_entry *deadline; /* delivered at its time, if no event comes before */
-    struct slice kept;                         /* the first kept event for this wait, if known; else empty */
-    /* with kept: this job is delivered at once instead of deadline; else NULL */
+    struct slice text; /* text of the dialect, see app_workflow_waiters */
+    const struct app_workflow_entry
+        *deadline;     /* job that is delivered at its time if no event comes before */
+    struct slice kept; /* the first kept event for this wait, if the caller has read it; else empty */
+    /* job that is delivered at once, instead of deadline, if kept is set; else NULL */
     const struct app_workflow_entry *with_kept;
 };
 
@@ -77,8 +79,8 @@ struct app_workflow_waiter {
 
 enum { APP_WORKFLOW_WAITERS_MAX = 100 }; /* maximum number of waiters in one call */
 
-/* Reads the first ones that wait for an event: of one workflow, or of all (id empty). Ends with DONE or
- * UNAVAILABLE. */
+/* Reads the first jobs that wait for an event: jobs of one workflow, or of all workflows if id is empty. Ends
+ * with DONE or UNAVAILABLE. */
 typedef void app_workflow_waiters_fn(void *arg, const struct app_verdict *,
                                      const struct app_workflow_waiter *, size_t count);
 void app_workflow_waiters(struct app *, struct slice owner, struct slice event, struct slice id,
@@ -87,16 +89,17 @@ void app_workflow_waiters(struct app *, struct slice owner, struct slice event, 
 /* All is borrowed until the callback. */
 struct app_workflow_notify {
     struct slice owner, event;
-    struct slice id, data; /* the event is for this workflow only, and is kept if the workflow does not wait;
-                              empty: for all */
-    const struct slice *waiters;                     /* ids of the jobs that wait */
-    const struct app_workflow_entry *const *entries; /* delivered to the waiters, in the same order */
+    struct slice id, data; /* id: the event is for this workflow only, and is kept if the workflow does not
+                              wait; empty: for all workflows */
+    const struct slice *waiters; /* ids of the jobs that wait */
+    const struct app_workflow_entry *const
+        *entries; /* entries that are delivered to the waiters, in the same order */
     size_t count;
 };
 
-/* Ends waits with an event. was_waiting[i] is false if that wait had ended. Ends with DONE, MISMATCH (another
- * job waits; nothing has changed), NOT_FOUND (no workflow with this id is active), FULL, UNAVAILABLE or
- * UNKNOWN. */
+/* Ends waits with an event. was_waiting[i] is false if the wait of waiters[i] had ended. Ends with DONE,
+ * MISMATCH (another job waits; nothing has changed), NOT_FOUND (no workflow with this id is active), FULL,
+ * UNAVAILABLE or UNKNOWN. */
 typedef void app_workflow_notified_fn(void *arg, const struct app_verdict *, const bool *was_waiting);
 void app_workflow_notify(struct app *, const struct app_workflow_notify *, app_workflow_notified_fn *,
                          void *arg);
