@@ -65,6 +65,7 @@ static const struct {
     [ARGUMENT_BATCH] = {"--batch", NULL, false},
     [ARGUMENT_RECEIVER_URL] = {"--receiver-url", NULL, false},
     [ARGUMENT_RECEIVER_LISTEN] = {"--receiver-listen", NULL, false},
+    [ARGUMENT_IDEMPOTENCY_KEY] = {"--idempotency-key", NULL, false},
 };
 
 const char *argument_parameter(enum argument argument)

@@ -19,7 +19,7 @@
 #include "cli/topic.h"
 #include "cli/work.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, KEY_MAX = 255 /* bytes of an idempotency key */ };
 
 /* ---- lists ---- */
 
@@ -141,7 +141,9 @@ static const struct command {
     {"schedule", "TOPIC[/ID]", "schedules a job", one_job_schedule, 1,
      "  --group GROUP         sends the job to each endpoint of this group, instead of --url\n"
      "  --delay 15m           due this long from now; default: now\n"
-     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n" NEW_JOB_HELP},
+     "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
+     "  --idempotency-key KEY  repeated with this key, prints the first answer and schedules no second "
+     "job\n" NEW_JOB_HELP},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
      "  --state STATE         delayed, ready, leased or dead; delivered, cancelled or any: from the history\n"
      "  --source history      dead jobs from the history, too\n" FILTER_HELP ENDED_HELP},
@@ -199,6 +201,8 @@ static const struct command {
      "+1h\n"
      "  --label LABEL         lists only schedules whose jobs have this label; can be repeated\n"
      "  --limit N             lists at most N schedules\n"
+     "Options of run, which makes a job now:\n"
+     "  --idempotency-key KEY  repeated with this key, prints the first answer and makes no second job\n"
      "Options of set, which creates a schedule or replaces it:\n"
      "  --cron '30 4 * * *'   a job at these times, or @hourly, @daily, @weekly, @monthly, @yearly\n"
      "  --every 15m           a job each 15 minutes, instead of --cron\n"
@@ -295,16 +299,37 @@ static void print_help(const struct command *command)
          "  --ca-file FILE        certificates that https trusts");
 }
 
+/* Checks the idempotency key. A command that sent none would be repeated without protection, so it refuses
+ * the option. */
+static bool is_key_sound(const struct command *command, struct call *call)
+{
+    const char *key = call->arguments.values[ARGUMENT_IDEMPOTENCY_KEY];
+    bool is_run =
+        command->run == schedules_command && call->arguments.word && strcmp(call->arguments.word, "run") == 0;
+    size_t size = key ? strlen(key) : 0, plain = 0;
+    while (plain < size && key[plain] >= 0x20 && key[plain] < 0x7f)
+        plain++;
+    if (key && command->run != one_job_schedule && !is_run)
+        problem_set(&call->problem, "--idempotency-key: only schedule and schedules run take it");
+    else if (key && (size == 0 || size > KEY_MAX || plain < size))
+        problem_set(&call->problem, "--idempotency-key: expected 1 to %d visible ASCII characters", KEY_MAX);
+    else
+        return true;
+    return false;
+}
+
 /* Runs a command that calls a server. */
 static int run_remote(const struct command *command, struct call *call)
 {
     struct buffer authorization;
     struct remote_options options = {.server = call->arguments.values[ARGUMENT_SERVER],
-                                     .ca_file = call->arguments.values[ARGUMENT_CA_FILE]};
+                                     .ca_file = call->arguments.values[ARGUMENT_CA_FILE],
+                                     .key = call->arguments.values[ARGUMENT_IDEMPOTENCY_KEY]};
     int code = EXIT_USAGE;
     buffer_init(&authorization, (size_t)2 * BEARER_MAX);
-    if (!call_begin(call) || bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization,
-                                         &call->problem) != STATUS_OK) {
+    if (!call_begin(call) || !is_key_sound(command, call) ||
+        bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization, &call->problem) !=
+            STATUS_OK) {
         cli_fail(command->name, &call->problem);
     } else {
         options.authorization = buffer_text(&authorization);

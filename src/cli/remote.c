@@ -65,6 +65,18 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     return curl_easy_perform(easy);
 }
 
+enum { KEY_LINE_MAX = 512 };
+
+static struct curl_slist *add_key(struct curl_slist *headers, const char *key)
+{
+    struct buffer line;
+    buffer_init(&line, KEY_LINE_MAX);
+    buffer_printf(&line, "Idempotency-Key: %s", key);
+    headers = curl_slist_append(headers, buffer_text(&line));
+    buffer_fini(&line);
+    return headers;
+}
+
 static CURLcode perform(struct remote *remote, const char *method, const char *url, const char *body,
                         struct buffer *answer)
 {
@@ -73,6 +85,8 @@ static CURLcode perform(struct remote *remote, const char *method, const char *u
         headers = curl_slist_append(headers, "Content-Type: application/json");
     if (remote->options.authorization[0])
         headers = curl_slist_append(headers, remote->options.authorization);
+    if (remote->options.key && strcmp(method, "POST") == 0)
+        headers = add_key(headers, remote->options.key);
     CURLcode code = send_with(remote, method, url, headers, body, answer);
     curl_slist_free_all(headers);
     return code;

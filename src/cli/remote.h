@@ -15,6 +15,7 @@ struct remote_options {
     const char *authorization; /* a header; "": none */
     const char *ca_file;       /* trusted certificates for https; NULL: certificates of this host */
     bool trusts_any;           /* any certificate will do */
+    const char *key;           /* idempotency key of each POST; NULL: none */
     long timeout_s;            /* timeout of each request; 0: one minute */
 };
 

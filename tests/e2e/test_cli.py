@@ -162,6 +162,15 @@ def test_callbacks_of_a_job_and_of_a_topic(server, receiver, topic):
     assert settings == {"onDelivered": url, "onDead": {"url": url, "includeBody": True}}
 
 
+def test_a_job_under_a_key_is_scheduled_once(server, receiver, topic):
+    words = ["schedule", topic, "--url", receiver.url(), "--delay", "1h", "--idempotency-key", f"{topic} 1"]
+    ids = {json.loads(ask(server, *words, "--json"))["jobId"] for _ in range(2)}
+    assert len(ids) == 1 and {job["jobId"] for job in server.get(f"/jobs?topic={topic}").expect(200)["jobs"]} == ids
+    assert "422" in ask(server, *words, "--body", "1", code=1)
+    for words in (["run", f"{topic}/x"], ["schedules", "set", f"{topic}/x"], ["cancel", f"{topic}/x"], ["schedules"]):
+        assert "--idempotency-key: only schedule and schedules run take it" in ask(server, *words, "--idempotency-key", "k", code=2)
+
+
 def test_a_job_is_scheduled(server, receiver, topic):
     said, _ = tell(server, "schedule", f"{topic}/a", "--url", receiver.url(), "--body", '{"total": 1.10}',
                    "--header", "X-Shop: 7", "--header=X-Empty:", "--retry=2", "--timeout=1.5s")

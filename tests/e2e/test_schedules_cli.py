@@ -63,6 +63,20 @@ def test_a_schedule_is_paused_resumed_run_and_deleted(server, receiver, topic):
     assert "404" in ask(server, "schedules", "show", f"{topic}/d", code=1)
 
 
+def test_a_run_under_a_key_is_made_once(server, receiver, topic):
+    ask(server, "schedules", "set", f"{topic}/k", "--cron", RARELY, "--url", receiver.url())
+    keys = ["a key, with spaces", "another"]
+    made = [[ask(server, "schedules", "run", f"{topic}/k", "--idempotency-key", key) for _ in range(2)] for key in keys]
+    assert made[0][0] == made[0][1] != made[1][0] == made[1][1]
+    again = server.request("POST", f"/schedules/{topic}/k/run", headers={"Idempotency-Key": keys[0]}).expect(202)
+    assert f"{again['jobId']}\n" == made[0][0]
+    until(lambda: receiver.count(topic) == 2, 10, "two deliveries")
+    for key in ("", "a\nb", "ä", "a" * 256):
+        assert "--idempotency-key: expected 1 to 255 visible ASCII characters" in ask(server, "schedules", "run", f"{topic}/k", "--idempotency-key", key, code=2)
+    assert "422" in ask(server, "schedule", topic, "--url", receiver.url(), "--idempotency-key", keys[0], code=1)
+    ask(server, "schedules", "delete", f"{topic}/k")
+
+
 def test_what_is_wrong_is_named(server, topic):
     name = f"{topic}/e"
     for words, fault in [
