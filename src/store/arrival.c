@@ -7,7 +7,8 @@
 
 enum {
     ARRIVAL_CALLS_MAX = 4,
-    ARRIVAL_BYTES = 256 * 1024, /* counted for each, so that few long lists are in one reply */
+    ARRIVAL_BYTES =
+        256 * 1024, /* size that each item counts in its batch, so that one reply has few long lists */
 };
 
 struct arrival_item {
@@ -34,7 +35,7 @@ static bool arrival_kind_read(struct slice word, enum arrival_kind *kind)
     return false;
 }
 
-/* Writes the elements of steps as an array. Each element of the reply has its kind in front. */
+/* Writes the elements of steps as an array. In the reply, each element begins with its kind. */
 static void write_elements(const struct redis_reply *elements, struct buffer *array)
 {
     bool is_first = true;

@@ -13,8 +13,10 @@
 
 enum {
     BATCH_ITEMS_MAX = 256,
-    BATCH_BYTES_MAX = 4 * 1024 * 1024, /* the item that exceeds this limit is still included */
-    BATCH_ITEM_OVERHEAD = 64,          /* bytes around an item's texts; only the order of magnitude matters */
+    BATCH_BYTES_MAX =
+        4 * 1024 * 1024, /* maximum size of a call; the item that exceeds it is still included */
+    BATCH_ITEM_OVERHEAD =
+        64, /* bytes that an item needs in addition to its texts; only the order of magnitude matters */
 };
 
 struct shard;
@@ -22,15 +24,16 @@ struct shard;
 /* The first member of each kind of item. */
 struct batch_item {
     struct list link;
-    size_t bytes;                          /* size of its arguments */
-    const struct shard_follow_ups *follow; /* borrowed; scheduled after all items of a call; NULL: no jobs */
+    size_t bytes; /* size of the item's arguments */
+    const struct shard_follow_ups
+        *follow; /* borrowed; jobs that are scheduled after all items of a call; NULL: no jobs */
 };
 
 struct batch_kind {
     enum script_id script;
-    unsigned max_calls; /* maximum number of calls under way; a full call may be one more */
+    unsigned max_calls; /* maximum number of calls under way; a full call may exceed it by one */
     bool is_confirmed;  /* clients rely on the change, so it must have the configured durability */
-    /* Adds the arguments that all items share. NULL if the limit is the only one. */
+    /* Adds the arguments that all items share. NULL if the items share only the first argument, the limit. */
     void (*add_shared)(const struct shard *, struct script_call *);
     void (*add_item)(const struct batch_item *, struct script_call *);
     /* Calls back and frees the item. result is the item's part of the reply, or NULL unless status is OK. */
@@ -58,7 +61,7 @@ struct batch {
 void batch_init(struct batch *, const struct batch_kind *, const struct batch_owner *, struct redis_link *);
 void batch_add(struct batch *, struct batch_item *);
 
-/* Sends the waiting items, as far as calls may be sent. Called at the end of a turn. */
+/* Sends the waiting items, up to the maximum number of calls. Called at the end of a turn. */
 void batch_flush(struct batch *);
 
 /* Ends waiting items with UNAVAILABLE. Calls under way must have ended before. */

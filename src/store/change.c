@@ -1,4 +1,4 @@
-/* change.c - what the owner of a job does with it: change its members, replace it, cancel it. */
+/* change.c - changes, replaces and cancels a job for its owner. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
@@ -47,9 +47,10 @@ static void change_end_item(struct batch_item *item, enum status status, int64_t
         return;
     }
     if (status == STATUS_OK && due_ms < 0)
-        status = due_ms == RESULT_NO_URL
-                     ? STATUS_NO_URL
-                     : STATUS_STALE; /* leased, removed or changed: a caller can read the job again */
+        status =
+            due_ms == RESULT_NO_URL
+                ? STATUS_NO_URL
+                : STATUS_STALE; /* the job was leased, removed or changed: the caller can read it again */
     change->fn(change->arg, status, due_ms, now_us / 1000);
     free(change);
 }
@@ -57,7 +58,7 @@ static void change_end_item(struct batch_item *item, enum status status, int64_t
 const struct batch_kind change_kind = {SCRIPT_CHANGE, OWNER_CALLS_MAX, true,
                                        NULL,          change_add_item, change_end_item};
 
-/* ---- replace: a new job under the id of an earlier one, or of none ---- */
+/* ---- replace: a new job, with the id of an existing job or a new id ---- */
 
 struct replace {
     struct batch_item item;

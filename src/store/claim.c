@@ -1,4 +1,4 @@
-/* claim.c - claims due jobs for a consumer, and gives back the jobs of a claim without a reply. */
+/* claim.c - claims due jobs for a consumer, and releases the jobs of a claim that got no reply. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -8,7 +8,8 @@
 #include "store/shard_private.h"
 
 enum {
-    SHARE = 16,              /* jobs of one topic in a row */
+    SHARE =
+        16, /* maximum number of jobs that a claim takes from one topic before it goes to the next topic */
     FIRST_CLAIMED = 4,       /* index of the first job in a claim's reply */
     CLAIMED_PARTS = 3,       /* id, due, record */
     ABANDON_LOOK_MAX = 5000, /* leases */
@@ -34,8 +35,8 @@ bool claim_give_settings(struct shard_claimed *jobs, size_t count, struct slice 
     return is_given;
 }
 
-/* Parses the reply to a claim of max jobs. Does not set the nonce. Returns false if claim.lua does not
- * produce such a reply. */
+/* Parses the reply to a claim of max jobs. Does not set the nonce. Returns false if the reply cannot be one
+ * of claim.lua. */
 static bool claim_read(const struct redis_reply *reply, size_t max,
                        struct shard_claimed jobs[STORE_CLAIM_MAX], struct shard_claim *claimed)
 {
@@ -87,7 +88,7 @@ struct abandonment {
     struct nonce nonce;
 };
 
-/* If the call failed, abandons the claim again before the next claim, unless another claim was lost
+/* If the call failed, the claim is abandoned again before the next claim, unless another claim has been lost
  * meanwhile. */
 static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
@@ -101,9 +102,9 @@ static void on_abandoned(void *arg, enum status status, const struct redis_reply
     free(abandonment);
 }
 
-/* Gives back the jobs that the lost claim may have leased, because no consumer has them. This happens before
- * the next claim, which may get these jobs. If Redis runs the lost claim even later, or if this process dies
- * before, the leases run out, and recovery finds the jobs. */
+/* Releases the jobs that the lost claim may have leased, because no consumer has them. It does so before the
+ * next claim, which may then get these jobs. If Redis runs the lost claim later than that, or if this process
+ * dies first, the leases run out, and the recovery returns the jobs. */
 static void abandon_lost_claim(struct shard *shard)
 {
     if (!shard->lost_claim.text[0])

@@ -13,10 +13,10 @@ enum {
     AFTER_HOUR = AFTER_MINUTE + COMING_HOUR,
     AFTER_DAY = AFTER_HOUR + COMING_DAY - 1,
     SPANS = AFTER_DAY + COMING_WEEK - 1,
-    COUNTS = 1 + SPANS + 1, /* overdue, spans, later */
+    COUNTS = 1 + SPANS + 1, /* counts: overdue, one for each span, later */
     FIRST_COUNT = 6,        /* index in a reply */
 };
-#define JOBS_MAX (INT64_C(1) << 40) /* more than a Redis can hold */
+#define JOBS_MAX (INT64_C(1) << 40) /* more jobs than a Redis can hold */
 #define SECOND   INT64_C(1000)
 #define MINUTE   (60 * SECOND)
 #define HOUR     (60 * MINUTE)
@@ -26,14 +26,14 @@ struct shard_walk {
     struct coming_walk *walk;
     int64_t began_ms, topics; /* values of the first step */
     int64_t examined, left;   /* topics */
-    int64_t waiting;          /* jobs of all topics */
+    int64_t waiting;          /* number of waiting jobs of all topics */
     int64_t counts[COUNTS];
 };
 
 struct coming_walk {
     struct shard_walk *shards;
-    size_t shard_count; /* 0: the next step begins a walk */
-    size_t awaited;     /* shards that have not answered the step yet */
+    size_t shard_count; /* number of shards in this walk; 0: the next step begins a walk */
+    size_t awaited;     /* number of shards that have not answered the step yet */
     enum status status;
     coming_fn *fn;
     void *arg;
@@ -59,7 +59,7 @@ static bool is_sampled(const struct shard_walk *shard)
     return shard->topics > COMING_TOPICS_MAX;
 }
 
-/* Makes the jobs of a sample stand for all jobs of the shard. */
+/* Scales the counts of a sample to all jobs of the shard. */
 static void extrapolate(struct shard_walk *shard)
 {
     int64_t counted = 0;
@@ -78,7 +78,7 @@ static int64_t coming_sum(const int64_t *counts, size_t count)
     return all;
 }
 
-/* Adds the jobs of a shard. The first step of each longer span has all jobs of the shorter span. */
+/* Adds the jobs of a shard. The first step of each longer span includes all jobs of the shorter span. */
 static void add_shard(struct coming *coming, const struct shard_walk *shard)
 {
     const int64_t *spans = shard->counts + 1;

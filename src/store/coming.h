@@ -1,4 +1,5 @@
-/* coming.h - a histogram of due times: how many waiting jobs are overdue, and how many become due when.
+/* coming.h - a histogram of due times: how many waiting jobs are overdue, and how many become due in each
+ * span of time.
  *
  * A walk counts in steps. Each step is one call of about 2 ms to each shard that is not complete yet. A shard
  * with very many topics is sampled. A walk may use the stores of several reactors, one after the other. */
@@ -12,7 +13,7 @@ enum {
     COMING_HOUR = 12,         /* steps of 5 min */
     COMING_DAY = 24,          /* steps of 1 h */
     COMING_WEEK = 7,          /* steps of 1 day */
-    COMING_TOPICS_MAX = 1024, /* topics of one shard that a walk examines */
+    COMING_TOPICS_MAX = 1024, /* maximum number of topics of one shard that a walk examines */
 };
 
 /* Jobs by due time. Each span begins at at_ms: the hour includes the minute. Held jobs are overdue. */
@@ -20,20 +21,21 @@ struct coming {
     int64_t at_ms;
     int64_t overdue;
     int64_t minute[COMING_MINUTE], hour[COMING_HOUR], day[COMING_DAY], week[COMING_WEEK];
-    int64_t later;   /* jobs due after more than a week */
-    bool is_sampled; /* extrapolated from some of the topics */
+    int64_t later;   /* number of jobs that are due after more than a week */
+    bool is_sampled; /* the numbers are extrapolated from a sample of the topics */
 };
 
 struct coming_walk;
 
 struct coming_walk *coming_walk_new(void);
-void coming_walk_free(struct coming_walk *); /* not during a step, except in its callback; NULL is ignored */
+void coming_walk_free(
+    struct coming_walk *); /* must not be called during a step, except in its callback; NULL is ignored */
 
-/* Called after a step. coming is not NULL when the walk is complete; the next step begins a new walk. If the
- * status is not OK, the next step begins a new walk, too. */
+/* Called after a step. coming is NULL until the walk is complete. After a complete walk, or if the status is
+ * not OK, the next step begins a new walk. */
 typedef void coming_fn(void *arg, enum status, const struct coming *coming);
 
-/* Makes the next step. Borrows both objects until the callback. */
+/* Does the next step. Borrows both objects until the callback. */
 void coming_walk_step(struct coming_walk *, struct store *, coming_fn *, void *arg);
 
 #endif

@@ -16,7 +16,7 @@ enum {
     ASK_SOON_US = 500 * 1000, /* interval of the queries while Redis cannot be used */
     REFRESH_US = 1000 * 1000,
     US_PER_S = 1000 * 1000,
-    REDIS_MAJOR_MIN = 7, /* supports script flags */
+    REDIS_MAJOR_MIN = 7, /* first version with script flags */
 };
 
 struct facts {
@@ -27,12 +27,13 @@ struct facts {
     loop_fn *on_change;
     void *arg;
     struct timer *again;
-    int64_t asked_us; /* when the last queries were sent */
+    int64_t asked_us; /* time at which the last queries were sent */
     struct store_facts facts;
     struct rights *rights;
     bool aof_is_broken;
     char trouble[160];             /* Redis's error when it refuses writes; empty: none */
-    char refusal[RIGHTS_TEXT_MAX]; /* refusal of the last complete round; empty: none */
+    char refusal[RIGHTS_TEXT_MAX]; /* reason why Redis cannot be used, from the last complete round; empty:
+                                      none */
 };
 
 /* Returns the value of a "name:value" line of INFO. */
@@ -68,7 +69,7 @@ static void copy(char *to, size_t size, struct slice from)
     snprintf(to, size, "%.*s", SLICE_ARG(from));
 }
 
-/* Returns whether a duepost of this layout can use such a Redis. */
+/* Returns whether a duepost with this layout can use this Redis. */
 static bool is_usable(const struct facts *facts, struct problem *problem)
 {
     return store_check_version(&facts->facts, problem) == STATUS_OK &&
@@ -162,15 +163,16 @@ static void on_rights_known(void *arg)
         open_data(facts);
 }
 
-/* Returns whether the operator's word that each write is synced counts. A service may have no append-only
- * file and keep each write in another way. A setting that Redis shows, and a broken file, override it. */
+/* Returns whether to trust the operator that each write is synced (--trust-durability). A Redis service may
+ * have no append-only file and store each write in another way. A setting that Redis shows, or a broken file,
+ * overrides the operator. */
 static bool is_trusted(const struct facts *facts, bool is_hidden)
 {
     const struct store_options *options = facts->options;
     return options->trusts_durability && options->durability.is_synced && is_hidden && !facts->aof_is_broken;
 }
 
-/* Reads whether fsync is always. The queries about rights follow, and then the query for the layout. */
+/* Reads the setting appendfsync. The queries about rights follow, and then the query for the layout. */
 static void on_appendfsync(void *arg, const struct redis_reply *reply)
 {
     struct facts *facts = arg;
@@ -248,7 +250,7 @@ void facts_stop(struct facts *facts)
 void facts_note_denial(struct facts *facts)
 {
     if (rights_refusal(facts->rights))
-        return; /* repeated queries come anyway */
+        return; /* rights are already denied, so the queries are repeated anyway */
     rights_recheck(facts->rights);
     facts_recheck(facts);
 }

@@ -24,7 +24,8 @@ void facts_lay_out(struct facts *);
 void facts_start(struct facts *);
 void facts_stop(struct facts *);
 
-/* Called when Redis has denied a right, and with the result of subscribing to the wake-up channel. */
+/* facts_note_denial is called when Redis has denied a right. The other function is called with the result of
+ * subscribing to the wake-up channel. */
 void facts_note_denial(struct facts *);
 void facts_note_subscription(struct facts *, bool is_denied);
 
@@ -53,7 +54,7 @@ const char *facts_denial(const struct facts *);
  * borrowed. */
 const char *facts_refusal(const struct facts *);
 
-/* Returns the part of a limit for all shards that one shard has. */
+/* Returns one shard's part of a limit that is divided among all shards. */
 static inline int64_t store_options_part(const struct store_options *options, int64_t bound)
 {
     int64_t shards = (int64_t)options->shards;

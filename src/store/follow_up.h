@@ -7,7 +7,7 @@
 /* A job that is scheduled when another job's lease ends. Its topic is a sibling of that job's topic. */
 struct shard_follow_up {
     struct slice id;
-    int64_t delay_ms;    /* counted from when Redis runs the script */
+    int64_t delay_ms;    /* counted from the time at which Redis runs the script */
     struct slice record; /* see job_write */
 };
 

@@ -1,4 +1,4 @@
-/* group.c - writes groups. topic.c reads them, since a page of groups is a walk like that of topics. */
+/* group.c - writes groups. topic.c reads groups, because a page of groups is read like a page of topics. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"

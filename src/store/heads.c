@@ -8,7 +8,7 @@
 #include "store/reply.h"
 
 enum {
-    STEP_TOPICS = 1000, /* topics that one call examines */
+    STEP_TOPICS = 1000, /* maximum number of topics that one call examines */
     LAST_NAME = 1,      /* index of the last name examined in a reply */
     COUNTED = 2,
     FIRST_HEAD = 3,
@@ -26,7 +26,7 @@ struct heads_walk {
     bool is_count;
     struct buffer behind; /* the last name that was examined */
     size_t looked;
-    struct head *heads; /* owned; the first max of the heads, in order */
+    struct head *heads; /* owned; the first heads in order, at most max */
     size_t count, capacity;
     struct heads_page page;
     heads_fn *fn;

@@ -7,7 +7,7 @@
 #include "store/shard_private.h"
 
 enum {
-    LAPSED_MAX = 100, /* leases in one call */
+    LAPSED_MAX = 100, /* maximum number of leases in one call */
     FIRST_LAPSED = 3, /* index of the first job in a reply */
     LAPSED_PARTS = 5, /* id, nonce, due time, time of the lease, record */
 };
@@ -17,7 +17,7 @@ struct lapsed_call {
     void *arg;
 };
 
-/* Gives the settings, which follow the jobs by topic, to the jobs. */
+/* Sets the settings of each job. In the reply, the settings of the topics follow the jobs. */
 static void give_settings(const struct redis_reply *reply, size_t at, struct shard_lapsed_job *jobs,
                           size_t count)
 {
@@ -30,7 +30,7 @@ static void give_settings(const struct redis_reply *reply, size_t at, struct sha
     }
 }
 
-/* Returns false if lapsed.lua does not produce such a reply. */
+/* Returns false if the reply cannot be one of lapsed.lua. */
 static bool read_lapsed(const struct redis_reply *reply, struct shard_lapsed_job jobs[LAPSED_MAX],
                         struct shard_lapsed *lapsed)
 {

@@ -4,7 +4,7 @@
 #include "store/shard_private.h"
 
 enum {
-    LEASE_CALLS_MAX = 4, /* calls of one kind under way */
+    LEASE_CALLS_MAX = 4, /* maximum number of calls of one kind under way */
     RENEW_LINGERING = 2, /* the answer of renew.lua if the job was cancelled */
 };
 
@@ -13,7 +13,7 @@ struct lease_item {
     const struct lease *lease;
     int64_t wait_ms;        /* retry */
     struct shard_hold hold; /* release */
-    struct shard_end end;   /* complete, retry, bury */
+    struct shard_end end;   /* data of complete, retry and bury */
     struct shard *shard;    /* complete */
     shard_done_fn *fn;
     void *arg;
@@ -99,7 +99,8 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-/* Ends the item, or sends it again: if jobs are kept, one call moves a limited number of bytes only. */
+/* Ends the item, or sends it again. It is sent again if delivered jobs are kept and the call had already
+ * moved the maximum number of bytes. */
 static void end_complete(struct batch_item *item, enum status status, int64_t now_us,
                          const struct redis_reply *result)
 {

@@ -4,8 +4,8 @@
 #include "job/job.h"
 
 enum {
-    LOOK_MAX = 2000,  /* leases that one call examines */
-    STEPS_MAX = 5000, /* calls; a shard does not have more leases than these find */
+    LOOK_MAX = 2000,  /* maximum number of leases that one call examines */
+    STEPS_MAX = 5000, /* maximum number of calls; a shard does not have more leases than these calls find */
     NEXT_STEP = 1,    /* index of the start of the next step in a reply */
     FIRST_ID = 2,
 };
@@ -15,7 +15,7 @@ struct leased_walk {
     struct slice topic, owner, behind;
     size_t max, steps;
     struct buffer step; /* start of the next step */
-    char **ids;         /* owned; the first max ids that were found, in order, each once */
+    char **ids;         /* owned; the first ids that were found, in order and without repeats, at most max */
     size_t count, capacity;
     leased_fn *fn;
     void *arg;

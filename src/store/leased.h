@@ -11,14 +11,14 @@
 struct leased_page {
     const struct slice *ids; /* borrowed until the callback returns */
     size_t count;
-    bool has_more; /* there may be more ids after this page */
+    bool has_more; /* there may be further ids after this page */
 };
 
 /* page is NULL unless the status is OK. */
 typedef void leased_fn(void *arg, enum status, const struct leased_page *page);
 
-/* Finds at most max ids of leased jobs: of this topic, or of all topics if it is empty, and after the id in
- * behind, or from the first one if it is empty. Borrows topic and behind until the callback. */
+/* Finds at most max ids of leased jobs. If topic is not empty, finds only jobs of this topic. If behind is
+ * not empty, finds only ids after it. Borrows topic and behind until the callback. */
 void leased_find(struct shard *, struct slice topic, struct slice owner, struct slice behind, size_t max,
                  leased_fn *, void *arg);
 

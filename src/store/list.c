@@ -10,16 +10,16 @@
 #include "store/reply.h"
 
 enum {
-    LOOK_MAX = 10000,  /* entries that one call examines */
-    MERGED_MAX = 500,  /* jobs of all topics in one page, which keeps a call within a few ms */
-    LEASED_MAX = 2000, /* ids of leased jobs in one call */
+    LOOK_MAX = 10000,  /* maximum number of entries that one call examines */
+    MERGED_MAX = 500,  /* maximum number of jobs in a page of all topics, so that a call takes a few ms */
+    LEASED_MAX = 2000, /* maximum number of ids of leased jobs in one call */
     FOUND = 3,         /* index of the number of jobs in a reply */
     FIRST_JOB = 4,     /* index of the first job */
     JOB_PARTS = 7,     /* id, time, record, lost consumers, settings of the topic, kept until, last attempt */
     SEEN_PARTS = 2,    /* id, tag */
 };
 
-/* The result of a walk, with the word of the scripts for it. */
+/* The kind of result that a walk returns. */
 enum walk_kind { WALK_JOBS, WALK_SEEN, WALK_COUNT };
 static const char *const kind_words[] = {"jobs", "seen", "count"};
 
@@ -30,7 +30,8 @@ struct walk {
     /* The next two members are for leased jobs. */
     struct buffer ids; /* ids of the page, one per line */
     bool has_more;     /* more ids follow these */
-    /* For waiting jobs of all topics, ids has names of topics, and the page ends at this job. */
+    /* For waiting jobs of all topics, ids has the names of topics, and the page ends at the job with this
+     * score and id. */
     char last_score[LIST_SCORE_SIZE];
     struct buffer last_id;
     bool is_partial;
@@ -98,7 +99,7 @@ static struct store_cursor read_cursor(struct walk *walk, const struct redis_rep
 {
     struct store_cursor next = walk->list.from;
     char score[40];
-    if (!next.began_ms) /* rounded up, like the createdAt of a job that was made just before */
+    if (!next.began_ms) /* rounded up, like the createdAt of a job that has just been created */
         next.began_ms = (redis_reply_integer(redis_reply_at(reply, 0)) + 999) / 1000;
     next.id = redis_reply_text(redis_reply_at(reply, 2));
     if (next.id.size == 0 && walk->has_more)
@@ -172,7 +173,7 @@ static void walk_end(struct walk *walk, enum status status, const struct redis_r
     free(walk);
 }
 
-/* Returns whether the jobs of the list can only be counted with their records. */
+/* Returns whether the records must be read to count the jobs of the list. */
 static bool reads_records(const struct store_list *list)
 {
     return list->host.size + list->id_prefix.size + list->reasons.size + list->statuses.size +
@@ -300,8 +301,8 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
         list_ask(walk);
 }
 
-/* Begins a page. Leased jobs are found by their ids, and waiting jobs of all topics, like all other jobs of
- * an owner, by their topics. All leased jobs of a shard are counted by a separate call. */
+/* Begins a page. Leased jobs are found by their ids. Waiting jobs of all topics, and all other jobs of an
+ * owner, are found by their topics. A separate call counts all leased jobs of a shard. */
 static void list_begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;

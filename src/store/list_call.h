@@ -6,11 +6,11 @@
 
 enum { LIST_SCORE_SIZE = 40 };
 
-/* Adds score and id of the job to continue after, or two empty texts. score is borrowed until the
- * callback. */
+/* Adds score and id of the job after which the list continues, or two empty texts. score is borrowed until
+ * the callback. */
 void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
 
-/* Adds the two limits of the list's time: after_ms and before_ms. */
+/* Adds the list's limits of time: after_ms and before_ms. */
 void list_call_bounds(struct script_call *, const struct store_list *);
 
 /* Adds the word for the list's order. */

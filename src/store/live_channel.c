@@ -5,7 +5,7 @@
 static void on_published(void *arg, const struct redis_reply *reply)
 {
     (void)arg;
-    (void)reply; /* a message may be lost */
+    (void)reply; /* the reply is not needed, because a message may be lost */
 }
 
 void store_listen_live(struct store *store, store_live_fn *fn, void *arg)

@@ -1,8 +1,8 @@
-/* live_channel.h - a channel of Redis on which processes tell each other figures. Nothing is written to
- * Redis, and nothing depends on a message: it may be lost.
+/* live_channel.h - a channel of Redis on which processes exchange their figures. Nothing is stored in Redis.
+ * A message may be lost, so nothing depends on it.
  *
- * The channel "live" is in the first shard and has a connection of its own. If its use is denied, or if Redis
- * is away, no messages come, and published ones are lost. */
+ * The channel "live" is in the first shard and has a connection of its own. If Redis denies its use or is
+ * unreachable, no messages come, and published messages are lost. */
 #ifndef DUEPOST_STORE_LIVE_CHANNEL_H
 #define DUEPOST_STORE_LIVE_CHANNEL_H
 

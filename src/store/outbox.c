@@ -28,7 +28,7 @@ struct slice outbox_id(const struct outbox_text *text)
 
 /* ---- reading ---- */
 
-/* Returns false if the script does not produce such a reply. */
+/* Returns false if the reply cannot be one of the script. */
 static bool read_texts(const struct redis_reply *reply, struct outbox_text texts[OUTBOX_READ_MAX],
                        struct outbox_read *read)
 {

@@ -10,14 +10,17 @@
 #include "store/shard.h"
 
 enum {
-    OUTBOX_READ_MAX = 500,               /* texts of one call */
-    OUTBOX_READ_BYTES = 2 * 1024 * 1024, /* the text that exceeds this limit is still included */
-    OUTBOX_TAG_MAX = 48,                 /* as TAG_SIZE in scripts/lib/outbox.lua */
+    OUTBOX_READ_MAX = 500, /* maximum number of texts in one call */
+    OUTBOX_READ_BYTES =
+        2 * 1024 *
+        1024, /* maximum size of the texts in one call; the text that exceeds it is still included */
+    OUTBOX_TAG_MAX = 48, /* as TAG_SIZE in scripts/lib/outbox.lua */
 };
 
 /* A text of the outbox. Borrowed until the callback returns. */
 struct outbox_text {
-    struct slice field; /* topic/jobId, or with a newline and a number for an earlier end of this id */
+    struct slice
+        field; /* topic/jobId; for an earlier end of the same id, followed by a newline and a number */
     /* text as in the hash kept, see scripts/lib/ended.lua; empty: the field no longer has a text */
     struct slice text;
 };
@@ -33,13 +36,13 @@ struct outbox_read {
         dropped; /* texts in the outbox, their size, and texts dropped since the data began */
 };
 
-/* Turns the history of this shard on or off, as the store's options say, and reads the next texts. in_hand is
+/* Turns the outbox of this shard on or off, as the store's options say, and reads the next texts. in_hand is
  * the number of texts that the caller has read and whose removal it has not sent. Without a history no texts
  * are read. */
 typedef void outbox_read_fn(void *arg, enum status, const struct outbox_read *);
 void outbox_read(struct shard *, size_t in_hand, outbox_read_fn *, void *arg);
 
-/* The texts of one outbox_read, which are to be removed. */
+/* The texts of one outbox_read that will be removed. */
 struct outbox_batch {
     size_t count;
     struct buffer text; /* fields and tags */
@@ -48,12 +51,12 @@ struct outbox_batch {
     } items[OUTBOX_READ_MAX];
 };
 
-/* Copies what identifies the texts. */
+/* Creates a batch. Copies the fields and tags of the texts. */
 struct outbox_batch *outbox_batch_new(const struct outbox_read *);
 void outbox_batch_free(struct outbox_batch *); /* NULL is ignored */
 
 /* Removes the texts of the batch, except those that have changed since. Borrows the batch until the callback.
- * removed is the number of texts that were there. */
+ * removed is the number of texts that were removed. */
 typedef void outbox_removed_fn(void *arg, enum status, size_t removed);
 void outbox_remove(struct shard *, const struct outbox_batch *, outbox_removed_fn *, void *arg);
 

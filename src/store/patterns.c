@@ -28,7 +28,7 @@ static void on_read(void *arg, enum status status, const struct redis_reply *rep
         status = reply_refuse("patterns");
     for (size_t at = FIRST_PATTERN; status == STATUS_OK && at + 1 < redis_reply_size(reply); at += 2) {
         if (!topic_pattern_is_open(redis_reply_text(redis_reply_at(reply, at))))
-            continue; /* another program wrote this; the next change removes it */
+            continue; /* another program has written this pattern; the next change removes it */
         if (found.count == STORE_PATTERNS_MAX)
             status = reply_refuse("patterns");
         else
@@ -61,7 +61,7 @@ typedef void patterns_written_fn(void *arg, enum status, int64_t version);
 struct patterns_item {
     struct batch_item item;
     const struct store_patterns *patterns; /* borrowed */
-    bool is_copy;                          /* replaces a lower version; else the version is the one read */
+    bool is_copy; /* true: replaces any lower version; false: replaces only the version that was read */
     patterns_written_fn *fn;
     void *arg;
 };
@@ -102,11 +102,12 @@ static void patterns_write(struct shard *shard, const struct store_patterns *pat
                            patterns_written_fn *fn, void *arg)
 {
     struct patterns_item *entry = NEW(struct patterns_item);
-    *entry = (struct patterns_item){.item.bytes = BATCH_BYTES_MAX, /* a call of its own */
-                                    .patterns = patterns,
-                                    .is_copy = is_copy,
-                                    .fn = fn,
-                                    .arg = arg};
+    *entry = (struct patterns_item){
+        .item.bytes = BATCH_BYTES_MAX, /* the size of a whole batch, so that the item has a call of its own */
+        .patterns = patterns,
+        .is_copy = is_copy,
+        .fn = fn,
+        .arg = arg};
     batch_add(&shard->batches[SHARD_BATCH_PATTERNS], &entry->item);
 }
 
@@ -123,9 +124,9 @@ struct change {
 static void on_copied(void *arg, enum status status, int64_t version)
 {
     struct change *change = arg;
-    (void)version; /* a later change may have been copied before */
+    (void)version; /* the version is ignored, because a later change may already have been copied */
     if (status != STATUS_OK)
-        change->status = STATUS_UNKNOWN; /* the first shard has the change */
+        change->status = STATUS_UNKNOWN; /* the outcome is unknown, because the first shard has the change */
     if (--change->awaited > 0)
         return;
     change->fn(change->arg, change->status);
@@ -168,7 +169,7 @@ struct mending {
     enum status status;
     store_mend_patterns_fn *fn;
     void *arg;
-    struct store_patterns highest; /* owns its texts */
+    struct store_patterns highest; /* the patterns with the highest version; owned */
     struct store_pattern patterns[STORE_PATTERNS_MAX];
     struct mending_shard {
         struct mending *mending;

@@ -13,11 +13,13 @@
 #include "store/shard_private.h"
 
 enum {
-    PULL_CALLS_MAX = 2,      /* calls under way */
-    PULL_TRIES_MAX = 10,     /* calls of one request, if all jobs of the call before have expired */
-    FIRST_PULLED = 5,        /* index of the first job in a result */
-    PULLED_PARTS = 5,        /* id, due time, time of the lease, deadline, record */
-    LOST_PULLS_MAX = 64,     /* beyond them, the leases run out */
+    PULL_CALLS_MAX = 2,  /* maximum number of calls under way */
+    PULL_TRIES_MAX = 10, /* maximum number of calls of one request; a further call follows if all jobs of a
+                            call have expired */
+    FIRST_PULLED = 5,    /* index of the first job in a result */
+    PULLED_PARTS = 5,    /* id, due time, time of the lease, deadline, record */
+    LOST_PULLS_MAX =
+        64, /* maximum number of lost calls that are abandoned; the leases of further calls run out */
     ABANDON_LOOK_MAX = 5000, /* leases */
     ABANDON_SPARE_MS = 1000, /* steps of Redis's clock that an abandonment tolerates */
 };
@@ -35,7 +37,7 @@ struct pull {
 
 /* ---- calls without a reply ---- */
 
-/* A call that may have leased jobs, which no worker has. */
+/* A call without a reply. It may have leased jobs, which no worker has. */
 struct lost_pull {
     struct list link;
     struct nonce nonce;
@@ -46,7 +48,7 @@ static void note_lost(const struct pull *pull)
 {
     struct shard *shard = pull->shard;
     if (pull->what.once.size || shard->lost_pull_count == LOST_PULLS_MAX)
-        return; /* the worker asks again with its idempotency key, or the leases run out */
+        return; /* the worker repeats the request with its idempotency key, or the leases run out */
     struct lost_pull *lost = NEW(struct lost_pull);
     *lost =
         (struct lost_pull){.nonce = pull->nonce, .lease_ms = pull->what.lease_ms, .sent_us = pull->sent_us};
@@ -56,7 +58,7 @@ static void note_lost(const struct pull *pull)
 
 static void on_pull_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
-    (void)status, (void)reply; /* what is left over runs out */
+    (void)status, (void)reply; /* leases that are left over run out */
     free(arg);
 }
 
@@ -82,7 +84,7 @@ void pull_forget_lost(struct shard *shard)
 
 /* ---- adding to the batch ---- */
 
-/* Makes a nonce that cannot be guessed, because it is the token of the leases. */
+/* Creates a nonce that cannot be guessed, because it is the token of the leases. */
 static void make_token(struct nonce *nonce)
 {
     unsigned char random[15];
@@ -171,7 +173,7 @@ static void pull_fail(struct pull *pull, enum status status)
     free(pull);
 }
 
-/* Calls back with the jobs. If none of the jobs of this call can be given, asks for the next ones. */
+/* Calls back with the jobs. If no job of this call can be given to the worker, leases the next jobs. */
 static void pull_tell(struct pull *pull, const struct redis_reply *result, int64_t now_us)
 {
     size_t count = (redis_reply_size(result) - FIRST_PULLED) / PULLED_PARTS;
@@ -179,7 +181,10 @@ static void pull_tell(struct pull *pull, const struct redis_reply *result, int64
     to.pulled.is_repeated = redis_reply_integer(redis_reply_at(result, 1)) == 1;
     to.pulled.has_more = redis_reply_integer(redis_reply_at(result, 2)) == 1;
     to.pulled.next_ms = redis_reply_integer(redis_reply_at(result, 3));
-    to.jobs = memory_resize(NULL, (count + 1) * sizeof *to.jobs); /* job_read sets all of a job */
+    to.jobs = memory_resize(
+        NULL,
+        (count + 1) *
+            sizeof *to.jobs); /* the memory need not be zero, because job_read sets all members of a job */
     to.given = NEW_ARRAY(struct store_pulled_job, count + 1);
     for (size_t i = 0; i < count; i++)
         add_pulled(pull, result, FIRST_PULLED + i * PULLED_PARTS, &to);

@@ -7,13 +7,13 @@
  *
  *     store_pull ──▶ leased ──▶ complete      the job is delivered
  *                      │ ▲ └──▶ retry, bury   a failed attempt
- *                      │ └extend              a later deadline
- *                      ├──────▶ release       back to its place; no attempt is counted
+ *                      │ └extend              the lease gets a later deadline
+ *                      ├──────▶ release       the job returns to its place; no attempt is counted
  *                      └──────▶ the deadline has passed: a failed attempt with the error lease_expired. The
  *                               carry worker ends it within a second (worker/lapse.h); until then the token
  *                               still completes, retries, buries and releases the job, but extends nothing
  *
- * Pause, maxInFlight, rate, order, ttl, callbacks and retention hold as for jobs that are POSTed. A job that
+ * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. A job that
  * has expired, or whose record cannot be read, is buried and not given to a worker; a job that needs a later
  * version is given back.
  *
@@ -27,7 +27,7 @@
 
 enum {
     STORE_PULL_MAX = 100,       /* jobs of one call */
-    STORE_PULL_ERROR_MAX = 256, /* bytes of the text of an error; a longer text is cut */
+    STORE_PULL_ERROR_MAX = 256, /* maximum size of the text of an error; a longer text is cut */
 };
 #define STORE_PULL_LEASE_MIN_MS INT64_C(1000)
 #define STORE_PULL_LEASE_MAX_MS (INT64_C(12) * 3600 * 1000)
@@ -58,30 +58,31 @@ struct store_pulled_job {
 };
 
 struct store_pulled {
-    int64_t now_ms;     /* when the script ran */
+    int64_t now_ms;     /* time at which the script ran */
     struct slice token; /* lease token of all these jobs; empty if there are no jobs */
     const struct store_pulled_job *jobs;
-    size_t count;     /* less than max: no more jobs are due, a limit was reached, or 4 MiB of records */
+    size_t count;     /* number of jobs; less than max if no more jobs are due, a limit was reached, or the
+                         records have 4 MiB */
     bool is_repeated; /* these are leases of an earlier call with the same idempotency key */
     bool has_more;    /* more jobs may be leased now */
-    /* Without jobs: when a job may be leased at the earliest. -1: this does not depend on time alone. In both
-     * cases an earlier time is announced, see wait_ms. */
+    /* If there are no jobs: the earliest time at which a job may be leased; -1: this does not depend on time
+     * alone. If a job may be leased earlier than that, this is announced, see wait_ms. */
     int64_t next_ms;
 };
 
 /* Called with OK (also without jobs), NOT_PULL (jobs of the topic are POSTed), REUSED, LACKING or UNREADABLE
  * (the topic's settings), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK. If
- * the status is UNKNOWN, jobs may have been leased. Unless the call has an idempotency key, the store gives
- * these jobs back as soon as Redis answers again. */
+ * the status is UNKNOWN, jobs may have been leased. Unless the call has an idempotency key, the store
+ * releases these jobs as soon as Redis answers again. */
 typedef void store_pull_fn(void *arg, enum status, const struct store_pulled *);
 
 /* Leases due jobs of a pull topic. Borrows the slices until the callback. All calls of one turn travel in one
  * script call, in their order. */
 void store_pull(struct store *, const struct store_pull *, store_pull_fn *, void *arg);
 
-/* Calls fn with a pull topic of which a job may be leased now, if a call with wait_ms has asked for it. The
- * topic is empty if messages may have been lost: then any topic may have jobs. fn must not assume that there
- * is a job: another process may be faster. There is one listener of a store. */
+/* Calls fn when a job of a pull topic may be leased now, if a call for this topic had a wait_ms. An empty
+ * topic means that messages may have been lost, so any topic may have jobs. fn must not assume that there is
+ * a job: another process may be faster. There is one listener of a store. */
 typedef void store_pull_wake_fn(void *arg, struct slice topic);
 void store_on_pull_wake(struct store *, store_pull_wake_fn *, void *arg);
 
@@ -99,7 +100,7 @@ struct store_pull_end {
     enum store_pull_action action;
     struct slice id;    /* topic/jobId */
     struct slice token; /* token as the worker sent it: any text */
-    struct slice error; /* RETRY, BURY: what went wrong, UTF-8; empty: unknown */
+    struct slice error; /* RETRY, BURY: description of the error, UTF-8; empty: unknown */
     bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
     int64_t lease_ms;                      /* EXTEND: length of the lease from now on */
@@ -113,9 +114,9 @@ struct store_pull_ended {
     int64_t at_ms;
     bool is_dead;        /* OK, RETRY: no retries were left, and the job is dead now */
     struct slice reason; /* OK, RETRY and BURY: why the job is dead; a literal, else empty */
-    bool is_repeated;    /* OK, COMPLETE: this token has completed the job before, at most a minute ago */
-    /* STALE: the job's state as it is now, if has_state. Otherwise the job does not exist, or its state could
-     * not be read. */
+    bool is_repeated; /* OK, COMPLETE: the same token has already completed the job, within the last minute */
+    /* STALE: if has_state, state is the job's current state. Otherwise the job does not exist, or its state
+     * could not be read. */
     bool has_state;
     enum job_state state;
 };

@@ -1,7 +1,8 @@
-/* pull_end.c - ends and extends leases as workers ask for it.
+/* pull_end.c - ends and extends leases at the request of workers.
  *
  * complete, release and extend are one script call. retry and bury read the job first, because its record and
- * its callbacks are written in C; so does complete for a job with callbacks. The token fences each call. */
+ * its callbacks are written in C; complete does the same for a job with callbacks. The token fences each
+ * call. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -262,7 +263,7 @@ static void on_pull_changed(void *arg, enum status status, int64_t code, int64_t
 
 /* ---- the call ---- */
 
-/* Copies a token that this version may have made. */
+/* Copies a token. Returns false if the text cannot be a token. */
 static bool read_token(struct slice token, struct nonce *nonce)
 {
     if (token.size < 2 || token.size > STORE_NONCE_MAX || token.data[0] != 'p')

@@ -8,9 +8,9 @@
 #include "base/utf8.h"
 #include "store/shard_private.h"
 
-#define UNSERVED_WAIT_MS INT64_C(60000) /* wait until another version may serve the job */
+#define UNSERVED_WAIT_MS INT64_C(60000) /* time until another version gets the chance to serve the job */
 
-/* An ending under way: copies of the texts, and what is written. */
+/* An ending under way: copies of the texts, and the data to write. */
 struct pull_ending {
     struct shard *shard;
     struct lease lease;
@@ -78,7 +78,7 @@ static struct slice topic_of(const struct pull_ending *ending)
     return topic;
 }
 
-/* Counts and logs an ending that Redis has. */
+/* Counts and logs an ending that Redis has stored. */
 static void note_end(const struct pull_ending *ending)
 {
     struct metrics *metrics = ending->shard->options->metrics;
@@ -160,8 +160,8 @@ static void send_ending(struct pull_ending *ending)
 
 /* ---- deciding ---- */
 
-/* Copies a worker's text without the bytes that a detail must not have: what needs an escape in JSON becomes
- * a similar character. A character that does not fit is left out. */
+/* Copies a worker's text. Replaces each character that a detail must not have, because JSON would escape it,
+ * by a similar one. A character that does not fit is left out. */
 static struct slice copy_detail(struct slice error, char detail[ATTEMPT_DETAIL_MAX + 1])
 {
     size_t used = 0;
@@ -226,7 +226,7 @@ static struct ending_facts facts_of(struct pull_ending *ending, const struct pul
     };
 }
 
-/* Decides, and writes the texts. Returns false if there is no memory for them. */
+/* Decides the ending and writes its texts. Returns false if there is no memory for them. */
 static bool pull_ending_decide(struct pull_ending *ending, const struct pull_ending_facts *facts,
                                enum ending_cause cause)
 {
@@ -235,7 +235,7 @@ static bool pull_ending_decide(struct pull_ending *ending, const struct pull_end
     struct ending_facts all = facts_of(ending, facts, cause);
     ending->ending = ending_decide(job, &all);
     if (ending->cause == PULL_CAUSE_COMPLETED)
-        ending->ending.has_line = true; /* it says that the callbacks are written, see complete.lua */
+        ending->ending.has_line = true; /* the line tells complete.lua that the callbacks are written */
     return ending_write(&ending->ending, &all, job, buffer_slice(&ending->record), &ending->texts);
 }
 

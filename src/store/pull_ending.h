@@ -16,8 +16,8 @@ struct pulled {
 
 enum pull_cause {
     PULL_CAUSE_COMPLETED,
-    PULL_CAUSE_FAILED,   /* the worker asks for a retry */
-    PULL_CAUSE_REJECTED, /* the worker gives the job up */
+    PULL_CAUSE_FAILED,   /* the worker requested a retry */
+    PULL_CAUSE_REJECTED, /* the worker gave up the job */
     PULL_CAUSE_LAPSED,   /* the lease ran out */
     PULL_CAUSE_UNFIT,    /* the job was not given to a worker */
 };
@@ -30,12 +30,12 @@ struct pull_ending_facts {
     int64_t delay_ms;
     /* FAILED, LAPSED: default for jobs and topics without a schedule */
     const struct retry_schedule *schedule;
-    bool is_confirmed; /* a client relies on the change, so it gets the configured durability. If this version
-                          does not know the job or its topic, or cannot read them, nothing changes */
+    bool is_confirmed; /* a client relies on the change, so the change gets the configured durability. Nothing
+                          changes if the job or its topic's settings need a later version or cannot be read */
 };
 
-/* ending is NULL unless the status is OK. Besides the statuses of shard_done_fn, UNREADABLE, LACKING or
- * NO_MEMORY; nothing changed then. */
+/* ending is NULL unless the status is OK. The statuses are those of shard_done_fn, and also UNREADABLE,
+ * LACKING and NO_MEMORY, after which nothing has changed. */
 typedef void pull_ended_fn(void *arg, enum status, const struct ending *ending);
 
 /* Copies all texts. fn may be NULL, and may be called before pull_end returns. */
@@ -47,7 +47,7 @@ void pull_end(struct shard *, const struct pulled *, const struct pull_ending_fa
 /* code is the script's result for the item. Called with the status of the call. */
 typedef void pull_sent_fn(void *arg, enum status, int64_t code, int64_t now_us);
 
-/* batch is one of SHARD_BATCH_PULL_COMPLETE and the others. number: wait of RETRY, lease of EXTEND, in ms.
+/* Sends an item of a batch SHARD_BATCH_PULL_... number is the wait of RETRY, or the lease of EXTEND, in ms.
  * end may be NULL. Borrows everything until the callback. */
 void pull_send(struct shard *, int batch, const struct lease *, int64_t number, const struct shard_end *end,
                pull_sent_fn *, void *arg);

@@ -7,7 +7,7 @@
 #include "store/shard_private.h"
 
 enum {
-    SYNC_MAX = 500,     /* receivers in one call of a reactor that reads changed records */
+    SYNC_MAX = 500,     /* maximum number of receivers in one call that reads changed records */
     FIRST_RECEIVER = 3, /* index of the first receiver in a reply of receivers.lua */
     RECEIVER_PARTS = 2, /* name, record */
     CHANGE_OPENED = 1,  /* values of changes in the reply of report.lua */
@@ -86,8 +86,8 @@ static void receiver_tell(struct receiver_walk *walk, enum status status,
     }
     struct store_receiver_cursor next =
         next_of(walk, walk->receivers.name.size == 0 && version < last, version);
-    /* If this shard has none, continues with the next shard instead of giving an empty page, as list.c
-     * does. */
+    /* If this shard has no receivers, continues with the next shard instead of returning an empty page, as
+     * list.c does. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->receivers.from.shard) {
         walk->receivers.from = next;
         receiver_ask(walk);

@@ -379,7 +379,8 @@ static enum status fire_status(int64_t code)
     }
 }
 
-/* Reads the first answer under an idempotency key. For jobs of a group, its text has more than the id. */
+/* Reads the first answer under an idempotency key. If the job was sent to a group, the text has more than the
+ * id. */
 static enum status read_first_answer(const struct redis_reply *result, struct slice *job, int64_t *due_ms)
 {
     struct slice rest, topic, job_id;

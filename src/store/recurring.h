@@ -1,4 +1,4 @@
-/* recurring.h - schedules in Redis: their definitions, when they fire next, and the outcome of the last time.
+/* recurring.h - schedules in Redis: their definitions, their next times, and the outcome of their last time.
  *
  * The rules of store.h about calls and callbacks apply here, too. An id is topic/scheduleId. A schedule is in
  * the shard of its topic. Definitions are records that recurring_write wrote (job/recurring.h). */
@@ -7,34 +7,35 @@
 
 #include "store/shard.h"
 
-/* The outcome of the last time at which a schedule was to fire. */
+/* The outcome of a schedule's last time. */
 enum store_fired {
-    STORE_FIRED_NEVER,      /* no such time has come yet */
-    STORE_FIRED_DONE,       /* the job was made */
+    STORE_FIRED_NEVER,      /* no time of the schedule has come yet */
+    STORE_FIRED_DONE,       /* the job was created */
     STORE_FIRED_SKIPPED,    /* the time was missed, and the schedule skips missed times */
     STORE_FIRED_OVERLAP,    /* the last occurrence was still in the pool, and the schedule does not overlap */
     STORE_FIRED_CONFLICT,   /* another job had the id */
     STORE_FIRED_NO_URL,     /* neither the job nor the topic had a url */
-    STORE_FIRED_FULL,       /* the pool is full; the schedule fires as soon as it is not */
+    STORE_FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */
     STORE_FIRED_NO_GROUP,   /* there is no such group */
     STORE_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
-    STORE_FIRED_HELD, /* the definition, its time zone or its group cannot be read; it is tried again and
-                         again */
+    STORE_FIRED_HELD, /* the definition, its time zone or its group cannot be read; each process tries again
+                         every few seconds */
 };
 
 struct store_recurring {
     size_t shard;
     struct slice id;
     struct slice record;
-    int64_t next_ms;  /* time of the next occurrence; while one is held: of the next try; -1: none */
+    int64_t
+        next_ms; /* time of the next occurrence; while the schedule is held, time of the next try; -1: none */
     int64_t now_ms;   /* time of reading */
     struct slice tag; /* tag of the record */
     struct {
         enum store_fired outcome;
         bool is_missed;   /* times were missed */
         int64_t time_ms;  /* time of the occurrence */
-        int64_t at_ms;    /* when the outcome was written */
-        struct slice job; /* id of the last job that the schedule made; empty: none, or unknown */
+        int64_t at_ms;    /* time at which the outcome was written */
+        struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */
     } last;
 };
 
@@ -47,14 +48,14 @@ struct store_recurring_cursor {
 struct store_recurrings {
     struct slice id;     /* id of the only schedule to list; empty: any */
     struct slice topic;  /* topic of the schedules to list; empty: any */
-    struct slice prefix; /* beginning of the ids to list (with topic: of the scheduleIds); empty: any */
+    struct slice prefix; /* prefix of the ids to list, or of the scheduleIds if topic is set; empty: any */
     size_t max;          /* 1 to STORE_LIST_MAX */
     struct store_recurring_cursor from;
 };
 
-/* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may be short
- * although next has more. If the one schedule that was asked for does not exist,
- * the status is NOT_FOUND, and the first schedule has now_ms only. */
+/* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may have fewer
+ * schedules than max although there are more. If the call names one schedule that does not exist, the status
+ * is NOT_FOUND, and the first schedule has only now_ms. */
 typedef void store_recurrings_fn(void *arg, enum status, const struct store_recurring *, size_t count,
                                  struct store_recurring_cursor next);
 void store_recurrings(struct store *, const struct store_recurrings *, store_recurrings_fn *, void *arg);
@@ -63,9 +64,9 @@ void store_recurrings(struct store *, const struct store_recurrings *, store_rec
 
 struct store_define {
     struct slice id;
-    struct slice tag; /* tag of the record that was read; empty: there was none */
+    struct slice tag; /* tag of the record that was read; empty: there was no record */
     struct slice record;
-    int64_t next_ms; /* -1: it does not fire any more; or STORE_RECURRING_KEEP */
+    int64_t next_ms; /* next time; -1: the schedule does not fire any more; or STORE_RECURRING_KEEP */
 };
 
 /* Writes a definition. The status is STALE if the definition has changed since it was read, and FULL if Redis
@@ -73,38 +74,39 @@ struct store_define {
 typedef void store_recurring_fn(void *arg, enum status);
 void store_define(struct store *, const struct store_define *, store_recurring_fn *, void *arg);
 
-/* Deletes a schedule. The status is NOT_FOUND, or STALE if it has another tag; an empty tag means in any
- * case. After OK the schedule makes no more jobs. */
+/* Deletes a schedule. The status is NOT_FOUND if there is no such schedule, and STALE if it has another tag.
+ * An empty tag matches every schedule. After OK the schedule creates no more jobs. */
 void store_undefine(struct store *, struct slice id, struct slice tag, store_recurring_fn *, void *arg);
 
 /* An occurrence, or a step of a schedule without an occurrence. */
 struct store_fire {
     struct slice id;
     struct slice tag;
-    /* next_ms as it was read; -1: a client asks for this occurrence, nothing else changes */
+    /* next_ms as it was read; -1: a client requests this occurrence, and the schedule does not change */
     int64_t expected_ms;
     int64_t next_ms;       /* -1: the schedule does not fire any more */
-    enum store_fired kind; /* DONE: make a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: make none */
+    enum store_fired kind; /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job */
     int64_t time_ms;       /* time of the occurrence */
     bool is_missed;
-    bool is_exclusive;   /* no occurrence while the last one is in the pool */
+    bool is_exclusive;   /* no occurrence is created while the last one is in the pool */
     struct slice job;    /* id of the job */
     int64_t due_ms;      /* due time of the job; 0: at once */
     struct slice record; /* record of the job, as job_write writes it; not used with a group */
-    struct slice once;   /* set for an occurrence that a client asks for, as in store_schedule */
-    /* If the job is sent to a group: its mark, and the jobs; all of them are made, or none. */
+    struct slice once;   /* set for an occurrence that a client requests, as in store_schedule */
+    /* If the job is sent to a group: the mark of the send, and its jobs. All of them are created, or none. */
     struct slice group, mark;
     const struct store_send_job *jobs;
     size_t count;
 };
 
-/* Called with OK, the id of the job, and due_ms of the job if one was made (of the first, with a group);
- * REPEATED with those of the first answer, or REUSED, of an idempotency key; STALE if another process has
- * fired this time or the definition has changed; FULL; EXISTS if another job has the id; LEASED if the last
- * occurrence is still in the pool; NO_URL; UNAVAILABLE or UNKNOWN. */
+/* Called with one of these statuses. OK: job and due_ms are the id and the due time of the job, if a job was
+ * created; with a group, the first due time. REPEATED: the idempotency key was used for the same request; job
+ * and due_ms are those of its answer. REUSED: the key was used for another request. STALE: another process
+ * has fired this time, or the definition has changed. EXISTS: another job has the id. LEASED: the last
+ * occurrence is still in the pool. Or FULL, NO_URL, UNAVAILABLE or UNKNOWN. */
 typedef void store_fire_fn(void *arg, enum status, struct slice job, int64_t due_ms);
 
-/* Makes an occurrence that a client asked for. Borrows the slices until the callback. */
+/* Creates an occurrence that a client requested. Borrows the slices until the callback. */
 void store_fire(struct store *, const struct store_fire *, store_fire_fn *, void *arg);
 
 /* ---- For the role that fires ---- */
@@ -115,14 +117,14 @@ void shard_fire(struct shard *, const struct store_fire *, store_fire_fn *, void
 struct shard_fires {
     int64_t now_ms;
     int64_t due;                             /* number of schedules whose time has come */
-    int64_t later_ms;                        /* first time after now; -1: none */
-    const struct store_recurring *schedules; /* the first of those whose time has come */
+    int64_t later_ms;                        /* earliest time after now; -1: none */
+    const struct store_recurring *schedules; /* the first schedules whose time has come */
     size_t count;
 };
 
 enum { SHARD_FIRES_MAX = 256 };
 
-/* Lists schedules whose time has come. max is at most SHARD_FIRES_MAX; 0: only the numbers. */
+/* Lists schedules whose time has come. max is at most SHARD_FIRES_MAX; with 0, returns only the numbers. */
 typedef void shard_fires_fn(void *arg, enum status, const struct shard_fires *);
 void shard_fires(struct shard *, size_t max, shard_fires_fn *, void *arg);
 

@@ -13,7 +13,8 @@ struct node {
     struct list link;
     struct redis_nodes *nodes;
     struct redis_node redis;
-    struct resolver *resolver; /* NULL: its address is known, or cannot be resolved */
+    struct resolver
+        *resolver; /* lookup of the node's host; NULL: its address is known, or cannot be resolved */
 };
 
 struct redis_nodes {

@@ -1,7 +1,7 @@
-/* redis_nodes.h - addresses of Redis that this process learned while running. A job's url must not lead
- * there.
+/* redis_nodes.h - addresses of Redis that this process found while running. No job may be sent to these
+ * addresses.
  *
- * The target policy already refuses the Redis that the operator configured, as far as its host names could be
+ * The target policy already refuses the Redis that the operator configured, if its host names could be
  * resolved. This file adds the nodes that Sentinels or a Cluster announce later, and the nodes that
  * connections reach. Each node is added once. A host name stands for the addresses that it first resolves to.
  * If a node has an address of this host, its port is refused on all addresses of the host. */
@@ -16,7 +16,7 @@ struct redis_nodes;
 struct redis_nodes *redis_nodes_new(struct loop *);
 void redis_nodes_free(struct redis_nodes *);
 
-/* Adds a node. Copies it. */
+/* Adds a node. Copies the node. */
 void redis_nodes_note(struct redis_nodes *, const struct redis_node *);
 
 /* Returns whether a job to this address would reach one of the nodes. */

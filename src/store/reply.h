@@ -5,17 +5,17 @@
 #include "store/script_list.h"
 #include "store/store.h"
 
-/* Reads the number of entries at index at. Entries begin at index first and have this number of parts each.
- * Returns false if the number is over max, or if the reply has fewer entries. */
+/* Reads a number of entries, which is at index at. The entries begin at index first; each has this number of
+ * parts. Returns false if the number is over max, or if the reply has fewer entries. */
 bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count);
 
-/* Returns whether this version accepts the name. Logs a name that another program or a later version wrote;
- * callers then leave the entry out of a page. */
+/* Returns whether this version accepts the name. If another program or a later version has written the name,
+ * logs it and returns false; callers then leave the entry out of a page. */
 bool reply_has_id(struct slice id);
 bool reply_has_topic(struct slice topic);
 
-/* Logs that this script does not produce such a reply: another program answers, or has changed the data.
+/* Logs that the reply cannot be one of the script, because another program answers or has changed the data.
  * Returns UNKNOWN. */
 enum status reply_refuse(const char *script);
 

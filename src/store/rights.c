@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "store/script.h"
 
-/* The commands that duepost needs, as in docs/operations.md; a test compares the two. No set of categories is
- * enough: Redis classes INFO, ROLE and CONFIG GET as dangerous, and TIME and WAIT belong to no category that
- * is needed as a whole. */
+/* The commands that duepost needs, as in docs/operations.md; a test compares the two. Categories of commands
+ * cannot replace the list: Redis classes INFO, ROLE and CONFIG GET as dangerous, and the categories of TIME
+ * and WAIT contain commands that duepost does not need. */
 #define COMMANDS                                                                                             \
     "+@read +@write +@scripting +@pubsub +@connection -@dangerous +time +wait +info +role +config|get "      \
     "+cluster|info +cluster|slots"

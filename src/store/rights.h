@@ -1,7 +1,7 @@
 /* rights.h - checks that the ACL of Redis grants this user all rights that duepost needs.
  *
  * If a command is denied in the middle of a script, the script is left half done, because Redis does not roll
- * back. So each command of the scripts, and the channel, is tried before, in a way that changes nothing. */
+ * back. So each command of the scripts, and the channel, is tried first, in a way that changes nothing. */
 #ifndef DUEPOST_STORE_RIGHTS_H
 #define DUEPOST_STORE_RIGHTS_H
 
@@ -28,7 +28,7 @@ void rights_recheck(struct rights *);
 /* Notes whether the wake-up channel was subscribed to, which happens on another connection. */
 void rights_note_subscription(struct rights *, bool is_denied);
 
-/* Returns the denied rights and the command that grants them, as far as known, or NULL if all are granted.
+/* Returns the denied rights and the command that grants them, as far as known, or NULL if no right is denied.
  * The text is borrowed until the next round. */
 const char *rights_refusal(struct rights *);
 

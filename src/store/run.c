@@ -1,8 +1,8 @@
 /* run.c - makes jobs due now, or at a given time.
  *
- * A dead job starts over without attempts. Because only C writes records, the record is read here and written
+ * A dead job starts over without attempts. Only C writes records, so the record is read here and written
  * again without its attempts. The script replaces the old record if it has not changed meanwhile; otherwise
- * all steps are repeated. Tags may select one of several jobs with the id. */
+ * all steps are repeated. If several jobs have the id, tags may select one of them. */
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/reply.h"
@@ -15,7 +15,7 @@ struct run {
     struct slice id, tags;
     struct store_when when;
     char when_text[WHEN_SIZE];
-    struct buffer old_record, new_record; /* empty at first, which is enough for all states except dead */
+    struct buffer old_record, new_record; /* empty at first: a job that is not dead keeps its record */
     int tries;
     store_run_fn *fn;
     void *arg;

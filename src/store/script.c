@@ -14,14 +14,14 @@ enum {
     VERSIONS_MAX = 4,       /* number of versions of duepost whose functions Redis keeps */
 };
 
-/* The functions in Redis, as far as this reactor has seen. */
+/* The state of the functions in Redis, as far as this reactor has seen it. */
 static _Thread_local struct {
-    bool are_refused;              /* Redis has none, or does not permit them */
-    bool were_listed;              /* the functions of other versions were looked for */
+    bool are_refused;              /* Redis has no functions, or does not permit them */
+    bool were_listed;              /* functions of other versions have been listed */
     bool is_loading[SCRIPT_COUNT]; /* FUNCTION LOAD is under way */
 } functions;
 
-/* Texts of numbers, which calls borrow. So a block never moves. */
+/* Texts of numbers. Calls borrow them, so a block is never moved. */
 struct number_block {
     struct number_block *next;
     size_t used;
@@ -48,7 +48,7 @@ struct script_call *script_call_new(enum script_id script, struct slice key)
     call->script = script;
     call->capacity = FIRST_ARGS;
     call->argv = NEW_ARRAY(struct slice, call->capacity);
-    call->argc = 2; /* the command, and what it runs: see send */
+    call->argc = 2; /* the command, and the name of the function, digest or text that it runs: see send */
     script_call_text(call, SLICE("1"));
     script_call_text(call, key);
     return call;
@@ -136,7 +136,7 @@ static bool is_function_refused(struct slice error)
 
 static void load_function(struct redis_link *link, enum script_id script);
 
-/* Chooses another way for a call that did not run, because Redis does not have what it was to run. */
+/* Sends a call in another form if it did not run because Redis does not have the function or script. */
 static bool call_goes_otherwise(struct script_call *call, const struct redis_reply *reply)
 {
     if (redis_reply_kind(reply) != REDIS_KIND_ERROR || !redis_link_is_up(call->link))
@@ -172,7 +172,7 @@ void script_leave_link(struct redis_link *link, const struct redis_reply *reply)
 }
 
 /* Logs a refusal. During an outage each call of each shard is refused, so a reactor logs only a few refusals
- * each second, and the number of the others. */
+ * each second, and the number of further ones. */
 static void log_refusal(const char *script, struct slice error)
 {
     static _Thread_local struct {
@@ -263,7 +263,7 @@ static bool is_of_this_version(struct slice function)
 
 static void on_deleted(void *arg, const struct redis_reply *reply)
 {
-    (void)arg, (void)reply; /* another process may have deleted it */
+    (void)arg, (void)reply; /* the reply is not needed: another process may have deleted the library */
 }
 
 /* Deletes the functions of other versions if there are many. The reply has a list of names and values for
@@ -287,21 +287,23 @@ static void list_functions(struct redis_link *link)
     redis_send(link, 4, argv, on_listed, link);
 }
 
-/* A function on its way into Redis. */
+/* A function that is being loaded into Redis. */
 struct loading {
     enum script_id script;
     struct redis_link *link;
 };
 
-/* Errors that say something about Redis's state, such as READONLY, OOM or LOADING, begin with other words
- * than ERR and NOPERM; the function is then loaded when the next call misses it. */
+/* Returns whether Redis does not accept functions: the error begins with ERR or NOPERM. Other errors report a
+ * state of Redis, such as READONLY, OOM or LOADING; the function is then loaded when the next call does not
+ * find it. */
 static bool is_load_refused(struct slice error)
 {
     return slice_starts_with(error, SLICE("NOPERM")) ||
            (slice_starts_with(error, SLICE("ERR")) && !contains(error, SLICE("already exists")));
 }
 
-/* A function that Redis did not have may be the first one of a new version. */
+/* If Redis did not have the function, it may be the first function of a new version, so the other versions
+ * are listed. */
 static void on_function_loaded(void *arg, const struct redis_reply *reply)
 {
     struct loading *loading = arg;

@@ -1,9 +1,9 @@
 /* script.h - calls of the scripts in scripts/.
  *
- * A script runs as a Redis Function, whose helpers are made when its library is loaded. A call that misses
- * its function loads it and is repeated: so Redis, which keeps functions like data, has those that are used.
- * Where Redis has no functions, or does not permit them, a script runs by its digest or its text, and Redis
- * makes the helpers again in each call.
+ * A script runs as a Redis Function. Redis compiles its Lua helpers once, when it loads the library. If Redis
+ * does not have the function, the library is loaded and the call is repeated. Redis keeps functions like
+ * data. If Redis has no functions, or does not permit them, a script runs by its digest or its text, and
+ * Redis creates the helpers in each call.
  *
  * A call keeps its arguments until its callback. */
 #ifndef DUEPOST_STORE_SCRIPT_H
@@ -16,7 +16,7 @@ struct script_text {
     const char *name;
     const char *digest; /* SHA-1 of text, in hex */
     const char *text;
-    const char *function; /* name of the library and of its function; it has a sum of the library */
+    const char *function; /* name of the library and of its function; it contains a checksum of the library */
     const char *code;     /* code of the library */
 };
 
@@ -38,13 +38,14 @@ struct script_call *script_call_new(enum script_id, struct slice key);
 void script_call_text(struct script_call *, struct slice text);
 void script_call_number(struct script_call *, int64_t number);
 
-/* Sends and takes the call. The status is UNAVAILABLE if Redis did not run the script, UNKNOWN if Redis may
+/* Sends the call. Takes it. The status is UNAVAILABLE if Redis did not run the script, UNKNOWN if Redis may
  * have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
-/* Call when a connection is up: Redis may have other functions and rights than before. The functions of
- * other versions stay, because these versions may be running; if they are many, they are deleted when a
- * function of this version is loaded. A version that still runs then loads its own ones again. */
+/* Call it when a connection is up, because Redis may have other functions and rights than before. The
+ * functions of other versions are kept, because these versions may be running. If there are many of them,
+ * they are deleted when a function of this version is loaded; a version that still runs then loads its
+ * functions again. */
 void script_try_functions(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,

@@ -7,7 +7,7 @@
 #include "store/when.h"
 
 enum {
-    /* The weight of a job in a batch: 512 of them, which take Redis some 5 ms, are a full call. */
+    /* The weight of a job in a batch: 512 jobs are a full call, which takes Redis about 5 ms. */
     JOB_WEIGHT = BATCH_BYTES_MAX / 512,
     UNSEND_WEIGHT = BATCH_BYTES_MAX / 4, /* a send may have 100 jobs */
     SEEN_PARTS = 3,                      /* endpoint, state, time */
@@ -67,7 +67,8 @@ static void send_add_item(const struct batch_item *item, struct script_call *cal
     add_parts(send, call, send->call.once.size ? send->call.once : SLICE("-"));
 }
 
-/* Reads endpoint, state, time, ... from index first on. Returns false if no script produces such a reply. */
+/* Reads endpoint, state, time, ... from index first on. Returns false if the reply cannot be one of these
+ * scripts. */
 static bool read_states(const struct redis_reply *reply, size_t first, struct store_sent *sent)
 {
     size_t size = redis_reply_size(reply);
@@ -280,7 +281,7 @@ static void unsend_add_item(const struct batch_item *item, struct script_call *c
     script_call_text(call, unsend->group);
 }
 
-/* Adds the results of one call. Returns whether the call has to be repeated for the rest. */
+/* Adds the results of one call. Returns whether the call must be repeated for the remaining jobs. */
 static bool add_codes(const struct redis_reply *result, struct store_unsent *unsent)
 {
     bool is_partial = false;

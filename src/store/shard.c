@@ -153,7 +153,8 @@ static void on_subscriber_up(void *arg)
 static void on_subscriber_down(void *arg, const char *why)
 {
     const struct shard *shard = arg;
-    on_lost(shard, "subscriber", why); /* the carry worker's tick finds what is missed meanwhile */
+    on_lost(shard, "subscriber",
+            why); /* the carry worker's tick replaces the wake-ups that are missed meanwhile */
     if (rights_deny(slice_of(why)))
         facts_note_subscription(shard->facts, true);
 }
@@ -213,7 +214,8 @@ static void on_live_up(void *arg)
 static void on_live_down(void *arg, const char *why)
 {
     (void)arg;
-    log_debug("live_channel_lost", LOG_TEXT("why", why)); /* it connects again; nothing depends on it */
+    log_debug("live_channel_lost",
+              LOG_TEXT("why", why)); /* the connection is restored, and nothing depends on it */
 }
 
 void shard_listen_live(struct shard *shard, void (*fn)(void *arg, struct slice text), void *arg)
@@ -308,7 +310,7 @@ void shard_close(struct shard *shard)
     redis_link_free(shard->subscriber);
     redis_link_free(shard->live);
     shard->live = NULL;
-    shard->changes = NULL; /* calls made in the last callbacks find that it is gone */
+    shard->changes = NULL; /* calls made in the last callbacks must find that the link is gone */
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
         batch_fini(&shard->batches[i]);
 }

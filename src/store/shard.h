@@ -3,9 +3,9 @@
  * The rules of store.h about calls and callbacks apply here, too. Each shard has its own connections, carry
  * lock and doorbell. Shards do not wait for each other.
  *
- * A shard has five connections, so that a slow or blocked connection does not delay the others. They are
- * changes (by the owners of jobs; a WAIT for replicas may follow a change and delays all later replies),
- * reads, worker (claims, outcomes, renewals, carrying), bell (BLPOP) and subscriber (wake-ups). */
+ * A shard has five connections, so that a slow or blocked connection does not delay the others. Their names
+ * are: changes (changes by the owners of jobs; a WAIT for replicas may follow a change and delays all later
+ * replies), reads, worker (claims, outcomes, renewals, carrying), bell (BLPOP) and subscriber (wake-ups). */
 #ifndef DUEPOST_STORE_SHARD_H
 #define DUEPOST_STORE_SHARD_H
 
@@ -48,11 +48,11 @@ struct shard_claim {
     int64_t now_us; /* when the script ran */
     const struct shard_claimed *jobs;
     size_t count;
-    size_t more;         /* topics that are still ready */
-    int64_t next_due_ms; /* after a carry; -1: no job waits */
+    size_t more;         /* number of topics that are still ready */
+    int64_t next_due_ms; /* earliest due time, after a carry; -1: no job waits */
     int64_t receivers;   /* version of the shard's records of receivers, see store_news */
-    /* A topic that was skipped because its settings cannot be read or need a later version, and these
-     * settings. Empty: no topic was skipped. */
+    /* The name and settings of a topic that was skipped, because its settings cannot be read or need a later
+     * version. Empty: no topic was skipped. */
     struct slice passed, passed_settings;
 };
 
@@ -60,8 +60,9 @@ typedef void shard_claim_fn(void *arg, enum status, const struct shard_claim *);
 
 enum shard_claim_kind {
     SHARD_CLAIM_ONLY,
-    SHARD_CLAIM_CARRY, /* carries first, as shard_carry does, for a carry worker that finds topics due */
-    SHARD_CLAIM_CARRY_ALONE, /* the same, and no other process has a carry worker */
+    SHARD_CLAIM_CARRY, /* carries first, as shard_carry does, because the carry worker has found that topics
+                          are due */
+    SHARD_CLAIM_CARRY_ALONE, /* does the same, and no other process has a carry worker */
 };
 
 /* Leases up to max jobs, for STORE_LEASE_MS from a time before the call. The claim is sent after the outcomes
@@ -74,8 +75,8 @@ enum { SHARD_NO_WAIT = -1 };
 struct shard_end {
     struct slice record;  /* the job's new record; not with complete */
     struct slice attempt; /* the attempt's line to keep, see attempt_line.h; empty: none */
-    /* scheduled in the same script, unless STALE; max_jobs does not apply, and a job that has the same id is
-     * not changed */
+    /* jobs that the same script schedules, unless the status is STALE; max_jobs does not apply, and an
+     * existing job with the same id is not changed */
     struct shard_follow_ups follow;
 };
 
@@ -89,11 +90,11 @@ void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, const st
                  shard_done_fn *, void *arg);
 void shard_bury(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *, void *arg);
 
-/* How a job that was not sent is given back. */
+/* The data of a release: how a job that was not sent is given back. */
 struct shard_hold {
     int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
-    struct slice receiver; /* whose circuit breaker holds the job, see shard_resume; empty: none. Borrowed
-                              until the callback */
+    struct slice receiver; /* receiver whose circuit breaker holds the job, see shard_resume; empty: none.
+                              Borrowed until the callback */
     int64_t claimed_ms;    /* now_ms of the claim that leased the job */
 };
 
@@ -101,9 +102,9 @@ struct shard_hold {
 void shard_release(struct shard *, const struct lease *, const struct shard_hold *, shard_done_fn *,
                    void *arg);
 
-/* Puts at most max jobs that the circuit breaker of receiver holds back to the times when they were due.
- * count is the number of ids that were looked at; fewer than max: there were no more. receiver is borrowed
- * until the callback. */
+/* Resumes at most max jobs that the circuit breaker of receiver holds: each gets its earlier due time again.
+ * count is the number of ids that were examined; it is less than max if there were no more ids. receiver is
+ * borrowed until the callback. */
 typedef void shard_resume_fn(void *arg, enum status, size_t count);
 void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 
@@ -131,13 +132,13 @@ void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 /* ---- For the carry worker and the janitor ---- */
 
 struct shard_carry {
-    struct slice me;     /* this process */
-    bool is_tick;        /* raise the beat */
-    bool is_unwatched;   /* no other process can be running: the beat need not be raised */
-    bool is_leaving;     /* give the lock back */
-    int64_t patience_ms; /* without the lock: offers topics that have been overdue for this time */
-    struct slice
-        stuck_owner; /* take the lock over from this owner if the beat is still stuck_beat; else empty */
+    struct slice me;          /* this process */
+    bool is_tick;             /* raises the beat */
+    bool is_unwatched;        /* no other process can be running, so the beat need not be raised */
+    bool is_leaving;          /* releases the lock */
+    int64_t patience_ms;      /* without the lock: offers topics that have been overdue for this time */
+    struct slice stuck_owner; /* takes over the lock from this owner if the beat is still stuck_beat; empty:
+                                 does not take it */
     int64_t stuck_beat;
 };
 
@@ -150,7 +151,7 @@ struct shard_carried {
                               leases */
     bool is_full;          /* there may be more topics, because the call reached its maximum */
     bool has_keys_to_forget;
-    int64_t next_fire_ms; /* first time at which a schedule fires; -1: none */
+    int64_t next_fire_ms; /* earliest time at which a schedule fires; -1: none */
 };
 
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
@@ -159,10 +160,10 @@ void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, v
 /* The jobs of lost leases. Borrowed until the callback returns. */
 struct shard_recovered {
     int64_t now_ms;
-    size_t count; /* leases that ran out */
-    /* Jobs to be buried because they lost too many consumers. They are leased with this nonce for
-     * STORE_LEASE_MS. A job that is not buried is returned again after this lease has run out. due_ms is not
-     * set. */
+    size_t count; /* number of leases that ran out */
+    /* Jobs that must be buried, because they have lost too many consumers. They are leased with this nonce
+     * for STORE_LEASE_MS. A job that is not buried is returned again after this lease has run out. due_ms is
+     * not set. */
     const struct nonce *nonce;
     const struct shard_claimed *doomed;
     size_t doomed_count;
@@ -191,14 +192,14 @@ struct shard_lapsed {
 };
 
 /* Lists jobs whose workers' leases have run out (store/pull.h): a limited number, with at most some MiB of
- * records. A job is listed until shard_end_lapsed or another end has ended its lease. The status is STALE if
- * Redis's clock is not at expected_ms. */
+ * records. A job is listed in each call until its lease is ended, by shard_end_lapsed or by its worker. The
+ * status is STALE if Redis's clock is not at expected_ms. */
 typedef void shard_lapsed_fn(void *arg, enum status, const struct shard_lapsed *);
 void shard_list_lapsed(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
 
-/* Ends such a lease as a failed attempt: the job is retried by its schedule, or dead. schedule is for jobs
- * and topics without their own. Copies the texts. The status is STALE if the lease has ended meanwhile. It is
- * NO_MEMORY if nothing has changed; fn is then called before this function returns. */
+/* Ends such a lease as a failed attempt: the job is retried by its schedule, or dead. schedule is the default
+ * retry schedule for jobs and topics. Copies the texts. The status is STALE if the lease has ended meanwhile.
+ * It is NO_MEMORY if nothing has changed; fn is then called before this function returns. */
 void shard_end_lapsed(struct shard *, const struct shard_lapsed_job *, int64_t now_ms,
                       const struct retry_schedule *schedule, shard_done_fn *, void *arg);
 
@@ -208,11 +209,11 @@ typedef void shard_forget_fn(void *arg, enum status, bool is_full);
 void shard_forget(struct shard *, shard_forget_fn *, void *arg);
 
 /* Numbers of jobs that one step of limited size has removed: delivered and cancelled jobs (ended), and dead
- * jobs because of their topic's retention, of dead_max_age_ms and of dead_max. */
+ * jobs that were removed by their topic's retention, by dead_max_age_ms and by dead_max. */
 struct shard_swept {
     size_t ended, by_retention, by_age, by_number;
     bool is_full;    /* there are more to remove now */
-    int64_t late_ms; /* how long ago the next one should have been removed */
+    int64_t late_ms; /* time since the next job should have been removed */
 };
 typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);
 void shard_sweep(struct shard *, shard_sweep_fn *, void *arg);

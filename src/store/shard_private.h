@@ -7,10 +7,12 @@
 #include "store/facts.h"
 #include "store/shard.h"
 
-enum { OWNER_CALLS_MAX = 1 }; /* calls of one kind under way; items collect for the next call meanwhile */
+enum {
+    OWNER_CALLS_MAX = 1
+}; /* maximum number of calls of one kind under way; further items wait for the next call */
 
-/* The batches of a shard: name, kind, and connection. They are sent in this order at the end of a turn;
- * outcomes before the claim that uses the slots they free. */
+/* The batches of a shard: name, kind, and connection. They are sent in this order at the end of a turn.
+ * Outcomes precede the claim, which uses the slots that they free. */
 #define SHARD_BATCHES(BATCH)                                                                                 \
     BATCH(SCHEDULE, schedule_kind, changes)                                                                  \
     BATCH(REPLACE, replace_kind, changes)                                                                    \
@@ -55,7 +57,7 @@ enum shard_batch { SHARD_BATCHES(SHARD_BATCH_NAME) SHARD_BATCH_COUNT };
 #undef SHARD_BATCH_NAME
 
 struct claim {
-    bool is_wanted; /* sent at the end of this turn */
+    bool is_wanted; /* the claim is sent at the end of this turn */
     size_t max;
     enum shard_claim_kind kind;
     struct nonce nonce;
@@ -66,11 +68,12 @@ struct claim {
 
 /* Events from a shard to its store. */
 struct shard_events {
-    loop_fn *on_change; /* shard_is_ready or the facts may have changed */
+    loop_fn *on_change; /* called when the result of shard_is_ready or the facts may have changed */
     /* on_peer, on_error and on_recheck are NULL when no Sentinel or Cluster names the primary. */
     void (*on_peer)(void *arg, const struct redis_node *); /* the shard connects to this node */
     void (*on_error)(void *arg, struct slice error);       /* an error in a reply of Redis */
-    loop_fn *on_recheck; /* a connection was lost, or replicas do not follow: the primary may have changed */
+    loop_fn *on_recheck; /* the primary may have changed, because a connection was lost or replicas do not
+                            confirm changes */
     bool (*find)(void *find_arg, struct redis_node *, struct problem *why);
     void *find_arg;
     void *arg;
@@ -145,15 +148,15 @@ struct shard *shard_new(struct loop *, const struct store_options *, size_t numb
 /* Connects to the channel of live_channel.h. */
 void shard_listen_live(struct shard *, void (*fn)(void *arg, struct slice text), void *arg);
 
-/* Ends the connections and all waiting calls. Until it is freed, the shard can still be called, and is
- * unavailable. */
+/* Ends the connections and all waiting calls. Calls of the shard are still allowed until it is freed, and end
+ * with UNAVAILABLE. */
 void shard_close(struct shard *);
 void shard_free(struct shard *);
 
 /* Returns Redis Cluster's slot of the shard with this number. */
 uint16_t shard_slot(size_t number);
 
-/* Connects to the node that find now gives. Replies that the old node still sends are lost. */
+/* Connects to the node that find now returns. Replies that the old node has not sent yet are lost. */
 void shard_move(struct shard *);
 
 /* Returns whether this shard can promise confirmed changes now: see store_is_ready. */
@@ -162,25 +165,25 @@ bool shard_is_ready(const struct shard *, struct problem *);
 /* Reads a job. The status is NOT_FOUND for an ended job, too, unless may_be_kept. */
 void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
 
-/* Gives these settings to the jobs of the topic. Returns false if the claim has no jobs of the topic. */
+/* Sets the settings of all jobs of the topic. Returns false if the claim has no jobs of the topic. */
 bool claim_give_settings(struct shard_claimed *, size_t count, struct slice topic, struct slice settings);
 
-/* Makes a nonce that no process has used. The nonce begins with mark. */
+/* Creates a nonce that no process has used. The nonce begins with mark. */
 void shard_next_nonce(struct shard *, const char *mark, struct nonce *);
 
 /* Sends the claim of this turn, if there is one. */
 void claim_flush(struct shard *);
 
-/* Gives back the jobs that calls of store_pull without a reply may have leased. */
+/* Releases the jobs that calls of store_pull without a reply may have leased. */
 void pull_abandon_lost(struct shard *);
 
-/* Forgets these calls. */
+/* Drops the list of these calls. */
 void pull_forget_lost(struct shard *);
 
 /* Adds this shard's part of max_jobs as an argument. */
 void shard_add_max_jobs(const struct shard *, struct script_call *);
 
-/* Adds the same, and how long idempotency keys are kept. */
+/* Adds this part of max_jobs, and the time for which idempotency keys are kept. */
 void shard_add_limits(const struct shard *, struct script_call *);
 
 /* Returns this shard's part of a limit for all shards. */
@@ -189,7 +192,7 @@ int64_t shard_part(const struct shard *, int64_t bound);
 /* Sets until_ms of a dead job to the time when --dead-max-age removes it, if that is earlier. */
 void shard_bound_age(const struct shard *, struct store_job *);
 
-/* Makes a call that is not part of a batch, with the limit as its first argument. */
+/* Creates a call that is not part of a batch. Its first argument is the limit of attempts of one topic. */
 struct script_call *shard_call(struct shard *, enum script_id);
 
 #endif

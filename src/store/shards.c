@@ -147,7 +147,7 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
 }
 
 /* Lets data without a layout in the other shards get the layout of this duepost if the first shard has the
- * same layout. A duepost with a wrong configuration must not begin shards that no other duepost uses. */
+ * same layout. A duepost with a wrong configuration must not create shards that no other duepost uses. */
 static void lay_out_others(const struct store *store)
 {
     const struct facts *first = store_shard(store, 0)->facts;
@@ -163,7 +163,7 @@ static void on_shard_change(void *arg)
     struct store *store = member->store;
     store->facts = *facts_get(store_shard(store, 0)->facts);
     if (store->options.shards > 1)
-        store->facts.cpu_us = 0; /* shards may share a node */
+        store->facts.cpu_us = 0; /* unknown, because shards may share a node */
     store->refused = NULL;
     for (size_t i = 0; i < store->options.shards; i++) {
         const struct shard *shard = store_shard(store, i);
@@ -313,7 +313,8 @@ void store_free(struct store *store)
 {
     if (!store)
         return;
-    for (size_t i = 0; i < store->options.shards; i++) /* the last callbacks of a shard may call any shard */
+    for (size_t i = 0; i < store->options.shards; i++) /* all shards are closed before any is freed, because
+                                                          the last callbacks of a shard may call any shard */
         shard_close(store_shard(store, i));
     for (size_t i = 0; i < store->options.shards; i++)
         shard_free(store_shard(store, i));

@@ -1,7 +1,7 @@
 /* store.h - jobs in Redis. Only this layer and its scripts know the keys.
  *
  * A store belongs to one reactor. No call blocks, and no callback runs before its call has returned. Each
- * call brings exactly one callback. All calls of one turn are sent to Redis together.
+ * call leads to exactly one callback. All calls of one turn are sent to Redis together.
  *
  * The status UNAVAILABLE means that Redis is unreachable or refuses; nothing changed. UNKNOWN means that the
  * command was sent but no answer came, so it may or may not have been executed. FULL means that Redis is out
@@ -29,35 +29,35 @@
 struct store;
 
 enum {
-    STORE_FORMAT = 2,          /* format that data gets at first; older formats are converted */
+    STORE_FORMAT = 2,          /* format of new data; older formats are converted */
     STORE_FORMAT_MAX = 4,      /* newest format that this version reads; newer formats are refused */
-    STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns that version 2 does not know */
-    STORE_FORMAT_PULL = 4,     /* format of data with leases of workers, which version 3 does not know */
+    STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns, which format 2 does not support */
+    STORE_FORMAT_PULL = 4,     /* format of data with leases of workers, which format 3 does not support */
     STORE_LEASE_MS = 5000,     /* how long a lease lasts without renewal */
     STORE_NONCE_MAX = 32,      /* bytes */
-    STORE_CLAIM_MAX = 128,     /* jobs in one claim */
-    STORE_LIST_MAX = 1000,     /* jobs in one page */
-    STORE_UP_LISTENERS = 2,    /* listeners of one shard */
+    STORE_CLAIM_MAX = 128,     /* maximum number of jobs in one claim */
+    STORE_LIST_MAX = 1000,     /* maximum number of jobs in one page */
+    STORE_UP_LISTENERS = 2,    /* maximum number of listeners of one shard */
     STORE_SHARDS_MAX = 256,
-    STORE_PATTERNS_MAX = 100, /* patterns with settings */
+    STORE_PATTERNS_MAX = 100, /* maximum number of patterns with settings */
 };
 
 struct store_options {
     const struct redis_address *redis; /* borrowed */
     const char *prefix;                /* prefix of all keys; borrowed */
     size_t shards;                     /* 1, unless redis is a Cluster */
-    int64_t max_in_flight_topic;       /* concurrent attempts of one topic, over all processes */
-    int64_t max_jobs;                  /* waiting and leased jobs, divided among the shards; 0: no limit */
-    int64_t dead_max;                  /* dead jobs, divided among the shards; 0: no limit */
-    int64_t dead_max_age_ms;           /* maximum age of a dead job; 0: no limit */
-    int64_t idempotency_window_ms;     /* time that an idempotency key is kept */
-    int64_t breaker_wait_ms;           /* first wait of an open breaker; doubles with each failed probe */
-    /* limit for ended jobs that wait for the history; 0: there is no history */
+    int64_t max_in_flight_topic; /* maximum number of concurrent attempts of one topic, in all processes */
+    int64_t max_jobs; /* maximum number of waiting and leased jobs, divided among the shards; 0: no limit */
+    int64_t dead_max; /* maximum number of dead jobs, divided among the shards; 0: no limit */
+    int64_t dead_max_age_ms;       /* maximum age of a dead job; 0: no limit */
+    int64_t idempotency_window_ms; /* time that an idempotency key is kept */
+    int64_t breaker_wait_ms;       /* first wait of an open breaker; doubles with each failed probe */
+    /* maximum size of the outbox, which has ended jobs that wait for the history; 0: there is no history */
     int64_t history_backlog_bytes;
     const char *history_bodies;   /* bodies that reach the history: "on", "errors" or "off"; a literal */
     struct durability durability; /* required of a confirmed change */
     bool is_durability_set;  /* the operator configured the durability; otherwise it is what Redis provides */
-    bool trusts_durability;  /* assumes that Redis syncs each write, where Redis hides whether it does */
+    bool trusts_durability;  /* if Redis hides whether it syncs each write, assume that it does */
     bool is_read_only;       /* data without a layout, or in an older format, remains as it is */
     struct metrics *metrics; /* borrowed */
 };
@@ -131,15 +131,16 @@ bool store_is_refused(const struct store *, struct problem *);
 bool store_is_denied(const struct store *, struct problem *);
 
 /* Writes a key of a shard and removes it in the same script. The change gets the configured durability, as
- * the change of a client does. now_us is the time of the script by the clock of Redis if the status is OK. */
+ * the change of a client does. now_us is the time of the script by the clock of Redis, if the status is
+ * OK. */
 typedef void store_try_fn(void *arg, enum status, int64_t now_us);
 void store_try_write(struct store *, size_t shard, store_try_fn *, void *arg);
 
 /* Calls fn when the results of the functions above may have changed. There is one listener. */
 void store_on_change(struct store *, loop_fn *, void *arg);
 
-/* Returns whether this is the address of a Redis that the store has learned since it was made, from Sentinels
- * or the Cluster. A job's url must not lead to this address. */
+/* Returns whether a Redis that the store has found since its start, from Sentinels or the Cluster, has this
+ * address. A job's url must not lead to this address. */
 bool store_is_redis(const struct store *, const struct address *, uint16_t port);
 
 /* ---- For the owners of jobs ---- */
@@ -153,16 +154,16 @@ struct store_job {
     int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
     struct slice settings; /* current settings of the job's topic, see topic_settings.h; empty: none */
     int64_t now_ms;        /* time of reading */
-    /* The last two are for a job that has left the pool; else 0 and empty. */
-    int64_t until_ms;        /* when the job is removed; 0: a dead job without a time limit */
+    /* until_ms and last_lines are set for a job that has left the pool; else they are 0 and empty. */
+    int64_t until_ms;        /* time at which the job is removed; 0: a dead job without a time limit */
     struct slice last_lines; /* line of its last attempt, if known: see attempt_line.h */
 };
 
-/* Makes the tag of a job's current version: see job_tag.h. The tag does not cover the end of a lease, which
- * changes all the time. Calls that take tags change the job only if its tag is among them. Empty tags mean in
- * any case, and "*" means any existing job. If the tags of store_replace begin with JOB_TAGS_EXCLUDED, a job
- * of the pool is not changed if its tag is among the others, or if "*" follows. The status is STALE if the
- * tags do not allow the change, or if the job does not exist. */
+/* Writes the tag of a job's current version: see job_tag.h. The tag does not cover the end of a lease, which
+ * changes all the time. Calls with tags change the job only if its tag is one of them. With empty tags, they
+ * change it in any case; "*" matches any existing job. If the tags of store_replace begin with
+ * JOB_TAGS_EXCLUDED, a job of the pool is changed only if its tag is not one of the following tags and "*"
+ * does not follow. The status is STALE if the tags do not allow the change, or if the job does not exist. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
 /* Called with due_ms if the status is OK, with the job that has the id if EXISTS, and with due_ms and job->id
@@ -171,7 +172,7 @@ typedef void store_scheduled_fn(void *arg, enum status, int64_t due_ms, const st
 
 struct store_when {
     bool is_absolute;
-    int64_t ms; /* a time, or a delay counted from when Redis runs the script */
+    int64_t ms; /* a time, or a delay that counts from the time at which Redis runs the script */
 };
 
 struct store_schedule {
@@ -253,26 +254,26 @@ void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *
  * were created, died or became ready after the walk began, so every walk ends. */
 struct store_cursor {
     int64_t began_ms;     /* 0: the walk begins */
-    enum job_state state; /* the current one of the list's states */
+    enum job_state state; /* the current state of the walk */
     bool has_more;        /* in a result: false at the end */
-    bool is_partial; /* in a result: more topics have such jobs than a walk through all topics examines */
+    bool is_partial;      /* in a result: there are more topics with such jobs than a walk examines */
     size_t shard;
     double score;
     struct slice id;
 };
 
 struct store_list {
-    unsigned states;        /* 1 << each state; see store_first_state */
-    bool is_newest_first;   /* leased jobs are always in the order of their ids */
-    struct slice topic;     /* empty for all, shard by shard; not with delivered and cancelled */
-    struct slice owner;     /* if topic is empty: only this topic and its siblings; empty: all */
-    struct slice host;      /* host of the url, in lower case, with or without its port; empty for all */
+    unsigned states;      /* bits 1 << state; see store_first_state */
+    bool is_newest_first; /* leased jobs are always in the order of their ids */
+    struct slice topic; /* empty for all topics, shard by shard; required for delivered and cancelled jobs */
+    struct slice owner; /* if topic is empty: only this topic and its siblings; empty: all */
+    struct slice host;  /* host of the url, in lower case, with or without its port; empty for all */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
-     * attempt, such as 503, or such as 5xx for all that begin with this digit. */
+     * attempt, such as 503, or 5xx for all that begin with 5. */
     struct slice reasons, statuses;
     struct slice labels; /* labels that a job must all have, separated by newlines; empty: any */
-    /* Limits of at_ms of a store_job, which is not before after_ms, but is before before_ms; 0: no limit. */
+    /* Limits of a job's at_ms (see store_job): at or after after_ms, and before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
     /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk
      * began. */
@@ -285,14 +286,14 @@ struct store_list {
  * delivered and cancelled. */
 enum job_state store_first_state(unsigned states);
 
-/* Called with a page of jobs. A page may be short although next.has_more, because one call examines a limited
- * number of entries and bytes, and a page ends at the end of its shard. */
+/* Called with a page of jobs. A page may have fewer jobs than max although next.has_more is true, because one
+ * call examines a limited number of entries and bytes, and a page ends at the end of its shard. */
 typedef void store_list_fn(void *arg, enum status, const struct store_job *jobs, size_t count,
                            struct store_cursor next);
 void store_list(struct store *, const struct store_list *, store_list_fn *, void *arg);
 
-/* A job as a walk saw it, for a later call that changes the job only if it is unchanged: see
- * store_job_tag. */
+/* A job that a walk has found, with its tag. A later call can change the job only if it still has this tag:
+ * see store_job_tag. */
 struct store_seen {
     struct slice id, tag;
 };
@@ -325,15 +326,16 @@ struct store_topic {
     /* Time until which the first waiting job is held although it is due. FREE if the job is not held; HELD if
      * it is held until something other than time changes. */
     int64_t held_ms;
-    /* The id of the job that holds the line of a fifo topic: in flight, or the first waiting job; else empty.
+    /* The id of the job that holds the line of a fifo topic, which is the job in flight or the first waiting
+     * job; else empty.
      */
     struct slice head;
-    /* The window of its rate that is under way, and the attempts that began in it; 0: none. */
+    /* The current window of the topic's rate, and the attempts that began in it; 0: none. */
     struct {
         int64_t began_ms, attempts;
     } window;
-    /* When the first lease of a worker began; 0: unknown, or no lease. Only for a topic that was asked
-     * for by name. */
+    /* Start of the oldest lease of a worker; 0: unknown, or no lease. Only set for a topic that was requested
+     * by name. */
     int64_t leased_ms;
     /* Outcomes of attempts in the last hour, accurate to 5 minutes: delivered, to be retried, dead. */
     struct {
@@ -351,11 +353,11 @@ struct store_topics {
     struct slice topic; /* the only topic to return, even if it has no jobs; empty: any */
     size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_topic_cursor from;
-    /* Only the most urgent topics of shard from.shard, which have the jobs that have been overdue longest or
-     * are due next. The search for them is limited. */
+    /* Return only the most urgent topics of shard from.shard: those with the jobs that have been overdue
+     * longest or are due next. The search examines a limited number of topics. */
     bool is_urgent;
-    /* Groups instead of topics. The settings of a result are the text of the group (see group.h), and the
-     * other members are 0. */
+    /* Return groups instead of topics. The settings of a result are the text of the group (see group.h), and
+     * the other members are 0. */
     bool are_groups;
 };
 
@@ -365,13 +367,13 @@ typedef void store_topics_fn(void *arg, enum status, const struct store_topic *t
                              struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
-/* Writes the settings of a topic. Empty new_settings remove the settings. The status is STALE if the settings
- * are not old_settings any more; nothing is changed then. Borrows the slices until the callback. */
+/* Writes the settings of a topic. Empty new_settings remove the settings. If the settings are no longer
+ * old_settings, the status is STALE and nothing changes. Borrows the slices until the callback. */
 typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);
 
-/* The settings of all patterns, which each shard has under one version. Slices are borrowed until the
+/* The settings of all patterns. Each shard has a copy of them, with a version. Slices are borrowed until the
  * callback returns. */
 struct store_pattern {
     struct slice name; /* such as "orders-*" */
@@ -384,34 +386,34 @@ struct store_patterns {
 };
 typedef void store_patterns_fn(void *arg, enum status, const struct store_patterns *);
 
-/* Reads the patterns from the shard that is written first. */
+/* Reads the patterns from the shard to which changes are written first. */
 void store_patterns(struct store *, store_patterns_fn *, void *arg);
 
-/* Replaces the patterns in all shards. The status is STALE if their version has changed; nothing is changed
- * then. After UNKNOWN or UNAVAILABLE some shards may have the new patterns; the pattern keeper then copies
- * them to the others. Borrows patterns until the callback. */
+/* Replaces the patterns in all shards. If their version has changed, the status is STALE and nothing changes.
+ * After UNKNOWN or UNAVAILABLE some shards may have the new patterns; the pattern keeper then copies them to
+ * the others. Borrows patterns until the callback. */
 void store_set_patterns(struct store *, const struct store_patterns *, store_set_topic_fn *, void *arg);
 
-/* Copies the patterns with the highest version to the shards with lower versions. count: number of shards
- * that got them. */
+/* Copies the patterns with the highest version to the shards with lower versions. count is the number of
+ * these shards. */
 typedef void store_mend_patterns_fn(void *arg, enum status, size_t count);
 void store_mend_patterns(struct store *, store_mend_patterns_fn *, void *arg);
 
-/* Returns the number of the shard that is written first. */
+/* Returns the number of the shard to which changes of patterns are written first. */
 size_t store_patterns_shard(const struct store *);
 
 /* ---- Groups ---- */
 
-/* Writes a group, which is in the shard of its name. An empty new_text removes the group. The status is STALE
- * if the text is not old_text (empty: there is no group) any more; nothing is changed then. Borrows the
+/* Writes a group, which is in the shard of its name. An empty new_text removes the group. If the text has
+ * changed since old_text (empty: no group) was read, the status is STALE and nothing changes. Borrows the
  * slices until the callback. store_topics reads groups. */
 typedef void store_set_group_fn(void *arg, enum status);
 void store_set_group(struct store *, struct slice name, struct slice old_text, struct slice new_text,
                      store_set_group_fn *, void *arg);
 
-enum { STORE_SEND_MAX = 100 }; /* jobs of one send */
+enum { STORE_SEND_MAX = 100 }; /* maximum number of jobs of one send */
 
-/* A job to be scheduled for an endpoint; its jobId is that of the send, '~' and the endpoint. */
+/* A job for an endpoint. Its jobId is the jobId of the send, '~', and the name of the endpoint. */
 struct store_send_job {
     struct slice endpoint, record; /* see job_write */
 };
@@ -419,12 +421,12 @@ struct store_send_job {
 struct store_send {
     struct slice id; /* topic/jobId */
     struct slice group;
-    struct slice mark; /* identifies what is sent */
+    struct slice mark; /* identifies the content of the send */
     struct store_when when;
     struct slice once; /* as in store_schedule */
     const struct store_send_job *jobs;
-    size_t count;     /* 0: only looks for an earlier send */
-    bool is_only_new; /* replacement: only if none of the jobs is in the pool */
+    size_t count;     /* number of jobs; 0: only looks for an earlier send */
+    bool is_only_new; /* replacement: send only if none of the jobs is in the pool */
 };
 
 /* A job of a send. Slices are borrowed until the callback returns. */
@@ -440,7 +442,8 @@ struct store_sent {
     bool is_same; /* the same job was sent before */
     struct store_sent_job *jobs;
     size_t count;
-    struct slice taken;         /* EXISTS: the id that another job has; LEASED: of the job with an attempt */
+    struct slice
+        taken; /* EXISTS: the id that another job has; LEASED: the id of the job with a running attempt */
     bool was_there;             /* replacement: jobs were replaced or cancelled */
     size_t replaced, cancelled; /* replacement: numbers of such jobs */
 };
@@ -449,13 +452,13 @@ struct store_sent {
  * REUSED, FULL, UNAVAILABLE or UNKNOWN. */
 typedef void store_sent_fn(void *arg, enum status, const struct store_sent *);
 
-/* Schedules all jobs of a send, or none. If the same was sent before and one of its jobs is in the pool,
- * schedules nothing. Borrows the call's slices and jobs until the callback. */
+/* Schedules all jobs of a send, or none. If the same content was sent before and one of its jobs is still in
+ * the pool, schedules nothing. Borrows the call's slices and jobs until the callback. */
 void store_send(struct store *, const struct store_send *, store_sent_fn *, void *arg);
 
 /* Schedules all jobs of a send, or none. Replaces jobs that have their ids and are not leased. Cancels the
- * jobs of an earlier send under this id to other endpoints. Called with OK, LEASED, STALE (is_only_new, and
- * there is a job), FULL, UNAVAILABLE or UNKNOWN. The call has at least one job. */
+ * jobs of an earlier send under this id to other endpoints. Called with OK, LEASED, STALE (is_only_new is
+ * set, and one of the jobs is in the pool), FULL, UNAVAILABLE or UNKNOWN. The call has at least one job. */
 void store_replace_sent(struct store *, const struct store_send *, store_sent_fn *, void *arg);
 
 /* Reads the jobs that were sent to this group under this id. Called with OK, NOT_FOUND or UNAVAILABLE. */
@@ -466,8 +469,8 @@ struct store_unsent {
     size_t leased;    /* cancelled jobs whose attempt still runs */
 };
 
-/* Cancels the jobs that were sent to this group under this id and have not ended otherwise; dead jobs are
- * removed. The status is NOT_FOUND if no such job is left. */
+/* Cancels the jobs that were sent to this group under this id and have not been delivered or cancelled; dead
+ * jobs are removed. The status is NOT_FOUND if no such job is left. */
 typedef void store_unsent_fn(void *arg, enum status, const struct store_unsent *);
 void store_unsend(struct store *, struct slice id, struct slice group, store_unsent_fn *, void *arg);
 
@@ -477,13 +480,15 @@ void store_unsend(struct store *, struct slice id, struct slice group, store_uns
  * a failure was reported, or after the receiver asked for fewer attempts. Slices are borrowed until the
  * callback returns. */
 struct store_receiver {
-    struct slice name;  /* see receiver.h */
-    int64_t failures;   /* consecutive failures */
-    int64_t opened_ms;  /* when its breaker opened; 0: the breaker is closed, and the next three are 0, too */
-    int64_t probe_ms;   /* no probe before this time */
-    int64_t wait_ms;    /* wait after a failed probe */
-    int64_t probe;      /* number of the first running probe; 0: none */
-    int64_t limit;      /* attempts that a reactor may have in flight there; 0: no limit */
+    struct slice name; /* see receiver.h */
+    int64_t failures;  /* consecutive failures */
+    int64_t opened_ms; /* time at which the breaker opened; 0: the breaker is closed, and the next three
+                          members are 0, too */
+    int64_t probe_ms;  /* earliest time of the next probe */
+    int64_t wait_ms;   /* wait after a failed probe */
+    int64_t probe;     /* number of the first running probe; 0: none */
+    int64_t
+        limit; /* maximum number of attempts that a reactor may have in flight to the receiver; 0: no limit */
     int64_t failed_ms;  /* time of the last failure; 0: none */
     struct slice cause; /* cause of the last failure */
     int64_t reported_ms;
@@ -503,14 +508,14 @@ struct store_receivers {
 };
 
 /* Called with a page of receivers. Pages go shard by shard, in the order of reports within a shard. A page
- * may be short although next has more. */
+ * may have fewer receivers than max although there are more. */
 typedef void store_receivers_fn(void *arg, enum status, const struct store_receiver *, size_t count,
                                 struct store_receiver_cursor next);
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
 
-/* Called with a limited number of a shard's records that were reported after the version asked for. version
- * is the version of the last record in this call. last is the version of the last record in the shard; it is
- * higher than version if there are more records. */
+/* Called with records of a shard that are newer than the requested version, up to a limit. version is the
+ * version of the last record in this call. last is the highest version in the shard; it is higher than
+ * version if there are more records. */
 typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
                            int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
@@ -519,20 +524,21 @@ void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, 
 struct store_report {
     struct slice name;
     struct slice cause; /* cause of the last failure or of an inconclusive probe; else empty */
-    bool is_reachable;  /* an attempt before the failures below did not fail */
+    bool is_reachable;  /* before the failures below, an attempt did not fail */
     int64_t failures;   /* consecutive failures */
     int64_t crowd;      /* attempts in flight when the receiver asked for fewer attempts; 0: it did not ask */
     int64_t delivered;  /* 2xx */
-    /* Number of the probe that this report ends; 0: none. A report without results gives the right to probe
-     * back. If it has no cause, the probe was not sent, and the next probe may begin at once. If it has a
+    /* Number of the probe that this report ends; 0: none. A report without results returns the right to
+     * probe. If it has no cause, the probe was not sent, and the next probe may begin at once. If it has a
      * cause, the next probe begins after the current wait. */
     int64_t probe;
-    bool wants_probe; /* asks for the right to probe */
+    bool wants_probe; /* requests the right to probe */
 };
 
 struct store_reported {
-    int64_t probe;                           /* number of the probe that is granted; 0: none */
-    bool has_opened, has_closed, has_halved; /* because of this report */
+    int64_t probe; /* number of the probe that is granted; 0: none */
+    bool has_opened, has_closed,
+        has_halved;  /* whether this report has opened or closed the breaker, or halved the limit */
     int64_t version; /* version of the shard's last report at that time, see store_news_fn */
     const struct store_receiver *receiver; /* the receiver's record afterwards; NULL: there is no record */
 };
@@ -558,13 +564,14 @@ struct store_counts {
     int64_t late_ms;    /* time since the first ready job was due; 0: no job is due */
     int64_t due_age_ms; /* time since ready and late_ms were counted; -1: not counted yet */
     int64_t histories;  /* jobs with known attempts */
-    int64_t kept;       /* ended jobs that can still be read, including the dead; not in jobs */
+    int64_t kept; /* ended jobs that can still be read, including dead jobs; jobs does not include them */
     int64_t outbox, outbox_bytes; /* ended jobs that the history does not have yet */
     int64_t outbox_dropped;       /* texts dropped by the limit of the outbox since the data was created */
     int64_t outbox_age_ms;        /* time since the first job of the outbox ended; 0: it is empty */
-    /* The last three are for a single shard. */
+    /* The last three members are set for a single shard only. */
     int64_t outbox_listed;  /* at least outbox, if the data is intact */
-    int64_t kept_with_time; /* kept jobs with a time: all but the dead ones, if the data is intact */
+    int64_t kept_with_time; /* kept jobs with a time of removal: all except the dead jobs, if the data is
+                               intact */
     bool takes_survey;      /* more topics may have due jobs than one call counts: see shard_survey */
 };
 

@@ -6,7 +6,7 @@
 #include "store/shard_private.h"
 
 enum {
-    TOPICS_MAX = 100, /* maximum in one call, which takes Redis about a millisecond */
+    TOPICS_MAX = 100, /* maximum number of topics in one call, which takes Redis about a millisecond */
     FIRST_TOPIC = 2,  /* index of the first topic in a reply */
     TOPIC_PARTS = 17,
     GROUP_PARTS = 2, /* name, text */
@@ -23,7 +23,7 @@ struct topic_walk {
 
 static void ask(struct topic_walk *);
 
-/* Reads a topic, or a group, whose text takes the place of settings. */
+/* Reads a topic, or a group, whose text is in the place of the settings. */
 static struct store_topic read_topic(const struct redis_reply *reply, size_t at, bool is_group)
 {
     if (is_group)
@@ -90,8 +90,8 @@ static void on_topics(void *arg, enum status status, const struct redis_reply *r
             if (reply_has_topic(topics[i].name))
                 topics[kept++] = topics[i];
     }
-    /* If this shard has none, continues with the next shard instead of giving an empty page, as list.c
-     * does. */
+    /* If this shard has no topics, continues with the next shard instead of returning an empty page, as
+     * list.c does. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->topics.from.shard) {
         walk->topics.from = next;
         ask(walk);

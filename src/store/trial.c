@@ -1,4 +1,4 @@
-/* trial.c - a write that leaves nothing behind, for duepost check. */
+/* trial.c - writes a key and removes it again, for duepost check. */
 #include <stdlib.h>
 
 #include "base/memory.h"

@@ -7,22 +7,22 @@
 
 enum {
     CARRY_TOPICS_MAX = 256, /* maximum number of topics in one call */
-    RECOVER_MAX = 256,      /* leases in one call */
+    RECOVER_MAX = 256,      /* maximum number of leases in one call */
     FIRST_DOOMED = 3,       /* index of the first doomed job in the reply of recover */
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
     FORGET_SENDS_MAX = 20, /* maximum number of sends in one call; each is checked for up to 100 jobs */
-    MENDED_MAX = 64,       /* repairs that one call reports */
-    SWEEP_MAX = 1024,      /* jobs in one call */
+    MENDED_MAX = 64,       /* maximum number of repairs that one call reports */
+    SWEEP_MAX = 1024,      /* maximum number of jobs in one call */
     AUDIT_TOPICS_MAX = 1000,
-    REOFFER_MAX = 300, /* topics in one call, which takes Redis a few milliseconds */
-    SURVEY_MAX = 2000, /* topics in one call; it ends earlier if it takes long */
+    REOFFER_MAX = 300, /* maximum number of topics in one call, which takes Redis a few milliseconds */
+    SURVEY_MAX = 2000, /* maximum number of topics in one call; the call ends earlier if it takes long */
 };
 
 /* Nonces of recovery begin with this mark, see is_recovering in scripts/lib/crashes.lua. */
 #define RECOVERY_MARK "!"
 
-/* A running call of one of these kinds. fn has the type that belongs to the call. */
+/* A running call of one of these kinds. fn has the callback type of this kind. */
 struct upkeep {
     struct nonce nonce; /* recover */
     union {
@@ -79,7 +79,7 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
 }
 
 /* Reads {now_us, leases that ran out, number of doomed jobs, id, record, ..., topic, settings, ...}. Returns
- * false if the script does not produce such a reply. */
+ * false if the reply cannot be one of the script. */
 static bool read_recovered(const struct redis_reply *reply, struct shard_claimed doomed[RECOVER_MAX],
                            struct shard_recovered *recovered)
 {

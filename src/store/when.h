@@ -1,4 +1,4 @@
-/* when.h - writes when a job is due in the form that scripts expect. */
+/* when.h - writes the due time of a job in the form that scripts expect. */
 #ifndef DUEPOST_STORE_WHEN_H
 #define DUEPOST_STORE_WHEN_H
 

@@ -1,9 +1,9 @@
 /* workflow.h - workflows: lists of elements that grow, and the jobs that belong to them.
  *
- * A workflow belongs to an owner topic; all of it is in one shard. Its id is owner/workflowId. Its elements
- * are JSON texts of the caller. Each change is one script: an element and its job are both there, or neither.
- * An id can be used again when its workflow has ended. Ended workflows are kept for a week, at most 10,000 in
- * a shard.
+ * A workflow belongs to an owner topic; all its data is in one shard. Its id is owner/workflowId. Its
+ * elements are JSON texts of the caller. Each change is one script: an element and its job are stored
+ * together, or not at all. An id can be used again when its workflow has ended. Ended workflows are kept for
+ * a week, at most 10,000 in a shard.
  *
  * The rules of store.h about calls and callbacks apply here, too: slices are borrowed until the callback. */
 #ifndef DUEPOST_STORE_WORKFLOW_H
@@ -12,15 +12,15 @@
 #include "store/store.h"
 
 enum {
-    WORKFLOW_OPEN_MAX = 1000,      /* jobs of a workflow that have not ended */
+    WORKFLOW_OPEN_MAX = 1000,      /* maximum number of jobs of a workflow that have not ended */
     WORKFLOW_ELEMENTS_MAX = 10000, /* maximum number of elements in a workflow */
-    WORKFLOW_APPEND_MAX = 1000,    /* elements of one call */
+    WORKFLOW_APPEND_MAX = 1000,    /* maximum number of elements in one call */
     WORKFLOW_WAITERS_MAX = 100,    /* maximum number of waiters in one call */
 };
 
-/* The role of a job in its workflow: its body, and the meaning of its death. */
+/* The role of a job in its workflow decides its body and the effect of its death. */
 enum workflow_role {
-    WORKFLOW_STEP,   /* the elements up to its own; its death fails the workflow */
+    WORKFLOW_STEP,   /* its body is the list of elements up to its own; its death fails the workflow */
     WORKFLOW_CALL,   /* its body is its own; only reads of all elements include its element; its death changes
                         nothing */
     WORKFLOW_ANSWER, /* its body is its own, and it has no element; its death fails the workflow */
@@ -29,7 +29,7 @@ enum workflow_role {
 /* An element and its job. The job's topic is a sibling of the owner. */
 struct workflow_entry {
     enum workflow_role role;
-    struct slice job; /* topic/jobId; no job of the pool has this id */
+    struct slice job; /* topic/jobId; no job of the pool may have this id */
     struct store_when when;
     struct slice record;  /* see job_write */
     struct slice element; /* empty for ANSWER */
@@ -40,28 +40,30 @@ enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORK
 /* ---- Changes ---- */
 
 struct workflow_begin {
-    struct slice id, settings; /* settings: a text of the caller, kept with the workflow */
-    /* The workflow that gets one more element when this one ends, and this element. Empty: none. */
+    struct slice id, settings; /* settings is a text of the caller, stored with the workflow */
+    /* The parent is the workflow that gets an element when this workflow ends. The entries are this element.
+     * Empty: none. */
     struct slice parent; /* owner/workflowId/time, see workflow_place */
     struct workflow_entry if_failed, if_cancelled;
-    bool replaces; /* an active workflow with this id starts again */
-    /* A failed workflow that goes on as this one; empty: none. This happens once: the dead job that failed it
-     * goes. The new one begins with this many of its first elements, whose texts have kept_bytes. */
+    bool replaces; /* if a workflow with this id is active, it starts again */
+    /* The failed workflow that this one continues; empty: none. A failed workflow can be continued once,
+     * because the dead job that failed it is removed. The new workflow begins with the first kept elements of
+     * the failed one, whose texts have kept_bytes. */
     struct slice from; /* owner/workflowId/time, see workflow_place */
     size_t kept, kept_bytes;
     struct workflow_entry first;
 };
 
-/* made_ms: when the workflow was made. is_new false: there is an active one with this id; first_job is its
- * first job. */
+/* made_ms is the time at which the workflow was created. If is_new is false, a workflow with this id is
+ * already active, and first_job is its first job. */
 struct workflow_begun {
     bool is_new;
     int64_t made_ms;
     struct slice first_job;
 };
 
-/* The status is OK, NOT_FOUND (the failed workflow cannot go on, or not again), EXISTS (a job has the id of
- * the first one), FULL, UNAVAILABLE or UNKNOWN. */
+/* The status is OK, NOT_FOUND (the failed workflow cannot be continued, or has already been continued),
+ * EXISTS (a job has the id of the first job), FULL, UNAVAILABLE or UNKNOWN. */
 typedef void workflow_begun_fn(void *arg, enum status, const struct workflow_begun *);
 void workflow_begin(struct store *, const struct workflow_begin *, workflow_begun_fn *, void *arg);
 
@@ -73,22 +75,22 @@ typedef void workflow_fn(void *arg, enum status, int64_t made_ms);
 void workflow_append(struct store *, struct slice id, const struct workflow_entry *, size_t count,
                      workflow_fn *, void *arg);
 
-/* Ends a workflow, and drops its jobs; attempts under way go on. for_parent: what its parent gets, with
- * SUCCEEDED; NULL: nothing. A cancelled one gives what was prepared. */
+/* Ends a workflow, and drops its jobs; attempts under way go on. for_parent is the entry that the parent gets
+ * if the state is SUCCEEDED; NULL: none. After CANCELLED, the parent gets the entry if_cancelled. */
 void workflow_end(struct store *, struct slice id, enum workflow_state, struct slice result,
                   const struct workflow_entry *for_parent, workflow_fn *, void *arg);
 
 /* ---- Waits ---- */
 
 struct workflow_wait {
-    struct slice id, event, text;   /* text: text of the caller, see workflow_waiters */
-    struct workflow_entry deadline; /* delivered when nothing happens until then */
-    struct slice kept; /* the first event that is kept for it, as far as the caller knows; empty: none */
-    struct workflow_entry with_kept; /* delivered at once then */
+    struct slice id, event, text;   /* text is a text of the caller, see workflow_waiters */
+    struct workflow_entry deadline; /* job that is delivered at its time if no event comes before */
+    struct slice kept; /* the first kept event for this wait, if the caller has read it; empty: none */
+    struct workflow_entry with_kept; /* job that is delivered at once, instead of deadline, if kept is set */
 };
 
-/* has_taken: the kept event was taken. kept: another event is the first one that is kept; nothing has
- * changed. */
+/* has_taken: the kept event was used. kept: the first kept event, if it is a different one; nothing has
+ * changed then. */
 struct workflow_waiting {
     bool has_taken;
     struct slice kept;
@@ -105,8 +107,8 @@ struct workflow_waiter {
 /* The status is OK or UNAVAILABLE. */
 typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_waiter *, size_t count);
 
-/* Reads those who wait for an event, the first ones first. id: owner/workflowId; empty: all of the owner's
- * workflows. */
+/* Reads the jobs that wait for an event, in the order in which they began to wait. id is owner/workflowId;
+ * empty: all workflows of the owner. */
 void workflow_waiters(struct store *, struct slice owner, struct slice event, struct slice id, size_t max,
                       workflow_waiters_fn *, void *arg);
 
@@ -118,19 +120,20 @@ struct workflow_notice {
 
 struct workflow_notify {
     struct slice owner, event;
-    struct slice id, data; /* the event is for this workflow only: kept if it does not wait; empty: for all */
+    struct slice id, data; /* id: the event is for this workflow only, and is kept if the workflow does not
+                              wait; empty: for all workflows */
     const struct workflow_notice *notices;
     size_t count;
 };
 
 struct workflow_notified {
-    const bool *was_waiting; /* for each notice: whether it was waiting */
+    const bool *was_waiting; /* for each notice, whether its waiter was waiting */
     size_t count;
     bool is_kept;
 };
 
-/* The status is OK; NOT_FOUND: no workflow has it, and no workflow with this id is active; STALE: it waits
- * with another job, and nothing has changed; FULL: too much is kept for it; UNAVAILABLE or UNKNOWN. */
+/* The status is OK, NOT_FOUND (no workflow with this id is active), STALE (the workflow waits with another
+ * job; nothing has changed), FULL (too many events are kept for the workflow), UNAVAILABLE or UNKNOWN. */
 typedef void workflow_notified_fn(void *arg, enum status, const struct workflow_notified *);
 void workflow_notify(struct store *, const struct workflow_notify *, workflow_notified_fn *, void *arg);
 
@@ -139,8 +142,9 @@ void workflow_notify(struct store *, const struct workflow_notify *, workflow_no
 /* Slices are borrowed until the callback returns. */
 struct workflow_element {
     bool is_call;
-    struct slice text; /* empty unless it was asked for */
-    /* If jobs were asked for: its job, when it was appended, and the size of the text. */
+    struct slice text; /* empty unless it was requested */
+    /* Set if jobs were requested: the element's job, the time at which the element was appended, and the size
+     * of its text. */
     struct slice job;
     int64_t at_ms;
     size_t bytes;
@@ -150,35 +154,35 @@ struct workflow_element {
 struct workflow_open {
     struct slice job;
     enum workflow_role role;
-    bool is_wait;      /* a step that waits for an event, and has no element yet */
+    bool is_wait;      /* the job is a step that waits for an event, and has no element yet */
     struct slice wait; /* text of the caller, see workflow_wait */
-    size_t position;   /* number of the elements up to its own; 0: it has none */
+    size_t position;   /* number of the job's element, from 1; 0: it has no element */
 };
 
 struct workflow {
     struct slice id; /* owner/workflowId */
     enum workflow_state state;
-    int64_t made_ms, ended_ms; /* ended_ms 0: it is active */
+    int64_t made_ms, ended_ms; /* ended_ms is 0 while the workflow is active */
     int64_t previous_ms;       /* when the previous workflow with this id was created; 0: none, or unknown */
     struct slice settings, result, parent, failed_by, first_job;
     int64_t bytes; /* size of all elements */
     size_t open_count, element_count;
-    const struct workflow_element *elements; /* NULL unless they, or jobs, were asked for */
-    const struct workflow_open *open;        /* the same, for jobs */
+    const struct workflow_element *elements; /* NULL unless elements or jobs were requested */
+    const struct workflow_open *open;        /* NULL unless jobs were requested */
 };
 
 struct workflow_query {
     struct slice id;
-    int64_t made_ms; /* 0: the last one with this id */
+    int64_t made_ms; /* 0: the latest workflow with this id */
     bool with_jobs;
-    size_t texts_max; /* bytes; if all elements are larger, none has its text */
+    size_t texts_max; /* bytes; if the elements are larger together, all texts are empty */
 };
 
 /* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. Borrows the id until the callback. */
 typedef void workflow_read_fn(void *arg, enum status, const struct workflow *);
 void workflow_read(struct store *, const struct workflow_query *, workflow_read_fn *, void *arg);
 
-/* Where a list goes on. At the end, and at the beginning, all is 0. */
+/* The position at which a list continues. At the beginning and at the end, all members are 0. */
 struct workflow_cursor {
     size_t shard;
     struct slice place; /* owner/workflowId/made_ms */
@@ -199,11 +203,11 @@ typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, s
                               struct workflow_cursor next);
 
 /* Lists workflows, the latest first; with several shards, shard by shard. They have neither elements nor
- * jobs; settings and results of more than 8 KiB are empty. A page may have few of them, or none, and yet be
- * followed by others. Borrows all until the callback. */
+ * jobs; settings and results of more than 8 KiB are empty. A page may have few workflows, or none, although
+ * there are more pages. Borrows all until the callback. */
 void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
 
-/* Splits a place. Returns false if the text is none. */
+/* Splits a place. Returns false if the text is not a place. */
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
 
 #endif

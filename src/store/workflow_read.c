@@ -7,7 +7,7 @@
 #include "store/workflow.h"
 
 enum {
-    LOOKS_MAX = 1000 /* workflows that one call looks at */,
+    LOOKS_MAX = 1000 /* maximum number of workflows that one call examines */,
     PARTS = 4,
     OPEN_PARTS = 3,
     FIRST_OF_PAGE = 2
@@ -131,7 +131,7 @@ static struct workflow_open *read_open(const struct redis_reply *jobs, size_t co
     return open;
 }
 
-/* Calls back with the elements and the jobs that were asked for. */
+/* Calls back with the elements and the jobs that were requested. */
 static void reading_end(const struct reading *reading, const struct redis_reply *reply,
                         struct workflow *workflow)
 {

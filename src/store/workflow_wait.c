@@ -5,7 +5,7 @@
 #include "store/when.h"
 #include "store/workflow.h"
 
-/* Both scripts take one item a call. An item of this size fills a call. */
+/* Each call of both scripts has one item only, because an item of this size fills a call. */
 enum { ALONE = BATCH_BYTES_MAX };
 
 /* ---- wait ---- */
