@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- abandon.lua - gives back the jobs of a claim whose reply never came. The jobs are due again at their old
+-- abandon.lua - releases the jobs of a claim whose reply never came. The jobs are due again at their old
 -- times, before their leases end. If Redis runs the claim after this script, recover.lua finds the leases.
 --
 -- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; recover.lua finds the others, too
@@ -24,7 +24,7 @@ for i = 1, #ids do
     number = number + 1
   end
 end
--- Of those that were cancelled since, no attempt runs.
+-- Jobs that were cancelled since have no running attempt.
 local lingering_key = ARGV[4] and PULL_LINGERING or LINGERING
 local lingering = has(lingering_key) and call('ZRANGE', lingering_key, 0, most - 1) or {}
 for i = 1, #lingering do

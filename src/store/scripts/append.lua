@@ -1,12 +1,12 @@
 #!lua
--- append.lua - appends elements to workflows and schedules their jobs: all that belong together, or none. The flag allow-oom is not
--- set, so a full Redis refuses new work.
+-- append.lua - appends elements to workflows and schedules their jobs: all entries of a call, or none. The
+-- flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each call: id of the workflow (owner/workflowId), number of entries, and for each entry
 --   role, job, when, record, element: see begin.lua
--- Returns {now_us, result ...}. A result is when the workflow was made, ms; NOT_FOUND if none with this id is active; TAKEN if a
--- job has one of the ids; FULL.
+-- Returns {now_us, result ...}. A result is the time at which the workflow was created, ms; NOT_FOUND if no
+-- workflow with this id is active; TAKEN if a job has one of the ids; FULL.
 -- uses: probe topic workflows
 local calls, at = {}, 3
 while at <= #ARGV do

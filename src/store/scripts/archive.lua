@@ -5,10 +5,10 @@
 --      then stay until there is one
 -- ARGV[3] bodies that the history keeps: 'on', 'off', or 'errors' for jobs that were not delivered
 -- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first one is always returned
--- ARGV[6] how many of the texts that were read are still with the caller. After these, texts are read again
---      that a caller before has read and not removed
+-- ARGV[6] number of texts that the caller has read and not removed yet. After these, texts are read again
+--      that an earlier caller has read and not removed
 -- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, then for each
--- text: field, text}. A text is '' if the field has none; archived.lua then removes the field.
+-- text: field, text}. A text is '' if the field has no text; archived.lua then removes the field.
 -- uses: clock has outbox probe
 local backlog, bodies, most, bytes_left, offset = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local CHUNK = 16
@@ -23,7 +23,8 @@ local function configure()
   end
 end
 
--- Returns the next fields. Fields that were not read before move to the list of fields that were read.
+-- Returns the next fields. Moves fields that are read for the first time to the list of fields that were
+-- read.
 local function next_fields(number)
   local fields = call('LRANGE', ENDED_READ, offset, offset + number - 1)
   if #fields > 0 then return fields end

@@ -2,7 +2,8 @@
 -- archived.lua - removes texts from the outbox that the history has. A text that has changed since it was read
 -- stays, and will be read again.
 --
--- ARGV from 2: field, beginning of its text, bytes of the text, ... in the order in which archive.lua gave them
+-- ARGV from 2: field, beginning of its text, bytes of the text, ... in the order in which archive.lua
+-- returned them
 -- Returns {now_us, number of texts removed}.
 -- uses: clock outbox probe
 if (#ARGV - 1) % 3 ~= 0 then error('wrong number of arguments') end
@@ -10,8 +11,8 @@ probe_slot()
 local number, seen = (#ARGV - 1) / 3, {}
 for i = 2, #ARGV, 3 do seen[ARGV[i]] = i end
 
--- The fields are the first of the list, unless two archivers have read it, or Redis has lost its last changes. Fields that are
--- not among the first stay, and are added to the history once more.
+-- The fields are the first of the list, unless two archivers have read it, or Redis has lost its last
+-- changes. Fields that are not among the first stay, and are added to the history again.
 local first, others, changed, gone, bytes = call('LRANGE', ENDED_READ, 0, number - 1), {}, {}, {}, 0
 
 local CHUNK = 64 -- of texts that archive.lua has given to one call
@@ -40,6 +41,6 @@ for i = #others, 1, -1 do call('LPUSH', ENDED_READ, others[i]) end
 if #changed > 0 then call('RPUSH', ENDED_IDS, unpack(changed)) end
 local removed = #gone > 0 and call('HDEL', ENDED, unpack(gone)) or 0
 if bytes > 0 then call('HINCRBY', NUMBERS, 'outbox_bytes', -bytes) end
--- The sum is right again at the latest when the outbox is empty.
+-- When the outbox is empty, the stored sum of bytes is reset.
 if removed > 0 and call('EXISTS', ENDED) == 0 then call('HDEL', NUMBERS, 'outbox_bytes') end
 return {now_us, removed}

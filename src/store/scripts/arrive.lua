@@ -1,16 +1,18 @@
 #!lua flags=allow-oom
--- arrive.lua - what jobs of workflows are delivered with, asked before each attempt. A wait that is due appends its element here, so
--- its deadline and its event cannot both count. Calling it again changes nothing.
+-- arrive.lua - reads the data of workflows that the requests of their jobs contain. Called before each
+-- attempt. If a wait is due, its element is appended here, so only its deadline or its event takes effect,
+-- and never both. Calling it again changes nothing.
 --
 -- ARGV from 2: id ...
--- Returns {now_us, result ...}. A result is {'own', created, elements}: the body of the job, and the first element; {'list', created,
--- elements}: those up to its own; {'long', created, elements}: these are too long for one delivery, and only the first is here; {'over'}: its
--- workflow has ended. Each element has its kind in front. created is when the workflow was made, ms.
+-- Returns {now_us, result ...}. A result is {'own', created, elements}: the body of the job, and the first
+-- element; {'list', created, elements}: the elements up to the job's own; {'long', created, elements}: these
+-- are too long for one delivery, and only the first is here; {'over'}: the job's workflow has ended. Each
+-- element begins with its kind. created is the time at which the workflow was created, ms.
 -- uses: check clock waits workflows
 check(2, 1)
 local LIST_MAX = 1048576
 
--- The deadline of a wait has come.
+-- Ends a wait whose deadline has come.
 local function end_wait(id, place)
   local _, _, element = wait_of(id)
   forget_wait(id, place)

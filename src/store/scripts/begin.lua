@@ -6,14 +6,15 @@
 --   id           owner/workflowId
 --   settings     a text of the caller
 --   parent       place of the workflow that gets an element at the end, or ''
---   ifFailed     what that workflow gets then, see add_prepared, or ''
+--   ifFailed     element that it gets then, see add_prepared, or ''
 --   ifCancelled  the same
 --   replaces     1: an active workflow with this id starts again, in its place; 0: it stays
---   from         place of a failed workflow that goes on as this one, or ''. This happens once: the dead job that failed it goes
+--   from         place of a failed workflow that goes on as this one, or ''. Only once: the dead job that failed it goes
 --   kept, bytes  number of elements of the failed workflow that this one begins with, from the first one, and their size with their kinds
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
--- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if there is an active one; NOT_FOUND
--- if the other workflow cannot go on; TAKEN if a job has the id of its first job; FULL.
+-- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if a
+-- workflow with this id is active; NOT_FOUND if the other workflow cannot go on; TAKEN if a job has the id of
+-- its first job; FULL.
 -- uses: cancel leave probe
 local SIZE = 14
 for i = 3, #ARGV, SIZE do
@@ -30,13 +31,14 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- The time when it is made: no two workflows with one id have the same.
+-- Returns the time of creation. Two workflows with one id never have the same time.
 local function time_of(id)
   local last = tonumber(call('HGET', WORKFLOWS, id) or 0)
   return integer(math.max(now, last + 1))
 end
 
--- Returns the dead job of a failed workflow, or nothing if that one cannot go on, or has fewer elements.
+-- Returns the dead job of a failed workflow, or nothing if the workflow cannot be continued, or has fewer
+-- elements.
 local function letter_of(place, kept)
   local state, letter = unpack(call('HMGET', workflow_of(place), 'state', 'failedBy'))
   if state ~= 'failed' or not letter or not call('ZSCORE', DEAD, letter) then return end

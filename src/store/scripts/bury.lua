@@ -9,7 +9,8 @@ if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
 local verdicts = fence(2, 4)
 
--- A job that recovery buries has died with its consumer, whose nonce is kept: its outcome may come after all, see died_with.
+-- If recovery buries a job, the job has died with its consumer. The consumer's nonce is kept, because its
+-- outcome may still arrive, see died_with.
 local function losses_to_keep(id, nonce)
   local crash = is_recovering(nonce) and call('HGET', CRASHES, id)
   return crash and string.gsub(crash, ' ', '/') or 0

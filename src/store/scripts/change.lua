@@ -1,10 +1,10 @@
 #!lua
--- change.lua - changes members of jobs at their owner's request, unless a job has changed since the caller
+-- change.lua - changes members of jobs at their owner's request, unless the job has changed since the caller
 -- read it. The flag allow-oom is not set, because records may grow.
 --
 -- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time, record or empty
 -- to keep the record, ...
--- A dead job stays dead. A job that keeps its record is not moved beyond the time when it expires.
+-- A dead job stays dead. A job that keeps its record is not moved to a time after it expires.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
 -- uses: check crashes ended expiry held leases line places seen take url when
@@ -35,7 +35,7 @@ local function change(id, tag, when, record)
   end
   forget_crashes(id)
   if when == '-' then
-    -- A held job is tried again: the change may lead it to another receiver.
+    -- A held job gets its own due time again, because the change may give it another receiver.
     local due = held_dues(topic_of(id), {id})[1]
     if due then put_back(id, due) end
     if due and is_fifo(topic_of(id)) then let_go(id, due) end

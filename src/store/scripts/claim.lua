@@ -4,12 +4,13 @@
 -- ARGV[2] maximum number of jobs   [3] nonce   [4] lease, ms   [5] maximum number of jobs of one topic in a
 --      row, while other topics are ready
 -- ARGV[6] maximum bytes of records; the first job is always returned
--- ARGV[7] 1: carries first, as carry.lua does, because the caller's carry worker has topics that are due; 2: the same,
+-- ARGV[7] 1: carries first, as carry.lua does, because the caller's carry worker has found topics that are
+-- due; 2: the same,
 --      and no other process has a carry worker to wake; 0: only claims
 -- Returns {now_us, number of topics still ready, version of the records of receivers, number of jobs, then
--- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are those
--- of the jobs, and a few topics that were skipped because their settings cannot be read or require something
--- that this process does not support. After a carry, one more: the next due time or -1.
+-- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are the
+-- topics of the jobs, and a few topics that were skipped because their settings cannot be read or need a
+-- later version. After a carry, the next due time or -1 follows.
 -- uses: due expiry forget_lost places probe serve settings weights
 local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
@@ -28,7 +29,7 @@ local function most_of(topic, most)
 end
 
 -- When a topic is far behind, a quarter of its places go to the jobs that became due last, so that a new job does not wait for
--- all retries before it. A topic that runs only a few jobs at once keeps its order.
+-- all retries before it. A topic with a limit of a few jobs at once keeps its order.
 local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function take_newest(turn, most)
   local quarter = turn.limit < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
@@ -43,7 +44,8 @@ local function take_newest(turn, most)
 end
 
 local NONE_HELD = {}
--- Returns the first places of a topic's due jobs, up to a number. next: the score of the place after them, or false.
+-- Returns the first places of a topic's due jobs, up to a number. Also returns the score of the next place,
+-- or false.
 local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, holders = {},
     spending = 0, is_front = true}
@@ -65,8 +67,9 @@ local function plan_turn(topic, most, score, weight)
   return turn
 end
 
--- Leases the next job of a turn. An id without a record, or a text that is not an id, loses its place and past. A job that has expired is
--- buried without an attempt: it does not spend the rate. False: this call has given enough bytes.
+-- Leases the next job of a turn. An id without a record, or a text that is not an id, is removed with all its
+-- data. A job that has expired is buried without an attempt, and does not use up the rate. Returns false if
+-- this call has returned enough bytes.
 local function lease(turn, record)
   if record and #record > bytes_left and #replies > HEAD then return false end
   local at = turn.taken + 1
@@ -88,7 +91,8 @@ local function lease(turn, record)
   return true
 end
 
--- Reads the records of many topics together, a few at a time. Returns how many turns it came to.
+-- Reads the records of many topics together, a few at a time. Returns the number of turns that were
+-- processed.
 local function lease_all(turns)
   local ids, owners = {}, {}
   for t = 1, #turns do
@@ -136,9 +140,10 @@ local function end_turn(turn)
   offer(topic)
 end
 
--- The first topics in turns have their turn one after the other; then those that are still ready move on. Each round
--- gives a job, except where places have no records, the clock stepped back or the limit was lowered: that is cleared away in
--- bounded steps, too. Topics that a claim full of bytes does not come to keep their turns.
+-- The first topics in turns are served one after the other; then those that are still ready move to the end.
+-- Each round leases a job, unless places have no records, the clock has stepped back or the limit was
+-- lowered; such topics are processed in bounded steps, too. If a claim reaches its limit of bytes, the
+-- remaining topics keep their turns.
 local TURNS_AT_ONCE = 64
 local VIRTUAL_MAX = 2251799813685248 -- 2^51: beyond 2^53 a score is not exact
 local rounds = 2 * left
@@ -174,7 +179,8 @@ local function take_turns()
   return not are_all_over and not is_stuck
 end
 
--- Offers topics whose time has come. It has no lock: to carry twice does no harm. The carry worker carries what is left.
+-- Offers topics whose time has come. No lock is needed, because carrying twice does no harm. The carry worker
+-- carries the remaining topics.
 local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', '0', CARRY_MAX)

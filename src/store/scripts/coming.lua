@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- coming.lua - one step of limited size in a histogram of due times: how many waiting jobs are overdue, and how many
--- become due within each of some spans of time. Held jobs are overdue. The head of a fifo topic counts at the time
--- when it may go again.
+-- become due within each of some spans of time. Held jobs are overdue. The head of a fifo topic counts at the
+-- time when its next attempt may begin.
 --
 -- Topics are examined in the order of their names. If there are more than a walk may examine, it examines blocks of
 -- them at equal distances. Jobs and topics that change during a walk may be missed or counted twice.
@@ -17,7 +17,7 @@ local examined, most, began, total = tonumber(ARGV[2]), tonumber(ARGV[3]), tonum
 if began == 0 then began, total = now, call('ZCARD', NAMES) end
 local target = math.min(most, total)
 
--- The first span has the overdue jobs, and the one behind the last end all others.
+-- The first span has the overdue jobs, and the span after the last end has all later jobs.
 local ends, counts = {began + 1}, {0, 0}
 for i = 6, #ARGV do
   ends[#ends + 1] = began + 1 + tonumber(ARGV[i])
@@ -34,7 +34,8 @@ local function span_of(score)
   return first
 end
 
--- Counts the jobs of a large bucket in the spans from first to last: those that are below last, but not below first.
+-- Counts the jobs of a large bucket in the spans from first to last. below_first is the number of jobs before
+-- the span first; below_last is the number of jobs before the end of the span last.
 local function count_spans(bucket, first, last, below_first, below_last)
   if below_first == below_last then return end
   if first == last then
@@ -53,7 +54,8 @@ local function move(from, to, number)
   counts[to] = counts[to] + number
 end
 
--- Held jobs are in their bucket at the time until which they are held. If there are many, the first ones stand for all.
+-- Held jobs are in their bucket at the end of their hold. If there are many, the first ones are a sample of
+-- all.
 local HELD_LOOK = 100
 local function move_held(topic)
   local number = call('ZCARD', held_of(topic))
@@ -66,7 +68,7 @@ local function move_held(topic)
   for span, found in pairs(numbers) do move(span, 1, math.floor(found * number / #ids + 0.5)) end
 end
 
--- The head has the time when it may go again in its line; its score may be far in the past.
+-- The time when the head's next attempt may begin is in its line. The head's score may be far in the past.
 local function move_head(topic, id, score)
   local at, line_score, line_id = line_of(topic)
   if not at or not is_fifo(topic) or line_id ~= id or tonumber(line_score) ~= tonumber(score) then return end
@@ -99,7 +101,7 @@ local function may_go_on()
   return at[1] * 1000000 + at[2] - now_us < STEP_US
 end
 
--- Topics from here to the end of their block.
+-- Returns topics from the current position to the end of their block.
 local function next_topics()
   local behind = examined % BLOCK
   local first = examined - behind

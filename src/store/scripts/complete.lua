@@ -3,9 +3,10 @@
 --
 -- ARGV from 2: id, nonce, the attempt's line if the topic had a retention or a history is on, or '', ...; then the follow-ups,
 --      see follow.lua
--- The line of a worker's attempt is made here if it is empty and needed. Once it is given, the caller has read the job.
--- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; of a worker's lease, the time when it began
--- instead of 1, or 2 if this worker has completed the job before.
+-- If the line of a worker's attempt is empty and needed, this script writes it. A line in the arguments means
+-- that the caller has read the job.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; for a worker's lease,
+-- the time when the lease began instead of 1, or 2 if this worker has already completed the job.
 -- uses: check fence follow hour keep late leases leave linger outbox pull revive
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- extend.lua - gives workers' leases another deadline. A lease whose deadline has passed gets none.
+-- extend.lua - gives workers' leases a new deadline, unless their deadline has passed.
 --
 -- ARGV from 2: id, nonce, lease in ms from now, ...
 -- Returns {now_us, the new deadline or 0 if the nonce does not hold the lease, ...}.

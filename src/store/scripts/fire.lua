@@ -1,15 +1,15 @@
 #!lua
 -- fire.lua - fires schedules: schedules the job of an occurrence, and moves the schedule to its next time. Nothing
--- happens if the definition has changed or the time is not the expected one, so each occurrence is made once, by
--- whichever process calls first. The flag allow-oom is not set, so a full Redis refuses new work.
+-- happens if the definition has changed or the time is not the expected one, so each occurrence is created
+-- once, by the first process that calls. The flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each item:
 --   id        of the schedule
 --   tag       of its definition
---   expected  its time in fires, ms; or '-' for an occurrence that a client asks for and that changes nothing else
+--   expected  its time in fires, ms; or '-' for an occurrence that a client requests
 --   next      its next time, ms, or '-'
---   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why the time makes no occurrence: 'skip',
+--   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why no job is created: 'skip',
 --             'noGroup', 'unsendable'
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
@@ -17,9 +17,9 @@
 --   job       id of the job, whose topic is that of the schedule or one of its siblings
 --   when      of the job, as in schedule.lua
 --   record    of the job, as in schedule.lua
---   once      of an occurrence that a client asks for, as in schedule.lua; else '-'
+--   once      of an occurrence that a client requests, as in schedule.lua; else '-'
 --   number    of endpoints that the job is sent to, or 0. If it is not 0, the mark and the group as in send.lua follow, then
---             an endpoint and a record for each job; all of them are made, or none
+--             an endpoint and a record for each job; all jobs are created, or none
 -- Returns {now_us, result ...}. A result is the due time of the (first) job; 1 for other kinds than fire; 0 if nothing
 -- happened; FULL: nothing happened, but the schedule's entry says so; OVERLAP, TAKEN (another job has the id) or NO_URL:
 -- the time has passed without a job. If the idempotency key is kept: {'repeated', due, id} of the first answer, or REUSED.
@@ -28,10 +28,10 @@
 local ITEM = 13 -- arguments of an item without endpoints
 local KINDS = ' fire hold skip noGroup unsendable '
 
--- Returns the topic of an id, up to the mark of sibling topics. Its shard is that of this name.
+-- Returns the topic of an id, up to the mark of sibling topics. This name decides the shard.
 local function owner_of_id(id) return string.match(topic_of(id), '^[^~]*') end
 
--- Reads an item, and refuses the call before its first write if the item has not this form.
+-- Reads an item, and refuses the call before its first write if the item has another form.
 local function read_item(at)
   local item = {id = ARGV[at], tag = ARGV[at + 1], expected = ARGV[at + 2], next_at = ARGV[at + 3], kind = ARGV[at + 4],
     time = ARGV[at + 5], missed = ARGV[at + 6], overlap = ARGV[at + 7], job = ARGV[at + 8], when = ARGV[at + 9],
@@ -72,7 +72,7 @@ local function is_expected(id, expected)
   return at == tonumber(expected) and at <= now
 end
 
--- Whether the job with this id, or one of those that were sent under it, is in the pool.
+-- Returns whether the job with this id, or a job that was sent to a group under this id, is in the pool.
 local function is_in_pool(id)
   if call('HEXISTS', JOBS, id) == 1 then return true end
   local _, _, endpoints = send_of(id)
@@ -87,8 +87,8 @@ local function make_jobs(item)
   return put_send(item.job, item.when, item.mark, item.group, item.endpoints, item.records)[1], 'fire'
 end
 
--- Schedules the job of an occurrence. Returns its due time and 'fire', or a result and a word that say
--- why no job was made.
+-- Schedules the job of an occurrence. Returns its due time and 'fire', or a result and a word that say why no
+-- job was created.
 local function make_job(item, previous)
   if previous and previous ~= '' and is_in_pool(previous) then return RESULT_OVERLAP, 'overlap' end
   if item.endpoints then return make_jobs(item) end
@@ -101,7 +101,7 @@ local function make_job(item, previous)
   return put(item.job, at), 'fire'
 end
 
--- Makes an occurrence that a client asks for.
+-- Creates an occurrence that a client requests.
 local function run(item)
   local result = make_job(item)
   if item.once ~= '-' and result > 1 then keep_answer(item.once, item.job, result, tonumber(ARGV[3])) end

@@ -3,8 +3,8 @@
 --
 -- ARGV[2] maximum number of schedules; 0: only the numbers
 -- Returns {now_us, number of schedules whose time has come, next time after now or -1, then for each schedule: id,
--- its time in ms, definition, entry in fired}. Definition and entry are empty where they are missing. The list ends
--- early if it has some MiB of definitions.
+-- its time in ms, definition, entry in fired}. A missing definition or entry is empty. The list ends early if
+-- it has some MiB of definitions.
 -- uses: record schedules
 local most = tonumber(ARGV[2])
 local later = call('ZRANGEBYSCORE', FIRES, '(' .. integer(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]

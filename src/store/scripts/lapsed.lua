@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- lapsed.lua - lists jobs whose workers' leases ran out: failed attempts. The caller ends each of them by its nonce. A process
--- that dies before leaves them here, and they are listed again.
+-- lapsed.lua - lists jobs whose workers' leases ran out, which are failed attempts. The caller ends each
+-- lease by its nonce. If the process dies before that, the jobs are listed again.
 --
 -- ARGV[2] maximum number of jobs   [3] time that the caller expects from Redis's clock, ms
 -- Returns {now_us, -1} if the clock has stepped by more than a second. Otherwise returns {now_us, number of leases that ran out,

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- lease.lua - leases due jobs of pull topics to workers, which ask for jobs of a topic.
+-- lease.lua - leases due jobs of pull topics to workers. A worker requests jobs of one topic.
 --
--- A job is leased until a deadline: its id is in PULLED, and its holder is noted like that of a claim. Workers' leases
--- count for maxInFlight, rates and the order of fifo topics like those of consumers.
+-- A job is leased until a deadline: its id is in PULLED, and its holder is stored like that of a claim.
+-- Workers' leases count for maxInFlight, rates and the order of fifo topics like those of consumers.
 --
 -- ARGV from 2, for each request:
 --   topic
@@ -32,8 +32,8 @@ for i = 2, #ARGV, SIZE do
 end
 probe()
 
--- Returns how many jobs of the topic may be leased now, and the time when there may be more, or -1 if that depends on more
--- than time. first_due: score of the first job.
+-- Returns how many jobs of the topic may be leased now, and the time at which more jobs may be leased, or -1
+-- if this does not depend on time alone. first_due is the score of the first job.
 local function most_of(topic, most, first_due)
   local own = settings_of(topic)
   if own.paused then return 0, -1 end
@@ -48,12 +48,13 @@ local function most_of(topic, most, first_due)
   return math.min(most, tokens), next_at
 end
 
--- Whether the end of the job may need its record, because of callbacks of its own. A record that has the words in its body costs a call.
+-- Returns whether the end of the job may need its record, because the job has its own callbacks. If only the
+-- body contains the searched words, the answer is also true, which costs one more call.
 local function may_have_callbacks(record)
   return find(record, '"onDelivered":', 1, true) or find(record, '"onAttempt":', 1, true)
 end
 
--- The first due jobs of a topic: ids, scores, and the same as numbers.
+-- Returns the first due jobs of a topic: ids, scores as texts, and scores as numbers.
 local function find_due(topic, most)
   local found, ids, scores, times, number = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 2, #found, 2 do
@@ -66,7 +67,8 @@ local function find_due(topic, most)
   return ids, scores, times
 end
 
--- Reads records until the call has enough bytes; the first record of a call is always returned. An id without a record has false.
+-- Reads records until the call has enough bytes; the first record of a call is always returned. For an id
+-- without a record, the result has false.
 local has_record = false
 local function read_records(ids)
   local records = {}
@@ -88,7 +90,8 @@ local function add_job(result, id, due, started, deadline, record)
   result[at + 1], result[at + 2], result[at + 3], result[at + 4], result[at + 5] = id, due, started, deadline, record
 end
 
--- Leases the first due jobs of a topic. An id without a record, or a text that is not an id, loses its place.
+-- Leases the first due jobs of a topic. An id without a record, or a text that is not an id, is removed from
+-- its place.
 local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
@@ -131,7 +134,7 @@ end
 
 local function first_score(topic) return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2] end
 
--- The jobs of an earlier request that are still leased.
+-- Adds the jobs of an earlier request that are still leased.
 local function lease_again(topic, kept, result)
   local nonce, ids = string.match(kept, '^([^\n]+)\n(.*)$')
   result[1] = nonce

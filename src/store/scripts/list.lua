@@ -15,7 +15,7 @@
 --      were created since then
 -- ARGV[14] names to examine, one per line: ids of leased jobs, see leased.lua; or, for delayed and ready jobs
 --      of all topics, and for all but leased jobs of an owner, names of topics, see heads.lua
--- ARGV[15] only jobs whose jobId begins so   [16] only jobs that died for one of these reasons   [17] only
+-- ARGV[15] only jobs whose jobId has this prefix   [16] only jobs that died for one of these reasons   [17] only
 --      jobs whose last attempt had one of these statuses, or a status with this first digit: 503,4xx. All
 --      three may be empty
 -- ARGV[18] 'oldest' or 'newest' first
@@ -50,8 +50,8 @@ end
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
--- By what C wrote into the record, or into the line of the last attempt, where the job has ended. To decode a record takes
--- longer than to pass it on, so its bytes count more.
+-- Returns whether the job ended with one of the reasons and statuses, which C wrote into the record, or into
+-- the line of the last attempt. Decoding a record takes longer than returning it, so its bytes count more.
 local function ended_so(record, lines)
   if reasons == '' and statuses == '' then return true end
   bytes_left = bytes_left - 3 * #record
@@ -63,7 +63,8 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- Whether the job has all labels. Few jobs have them as a rule, so their JSON is searched for before a record is decoded.
+-- Returns whether the job has all labels. Usually few jobs have them, so the record is decoded only if it
+-- contains the JSON of each label.
 local wanted, wanted_json = {}, {}
 for label in string.gmatch(labels, '[^\n]+') do
   wanted[#wanted + 1] = label
@@ -84,8 +85,8 @@ local function has_labels(record)
   return true
 end
 
--- When the job was created, nothing if the record does not say so, and its url or ''. This version writes both first; a record of
--- another form is decoded.
+-- Returns the time at which the job was created, or nothing if the record does not have it, and the job's url
+-- or ''. This version writes both members first; a record of another form is decoded.
 local function origin_of(record)
   local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
   if created then return tonumber(created), url end
@@ -96,7 +97,8 @@ local function origin_of(record)
   return tonumber(job.createdAt), type(job.url) == 'string' and job.url or ''
 end
 
--- A bulk action that has run or moved a job must not meet it again, when the job waits for a retry or is held.
+-- A bulk action must not find a job again that it has run or moved, even if the job waits for a retry or is
+-- held.
 local leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
 local function has_begun(id, record)
   local due = held_dues(topic_of(id), {id})[1]
@@ -141,7 +143,8 @@ local function add(id, score, record, losses, lines)
   replies[#replies + 1] = lines and last_line(lines) or ''
 end
 
--- Returns whether the entry is part of the result; records are read only where they are needed, and each that is read counts.
+-- Returns whether the entry is part of the result. Records are read only if they are needed, and the bytes of
+-- each record count.
 local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= ''
 local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)
@@ -159,14 +162,14 @@ local function look_at(id, score)
   if record and passes(id, record, lines) then add(id, score, record, losses, lines) end
 end
 
--- Whether the page ends behind this entry.
+-- Visits an entry. Returns whether the page ends after it.
 local function visit(id, score)
   replies[2], replies[3] = score, id
   look_at(id, score)
   return found == most or bytes_left <= 0
 end
 
--- Whether all of them were visited.
+-- Visits several entries. Returns whether all of them were visited.
 local PAGE = 100
 local function visit_range()
   while from <= to and look > 0 do
@@ -192,8 +195,9 @@ local function visit_leased(ids)
   return true
 end
 
--- Jobs of several topics' buckets, as one list, up to the job (score, id), behind which other topics have jobs, too. Each
--- topic is a lane with some of its entries; the lanes are a heap by their next ones.
+-- Merges the jobs of several topics' buckets into one list, up to the job (score, id); after it, other topics
+-- have jobs, too. Each topic is a lane with some of its entries. The lanes are a heap, ordered by their next
+-- entries.
 local CHUNK_MAX = 64
 local function visit_topics(names, end_score, end_id)
   local lanes, size = {}, 0
@@ -253,7 +257,7 @@ local function visit_topics(names, end_score, end_id)
   return look > 0
 end
 
--- Where each entry counts there is no need to look at them.
+-- If each entry counts, the entries need not be examined.
 local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then

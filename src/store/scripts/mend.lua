@@ -9,7 +9,7 @@
 --     lease and a bucket keeps its lease, and of two leases the one that its holder names
 --   - a place without a job is removed; so are a holder without a lease, attempts without a job, and texts
 --     that are not ids
---   - a held job that does not wait is not held any more, and a topic's entry in held gets the time of its
+--   - the hold of a job that does not wait is removed, and a topic's entry in held gets the time of its
 --     first held job
 --   - a kept job without a time is removed by the next sweep, and an id that is not kept is removed from the
 --     indexes
@@ -111,7 +111,7 @@ local function mend_attempts(id)
   end
 end
 
--- The text is the truth: it says in which index the id has to be.
+-- The text of the kept job decides in which index the id must be.
 local function mend_kept(id, text)
   local state, at = string.match(text, '^(%a+) (%d+) %d+/?%S* %d+ ')
   if not state then state, at = 'dead', integer(now) end
@@ -145,8 +145,8 @@ local function scan(key)
   return page[2]
 end
 
--- The fields of a hash come with their values, which may be long. So a step reads bucket after bucket of Redis's table, until
--- it has read enough.
+-- The fields of a hash come with their values, which may be long. So a step reads bucket after bucket of
+-- Redis's hash table, until it has read enough.
 local READ_BYTES, READ_BUCKETS = 4 * 1024 * 1024, 256
 local function scan_hash(key)
   local fields, bytes, buckets = {}, 0, 0
@@ -177,8 +177,9 @@ local function mend_outbox()
   end
 end
 
--- Walks the topics of key, a sorted set, and of each topic the sorted set that entries_of names. The cursor is the rank of a
--- topic, then a cursor within its entries. A rank may shift meanwhile: what is missed stays wrong, and a later walk finds it.
+-- Walks through the topics in key, a sorted set, and for each topic through the sorted set that entries_of
+-- names. The cursor is the rank of a topic, then a cursor within its entries. If ranks shift meanwhile, a
+-- later walk finds the entries that were missed.
 local function walk_topics(key, entries_of, mend_entry, mend_topic)
   local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
   local left = STEP

@@ -3,9 +3,10 @@
 -- set, so a full Redis refuses new work.
 --
 -- ARGV[2] owner   [3] event   [4] owner/workflowId if the event is for one workflow only, or ''   [5] data, to be kept for this one
--- ARGV from 6: id of the job that waits, job, record, element: what is delivered instead, ...
--- Returns {now_us, {kept, result ...}}. A result is 1, or 0 if the job waits no more. kept is 1 if the event was kept; NOT_FOUND if no
--- such workflow is active; FULL if too much is kept for it; AGAIN if it waits with another job, and nothing happened; else 0.
+-- ARGV from 6: id of the job that waits, job, record, element: delivered instead, ...
+-- Returns {now_us, {kept, result ...}}. A result is 1, or 0 if the job no longer waits. kept is 1 if the
+-- event was kept; NOT_FOUND if no such workflow is active; FULL if too many events are kept for the workflow;
+-- AGAIN if the workflow waits with another job, and nothing has changed; else 0.
 -- uses: linger probe topic waits leave
 if (#ARGV - 5) % 4 ~= 0 then error('wrong number of arguments') end
 for i = 6, #ARGV, 4 do
@@ -22,7 +23,7 @@ local function notify(waiter, job, record, element)
   return 1
 end
 
--- Keeps the event, as no waiter has taken it.
+-- Keeps the event, because no waiter has taken it.
 local function keep_event(event, data)
   local place = active_place(ARGV[4])
   if not place then return RESULT_NOT_FOUND end

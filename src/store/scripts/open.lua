@@ -5,7 +5,8 @@
 --      caller's, and data of an older format gets the caller's format. The janitor then moves data whose
 --      place differs between the formats
 -- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. With [4],
---      the history is turned on if it is off, so that no job ends unseen before the first archive.lua
+--      the history is turned on if it is off, so that jobs that end before the first archive.lua are in the
+--      outbox, too
 -- Returns {now_us, format, shards} of the data. They are 0 if the data has no layout.
 -- uses: clock has probe
 probe()

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- recover.lua - gives back jobs whose lease ran out. The receiver has not failed, so no attempt is counted.
+-- recover.lua - returns jobs whose lease ran out. The receiver has not failed, so no attempt is counted.
 --
 -- After the first loss of a consumer, the job is due at once, with its old time. After the second to the
 -- fourth loss, it waits for a random time, so that a job that kills its consumer does not stop other jobs
@@ -26,7 +26,7 @@ if #lingering == 0 and has(PULL_LINGERING) then lingering = lost_of(PULL_LINGERI
 local HEAD = 3 -- replies before the first job
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
 
--- Gives a job to the caller; one without a record is none, and loses its place.
+-- Adds a job to the list for the caller. An id without a record is removed from its place.
 local function list(id, due)
   local record, topic = call('HGET', JOBS, id), topic_of(id)
   if not record then

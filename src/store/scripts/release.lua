@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- release.lua - gives back leases without an attempt. Each job is due again at its old time, or is held for
--- some time.
+-- release.lua - ends leases without an attempt. Each job is due again at its old time, or is held for some
+-- time.
 --
 -- ARGV from 2, for each job:
 --   id, nonce
@@ -18,7 +18,8 @@ for i = 5, #ARGV, 5 do
 end
 local verdicts, claims = fence(2, 5)
 
--- A job that is held was not sent. A job that is given back without a wait may have been sent, and has used its turn in a rate.
+-- A job that is held was not sent. A job that is released without a wait may have been sent, so it has used
+-- up a token of the rate.
 local unsent = {}
 local function note_unsent(topic, nonce, since)
   local key = nonce .. ' ' .. topic

@@ -1,7 +1,7 @@
 #!lua
 -- replace.lua - schedules new jobs. If a job has the same id and is not leased, the new job replaces it and
--- gets nothing of its history. A dead job does not occupy its id and stays. The flag allow-oom is not set, so
--- a full Redis refuses new work.
+-- gets none of its data. A dead job does not occupy its id and stays. The flag allow-oom is not set, so a
+-- full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each job:
@@ -16,7 +16,8 @@
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
--- Whether the job that the pool has under this id is none of those; '*' is any. Nothing: this call has read enough.
+-- Returns whether the pool's job with this id matches none of the tags; '*' matches any job. Returns nothing
+-- if this call has read enough.
 local function is_none_of(id, tags)
   if tags == '*' then return false end
   local record = answer_record(id)

@@ -1,7 +1,8 @@
 #!lua
--- replace_send.lua - schedules jobs that are sent to a group, and replaces what was sent under the same id: one job for
--- each endpoint, all of them or none. Jobs that have their ids are replaced and leave nothing of their history. Jobs of the
--- earlier send to other endpoints are cancelled. The flag allow-oom is not set, so a full Redis refuses new work.
+-- replace_send.lua - schedules jobs that are sent to a group, and replaces the jobs that were sent under the
+-- same id: one job for each endpoint, all of them or none. Jobs that have their ids are replaced, with all
+-- their data. Jobs of the earlier send to other endpoints are cancelled. The flag allow-oom is not set, so a
+-- full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each send:
@@ -20,8 +21,8 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local is_placed = {} -- jobs of this very call, which are in no bucket yet
 
--- Lists the jobs of the pool that the send meets: those that have its ids, and those of the earlier send to other
--- endpoints.
+-- Lists the jobs of the pool that the send replaces or cancels: jobs that have its ids, and jobs of the
+-- earlier send to other endpoints.
 local function met_jobs(send)
   local same, others, is_new = {}, {}, {}
   for i = 1, #send.endpoints do

@@ -49,7 +49,7 @@ probe()
 local NOTHING = '0 0 0 0 0 0 0 0 -'
 local SHAPE = '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)'
 
--- A text that duepost did not write counts as no record.
+-- Reads a record. A text that duepost did not write is ignored.
 local function read(record)
   local r = {}
   if not record or not string.match(record, SHAPE) then record = NOTHING end
@@ -59,7 +59,7 @@ local function read(record)
   return r
 end
 
--- All but the time of the report.
+-- Writes a record, without the time of the report.
 local function write(r)
   return table.concat({integer(r.failures), integer(r.opened), integer(r.probe_at), integer(r.wait), integer(r.probe),
     integer(r.limit), integer(r.halved), integer(r.failed), r.cause}, ' ')
@@ -85,7 +85,8 @@ local function fail(r, failures, cause, probe)
   if r.opened == 0 and r.failures >= FAILURES_MAX then open(r, first_wait) end
 end
 
--- A burst of answers that ask for less counts once; what the clock, stepping back, leaves in the future does not.
+-- Halves the limit. Several answers within a short time count once. A time in the future, from before the
+-- clock stepped back, does not count.
 local function halve(r, crowd)
   local since = now - r.halved
   if since >= 0 and since < HALVE_MS then return 0 end
@@ -94,8 +95,8 @@ local function halve(r, crowd)
   return 4
 end
 
--- Returns whether a process that asks may probe. When the round's probes are lost, or run long, the next one joins
--- them.
+-- Returns whether a process that asks may probe. If the round's probes are lost, or run long, the next probe
+-- joins the round.
 local function grant(r, number)
   local left = r.probe_at - now
   if r.opened == 0 or left > 0 and left <= WAIT_MAX_MS then return 0 end
@@ -125,7 +126,8 @@ local function save(name, record)
   call('ZADD', REPORTED, version, name)
 end
 
--- Whether any is known, and was open.
+-- Closes the breakers of the host's paths. Returns whether a path has a record, and whether a breaker was
+-- open.
 local function close_paths(host)
   local names, is_known, has_closed = call('HKEYS', RECEIVERS), false, false
   for i = 1, #names do

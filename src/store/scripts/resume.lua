@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- resume.lua - puts jobs that the circuit breaker of a receiver held back to the times when they were due.
+-- resume.lua - resumes jobs that the circuit breaker of a receiver held: each gets its earlier due time
+-- again.
 --
--- ARGV[2]  receiver, as in report.lua   [3] maximum number of ids to look at
--- Returns {now_us, number of ids that were looked at}.
+-- ARGV[2]  receiver, as in report.lua   [3] maximum number of ids to examine
+-- Returns {now_us, number of ids that were examined}.
 -- uses: breaker places probe resume
 local receiver, most = ARGV[2], tonumber(ARGV[3])
 

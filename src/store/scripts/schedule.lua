@@ -5,7 +5,7 @@
 -- then for each job:
 --   id
 --   when    ms from now, or '@' and the due time
---   record  without '{"createdAt":<ms>,', which the script puts in front, because the time is Redis's
+--   record  without '{"createdAt":<ms>,', which the script adds, because the time is Redis's
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
 --           under this key and returned again
 -- Returns {now_us, result ...}. A result is a due time, FULL or NO_URL. If a job has the id, the result is

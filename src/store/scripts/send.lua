@@ -9,12 +9,12 @@
 --   once    as in schedule.lua
 --   mark    fingerprint of the job and the name of its group
 --   group
---   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: there is no
---           such group any more; then only an earlier send is found
+--   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: the group no
+--           longer exists; then only an earlier send is found
 -- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED or NOT_FOUND. If
--- the same was sent before and one of its jobs is still in the pool: {'same', endpoint, state, time, ...} as
--- in sent.lua. If another job has one of the ids: {'taken', id}. If the idempotency key is kept: {'repeated',
--- due, id and endpoints with a newline between} of the first answer.
+-- the same content was sent before and one of its jobs is still in the pool: {'same', endpoint, state, time,
+-- ...} as in sent.lua. If another job has one of the ids: {'taken', id}. If the idempotency key is kept:
+-- {'repeated', due, id and endpoints with a newline between} of the first answer.
 -- uses: idempotency probe put_send sent
 
 local sends = read_sends(4, 'once', 0)
@@ -22,7 +22,8 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- The send that has this id and whose jobs are not all over: 'same' and the jobs' states, or the id of a job that is left.
+-- Looks for an earlier send with this id that still has jobs in the pool. Returns 'same' and the jobs'
+-- states, or the id of one of these jobs.
 local function earlier(send)
   local mark, group, endpoints = send_of(send.id)
   local left = mark and first_left(send.id, endpoints)

@@ -2,12 +2,12 @@
 -- set_patterns.lua - replaces the settings of all patterns, unless they have changed since the caller read them.
 --
 -- Each shard has a copy of all patterns under one version; of different copies, the one with the highest version is
--- valid. Topics are offered again: some here, the others by reoffer.lua. It also resumes held jobs.
+-- valid. Topics are offered again: some here, the others by reoffer.lua, which also resumes held jobs.
 --
 -- ARGV from 2, for each set:
 --   old      the version that was read, or '' for a copy, which replaces only a lower version
 --   new      the version of the copy, or '' for a new version
---   format   the format that data with these settings have, which earlier versions refuse; 0 without patterns
+--   format   the format that data with these settings have, which earlier versions refuse; 0 if there are no patterns
 --   number   number of patterns; then for each pattern:
 --     pattern, text
 -- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.

@@ -12,20 +12,21 @@ due_jobs, oldest_due = tonumber(ARGV[4]), tonumber(ARGV[5])
 local where, from, last = string.match(cursor, '^(%a*)/?([^/]*)/?(.*)$')
 local next_cursor
 
--- A step looks at topics in chunks, and ends behind the chunk that uses up its time.
+-- A step examines topics in chunks, and ends after the chunk that uses up its time.
 local CHUNK, STEP_US = 100, 4000
 local function may_go_on()
   local at = call('TIME')
   return left > 0 and at[1] * 1000000 + at[2] - now_us < STEP_US
 end
 
--- Each returns the place to go on from, or nothing when all topics of its kind have been looked at.
+-- Both functions return the position of the next step, or nothing when all topics of their kind have been
+-- examined.
 local function step_due(rank, most)
   local number = survey_due(rank, most)
   if number == most then return rank + number end
 end
 
--- Topics that have had their turn meanwhile have a higher score than last, and are passed over.
+-- Topics that have been served meanwhile have a higher score than last, and are skipped.
 local function step_turns(score, most)
   local topics, next_score = turns_page(score, last, most)
   for i = 1, #topics do survey(topics[i]) end

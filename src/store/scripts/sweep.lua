@@ -13,8 +13,8 @@ local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(AR
 local left = most
 probe()
 
--- A step removes jobs in chunks, with few commands for each chunk. It ends behind the chunk that uses up its time, so that
--- large records or many topics block Redis no longer than a few ms.
+-- A step removes jobs in chunks, with few commands for each chunk. It ends after the chunk that uses up its
+-- time, so that large records or many topics block Redis for a few ms only.
 local CHUNK, STEP_US = 64, 4000
 local function may_go_on()
   local at = call('TIME')
@@ -36,7 +36,8 @@ local function by_topic(ids)
   return topics, groups
 end
 
--- Most topics of a chunk have no dead jobs left, often all of them.
+-- Updates the entries of these topics in dead_due. Often all topics of a chunk have no dead jobs left, so one
+-- query checks all of them.
 local function date_topics(topics)
   if not has(DEAD_DUE) then return end
   local keys = {}
@@ -48,7 +49,7 @@ local function date_topics(topics)
   end
 end
 
--- Whether these topics have no jobs, no kept jobs and no settings: one look at all of them.
+-- Returns whether none of these topics has jobs, kept jobs or settings, with one query for all of them.
 local function are_bare(topics)
   local keys = {}
   for i = 1, #topics do
@@ -75,7 +76,7 @@ local function drop(ids, topics)
   left = left - #ids
 end
 
--- Removes jobs that are the first of DEAD.
+-- Removes the first jobs of DEAD.
 local function drop_oldest_dead(ids)
   local topics, groups = by_topic(ids)
   call('ZREMRANGEBYRANK', DEAD, 0, #ids - 1)
@@ -103,7 +104,7 @@ local function sweep_ended()
   return number
 end
 
--- The first jobs of a topic whose retention is over.
+-- Takes the first jobs of a topic whose retention is over.
 local function take_over(topic, retention, most_of_topic)
   local key = index_of('dead', topic)
   local ids = call('ZRANGEBYSCORE', key, '-inf', integer(now - retention), 'LIMIT', 0, most_of_topic)
@@ -111,7 +112,8 @@ local function take_over(topic, retention, most_of_topic)
   return ids
 end
 
--- A topic whose time in dead_due is over has a dead job to remove, or another retention since.
+-- Removes dead jobs by retention. If the time of a topic in dead_due has come, the topic has a dead job to
+-- remove, or its retention has changed.
 local function sweep_by_retention()
   local number, topics_left = 0, most
   while topics_left > 0 and may_go_on() do
@@ -155,7 +157,7 @@ local function sweep_by_number()
   return number
 end
 
--- The retention of all topics has changed: dates each topic with dead jobs again.
+-- Gives each topic with dead jobs a new time in dead_due, after the retention of patterns has changed.
 local function redate()
   local cursor = call('HGET', META, 'redate')
   if not cursor then return end
@@ -166,8 +168,8 @@ local function redate()
   return page[1] ~= '0'
 end
 
--- A rate that is spent up to a past time counts as one that was not spent. Topics of a pattern with a rate come and go, so
--- such entries are removed from a large hash.
+-- Removes unneeded entries of rates if there are many, because topics of a pattern with a rate come and go. A
+-- rate that is spent up to a past time counts like a rate without an entry.
 local RATES_MAX, SOME_RATES = 1000, 200
 local function sweep_rates()
   local removed = 0
@@ -183,8 +185,8 @@ end
 
 local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
--- How long ago the first of what is left should have gone, ms; negative when nothing should. A dead job is one too many since
--- the death of the one that stands dead_max places behind it.
+-- Returns how late the next removal is, ms; negative if there is nothing to remove. A dead job exceeds
+-- dead_max since the death of the job that is dead_max places after it.
 local function lateness()
   local due = math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
   if age_ms > 0 then due = math.min(due, first_of(DEAD) + age_ms) end

@@ -9,9 +9,10 @@
 -- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
 -- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
 -- ''; id of the job that holds the line of a fifo topic or ''; for a rate with a window, when the window under way began, ms, and the
--- number of its attempts, else 0 and 0}. If [2] is a pull topic with leases, then also when
--- the first of them began, ms; of very many, only some are examined. If a topic has many ready jobs, only some are
--- examined for held jobs whose next attempt is due. A page ends early if it has some MiB of settings.
+-- number of its attempts, else 0 and 0}. If [2] is a pull topic with leases, the start of the oldest lease
+-- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only
+-- some are examined for held jobs whose next attempt is due. A page ends early if it has some MiB of
+-- settings.
 -- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 
@@ -21,7 +22,7 @@ local function held(topic, due)
   return not at and -1 or at == 'inf' and -2 or tonumber(at)
 end
 
--- A job in flight, a cancelled one whose attempt still runs, or the first that waits.
+-- Returns a job in flight, a cancelled job whose attempt still runs, or the first waiting job.
 local function head_of(topic)
   if not is_fifo(topic) then return '' end
   local holder = call('HRANDFIELD', holders_of(topic))
@@ -63,7 +64,7 @@ local function first_due(topic, due)
 end
 
 -- Returns the most urgent topics: first those with the oldest overdue jobs, then those with the next due jobs. Examines a
--- bounded number of topics. If no more topics exist than are asked for, returns all.
+-- bounded number of topics. If there are no more topics than requested, returns all of them.
 local URGENT_LOOK = 200
 local function urgent_names()
   local found, dues, ranks = {}, {}, {}

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- undefine.lua - deletes schedules. A deleted schedule makes no more jobs.
+-- undefine.lua - deletes schedules. A deleted schedule creates no more jobs.
 --
 -- ARGV from 2: id, tag of the definition that was read, or '*' for any; ...
 -- Returns {now_us, 1 done, NOT_FOUND or NOT_AS_SEEN, ...}.

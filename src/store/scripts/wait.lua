@@ -1,13 +1,13 @@
 #!lua
--- wait.lua - a workflow begins to wait for an event, or takes one that was kept for it. The flag allow-oom is not set, so a full
--- Redis refuses new work.
+-- wait.lua - a workflow begins to wait for an event, or takes an event that was kept for it. The flag
+-- allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- ARGV[3]  id: owner/workflowId   [4] event   [5] a text of the caller
--- ARGV[6]  job, when, record, element: what is delivered at the deadline, see begin.lua
--- ARGV[10] the first kept event as the caller knows it, or ''   [11] job, record, element: what is delivered at once in this case
--- Returns {now_us, 1}: it waits; {now_us, 2}: it has taken the event; {now_us, {data}} if another event is the first one that is kept,
--- and nothing happened; NOT_FOUND, TAKEN or FULL.
+-- ARGV[6]  job, when, record, element: delivered at the deadline, see begin.lua
+-- ARGV[10] the first kept event that the caller has read, or ''   [11] job, record, element: delivered at once in this case
+-- Returns {now_us, 1}: the workflow waits; {now_us, 2}: it has taken the event; {now_us, {data}} if the first
+-- kept event is another one, and nothing has changed; NOT_FOUND, TAKEN or FULL.
 -- uses: clock places probe topic waits workflows
 local id, event = ARGV[3], ARGV[4]
 if #ARGV ~= 13 then error('wrong number of arguments') end

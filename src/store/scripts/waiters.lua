@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- waiters.lua - who waits for an event, those who began first to wait first.
+-- waiters.lua - returns the jobs that wait for an event, in the order in which they began to wait.
 --
--- ARGV[2] owner   [3] event   [4] owner/workflowId if only this one is asked for, or ''   [5] maximum number
+-- ARGV[2] owner   [3] event   [4] owner/workflowId for the jobs of one workflow only, or ''   [5] maximum number
 -- Returns {now_us, id of the job that waits, text of the caller, ...}.
 -- uses: clock waits workflows
 local scope = ARGV[2]

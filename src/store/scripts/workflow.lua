@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- workflow.lua - reads one workflow.
 --
--- ARGV[2] id: owner/workflowId   [3] when it was made, ms, or '' for the last one with this id   [4] 1: with its jobs
--- ARGV[5] maximum size of all elements, bytes; if they are larger, none is read
+-- ARGV[2] id: owner/workflowId   [3] time of its creation, ms, or '' for the latest one with this id   [4] 1: with its jobs
+-- ARGV[5] maximum size of all elements, bytes; if they are larger, no element is read
 -- Returns {now_us, {name, value ... of its hash}, number of its jobs that have not ended, number of elements, elements with their
 -- kinds in front, {'kind time bytes job' of each element}, {job, 'role position bytes place', text of its wait or '' ...}: those that have not
 -- ended}, or {now_us} if there is no such workflow.

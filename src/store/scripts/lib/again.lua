@@ -1,16 +1,17 @@
--- again.lua - gives back jobs whose claim is over, for their next attempt.
+-- again.lua - puts jobs whose claim is over back into their bucket, for their next attempt.
 -- uses: line places topic
 
--- Puts a job back. due: its score, as its claim noted it. at: when it may go again, ms, or false for at once, with its
--- old place. In a fifo topic, it keeps its place and holds the line.
+-- Puts a job back. due is its score, which its claim has noted. at is the time at which its next attempt may
+-- begin, ms; false means at once, with its old place. In a fifo topic, the job keeps its place and holds the
+-- line.
 local function again(id, due, at)
   local keeps_place = has_settings() and is_fifo(topic_of(id))
-  -- A clock that steps back does not make a job early.
+  -- If the clock has stepped back, the job keeps its old time, so that it is not early.
   if keeps_place or not at or tonumber(due) > at then put_back(id, due) else put(id, at) end
   if keeps_place then hold_line(id, due, at or 0) end
 end
 
--- A topic is no longer fifo: its head goes to the time of the line.
+-- Ends the line of a topic that is no longer fifo: its head moves to the time of the line.
 -- rare: line
 local function leave_line(topic)
   local at, score, id = line_of(topic)

@@ -1,4 +1,4 @@
--- attempts.lua - the last attempts of jobs.
+-- attempts.lua - reads and writes the last attempts of jobs.
 -- uses: has
 
 -- Returns the lines of a job's last attempts, the oldest first, with one line added. An empty line adds
@@ -21,7 +21,7 @@ local function note_attempt(id, line)
   is_there[ATTEMPTS] = true
 end
 
--- These jobs are gone, or start again without attempts.
+-- Removes the attempts of jobs that are gone, or start over without attempts.
 local function forget_attempts(ids)
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
 end

@@ -1,4 +1,4 @@
--- behind.lua - topics with due jobs that may not be served now, by name. Topics that may be served are in
+-- behind.lua - the set of topics with due jobs that may not be served now. Topics that may be served are in
 -- turns.
 -- uses: has
 

@@ -1,4 +1,4 @@
--- breaker.lua - which waiting jobs an open circuit breaker holds.
+-- breaker.lua - stores which waiting jobs an open circuit breaker holds.
 -- uses: clock
 
 -- The key breaker:<receiver> has for each id the time until which the job is held. It is a guide for resume.lua and not a place: it
@@ -14,7 +14,7 @@ local function hold_by_breaker(receiver, id, at)
   guide[#guide + 1] = id
 end
 
--- As holds last at most 10 minutes, the key of a receiver that is never asked again goes by itself.
+-- Holds last at most 10 minutes, so the key expires if its receiver is not used any more.
 local function write_guides()
   for receiver, guide in pairs(guides) do
     local key = breaker_of(receiver)

@@ -1,9 +1,10 @@
--- calendar.lua - the due ZSET, which has for each topic the time when to offer the topic next.
+-- calendar.lua - the due ZSET. It has the time at which each topic must be offered next.
 -- uses: keys publish
 
 local DUE = base .. 'due'
 
--- The carry worker sleeps until the first time in due, whichever script moves that forward.
+-- The carry worker sleeps until the first time in due, so each script that makes this time earlier must wake
+-- it.
 local first_before, first_after
 local function note_due(at)
   first_before = first_before or tonumber(call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2] or 'inf')

@@ -1,9 +1,9 @@
 -- check.lua - checks the form of all items before the first write.
 -- uses: probe topic
 
--- Refuses the call unless ARGV[first] and all that follow are items of this size (a number of arguments) that
--- begin with an id. If number is given, the argument at this position of each item must be a number, which
--- may have an '@' in front.
+-- Refuses the call unless ARGV consists, from first on, of items of size arguments, each of which begins with
+-- an id. If number is given, the argument at this position of each item must be a number, which may begin
+-- with '@'.
 local function check_items(first, size, number)
   if (#ARGV - first + 1) % size ~= 0 then error('wrong number of arguments') end
   for i = first, #ARGV, size do

@@ -1,15 +1,15 @@
 -- clock.lua - the time of a script, which is read once, in us and ms.
 -- uses: keys
 
--- A job is due when now, in whole ms, has reached its time. A delay counts from soonest, the next whole ms,
+-- A job is due when now, in whole ms, is its time or later. A delay counts from soonest, the next whole ms,
 -- so that no job is early by a fraction of a ms.
 local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)
 local soonest = math.ceil(now_us / 1000)
 
--- Lua's own number to text keeps 14 digits only. '%d' costs a quarter of '%.0f', but it is right for whole numbers only, and not where
--- a long has 32 bits.
+-- Lua's tostring keeps only 14 digits of a number. '%d' costs a quarter of '%.0f', but it is correct only for
+-- whole numbers, and only where a long has 64 bits.
 local WHOLE = #string.format('%d', 1e12) == 13 and '%d' or '%.0f'
 local EXACT_BELOW = 9007199254740992 -- 2^53
 local function integer(number)

@@ -7,11 +7,11 @@ local function losses_of(id)
   return crash and tonumber(string.match(crash, '^%d+')) or 0
 end
 
--- Recovery leases a job whose consumers were lost too often, until it is buried. The nonce of such a claim begins with '!',
--- and no consumer's does.
+-- Recovery leases a job whose consumers were lost too often, until it is buried. The nonce of such a claim
+-- begins with '!'. No nonce of a consumer does.
 local function is_recovering(nonce_or_claim) return string.byte(nonce_or_claim) == 33 end
 
--- The owner, or an outcome, has changed the job: its lost consumers are forgotten.
+-- Removes the count of lost consumers, because the owner or an outcome has changed the job.
 local function forget_crashes(id)
   if has(CRASHES) then call('HDEL', CRASHES, id) end
 end

@@ -5,8 +5,8 @@
 -- kept_until, with the time when the job is removed.
 -- uses: clock has kept names outbox retention topic
 
--- Every topic with dead jobs is in dead_due: with the time when its first one goes by the topic's retention, or inf when it
--- has none. So another retention acts on all of them by this one entry.
+-- Every topic with dead jobs is in dead_due: with the time at which the topic's retention removes its first
+-- dead job, or inf if it has no retention. So a changed retention applies to all dead jobs by this one entry.
 -- rare: ended
 local function date_dead(topic)
   local first = call('ZRANGE', index_of('dead', topic), 0, 0, 'WITHSCORES')[2]
@@ -27,14 +27,14 @@ local function touch_dead(topic)
   end
 end
 
--- The end of every script that ends jobs or changes what is kept.
+-- Updates the entries of these topics. Called at the end of each script that ends jobs or changes kept jobs.
 local function date_dead_topics()
   for i = 1, #undated do date_dead(undated[i]) end
   if #outbox_ids > 0 then write_outbox() end
   write_names()
 end
 
--- Removes a job from everything that is kept, also where a part of it is missing.
+-- Removes all data of a kept job, even if a part of it is missing.
 local function drop_kept(id)
   local topic = topic_of(id)
   call('HDEL', KEPT, id)
@@ -46,9 +46,9 @@ local function drop_kept(id)
   doubt_name(topic)
 end
 
--- Keeps what can be read of a job that has ended: 'state time losses size', a blank, as many bytes of record, then the lines
--- of its attempts. If the job died with its consumer, losses ends in '/' and the consumer's nonce, see fence. Replaces a
--- kept job with the same id. With a history, the job also goes to the outbox.
+-- Stores the data of a job that has ended: 'state time losses size', a blank, size bytes of record, then the
+-- lines of its attempts. If the job died with its consumer, losses ends in '/' and the consumer's nonce, see
+-- fence. Replaces a kept job with the same id. With a history, the job also goes to the outbox.
 local function keep(id, state, at, losses, record, lines)
   local topic = topic_of(id)
   if has_history() then archive(id, state, at, losses, record, lines) end

@@ -1,8 +1,9 @@
--- existing.lua - the answer for a new job whose id a job of the pool has.
+-- existing.lua - the answer for a new job if a job of the pool already has its id.
 -- uses: clock locate record
 
--- Returns {state, due, record}, or AGAIN. scheduled: the due time of a job of this very batch, which is in no bucket yet. One that
--- is nowhere, the janitor will make ready.
+-- Returns {state, due, record}, or AGAIN. scheduled is the due time of a job that this call has scheduled,
+-- and that is in no bucket yet. A job without a place counts as ready, because the janitor will make it
+-- ready.
 -- rare: existing
 local function existing(id, scheduled)
   local record = answer_record(id)

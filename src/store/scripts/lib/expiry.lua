@@ -3,15 +3,16 @@
 
 local DAY_MS = 86400000
 
--- Days from 1970-01-01.
+-- Returns the days from 1970-01-01 to a date.
 local function days_of(year, month, day)
   if month <= 2 then year, month = year - 1, month + 12 end
   return 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
     + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- Returns whether the job has expired at this time, or now if it is absent. Reads only the members that job_record.c wrote; members further inside belong
--- to the body. C decides; a record of another form counts as one that has not expired.
+-- Returns whether the job has expired at this time, or now if it is absent. Reads only the members that
+-- job_record.c has written, and no nested members, which belong to the body. A record of another form counts
+-- as not expired, and C then decides.
 -- rare: expiry
 local function is_expired(record, time)
   local match = string.match

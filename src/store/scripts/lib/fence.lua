@@ -8,7 +8,7 @@ local function died_with(id, nonce)
   return last == nonce
 end
 
--- The rights of an outcome without a lease, see fence.
+-- Returns 'late' or 'dead' for an outcome without a lease, see fence.
 -- rare: ended
 local function late_verdict(id, nonce)
   local crash = call('HGET', CRASHES, id)
@@ -16,21 +16,22 @@ local function late_verdict(id, nonce)
   return died_with(id, nonce) and 'dead' or nil
 end
 
--- The same, if the lease is another's.
+-- Does the same if another process has the lease.
 -- rare: ended
 local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
 
--- Whether nonce is the first word of a claim's note.
+-- Returns whether nonce is the first word of a claim's note.
 local function begins_with(claim, nonce)
   local behind = string.byte(claim, #nonce + 1)
   return (behind == 32 or not behind) and string.sub(claim, 1, #nonce) == nonce
 end
 
--- The fence, for items of id, nonce and more, each size arguments long, from ARGV[first] on.
--- Returns by the item's number: 'lease' when nonce holds the lease; 'late' when the lease was lost but no process holds or has changed
--- the job since, or only recovery holds it; 'dead' when the job died of that loss and was not changed
--- since, see revive; nothing otherwise. Once one of a call's items has ended an id's lease, the later ones have none; keeps_lease: the script's items do not end it.
--- Second result: the claim's note, 'nonce due', when a process holds the lease.
+-- Checks the nonces of items that begin with id and nonce, have size arguments, and begin at ARGV[first].
+-- Returns for each item: 'lease' when nonce holds the lease; 'late' when the lease was lost but no process
+-- holds or has changed the job since, or only recovery holds it; 'dead' when the job died because of that
+-- loss and was not changed since, see revive; nothing otherwise. If an earlier item of the call has ended the
+-- lease of an id, later items have no lease, unless keeps_lease is set, because the items of that script do
+-- not end leases. Second result: the claim's note, 'nonce due', if a process holds the lease.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers = {}, {}, {}
   for i = first, #ARGV, size do

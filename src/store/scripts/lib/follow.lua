@@ -11,8 +11,8 @@ local follow_ups = {}
 
 local function has_follow_ups() return string.byte(ARGV[#ARGV]) == 43 end
 
--- Takes the follow-ups from ARGV; call it before anything else reads that. Both a follow-up and its item are in this shard: their
--- topics have one owner.
+-- Takes the follow-ups from ARGV. Call it before other code reads ARGV. Both a follow-up and its item are in
+-- this shard: their topics have one owner.
 -- rare: follow
 local function take_follow_ups(first, size)
   local start = #ARGV - 4 * tonumber(ARGV[#ARGV])
@@ -30,8 +30,9 @@ local function take_follow_ups(first, size)
   for i = #ARGV, start, -1 do ARGV[i] = nil end
 end
 
--- Schedules what follows from an item that has ended its lease. Neither the bound of jobs nor anything else refuses it: it tells
--- of what has happened. Its id exists once. parent: the item.
+-- Schedules the follow-ups of an item that has ended its lease. They are never refused, not even by the limit
+-- of jobs, because they report an event. An id that a job already has is skipped. parent is the id of the
+-- item.
 -- rare: follow
 local function follow(list, parent)
   for i = 1, #list, 3 do

@@ -16,8 +16,8 @@ local WORKFLOW_JOBS = base .. 'workflow_jobs' -- id -> see workflows.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
 local HISTORY = base .. 'history' -- backlog, bodies: settings of the history; absent without a history, see outbox.lua
 
--- Whether a rarely used key exists, asked once a call. A script that creates one sets is_there. has_rare_keys: false when probe
--- has checked all of them and found no key.
+-- Returns whether a rarely used key exists. Redis is queried once in a call. A script that creates such a key
+-- sets is_there. has_rare_keys is false if probe has checked all of them and found no key.
 local is_there, has_rare_keys = {}, true
 local function has(key)
   local there = is_there[key]
@@ -28,7 +28,7 @@ local function has(key)
   return there
 end
 
--- Whether a history is on. probe does not ask, because this key is not rare.
+-- Returns whether a history is on. probe does not check this key, because it is not rare.
 local function has_history()
   if is_there[HISTORY] == nil then is_there[HISTORY] = call('EXISTS', HISTORY) == 1 end
   return is_there[HISTORY]

@@ -1,4 +1,4 @@
--- held.lua - waiting jobs that were due, and were given back until the next attempt at their receiver.
+-- held.lua - held jobs, which were due and wait until an attempt at their receiver is possible.
 -- uses: has waiting
 
 -- The HELD key has for each topic the time when its first held job was due. The key held:<topic> has for each
@@ -6,7 +6,8 @@
 -- of a held job returns the time when the job was due.
 local function held_of(topic) return base .. 'held:' .. topic end
 
--- Topics whose held jobs this call has changed, and by how many there are more; written by write_held.
+-- Topics whose held jobs this call has changed, and the change of the number of held jobs. write_held writes
+-- both.
 local held_topics, held_change = {}, 0
 -- rare: held
 local function hold(topic, id, due)
@@ -15,7 +16,7 @@ local function hold(topic, id, due)
   held_change = held_change + call('ZADD', held_of(topic), due, id)
 end
 
--- These ids leave their bucket.
+-- Removes the holds of ids that leave their bucket.
 -- rare: held
 local function unhold(topic, ids)
   local number = call('ZREM', held_of(topic), unpack(ids))
@@ -24,11 +25,11 @@ local function unhold(topic, ids)
   held_change = held_change - number
 end
 
--- When they were due, by their number; false for those that are not held.
+-- Returns the times at which these ids were due, in their order; false for ids that are not held.
 -- rare: held
 local function held_dues(topic, ids) return has(HELD) and call('ZMSCORE', held_of(topic), unpack(ids)) or {} end
 
--- Does nothing where no job is held.
+-- Writes the changes. Does nothing if no job is held.
 -- rare: held
 local function write_held()
   for topic in pairs(held_topics) do

@@ -9,7 +9,8 @@ local PART_MS, PARTS = 300000, 12
 local part = math.floor(now / PART_MS)
 local function hour_of(number) return base .. 'hour:' .. number end
 
--- The parts that have a key, and which of them belong to the last hour. NUMBERS lists them in 'hours'.
+-- Returns the parts that have a key, and those of them that belong to the last hour. NUMBERS lists the parts
+-- in 'hours'.
 local function parts_by_age()
   local recent, old = {}, {}
   for number in string.gmatch(call('HGET', NUMBERS, 'hours') or '', '%d+') do
@@ -19,7 +20,8 @@ local function parts_by_age()
   return recent, old
 end
 
--- Lists this part if it is not listed yet, and removes old ones. They may be large: Redis frees them in the background.
+-- Adds the current part to the list, and removes old parts. Redis frees them in the background, because they
+-- may be large.
 -- rare: hour
 local function list_part()
   local recent, old = parts_by_age()
@@ -37,7 +39,7 @@ local function count(topic, letter, number)
   counts[field] = (counts[field] or 0) + number
 end
 
--- The end of every script that counts.
+-- Writes the counts. Called at the end of each script that counts.
 local function write_counts()
   local fields, numbers, is_new = {}, {}, false
   for field in pairs(counts) do fields[#fields + 1] = field end
@@ -52,7 +54,7 @@ local function write_counts()
   if is_new then list_part() end
 end
 
--- By topic: the sums of the last hour by letter.
+-- Returns for each topic the sums of the last hour, by letter.
 local function last_hours(topics)
   local letters, fields, sums = {'d', 'r', 'x'}, {}, {}
   for i = 1, #topics do

@@ -1,9 +1,9 @@
--- idempotency.lua - the answers that are kept under an idempotency key.
+-- idempotency.lua - the stored answers of requests with an idempotency key.
 -- uses: clock
 
 local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
 
--- The answer that is kept for a key, as 'fingerprint due expiry id'; nothing if no answer is kept. once: see schedule.lua.
+-- Returns the stored answer of a key, 'fingerprint due expiry id', or nothing. once: see schedule.lua.
 -- rare: idempotency
 local function answered(once)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
@@ -14,7 +14,7 @@ local function answered(once)
   return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
 end
 
--- A fingerprint that ends in '@' and ms has a window of its own.
+-- Stores an answer. A fingerprint that ends in '@' and ms has its own window.
 -- rare: idempotency
 local function keep_answer(once, id, due, window)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')

@@ -2,7 +2,7 @@
 --
 -- Kept jobs are not in the pool and do not occupy their ids, so a kept job and a job of the pool may have the
 -- same id. Dead jobs are kept. Delivered and cancelled jobs are kept if their topic has a retention. If
--- several jobs ended under one id, only the last of them is kept.
+-- several jobs with one id have ended, only the last of them is kept.
 -- uses: kept_keys record
 
 -- Returns a kept job: state, time, losses, record, lines, nonce or ''. Returns nothing if the id has no kept

@@ -1,6 +1,6 @@
 -- keys.lua - names of the keys, which share one hash tag, and the function that calls Redis.
 --
--- KEYS[1] is <prefix>{<shard>}:jobs. The names of all other keys are derived from KEYS[1].
+-- KEYS[1] is <prefix>{<shard>}:jobs. All other names are derived from it.
 
 local call = redis.call
 local JOBS = KEYS[1]

@@ -1,10 +1,11 @@
--- leave.lua - jobs of workflows that end, and workflows that end with them.
+-- leave.lua - ends the membership of jobs in workflows, and ends workflows.
 -- uses: attempts clock crashes keep linger outbox places settings topic waits workflows
 
 local WORKFLOWS_OVER = base .. 'workflows_over' -- place -> when it ended, ms
 local KEPT_MAX, KEPT_MS = 10000, 604800000
 
--- A job has ended, in whatever way. Returns its role and its place if it belonged to a workflow.
+-- Removes a job that has ended from its workflow. Returns its role and the workflow's place, or nothing if it
+-- belonged to no workflow.
 -- rare: workflow
 local function leave(id)
   local role, _, _, place = membership_of(id)
@@ -20,7 +21,7 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
--- Takes the place that this call has given a job: it is in no bucket yet, see write_places.
+-- Takes back the place that this call has given a job. The job is in no bucket yet, see write_places.
 -- rare: workflow
 local function unput(id)
   local list = places[topic_of(id)]
@@ -33,10 +34,10 @@ local function unput(id)
   if list and #list == 0 then places[topic_of(id)] = nil end
 end
 
--- Jobs that this call has dropped. An outcome of such a job in the same call comes too late.
+-- Jobs that this call has dropped. A later outcome of such a job in the same call is stale.
 local dropped = {}
 
--- Keeps a dropped job, as long as the dropped jobs of this call that were kept have not too many bytes; the others are counted.
+-- Keeps a dropped job. Beyond a limit of bytes in one call, dropped jobs are only counted.
 local DROPPED_BYTES_MAX = 4194304
 local dropped_bytes_left = DROPPED_BYTES_MAX
 -- rare: workflow
@@ -50,8 +51,8 @@ local function keep_dropped(id, state)
   dropped_bytes_left = dropped_bytes_left - (before - record_bytes_left)
 end
 
--- Removes a job of a workflow that is over. Its attempt, if there is one, goes on. The receiver reports success during the delivery of
--- the last step, so this step was delivered.
+-- Removes a job of a workflow that has ended. A running attempt continues. If the receiver reports success
+-- while the last step is being delivered, this step counts as delivered.
 -- rare: workflow
 local function drop_member(id, how)
   dropped[id] = true
@@ -74,7 +75,7 @@ local function remove_workflow(place)
   call('ZREM', WORKFLOWS_OVER, place)
 end
 
--- Removes some of the workflows that ended long ago, or are too many.
+-- Removes some of the workflows that ended long ago or exceed the maximum number.
 -- rare: workflow
 local function forget_old_workflows()
   for _ = 1, 4 do
@@ -95,7 +96,8 @@ local function add_prepared(place, prepared)
   if call('HEXISTS', JOBS, id) == 0 then add_member(place, 's', id, '0', record, string.sub(prepared, last)) end
 end
 
--- Ends a workflow: its jobs, its waits and its events go, and its parent gets the prepared element. more: fields of its hash.
+-- Ends a workflow: its jobs, its waits and its events are removed, and its parent gets the prepared element.
+-- more has fields for its hash.
 -- rare: workflow
 local function end_workflow(place, state, prepared, more)
   local jobs = call('HKEYS', open_of(place))
@@ -108,7 +110,7 @@ local function end_workflow(place, state, prepared, more)
   forget_old_workflows()
 end
 
--- A job has died, and is in the pool no more: its workflow fails, unless the job was a call.
+-- Ends the workflow of a job that has died and left the pool: the workflow fails, unless the job was a call.
 -- rare: workflow
 local function fail_workflow_of(id)
   local role, place = leave(id)

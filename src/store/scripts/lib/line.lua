@@ -1,8 +1,8 @@
 -- line.lua - the order of fifo topics: the next attempt of a topic begins only after the job before has ended.
 --
--- The first job of a fifo topic's bucket is its head. A head that is given back keeps its score, and the topic's
--- field in LINES has the time when it may go again, the score and the id: 'time score id'. The line is a guide
--- that is bound to the head: a line with another id or score than the head's holds nothing.
+-- The first job of a fifo topic's bucket is its head. A head whose attempt has ended without success keeps
+-- its score, and the topic's field in LINES has the line: 'time score id', with the time at which the next
+-- attempt may begin. A line holds the topic only if it has the id and the score of the current head.
 -- uses: due has held settings topic
 
 local function write_line(topic, at, score, id)
@@ -16,7 +16,7 @@ local function line_of(topic)
   if line then return string.match(line, '^(%d+) (%S+) (.+)$') end
 end
 
--- Returns until when the head of a fifo topic may not go, ms; nothing if it may go.
+-- Returns the time until which the head of a fifo topic is held, ms, or nothing if it is not held.
 -- rare: line
 local function line_until(topic)
   local at, score, id = line_of(topic)
@@ -25,9 +25,10 @@ local function line_until(topic)
   if head[1] == id and tonumber(head[2]) == tonumber(score) then return at end
 end
 
--- The line of a job that is given back. If several jobs were in flight when the topic became fifo, the first of
--- them waits until all may go. The others have no line: if the first one is cancelled meanwhile, or the topic is
--- fifo no more, they go at once, and may so lose a part of the wait of their attempt.
+-- Writes the line of a job that is put back. If several jobs were in flight when the topic became fifo, the
+-- first of them waits until the latest of their times. The others have no line of their own: if the first job
+-- is cancelled meanwhile, or the topic is no longer fifo, they are due at once, before their own wait is
+-- over.
 -- rare: line
 local function hold_line(id, due, at)
   local topic = topic_of(id)
@@ -40,16 +41,16 @@ local function hold_line(id, due, at)
   write_line(topic, at, due, id)
 end
 
--- The job may go if it is the head, but not before due, which is absent for at once. It stays the head until it is claimed,
--- also if the clock steps back. The caller touches the topic.
+-- Lets the job be claimed at due, or at once if due is absent, if it is the head. It stays the head until it
+-- is claimed, even if the clock steps back. The caller must touch the topic.
 -- rare: line
 local function let_go(id, due)
   local _, score, head = line_of(topic_of(id))
   if head == id then write_line(topic_of(id), due and ms_of(due) or 0, score, id) end
 end
 
--- A job that was held before its topic became fifo is in the bucket at the time until which it is held. Its place is
--- that of its own due time: it goes there when it comes to be the first.
+-- A job that was held before its topic became fifo is in the bucket at the time until which it is held. Its
+-- place is that of its own due time, and it is moved there when it becomes the first.
 local function first_with_held(topic)
   local bucket = bucket_of(topic)
   local first = call('ZRANGE', bucket, 0, 0, 'WITHSCORES')
@@ -62,8 +63,9 @@ local function first_with_held(topic)
   return held
 end
 
--- Keeps the line and the head of a fifo topic right. The head stays the first, also where a job with an earlier time comes
--- after it: in the same ms, or because the clock stepped back. Returns the score of the head, or false.
+-- Updates the line and the head of a fifo topic. The head stays the first job, even if a job with an earlier
+-- time is added later, in the same ms or because the clock has stepped back. Returns the score of the head,
+-- or false.
 local LINE_STEP = 1 / 2048 -- as in places.lua
 -- rare: line
 local function keep_line(topic)

@@ -18,7 +18,7 @@ local function take_cancelled(id)
   return was
 end
 
--- The attempt of this claim is over; it may have lingered.
+-- Ends the lingering of this claim's attempt, if it lingered.
 -- rare: lingering
 local function end_lingering(id, nonce)
   local place = place_of(id, nonce)

@@ -15,7 +15,7 @@ local function is_lingering(place)
   return has(key) and call('ZSCORE', key, place) ~= false
 end
 
--- The caller offers the topic.
+-- Frees the place in flight. The caller must offer the topic.
 -- rare: lingering
 local function free_place(place)
   call('ZREM', lingering_of(place), place)

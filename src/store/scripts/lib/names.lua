@@ -3,7 +3,7 @@
 
 local NAMES = base .. 'names'
 
--- Topics that may be new, and those that may have nothing any more; written by write_names, behind all else.
+-- Topics that may be new, and topics that may be empty now. write_names writes them, after all other writes.
 local names_added, names_doubted, is_doubted = {}, {}, {}
 local function add_name(topic)
   names_added[#names_added + 1] = '0'
@@ -18,10 +18,10 @@ local function doubt_name(topic)
   end
 end
 
--- A topic with leases keeps its name.
+-- Notes that a topic may be empty now. A topic with leases keeps its name.
 local function keep_name(topic) is_doubted[topic] = true end
 
--- Whether none of these topics has anything.
+-- Returns whether all these topics are empty.
 local function have_nothing(topics)
   local keys = {}
   for i = 1, #topics do
@@ -39,7 +39,8 @@ local function have_nothing(topics)
   return true
 end
 
--- Most topics that this call has emptied have nothing left: one query checks all of them. Returns the names to remove.
+-- Returns the names to remove. Most topics that this call has emptied have no data left, so one query checks
+-- all of them.
 -- rare: names
 local function names_to_remove()
   if have_nothing(names_doubted) then return names_doubted end

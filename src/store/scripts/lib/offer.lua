@@ -4,8 +4,8 @@
 -- uses: behind calendar due line names pull_waiters rate
 
 local TURNS = base .. 'turns'
--- By topic, as far as this call knows: the number of its jobs in flight, and the score of the first one in its bucket,
--- false for an empty bucket.
+-- For each topic that this call has read: the number of its jobs in flight, and the score of the first job in
+-- its bucket; false for an empty bucket.
 local in_flight, first_scores = {}, {}
 
 -- Topics without attempts have no holders: one query checks many topics.
@@ -22,7 +22,8 @@ local function limit_of(topic)
   return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or tonumber(ARGV[1])
 end
 
--- Until when a topic with settings may not be served; see held_until. is_offer: processes get a message if workers may lease.
+-- Returns the time until which a topic with settings may not be served; see held_until. If is_offer is set,
+-- processes get a message when workers may lease.
 -- rare: settings
 local function held_by_settings(topic, first_due, is_offer)
   local own = settings_of(topic)
@@ -38,8 +39,9 @@ local function held_by_settings(topic, first_due, is_offer)
   return 'inf'
 end
 
--- Until when a topic whose first job is due may not be in turns: 'inf' while it is paused, its settings cannot be read, its
--- number in flight is at its limit or workers lease its jobs, else by its line or its rate; nothing when it may. first_due: of its jobs, ms.
+-- Returns the time until which a topic whose first job is due may not be in turns, or nothing if it may be.
+-- 'inf' means that it is paused, its settings cannot be read, its limit in flight is reached, or workers
+-- lease its jobs; a time comes from its line or its rate. first_due is the due time of its first job, ms.
 local function held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
@@ -50,7 +52,7 @@ end
 -- may be served; else in due, with the time of its first job or that until which it is held. A pull topic is never in turns:
 -- with due jobs that may be leased, it is in due with 'inf', and processes whose clients wait get a message. The changes of
 -- offers are collected and written for many topics at once, because a command for each would cost more than its work.
--- is_new: the topic was in neither; is_kept: its bucket is as it was.
+-- is_new: the topic was in neither of the two. is_kept: its bucket has not changed.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
@@ -80,12 +82,12 @@ local function offer(topic, is_new, is_kept)
 end
 
 -- A score in turns is virtual time, a whole number: each job that a topic gets moves the topic on by A_JOB through its weight
--- (start-time fair queueing). A topic that becomes ready begins behind all others, 1 after the last one: it has no credit
--- for idleness, and topics of one time keep the order of their arrival.
+-- (start-time fair queueing). A topic that becomes ready begins after all others, 1 after the last score: it
+-- gets no credit for idle time, and topics that become ready at the same time keep their order.
 local A_JOB = 1048576
 local next_turns = nil -- in a claim: new scores of the topics that it serves
 
--- A topic that is in turns already keeps its place, unless it has had its turn.
+-- Adds topics to turns. A topic that is already in turns keeps its place, unless it was served by this call.
 local function add_turns(had_turn)
   local last, numbered = nil, {}
   for i = 1, #turns_added do
@@ -100,7 +102,8 @@ local function add_turns(had_turn)
   if had_turn then call('ZADD', TURNS, unpack(numbered)) else call('ZADD', TURNS, 'NX', unpack(numbered)) end
 end
 
--- Ends the offers of this call; a claim writes them several times. had_turn: these are topics that were served, and go to the end of turns.
+-- Writes the offers of this call. A claim calls it several times. had_turn: the topics were served, and move
+-- to the end of turns.
 local function write_offers(had_turn)
   if #due_removed > 0 then call('ZREM', DUE, unpack(due_removed)) end
   if #turns_removed > 0 then call('ZREM', TURNS, unpack(turns_removed)) end

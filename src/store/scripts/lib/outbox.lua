@@ -12,13 +12,13 @@ local ENDED = base .. 'ended' -- id, or 'id\n<number>' -> text as in kept, see e
 local ENDED_IDS = base .. 'ended_ids' -- LIST: fields of ENDED that the archiver has not read, oldest first
 local ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
--- The jobs that this call has ended, in order; written by write_outbox.
+-- The jobs that this call has ended, in order. write_outbox writes them.
 local outbox_ids, outbox_texts = {}, {}
 
 -- Returns the part of the backlog that a field takes.
 local function outbox_size(field, text) return 2 * #field + #text end
 
--- Returns where the string ends that begins at this quotation mark.
+-- Returns the end of the string that begins at this quotation mark.
 local function end_of_string(record, at)
   repeat
     at = string.find(record, '["\\]', at + 1)
@@ -47,7 +47,8 @@ local function without_body(record)
   end
 end
 
--- Puts a job into the outbox that has ended so at this time. Most jobs of a call end alike, and many have a record of the same size.
+-- Puts an ended job into the outbox. Most jobs of a call end in the same way, and many have records of the
+-- same size, so the beginning of the text is reused.
 local history
 local last_state, last_at, last_losses, last_head
 local text_of_size = {}
@@ -92,7 +93,8 @@ end
 local TAG_SIZE = 48
 local function has_same_tag(a, b) return #a == #b and string.sub(a, 1, TAG_SIZE) == string.sub(b, 1, TAG_SIZE) end
 
--- An older end of the id that is still in ENDED moves to a field of its own. Returns this field, its text, and the bytes that are added.
+-- Moves an older end of the id that is still in ENDED to its own field. Returns this field, its text, and the
+-- number of added bytes.
 -- rare: outbox
 local function move_old(id, old, text)
   local field = id .. '\n' .. call('HINCRBY', NUMBERS, 'outbox_moved', 1)
@@ -123,7 +125,7 @@ local function write_outbox()
   if excess > 0 then drop_oldest(excess) end
 end
 
--- Ids whose jobs read_job reads, some at a time in their order, and the jobs that were read.
+-- The ids of the jobs that read_job reads, several at a time and in their order, and the jobs that were read.
 local READ_AT_ONCE = 16
 local to_read, number_read, records_read, lines_read = {}, 0, {}, {}
 -- rare: outbox

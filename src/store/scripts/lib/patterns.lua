@@ -1,4 +1,4 @@
--- patterns.lua - the patterns of topics, such as orders-*, which have settings.
+-- patterns.lua - the patterns of topics, such as orders-*, with their settings.
 --
 -- A topic gets each setting that it does not set itself from the longest pattern that matches its name. The text of a
 -- pattern already contains the settings of shorter patterns (see topic_layers.h), so one pattern is enough. Patterns do

@@ -14,7 +14,7 @@ end
 -- Topics that had no bucket when this call began: they are in neither due nor turns.
 local had_none = {}
 
--- Asks for the buckets of many topics at once.
+-- Checks which of many topics have a bucket, with one query.
 local function look_at_buckets(topics)
   local keys, asked = {}, {}
   for i = 1, #topics do
@@ -27,10 +27,10 @@ local function look_at_buckets(topics)
   for i = 1, #asked do had_none[asked[i]] = true end
 end
 
--- New places in buckets: score, id, score, id ... by topic, written by finish.
+-- New places in buckets, by topic: score, id, score, id ... finish writes them.
 local places = {}
 
--- Puts a job back where it was. score: as its claim noted it.
+-- Puts a job back to its old place. score is the score that its claim has noted.
 local function put_back(id, score)
   local topic = topic_of(id)
   local list = places[topic]
@@ -47,7 +47,7 @@ local function put_back(id, score)
   if has(HELD) then unhold(topic, {id}) end -- it may have been waiting already
 end
 
--- Takes ids of a topic from its bucket; returns how many were there.
+-- Removes ids of a topic from its bucket. Returns how many of them were in it.
 local function leave_bucket(topic, ids)
   local number = call('ZREM', bucket_of(topic), unpack(ids))
   waiting_change = waiting_change - number
@@ -56,7 +56,7 @@ local function leave_bucket(topic, ids)
   return number
 end
 
--- Takes the first ids of a topic's bucket, which is deleted by delete_buckets when that is all of it.
+-- Takes the first ids of a topic's bucket. If these are all ids, delete_buckets later deletes the bucket.
 local deleted = {}
 local function leave_front(topic, ids, is_all)
   if is_all then
@@ -85,7 +85,7 @@ local function highest_score(topic)
   return highest_scores[topic]
 end
 
--- Each ms has this many places; jobs that are due in one ms get them in the order of arrival.
+-- Each ms has this many places. Jobs with the same due ms get them in the order of arrival.
 local TIES = 2048
 local last_scores = {} -- topic -> ms -> the last score there, false: none
 local function last_score(topic, ms)
@@ -109,7 +109,8 @@ local function is_full(topic, ms)
   return last and last >= ms + (TIES - 1) / TIES
 end
 
--- The first ms behind a full one that has a place. As full ones follow each other, it is found by doubling and halving.
+-- Returns the first ms after a full one that has a free place. Full milliseconds follow each other without
+-- gaps, so the search doubles its step and then halves it.
 -- rare: ties
 local function next_ms(topic, ms)
   local full, free = ms, ms + 1
@@ -121,7 +122,7 @@ local function next_ms(topic, ms)
   return free
 end
 
--- Puts a job behind all others that are due in its ms, or a little later when that is full. Returns its ms.
+-- Puts a job after all others that are due in its ms, or into a later ms if this one is full. Returns the ms.
 local function put(id, at)
   local topic, ms = topic_of(id), tonumber(at)
   local last = last_score(topic, ms)
@@ -135,8 +136,8 @@ local function put(id, at)
   return ms
 end
 
--- Writes the new places of a topic. Where they are behind all others, its first one is as it was. For several places of one id, the
--- last one counts.
+-- Writes the new places of a topic. If all new places are after the existing ones, the first job has not
+-- changed. If an id has several places, the last one counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = list[1]
@@ -151,7 +152,8 @@ local function write_places(topic, list)
   if had_none[topic] and are_new then first_scores[topic] = first end
 end
 
--- The end of every script that changes places: writes buckets, offers topics, rings, wakes.
+-- Writes buckets, offers topics, rings the doorbell and wakes the carry worker. Called at the end of each
+-- script that changes places.
 local function finish()
   look_at_buckets(touched)
   for i = 1, #touched do

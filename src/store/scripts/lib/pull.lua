@@ -1,12 +1,13 @@
 -- pull.lua - ends workers' leases, see lease.lua.
 -- uses: attempts clock has kept
 
--- HASH: the jobs that the token, which is a nonce, has completed. A field and its value are the jobs of one call: the first id, and
--- '\n', id, '\n', id ... '\n' of the others, or ''. It expires by itself.
+-- HASH: the jobs that a token, which is a nonce, has completed. A field and its value are the jobs of one
+-- call: the first id, and '\n', id, '\n', id ... '\n' of the others, or ''. It expires by itself.
 local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 
--- The end of a script that completes workers' leases. nonces: those of the leases, id by id.
+-- Notes the completed jobs, at the end of a script that completes workers' leases. nonces has the nonce of
+-- each id's lease.
 -- rare: pull
 local function note_completed(ids, nonces)
   local lists = {}
@@ -25,7 +26,8 @@ local function note_completed(ids, nonces)
   end
 end
 
--- Whether the token has completed the job before, or in this call, which has ended these leases so far.
+-- Returns whether the token has completed the job before, or in this call. ids and nonces are the leases that
+-- this call has ended so far.
 -- rare: pull
 local function was_completed(id, nonce, ids, nonces)
   for i = 1, #ids do

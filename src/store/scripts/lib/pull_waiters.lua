@@ -1,9 +1,10 @@
 -- pull_waiters.lua - tells processes whose clients wait for jobs of a pull topic that a job may be leased.
 --
--- PULL_WAITERS: topic -> until when a process waits, ms. A process that waits longer renews the entry.
+-- PULL_WAITERS: topic -> time until which a process waits, ms. A process that waits longer renews the entry.
 -- uses: clock has publish
 
--- Called for each pull topic with due jobs that may be leased. A message that is lost costs the wait until the next renewal.
+-- Called for each pull topic with due jobs that may be leased. If a message is lost, workers wait until the
+-- next renewal.
 -- rare: pull_waiters
 local function call_waiters(topic)
   local until_ms = has(PULL_WAITERS) and call('ZSCORE', PULL_WAITERS, topic)

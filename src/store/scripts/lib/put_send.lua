@@ -18,7 +18,7 @@ local function put_send(id, when, mark, group, endpoints, records)
   return times
 end
 
--- Reads number endpoints and their records from ARGV[first] on.
+-- Reads endpoints and their records from ARGV[first] on. number is their number.
 local function read_send_jobs(first, number)
   local endpoints, records = {}, {}
   for i = 1, number do
@@ -28,8 +28,9 @@ local function read_send_jobs(first, number)
   return endpoints, records
 end
 
--- Reads the sends from ARGV[at] on: id, when, a condition whose name the caller gives, mark, group, number of endpoints,
--- the endpoints. Refuses the call if one has not this form or fewer than fewest endpoints, so it comes before any write.
+-- Reads the sends from ARGV[at] on: id, when, a condition (stored in the field named by condition), mark,
+-- group, number of endpoints, the endpoints. Refuses the call if a send has another form, or fewer than
+-- fewest endpoints; so it must be called before any write.
 local function read_sends(at, condition, fewest)
   local sends = {}
   while at <= #ARGV do

@@ -10,14 +10,15 @@
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
 local CREDIT_US, SECOND_US, SLOT_US = 100000, 1000000, 2000
 
--- HASH: slot, counted since 1970 -> attempts that began in it; sum: of them; first: the first slot that counts. It expires
--- by itself. It has the attempts of the kind of rate that last spent some; for rates with a window, see window_of.
+-- HASH: slot (counted since 1970) -> number of attempts that began in it; sum -> their sum; first -> the
+-- first slot that counts. The key expires. A rate with a window uses the key in another way, see window_of.
 local function begun_of(topic) return base .. 'begun:' .. topic end
 
 local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
 
--- A topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up to which it is
--- spent. Later than ahead allows, the clock must have stepped back.
+-- Returns a topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up
+-- to which the rate is spent. If this time is later than possible, the clock has stepped back, and the time
+-- is corrected.
 local function rate_of(topic)
   local rate = settings_of(topic).rate
   if not rate then return end
@@ -28,16 +29,18 @@ local function rate_of(topic)
   return step, ahead, math.min(spent, now_us + ahead)
 end
 
--- Up to when it is spent if tokens accumulate from first_due on, ms, when the first job that waits became due.
+-- Returns the time up to which the rate is spent, if tokens accumulate from first_due on, ms. At first_due,
+-- the first waiting job became due.
 local function spent_since(topic, spent, first_due)
   return math.max(spent, now_us - CREDIT_US, math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us))
 end
 
--- Quotients of decimal fractions may be a little less than the integer that they are.
+-- Rounds down. A quotient of decimal fractions may be slightly less than the exact integer, so a little is
+-- added.
 local function whole(number) return math.floor(number + 0.000001) end
 
 -- Returns the attempts of the last second: their number, the first slot that counts, and the earlier slots, which no longer
--- count; no slots when all must be forgotten, as after a step of the clock.
+-- count; no slots if none of them is valid any more, as after a step of the clock.
 local function begun_in_second(topic)
   local first = math.floor((now_us - SECOND_US) / SLOT_US)
   local known = call('HMGET', begun_of(topic), 'sum', 'first', 'window')
@@ -51,7 +54,7 @@ local function begun_in_second(topic)
   return sum, math.max(first, known_first), gone
 end
 
--- When the first of these slots that is not empty does not count any more, us.
+-- Returns the time, us, at which the first of these slots that is not empty stops counting.
 local function next_leaving(topic, first)
   local LOOK = 50
   for from = first, first + SECOND_US / SLOT_US, LOOK do
@@ -64,17 +67,19 @@ local function next_leaving(topic, first)
   return now_us
 end
 
--- Returns the time of the last reset, us, or 0. It may be a little ahead, as the process that resets has a clock of its own, and rounds up.
--- A time that is far ahead is from before a clock that stepped back.
+-- Returns the time of the last reset, us, or 0. It may be slightly in the future, because the process that
+-- resets uses its own clock and rounds up. A time far in the future was written before a clock stepped back,
+-- and is ignored.
 -- rare: rate
 local function reset_of(rate)
   local reset = (rate.since or 0) * 1000
   return reset > now_us + SECOND_US and 0 or reset
 end
 
--- A rate with a window: its jobs begin at any time of the window. begun has the beginning of the window, us, and the number of
--- its attempts. It begins with an attempt, and ends with its time, or with a reset (rate.since, ms). Returns nothing if no window
--- is under way, as after a clock that stepped back.
+-- Returns the current window of a rate with a window. Its attempts may begin at any time in the window. begun
+-- has the beginning of the window, us, and the number of its attempts. A window begins with an attempt, and
+-- ends after its length, or with a reset (rate.since, ms). Returns nothing if there is no window, for example
+-- after the clock stepped back.
 -- rare: rate
 local function window_of(topic, rate)
   local known = call('HMGET', begun_of(topic), 'window', 'number')
@@ -109,7 +114,7 @@ local function return_to_window(topic, rate, number, since)
   end
 end
 
--- How many attempts may begin now by the rate, and when the next one may, ms.
+-- Returns how many attempts may begin now by the rate, and the time at which the next one may begin, ms.
 -- rare: rate
 local function tokens_of(topic, first_due)
   local own = settings_of(topic).rate
@@ -125,7 +130,7 @@ local function tokens_of(topic, first_due)
   return math.min(tokens, left), soonest
 end
 
--- first_due: as it was for tokens_of.
+-- Spends tokens. first_due has the value that tokens_of got.
 -- rare: rate
 local function spend_tokens(topic, number, first_due)
   local own = settings_of(topic).rate
@@ -141,7 +146,7 @@ local function spend_tokens(topic, number, first_due)
   call('PEXPIRE', key, 2000)
 end
 
--- Gives back the attempts of one claim, made at since, ms, that have not begun.
+-- Returns the tokens of attempts that have not begun. They belong to one claim, which was sent at since, ms.
 -- rare: rate
 local function return_tokens(topic, number, since)
   local own = settings_of(topic).rate

@@ -5,10 +5,10 @@
 local record_bytes_left = 4 * 1024 * 1024
 local function has_read_enough() return record_bytes_left <= 0 end
 
--- Lets the call read one more record, where it must not stop half-way.
+-- Allows the call to read one more record, if it must not stop now.
 local function read_on() record_bytes_left = math.max(record_bytes_left, 1) end
 
--- The record of a job, for the answer to an item, or to look at; nothing when this call has read enough.
+-- Returns the record of a job, or nothing if this call has read enough.
 local function answer_record(id)
   if has_read_enough() then return end
   local record = call('HGET', JOBS, id)

@@ -1,10 +1,11 @@
 -- reoffer.lua - offers topics again after the settings of patterns have changed.
 --
--- A pattern may reach very many topics, so their new settings hold or free them in steps. Topics that were held are in
--- behind, and those that were free are in turns up to the last score at the beginning of the walk. meta has the place of the
--- walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent: no walk is under way.
--- A head whose line holds it may be in a topic that is in neither, as its first job is not due: reoffer_lines in meta is the cursor of
--- a walk through LINES, which comes last.
+-- A pattern may reach very many topics, so their new settings hold or free them in steps. Topics that were
+-- held are in behind; topics that were not held are in turns, up to the last score at the beginning of the
+-- walk. meta has the place of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>';
+-- absent: no walk is under way. A topic whose head is held by its line may be in neither of the two, because
+-- its first job is not due. A third walk, through LINES, finds these topics; its cursor is reoffer_lines in
+-- meta.
 -- uses: again has places turns_page
 
 local function behind_step(name, last, most)
@@ -13,13 +14,14 @@ local function behind_step(name, last, most)
   return topics, last ~= '' and 'turns/-inf/' .. last
 end
 
--- Topics that have had their turn meanwhile have a higher score than last, and were offered by the claim.
+-- Topics that have been served meanwhile have a higher score than last, and the claim has already offered
+-- them.
 local function turns_step(score, last, most)
   local topics, next_score = turns_page(score, last, most)
   return topics, next_score and table.concat({'turns', next_score, last}, '/')
 end
 
--- Starts the walk, also where one is under way.
+-- Starts the walk, or restarts it if one is under way.
 local function start_reoffer()
   local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or ''
   call('HSET', META, 'reoffer', 'behind//' .. last)

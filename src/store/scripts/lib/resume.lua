@@ -32,7 +32,7 @@ local function start_resuming_all()
   if has(HELD) then call('HSET', META, 'resume_held', '0') end
 end
 
--- Returns how many jobs were looked at. A page has each job that was held during the whole walk.
+-- Returns how many jobs were examined. The pages together have each job that was held during the whole walk.
 local function resume_page(topic, most)
   local page = call('ZSCAN', held_of(topic), call('HGET', RESUMING, topic), 'COUNT', most)
   local ids = {}
@@ -43,7 +43,7 @@ local function resume_page(topic, most)
   return #ids + 1
 end
 
--- Returns how many topics were looked at, or nothing if no walk through them is under way.
+-- Returns how many topics were examined, or nothing if no walk through them is under way.
 local function find_page(most)
   local cursor, topics = call('HGET', META, 'resume_held'), {}
   if not cursor then return end
@@ -55,7 +55,7 @@ local function find_page(most)
   return #topics + 1
 end
 
--- One step, which looks at some most jobs and topics. Returns whether there are more.
+-- Does one step, which examines about most jobs and topics. Returns whether there are more.
 local function resume_step(most)
   while most > 0 do
     local topic = call('HRANDFIELD', RESUMING)

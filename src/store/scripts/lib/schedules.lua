@@ -7,9 +7,10 @@ local SCHEDULES = base .. 'schedules' -- id -> definition, see recurring.h
 local FIRES = base .. 'fires' -- id -> time of the next occurrence, ms; while it is held, the time until then
 local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids by name; all scores are 0
 
--- id -> 'tag outcome missed time at job': the SHA-1 of the definition; then the outcome of the last time, whether it
--- was missed, this time, when the outcome was written, and the id of the last occurrence, which may be empty. The
--- outcome is '-' until the first time.
+-- id -> 'tag outcome missed time at job': tag is the SHA-1 of the definition. outcome, missed, time and at
+-- belong to the schedule's last time: its outcome, whether it was missed, the time itself, and when the
+-- outcome was written. job is the id of the last occurrence, which may be empty. The outcome is '-' until the
+-- first time.
 local FIRED = base .. 'fired'
 local NOT_FIRED = '- 0 0 0 '
 

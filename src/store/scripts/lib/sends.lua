@@ -1,8 +1,8 @@
 -- sends.lua - jobs that were sent to a group, as one job for each of its endpoints.
 --
 -- The entry of a send is in the shard of its topic. It names the endpoints as they were when the job was sent, so that the jobs
--- can be found and cancelled together after the group has changed. It stays as long as one of the jobs is in the pool, and some
--- time longer.
+-- can be found and cancelled together after the group has changed. The entry exists as long as one of the
+-- jobs is in the pool, and some time longer.
 -- uses: keys
 
 local SENDS = base .. 'sends' -- topic/jobId -> 'mark group endpoint endpoint ...', with spaces between

@@ -1,13 +1,15 @@
--- serve.lua - which topics a claim may serve, by their settings.
+-- serve.lua - decides which topics a claim may serve, by their settings.
 -- uses: line offer rate settings topic
 
--- Topics that are not served here. A claim that finds no others waits for the next bell or second, as if there were none.
+-- Topics that this process cannot serve. If a claim finds only such topics, its consumer waits for the next
+-- bell.
 local passed, is_passed = {}, {}
 local PASSED_MAX = 4
 -- rare: settings
 local function can_serve(topic) return settings_of(topic) ~= UNREADABLE and knows_needs(topic) end
 
--- A sibling topic has settings of its own, and some of its owner's.
+-- Returns whether this process may serve the topic. A sibling topic has its own settings, and also some of
+-- its owner's.
 -- rare: settings
 local function may_serve(topic)
   local owner = owner_of(topic)

@@ -5,7 +5,7 @@ local CALLBACKS = {'onDelivered', 'onDead', 'onAttempt'}
 
 local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end
 
--- Whether scripts can work with them; the rest of what they must be, C checks.
+-- Returns whether scripts can use the settings. C checks all other rules.
 local function are_sound(s)
   local rate = s.rate
   if s.paused ~= nil and type(s.paused) ~= 'boolean' or s.url and type(s.url) ~= 'string' then return false end
@@ -33,12 +33,12 @@ local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
   if not is_json or type(read) ~= 'table' then return UNREADABLE end
   if are_sound(read) then return read end
-  -- A later version may give settings that are known here other values, too.
+  -- A later version may also write values of known settings that this version does not support.
   local lacks = type(read.needs) == 'table' and not knows_all(read.needs)
   return lacks and {needs = read.needs} or UNREADABLE
 end
 
--- The texts of topics and of patterns, and the pattern of each topic that has one.
+-- Caches of this call: the pattern of each topic, and the settings of each pattern.
 local pattern_of_topic, pattern_settings = {}, {}
 -- rare: settings
 local function with_pattern(topic, own)
@@ -67,10 +67,10 @@ local function note_settings(topic, text)
   settings[topic] = has(PATTERNS) and with_pattern(topic, own) or own
 end
 
--- Whether any topic has settings: most that depends on them is not even made otherwise.
+-- Returns whether any topic has settings. If not, most helpers that depend on settings are not created.
 local function has_settings() return has(TOPICS) or has(PATTERNS) end
 
--- The settings of a topic, with those of its patterns.
+-- Returns the settings of a topic, completed by those of its patterns.
 local function settings_of(topic)
   if not settings[topic] then
     if not has_settings() then return NO_SETTINGS end
@@ -95,7 +95,7 @@ local function fetch_settings(topics)
   for i = 1, #topics do note_settings(topics[i], texts[i]) end
 end
 
--- The text for C: that of the topic, or that of its pattern, or '[topic,pattern]', or ''.
+-- Returns the text of the settings for C: the topic's text, its pattern's text, '[topic,pattern]', or ''.
 local function settings_text_of(topic)
   if settings_of(topic) == NO_SETTINGS then return '' end
   local own, name = settings_texts[topic], pattern_of_topic[topic]
@@ -103,14 +103,16 @@ local function settings_text_of(topic)
   return own and '[' .. own .. ',' .. settings_texts[name] .. ']' or settings_texts[name]
 end
 
--- The settings that C needs to serve or show a job of the topic. A sibling topic has parts of its owner's, see topic_settings_read_for.
+-- Returns the text of the settings that C needs to serve or show a job of the topic. A sibling topic uses
+-- parts of its owner's settings, see topic_settings_read_for.
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
--- Whether this process knows all that the topic's settings need. Another version may: the topic keeps its turn.
+-- Returns whether this process supports all needs of the topic's settings. If not, the topic keeps its turn,
+-- because another version may support them.
 -- rare: settings
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
--- Appends topic, settings, ... of those topics that have some.
+-- Appends topic, settings, ... for each topic that has settings.
 -- rare: settings
 local function add_settings(replies, topics)
   for i = 1, #topics do

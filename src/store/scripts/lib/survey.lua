@@ -3,7 +3,7 @@
 
 local due_jobs, oldest_due = 0, -1
 
--- Adds the due jobs of a topic. Most topics have one, for which one look is enough.
+-- Adds the due jobs of a topic. Most topics have one due job, for which one query is enough.
 local function survey(topic)
   local first = call('ZRANGE', bucket_of(topic), '0', '1', 'WITHSCORES')
   if not first[1] or not is_due(first[2]) then return end
@@ -12,7 +12,8 @@ local function survey(topic)
   if oldest_due < 0 or due < oldest_due then oldest_due = due end
 end
 
--- Topics whose time has come, but which have not been offered since. Those that are behind are counted as such.
+-- Counts topics whose time has come, but which have not been offered since. Topics in behind are skipped,
+-- because they are counted as such.
 local function survey_due(from, most)
   local number = math.min(most, call('ZCOUNT', DUE, '-inf', now) - from)
   local topics = number > 0 and call('ZRANGE', DUE, from, from + number - 1) or {}
@@ -23,7 +24,7 @@ local function survey_due(from, most)
   return #topics
 end
 
--- Where survey.lua leaves what it found: 'due jobs', 'oldest', and 'at', when that was so, ms.
+-- The last result of survey.lua: 'due jobs', 'oldest', and 'at', the time of the result, ms.
 local SURVEY = base .. 'survey'
 local function last_survey()
   local found = call('HMGET', SURVEY, 'due', 'oldest', 'at')

@@ -1,7 +1,7 @@
 -- take.lua - takes an id from its place.
 -- uses: places
 
--- Takes an id from its only place, and returns which place this was.
+-- Removes an id from its place, and returns which place this was.
 -- rare: take
 local function take(id)
   local topic = topic_of(id)

@@ -3,7 +3,7 @@
 
 local NUMBERS = base .. 'numbers' -- waiting -> how many ids all buckets hold; held -> see held.lua
 
--- Each change of a bucket adds to this; write_waiting notes it at the end of the script.
+-- The change of the number in this call. write_waiting adds it to the stored number at the end of the script.
 local waiting_change = 0
 local function write_waiting()
   if waiting_change ~= 0 then call('HINCRBY', NUMBERS, 'waiting', waiting_change) end

@@ -1,7 +1,8 @@
 -- waits.lua - workflows that wait for an event, and events that wait for a workflow.
 --
--- A wait is a job that is due at its deadline. Its element is appended when the job arrives then; or another element, when the event
--- comes before. WAITS has '<size of the event> <size of the text> ', the event, a text of the caller, and the element.
+-- A wait is a job that is due at its deadline. At the deadline, its element is appended and the job is
+-- delivered. If the event comes first, another element is appended instead. WAITS has '<size of the event>
+-- <size of the text> ', the event, a text of the caller, and the element.
 -- uses: keys
 
 local WAITS = base .. 'waits' -- id of the job -> see above

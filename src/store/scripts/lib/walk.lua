@@ -15,8 +15,8 @@ end
 local function from_text(low) return low == -math.huge and '-inf' or integer(low) end
 local function below_text(high) return high == math.huge and '+inf' or '(' .. integer(high) end
 
--- How many entries of key come before (score, id), that one counted if with_it. The entry itself may be gone, so its place is
--- found by halving.
+-- Returns the number of entries of key before (score, id), including this entry if with_it is set. The entry
+-- itself may be gone, so a binary search finds its position.
 local function rank_of(key, score, id, with_it)
   local low = call('ZCOUNT', key, '-inf', '(' .. score)
   local high = low + call('ZCOUNT', key, score, score)
@@ -28,15 +28,16 @@ local function rank_of(key, score, id, with_it)
   return low
 end
 
--- The set of a topic's jobs in this state, by their times.
+-- Returns the key of the set that has a topic's jobs in this state, by their times.
 local function places_of(state, topic) return state == 'dead' and index_of(state, topic) or bucket_of(topic) end
 
--- The next entries of a topic's jobs in this state behind (score, id), which may be of another topic, or empty: id, score, id ...
+-- Returns the next entries of a topic's jobs in this state after (score, id), which may belong to another
+-- topic or be empty: id, score, id ...
 local function entries_behind(state, topic, low, high, score, id, number, is_newest_first)
   local bucket, from, to = places_of(state, topic), from_text(low), below_text(high)
   local other = id ~= '' and topic_of(id)
   if other == topic then
-    -- Entries of one time, of which there may be many, are passed by their rank.
+    -- Many entries may have the same time, so they are skipped by rank.
     local rank = rank_of(bucket, score, id, not is_newest_first)
     local first = is_newest_first and call('ZCARD', bucket) - rank or rank
     local entries = is_newest_first and call('ZRANGE', bucket, first, first + number - 1, 'REV', 'WITHSCORES')
@@ -56,7 +57,7 @@ local function entries_behind(state, topic, low, high, score, id, number, is_new
   return call('ZRANGE', bucket, from, to, 'BYSCORE', 'LIMIT', 0, number, 'WITHSCORES')
 end
 
--- Whether an entry stands before another one.
+-- Returns whether an entry is before another one.
 local function stands_before(score, id, other_score, other_id, is_newest_first)
   if score ~= other_score then return (score < other_score) ~= is_newest_first end
   return id ~= other_id and precedes(id, other_id) ~= is_newest_first

@@ -1,8 +1,8 @@
 -- weights.lua - turns of topics with a weight, in virtual time: see offer.lua.
 -- uses: offer
 
--- Returns how many jobs the topic number i of a claim may get at once: as many as it gets before the next topic has its turn,
--- at least a share. turns: of the topics before it.
+-- Returns how many jobs the topic number i of a claim may get at once: the jobs that it may get before it is
+-- the next topic's turn, but at least a share. turns has the turns of the topics before it.
 -- rare: weights
 local function share_before_next(i, weight, scores, turns, share)
   local following = scores[i + 1] or math.huge
@@ -13,7 +13,7 @@ local function share_before_next(i, weight, scores, turns, share)
   return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
 end
 
--- Lowers all virtual times before they lose precision. Where very many topics wait, it takes years to come that far.
+-- Lowers all virtual times before they lose precision. Even with very many waiting topics, this takes years.
 -- rare: weights
 local function renumber_turns(first)
   if call('ZCARD', TURNS) > 1000 then return end

@@ -9,7 +9,8 @@ local function due_of(when)
   return math.max(now, tonumber(string.sub(when, 2))), now
 end
 
--- How the record of a job begins that is created then; what follows, C writes.
+-- Returns the beginning of the record of a job that is created at this time. C has written the rest of the
+-- record.
 local openings = {}
 local function opening_of(created)
   local opening = openings[created]

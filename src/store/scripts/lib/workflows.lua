@@ -2,8 +2,9 @@
 --
 -- The place of a workflow is '<owner>/<workflowId>/<time when it was made, ms>', because an id can be used again when its workflow
 -- has ended. Its hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings (a text of the caller),
--- result, first (its first job), previous (when the one before it with this id was made, ms), failedBy (the job that failed it), bytes (of its elements), parent (a place), and what its parent
--- gets if it fails or is cancelled: ifFailed, ifCancelled.
+-- result, first (its first job), previous (when the previous workflow with this id was created, ms), failedBy
+-- (the job that failed it), bytes (of its elements), parent (a place), and the elements that its parent gets
+-- if it fails or is cancelled: ifFailed, ifCancelled.
 --
 -- A job of a workflow has a role:
 --   s  step: it is delivered with the elements up to its own; if it dies, the workflow fails
@@ -35,7 +36,7 @@ local function active_place(id)
   if place and is_active(place) then return place end
 end
 
--- Returns role, position, bytes and place of a job; nothing if it belongs to no workflow.
+-- Returns role, position, bytes and place of a job, or nothing if the job belongs to no workflow.
 local function membership_of(id)
   local text = has(WORKFLOW_JOBS) and call('HGET', WORKFLOW_JOBS, id)
   if text then return string.match(text, '^(%a) (%d+) (%d+) (.*)$') end
@@ -46,7 +47,7 @@ local function note_membership(id, role, position, bytes, place)
   is_there[WORKFLOW_JOBS] = true
 end
 
--- Appends the element of a job. Returns the number and the size of all.
+-- Appends the element of a job. Returns the number and the total size of all elements.
 local function add_element(place, kind, element, id)
   call('RPUSH', element_jobs_of(place), table.concat({kind, integer(now), #element, id}, ' '))
   return call('RPUSH', elements_of(place), kind .. element), call('HINCRBY', workflow_of(place), 'bytes', #element + 1)
@@ -63,7 +64,7 @@ local function add_member(place, role, id, when, record, element)
   return put(id, at)
 end
 
--- A job that follows from the end of a call belongs to its workflow, as the answer.
+-- Adds a follow-up of a call to the call's workflow, with the role answer.
 -- rare: workflow
 local function adopt(id, parent)
   local role, _, _, place = membership_of(parent)
