@@ -35,7 +35,7 @@ size_t attempts_json_write(struct slice lines, struct buffer *out, struct attemp
     return count;
 }
 
-/* The values of an attempt, as they are spelt. */
+/* The values of an attempt, as they are in the JSON. */
 struct attempt_values {
     struct slice attempt, round, at, duration, status, error, text, is_cut;
 };

@@ -1,4 +1,4 @@
-/* attempts_json.h - the attempts of a job as a JSON array for the database, and back. Pure.
+/* attempts_json.h - converts the attempts of a job to a JSON array for the database, and back. Pure.
  *
  *     [{"attempt":3,"at":1700000000123,"durationMs":246,"status":503,"answer":"locked","isAnswerCut":true},
  *      {"attempt":1,"round":2,"at":1700000030456,"durationMs":12,"error":"connect","errorDetail":"refused"}]

@@ -1,4 +1,4 @@
-/* call.h - a call of history.h on its way to the history's thread and back. */
+/* call.h - a call of history.h, which is passed to the history's thread and back. */
 #ifndef DUEPOST_HISTORY_CALL_H
 #define DUEPOST_HISTORY_CALL_H
 
@@ -10,7 +10,7 @@ enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL
 /* The thread's lock guards state and owner. */
 enum call_state {
     CALL_WAITING,
-    CALL_RUNNING, /* or appended, and waiting for the sync */
+    CALL_RUNNING, /* the thread runs the call, or its rows are appended and wait for the sync */
     CALL_DONE,    /* in the list of its history; the call waits for its callback */
 };
 
@@ -21,7 +21,7 @@ struct history_call {
     enum call_state state;
     struct history *owner; /* NULL: the callback was called or dropped, so the thread frees the call */
     int64_t deadline_us;   /* by CLOCK_MONOTONIC */
-    size_t waiting_bytes;  /* counted by the thread */
+    size_t waiting_bytes;  /* size that the thread counts for a waiting append */
 
     struct buffer text;            /* owned: the texts of the arguments */
     struct history_entry *entries; /* owned */

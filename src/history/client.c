@@ -85,8 +85,8 @@ static void on_done_fd(void *arg, bool readable, bool writable)
     }
 }
 
-/* Answers a call although the thread may still run it. The answer has a copy, because the thread writes into
- * the call. */
+/* Answers a call although the thread may still run it. The answer uses a copy of the call, because the thread
+ * may write into the call. */
 static void answer_late(struct history *history, struct history_call *call)
 {
     struct history_call late = {
@@ -113,7 +113,8 @@ static void history_on_timer(void *arg)
         history_thread_unlock(history->thread);
         if (is_late) {
             answer_late(history, call);
-            next = history->calls.next; /* the callback may have changed the list */
+            next = history->calls
+                       .next; /* the list is read from its start, because the callback may have changed it */
         }
     }
     if (!list_is_empty(&history->calls))

@@ -12,7 +12,7 @@
 enum {
     REST_MAX = JOB_RECORD_MAX,
     LOG_MAX = 16 * 1024 * 1024,
-    UNREADABLE_MAX = 65536, /* bytes of an unreadable text that are kept */
+    UNREADABLE_MAX = 65536, /* maximum number of bytes that are kept of an unreadable text */
     ROW_BYTES = 250,        /* size of numbers, short texts and index entries */
 };
 
@@ -81,7 +81,7 @@ static bool is_plain_word(const uint8_t *at)
     return ((word | (word - UINT64_C(0x0101010101010101))) & UINT64_C(0x8080808080808080)) == 0;
 }
 
-/* Databases refuse other text. */
+/* Returns whether the text is UTF-8 without NUL. Databases refuse other text. */
 static bool is_utf8_without_nul(struct slice text)
 {
     const uint8_t *at = (const uint8_t *)text.data;
@@ -117,7 +117,7 @@ static bool is_base64_text(struct slice text)
     return true;
 }
 
-/* Assigns one member of the record to its column. Returns false if it belongs to rest. */
+/* Assigns one member of the record to its column. Returns false if the member belongs to the column rest. */
 static bool sort_member(struct history_columns *columns, struct slice key, struct slice value)
 {
     uint64_t number;
@@ -215,7 +215,7 @@ static void read_lines(struct history_parse *parse, struct slice lines)
         columns->rounds = last.round - 1;
 }
 
-/* Makes the row of a text that duepost did not write. */
+/* Fills the row for a text that duepost did not write. */
 static void take_unreadable(struct history_parse *parse, const struct history_columns *ended,
                             struct slice text)
 {

@@ -1,4 +1,4 @@
-/* columns.h - an ended job as the columns of a row, and back. Pure: no clock, no I/O. */
+/* columns.h - converts an ended job to the columns of a row, and back. Pure: no clock, no I/O. */
 #ifndef DUEPOST_HISTORY_COLUMNS_H
 #define DUEPOST_HISTORY_COLUMNS_H
 
@@ -30,7 +30,7 @@ struct history_columns {
     int64_t bytes;            /* size of the texts, and an estimate of what the indexes take */
 };
 
-/* A text from the outbox on its way into columns. */
+/* The state while a text from the outbox is converted to columns. */
 struct history_parse {
     struct history_columns columns; /* borrows the entry and the members below */
     struct job_labels labels;       /* the same labels, decoded */

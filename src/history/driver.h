@@ -46,7 +46,7 @@ struct driver_kind {
     const char *name;
 
     /* Reads the version of the tables without creating or changing anything. *version 0: the tables do not
-     * exist yet. Needs no open. */
+     * exist yet. Does not need open. */
     enum status (*look)(struct driver *, int64_t *version, struct problem *);
 
     /* Connects. */
@@ -55,14 +55,14 @@ struct driver_kind {
     void (*close)(struct driver *);
     void (*free)(struct driver *);
 
-    /* Creates the tables, or migrates those of an earlier version. */
+    /* Creates the tables, or migrates the tables of an earlier version. */
     enum status (*prepare)(struct driver *, struct problem *);
 
     enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);
 
-    /* Adds rows: begin, append for each row, end. The rows are on disk after the next sync. After a failure,
-     * no row since the last sync is there. INVALID: the database refuses the data; nothing was added.
-     * append_end may be NULL. */
+    /* Add rows: append_begin, append for each row, append_end. The rows are on disk after the next sync.
+     * After a failure, no row since the last sync is there. INVALID: the database refuses the data; nothing
+     * was added. append_end may be NULL. */
     enum status (*append_begin)(struct driver *, struct problem *);
     enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
     enum status (*append_end)(struct driver *, struct problem *);
@@ -76,7 +76,7 @@ struct driver_kind {
     const char *is_one_of_ids;
     void (*write_ids)(struct buffer *, const int64_t *ids, size_t count);
 
-    /* Measures what the rows take. */
+    /* Measures the size of the rows. */
     enum status (*measure)(struct driver *, int64_t *bytes, struct problem *);
 
     /* Does a step of upkeep that takes less than 100 ms. *has_more: call again soon. */

@@ -1,11 +1,10 @@
 /* history.h - jobs that have ended, in a database outside Redis.
  *
  * A process has at most one history_thread. It owns the connection to the database, creates and migrates the
- * tables, and removes old rows by age and size on its own. Each reactor has a history, through which it calls
- * that thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the call has
+ * tables, and removes old rows by age and size. Each reactor has a history, through which it calls that
+ * thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the call has
  * returned and about HISTORY_DEADLINE_MS later at the latest (HISTORY_APPEND_DEADLINE_MS for an append), even
- * if the database hangs. While the database is
- * known to be unavailable, the answer comes at once.
+ * if the database hangs. While the database is known to be unavailable, the answer comes at once.
  *
  * Appends keep their order, and so do the other calls. Appends and other calls take turns.
  *
@@ -29,11 +28,11 @@ enum {
     HISTORY_DEADLINE_MS = 10000,
     HISTORY_APPEND_DEADLINE_MS = 60000,
     HISTORY_ENTRIES_MAX = 10000,              /* maximum in one append */
-    HISTORY_WAITING_MAX = 1024,               /* calls of a process */
+    HISTORY_WAITING_MAX = 1024,               /* maximum number of waiting calls of a process */
     HISTORY_WAITING_BYTES = 64 * 1024 * 1024, /* maximum size of the waiting appends of a process */
-    HISTORY_PAGE_MAX = 1000,                  /* rows of a page */
+    HISTORY_PAGE_MAX = 1000,                  /* maximum number of rows of a page */
     HISTORY_STEPS_MAX = 10000,                /* of history_stats */
-    HISTORY_DELETE_MAX = 1000,                /* rows that one call removes */
+    HISTORY_DELETE_MAX = 1000,                /* maximum number of rows that one call removes */
 };
 
 /* ---- the process ---- */
@@ -48,17 +47,17 @@ struct history_options {
     const char *sqlite_path;  /* the file; or */
     const char *postgres_url; /* postgresql://..., perhaps with a password; never logged */
     enum history_bodies bodies;
-    int64_t max_age_ms; /* rows that ended before are removed */
-    int64_t max_bytes;  /* beyond, the oldest rows are removed */
+    int64_t max_age_ms; /* maximum age of a row; rows of jobs that ended earlier are removed */
+    int64_t max_bytes;  /* maximum size; if the rows are larger, the oldest rows are removed */
 };
 
-/* Checks a postgresql:// url without connecting. *has_password: there is a password in it. The problem does
- * not show the url. */
+/* Checks a postgresql:// url without connecting. *has_password says whether the url contains a password. The
+ * problem does not show the url. */
 enum status history_url_check(const char *url, bool *has_password, struct problem *) MUST_USE;
 
 /* Finds out whether the database can be used, without creating or changing anything. Blocks for some seconds
- * at most. *version is that of the tables, 0 if the tables do not exist yet. UNAVAILABLE with the reason in
- * problem.
+ * at most. *version becomes the version of the tables, or 0 if they do not exist yet. If UNAVAILABLE, problem
+ * has the reason.
  */
 enum status history_look(const struct history_options *, int64_t *version, struct problem *) MUST_USE;
 
@@ -71,7 +70,7 @@ struct history_thread *history_thread_start(const struct history_options *);
  * is ignored. */
 void history_thread_stop(struct history_thread *);
 
-/* The state of the database and what the thread has done. Any thread may ask. */
+/* The state of the database, and counters of the thread's work. Any thread may read them. */
 struct history_state {
     bool is_available;
     char why[256];    /* the reason if not available; "" otherwise */
@@ -95,7 +94,7 @@ void history_free(struct history *);
 
 typedef void history_done_fn(void *arg, enum status, const char *why);
 
-/* A job that has ended, as it is in the outbox. */
+/* A job that has ended, in the form that it has in the outbox. */
 struct history_entry {
     struct slice id;   /* topic/jobId */
     struct slice text; /* "state time losses[/nonce] size record lines" as in the hash kept, see kept.lua. A
@@ -106,8 +105,8 @@ struct history_entry {
  * if a job has ended twice, the later end is kept, so an append can be repeated. A text that duepost did not
  * write becomes a row with the reason unreadable.
  *
- * The database is synced at most once a second, so an answer may take a second. Do not wait for it: send the
- * next append meanwhile. Copies the entries. */
+ * The database is synced at most once a second, so an answer may take a second. Do not wait for the answer
+ * before the next append. Copies the entries. */
 void history_append(struct history *, const struct history_entry *, size_t count, history_done_fn *,
                     void *arg);
 
@@ -123,7 +122,7 @@ struct history_row {
     bool is_unreadable;    /* record is the text that duepost did not write, made valid UTF-8 */
 };
 
-/* row is NULL if no job is found, or if the status is not OK. */
+/* row is NULL if no job was found, or if the status is not OK. */
 typedef void history_found_fn(void *arg, enum status, const struct history_row *row, const char *why);
 
 /* Finds the job that ended last under this id. */
@@ -131,19 +130,19 @@ void history_find(struct history *, struct slice id, history_found_fn *, void *a
 
 /* A filter. Empty and 0 match all jobs. Copied by each call. */
 struct history_filter {
-    unsigned states;        /* 1 << each of DEAD, DELIVERED, CANCELLED; 0: all */
+    unsigned states;        /* bits 1 << state, for DEAD, DELIVERED and CANCELLED; 0: all three */
     struct slice topic;     /* exact name */
     struct slice labels;    /* labels that a job must all have, separated by newlines */
     struct slice id_prefix; /* beginning of the jobId */
     struct slice host;      /* host of the job's own url, in lower case, with or without its port */
     /* Words separated by commas. reasons says why a job died. statuses are those of the last attempt, such as
-     * 503, or such as 5xx for all that begin with this digit. */
+     * 503, or 5xx for all that begin with 5. */
     struct slice reasons, statuses;
-    int64_t after_ms, before_ms; /* ended_ms is not before after_ms, but is before before_ms */
+    int64_t after_ms, before_ms; /* the job ended at or after after_ms, and before before_ms */
 };
 
-/* A position in a list: the last row that was examined. All zeros mean the beginning. Can be kept for any
- * time, and needs no memory here. */
+/* A position in a list: the last row that was examined. All zeros mean the beginning. A cursor stays valid
+ * for any time; the history does not store it. */
 struct history_cursor {
     bool is_set;
     int64_t ended_ms;
@@ -166,13 +165,13 @@ struct history_list {
     struct history_cursor from;
 };
 
-/* Reads a page. A call examines a limited number of rows, whatever the filter is, so a page may be short or
- * empty although it has a next. A page also ends after 4 MiB of records. */
+/* Reads a page. A call examines a limited number of rows, whatever the filter is, so a page may have few rows
+ * or none although there are more pages. A page also ends after 4 MiB of records. */
 void history_list(struct history *, const struct history_list *, history_page_fn *, void *arg);
 
 struct history_counts {
     int64_t dead, delivered, cancelled;
-    bool is_partial; /* too many rows: those that ended last were counted */
+    bool is_partial; /* there were too many rows, and only the latest ones were counted */
 };
 
 typedef void history_counts_fn(void *arg, enum status, const struct history_counts *, const char *why);
@@ -191,7 +190,7 @@ typedef void history_stats_fn(void *arg, enum status, const struct history_count
 
 void history_stats(struct history *, const struct history_stats *, history_stats_fn *, void *arg);
 
-/* Called with the number of rows removed. If has_more, call again. */
+/* Called with the number of rows removed. If has_more is true, there are more such rows: call again. */
 typedef void history_deleted_fn(void *arg, enum status, size_t deleted, bool has_more, const char *why);
 
 /* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. Only states, topic,

@@ -15,7 +15,7 @@
 #include "history/schema.h"
 
 enum {
-    ROWS_MAX = 512 * 1024 * 1024, /* bytes of an append */
+    ROWS_MAX = 512 * 1024 * 1024, /* maximum number of bytes of an append */
     VALUES_MAX = 128,
     COLUMNS_MAX = 32,
     NUMBER_SIZE = 24,
@@ -33,8 +33,9 @@ struct postgres {
     size_t row_count;
 };
 
-/* In one call at the start of a connection. The statements are made for index scans; without statistics the
- * planner would sometimes sort all rows instead. The server ends a statement whose client has given up. */
+/* Settings of a connection, sent in one call at its start. The statements are written for index scans;
+ * without statistics the planner would sometimes sort all rows instead. The timeout lets the server end a
+ * statement after its client has given up. */
 #define SETTINGS                                                                                             \
     "SET enable_seqscan = off; SET enable_bitmapscan = off; SET statement_timeout = '40s';"                  \
     "SET lock_timeout = '20s'; SET client_min_messages = warning; SET default_transaction_isolation ="       \
@@ -63,7 +64,7 @@ struct postgres {
 static const char *const steps[SCHEMA_VERSION] = {TABLE};
 
 /* If several rows are of one job, the last row counts. The documents are strings within the JSON, because
- * PostgreSQL refuses \u0000 in JSON that it unpacks. The size of an updated row counts as unchanged. */
+ * PostgreSQL refuses \u0000 in JSON that it unpacks. The size of an updated row is counted as unchanged. */
 #define APPEND                                                                                               \
     "WITH given AS (SELECT DISTINCT ON (job_id, topic, created_at) * FROM json_to_recordset($1::json) AS r"  \
     "(n bigint, topic text, job_id text, outcome text, created_at bigint, due_at bigint, ended_at bigint,"   \
@@ -256,7 +257,7 @@ static bool give_row(const PGresult *result, int row, sql_row_fn *fn, void *arg)
 }
 
 /* Sets the problem without the details, which may contain data of jobs. Returns INVALID if the data of the
- * statement is to blame. */
+ * statement caused the error. */
 static enum status result_failed(const struct postgres *postgres, const PGresult *result,
                                  struct problem *problem)
 {
@@ -270,7 +271,7 @@ static enum status result_failed(const struct postgres *postgres, const PGresult
     return is_data ? STATUS_INVALID : STATUS_UNAVAILABLE;
 }
 
-/* Takes all results of what was sent. Reports the first error. */
+/* Takes all results of the statements that were sent. Reports the first error. */
 static enum status take_results(const struct postgres *postgres, sql_row_fn *fn, void *arg,
                                 struct problem *problem)
 {
@@ -362,7 +363,7 @@ static enum status postgres_look(struct driver *driver, int64_t *version, struct
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
-/* Tables of this version need no right to create any. */
+/* If the tables have this version, no right to create tables is needed. */
 static enum status postgres_prepare(struct driver *driver, struct problem *problem)
 {
     static const struct sql read = {"SELECT value FROM duepost_meta WHERE name = 'version'", NULL, 0};

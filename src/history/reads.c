@@ -9,10 +9,10 @@
 #include "job/job_id.h"
 
 enum {
-    LOOK_MAX = 5000,     /* rows that a list examines */
-    COUNT_MAX = 1000000, /* rows of an outcome that a count reads */
+    LOOK_MAX = 5000,     /* maximum number of rows that a list examines */
+    COUNT_MAX = 1000000, /* maximum number of rows of an outcome that a count reads */
     PAGE_BYTES = 4 * 1024 * 1024,
-    SAME_ID_MAX = 20, /* rows with the same id that are compared */
+    SAME_ID_MAX = 20, /* maximum number of rows with the same id that are compared */
 };
 
 #define COLUMNS "SELECT " SCHEMA_COLUMNS " FROM "
@@ -43,7 +43,8 @@ enum status read_one(struct driver *driver, struct slice id, struct read_rows *r
 {
     struct sql_value values[3];
     struct slice topic, job_id;
-    /* A job is created after the one before it under its id has ended, except for a dead job that runs again.
+    /* A job is created after the previous job with the same id has ended, except for a dead job that runs
+     * again.
      */
     const struct sql sql = {COLUMNS "(SELECT * FROM duepost_jobs WHERE job_id=$1 AND topic=$2"
                                     " ORDER BY created_at DESC LIMIT $3) s ORDER BY ended_at DESC LIMIT 1",

@@ -13,7 +13,7 @@ struct read_rows {
 
 void read_rows_fini(struct read_rows *);
 
-/* Finds a row by topic/jobId: the one that ended last. rows has at most one row. */
+/* Finds the row of the job with this topic/jobId that ended last. rows has at most one row. */
 enum status read_one(struct driver *, struct slice id, struct read_rows *, struct problem *);
 
 enum status read_list(struct driver *, const struct history_list *, struct read_rows *,
@@ -26,8 +26,8 @@ enum status read_counts(struct driver *, const struct history_filter *, struct h
 enum status read_stats(struct driver *, const struct history_stats *, struct history_counts *steps,
                        size_t count, struct problem *);
 
-/* Reads the ids of at most max rows that match the filter, the oldest first: one row, or as many as have
- * together at most max_bytes. */
+/* Reads the ids of at most max rows that match the filter, the oldest first. Reads at least one row, and no
+ * more rows than have max_bytes together. */
 enum status read_oldest(struct driver *, const struct history_filter *, int64_t max_bytes, int64_t *ids,
                         size_t max, size_t *count, struct problem *);
 

@@ -24,9 +24,9 @@ enum status schema_version(struct driver *, int64_t *version, struct problem *);
 /* Returns UNAVAILABLE if this duepost does not know this version of the tables. */
 enum status schema_check(int64_t version, struct problem *);
 
-/* Creates or migrates the tables. Call in a transaction that excludes other processes. steps[n] makes version
- * n + 1 of version n; it may have several statements, which end in ";\n". Fails if the version is a later one
- * than SCHEMA_VERSION. */
+/* Creates or migrates the tables. Call in a transaction that excludes other processes. steps[n] converts
+ * version n to version n + 1; it may have several statements, each ending in ";\n". Fails if the tables have
+ * a later version than SCHEMA_VERSION. */
 enum status schema_migrate(struct driver *, const char *const steps[SCHEMA_VERSION], struct problem *);
 
 #endif

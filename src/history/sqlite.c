@@ -17,11 +17,12 @@
 #include "history/schema.h"
 
 enum {
-    STATEMENTS_MAX = 48,      /* statements that stay prepared */
-    BUSY_MS = 5000,           /* another process writes, or migrates */
+    STATEMENTS_MAX = 48,      /* maximum number of prepared statements */
+    BUSY_MS = 5000,           /* maximum wait while another process writes or migrates */
     PROGRESS_STEPS = 5000,    /* steps of SQLite's virtual machine: about 0.1 ms */
     CHECKPOINT_FRAMES = 4000, /* 16 MiB of WAL */
-    VACUUM_MIN_PAGES = 2000,  /* free pages are reused; only many of them are given back */
+    VACUUM_MIN_PAGES = 2000,  /* free pages are reused; only if there are more than this, they are returned to
+                                 the file system */
     VACUUM_STEP_US = 20000,
     VACUUM_PAGES = 64,
 };
@@ -93,7 +94,7 @@ static enum status sqlite_failed(const struct sqlite *sqlite, const char *what, 
 
 /* ---- statements ---- */
 
-/* Interrupts the statement that runs when it returns other than 0. */
+/* Returns a value other than 0 to interrupt the running statement. */
 static int on_progress(void *arg)
 {
     const struct sqlite *sqlite = arg;
@@ -107,8 +108,8 @@ static void statement_fini(struct statement *statement)
     *statement = (struct statement){.text = NULL};
 }
 
-/* Finds the statement among the prepared ones, or prepares it in the place of the one that was not used for
- * the longest time. */
+/* Finds the statement among the prepared statements, or prepares it in the place of the least recently used
+ * one. */
 static sqlite3_stmt *prepared(struct sqlite *sqlite, const char *text)
 {
     struct statement *oldest = sqlite->statements;
@@ -216,7 +217,7 @@ static int on_wal(void *arg, sqlite3 *db, const char *name, int frames)
 }
 
 /* Creates the file so that other users cannot read it; SQLite gives its other files the same mode. A file
- * that is there is not opened: closing it again would end the locks that SQLite has on it in this process. */
+ * that exists is not opened, because closing it would end SQLite's locks on it in this process. */
 static enum status create_file(struct sqlite *sqlite, struct problem *problem)
 {
     struct stat file;
@@ -246,7 +247,7 @@ static void sqlite_close(struct driver *driver)
 static enum status sqlite_open(struct driver *driver, struct problem *problem)
 {
     static const char *const settings[] = {
-        "PRAGMA auto_vacuum = INCREMENTAL", /* before the first table */
+        "PRAGMA auto_vacuum = INCREMENTAL", /* must be set before the first table is created */
         "PRAGMA journal_mode = WAL",        "PRAGMA synchronous = NORMAL", "PRAGMA wal_autocheckpoint = 0",
         "PRAGMA foreign_keys = ON",         "PRAGMA cache_size = -16384",  "PRAGMA temp_store = MEMORY",
         "PRAGMA trusted_schema = OFF",
@@ -281,7 +282,7 @@ static enum status open_for_reading(struct sqlite *sqlite, struct problem *probl
     return code == SQLITE_OK ? STATUS_OK : sqlite_failed(sqlite, "open", problem);
 }
 
-/* A new file needs a folder in which it can be created. */
+/* Checks that a new file could be created in the folder. */
 static enum status try_folder(const struct sqlite *sqlite, struct problem *problem)
 {
     char *folder = slice_dup(slice_of(sqlite->path)), *slash = strrchr(folder, '/');
@@ -322,7 +323,7 @@ static void sqlite_free(struct driver *driver)
     free(sqlite);
 }
 
-/* Makes the names of the files last through a power failure. */
+/* Syncs the folder, so that the names of the files survive a power failure. */
 static void sync_folder(const struct sqlite *sqlite)
 {
     const char *slash = strrchr(sqlite->path, '/');
@@ -361,7 +362,8 @@ static enum status sqlite_append_begin(struct driver *driver, struct problem *pr
     return status;
 }
 
-/* A label of an earlier end of the row stays, and is ignored because its ended_at is another one. */
+/* Appends the labels of a row. A label of an earlier end of the row is not removed; it is ignored, because
+ * its ended_at differs. */
 static enum status append_labels(struct sqlite *sqlite, const struct history_parse *parse, int64_t id,
                                  struct problem *problem)
 {
@@ -451,7 +453,7 @@ static enum status sqlite_measure(struct driver *driver, int64_t *bytes, struct 
     return status;
 }
 
-/* Gives free pages back to the file system: as many as take about VACUUM_STEP_US. */
+/* Returns free pages to the file system: as many as VACUUM_STEP_US allows. */
 static enum status vacuum(struct sqlite *sqlite, struct problem *problem)
 {
     char text[64];
@@ -478,7 +480,7 @@ static enum status sqlite_tidy(struct driver *driver, bool *has_more, struct pro
     if (sqlite->wal_frames >= CHECKPOINT_FRAMES) {
         sqlite->wal_frames = 0;
         int code = sqlite3_wal_checkpoint_v2(sqlite->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-        /* BUSY: another process reads or writes; the WAL goes on growing until a later try. */
+        /* BUSY: another process reads or writes; the WAL grows until a later try succeeds. */
         return code == SQLITE_OK || (code & 0xff) == SQLITE_BUSY
                    ? STATUS_OK
                    : sqlite_failed(sqlite, "checkpoint", problem);
@@ -512,7 +514,7 @@ struct driver *sqlite_new(const char *path)
 {
     struct sqlite *sqlite = NEW(struct sqlite);
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS,
-                         0); /* a mutex less for each allocation; only the first call counts */
+                         0); /* avoids a mutex for each allocation; only the first call has an effect */
     sqlite->driver.kind = &sqlite_kind;
     sqlite->path = slice_dup(slice_of(path));
     sqlite->vacuum_pages = VACUUM_PAGES;

@@ -15,7 +15,7 @@
 #define SYNC_US       SECOND_US
 #define TIDY_US       SECOND_US
 #define TIDY_PAUSE_US INT64_C(20000)   /* pause between steps of upkeep */
-#define APPENDER_US   (10 * SECOND_US) /* the process that adds rows also removes them */
+#define APPENDER_US   (10 * SECOND_US) /* time after an append in which this process also removes old rows */
 #define PRUNE_US      (60 * SECOND_US)
 #define STEP_US       INT64_C(20000) /* target duration of a step that removes rows */
 #define CONNECT_US    (60 * SECOND_US)
@@ -48,8 +48,8 @@ struct history_thread {
     int64_t appended_us;       /* when rows were last added */
     int64_t prune_us;          /* time to remove old rows, even if another process adds the new ones */
     int64_t tidy_us;           /* time of the next step of upkeep */
-    bool appends_next;         /* whose turn it is */
-    size_t remove_max;         /* rows of a step */
+    bool appends_next;         /* the next call is an append */
+    size_t remove_max;         /* maximum number of rows of a step */
 };
 
 void history_call_free(struct history_call *call)
@@ -80,7 +80,7 @@ void history_thread_state(struct history_thread *thread, struct history_state *s
 
 /* ---- calls ---- */
 
-/* Gives a finished call back to its reactor. */
+/* Passes a finished call back to its reactor. */
 static void finish_locked(struct history_thread *thread, struct history_call *call)
 {
     thread->waiting--;
@@ -233,7 +233,7 @@ static enum status append_all(struct history_thread *thread, const struct histor
 }
 
 /* Appends the entries. If the database refuses the data, appends each half, to find the entry that is
- * refused. That one is dropped, because it would hold up all others for ever. */
+ * refused. This entry is dropped, because it would block all other entries forever. */
 static enum status append_parts(struct history_thread *thread, const struct history_entry *entries,
                                 size_t count, struct problem *problem)
 {
@@ -275,7 +275,7 @@ static void sync_appends(struct history_thread *thread)
         return;
     }
     thread->wait_us = 0;
-    thread->tidy_us = thread->synced_us; /* no transaction is open now */
+    thread->tidy_us = thread->synced_us; /* upkeep may begin, because no transaction is open now */
     answer_unsynced(thread, STATUS_OK, &problem);
 }
 
@@ -291,7 +291,7 @@ static void adapt_step(struct history_thread *thread, int64_t took_us, bool was_
         thread->remove_max = HISTORY_DELETE_MAX;
 }
 
-/* Removes the oldest rows that match: as many as take about STEP_US, and about max_bytes. */
+/* Removes the oldest rows that match, as many as STEP_US and max_bytes allow. */
 static enum status remove_step(struct history_thread *thread, const struct history_filter *filter,
                                int64_t max_bytes, size_t *removed, bool *has_more, struct problem *problem)
 {
@@ -412,7 +412,7 @@ static int64_t earliest(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Returns when the thread has something to do without a new call. */
+/* Returns the time at which the thread has work even without a new call. */
 static int64_t next_us(const struct history_thread *thread)
 {
     if (!thread->is_open)

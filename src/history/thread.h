@@ -8,11 +8,11 @@
  */
 typedef void history_thread_done_fn(struct history *owner, struct history_call *);
 
-/* Gives a call to the thread. If it cannot be run, it is done at once. Takes the call. */
+/* Passes a call to the thread. Takes the call. If it cannot be run, it is DONE at once. */
 void history_thread_send(struct history_thread *, struct history_call *, history_thread_done_fn *);
 
-/* Ends the interest in a call. Returns false if the thread runs the call and will free it; else the caller
- * frees it. Call under the lock. */
+/* Withdraws a call. Returns false if the thread runs the call and will free it; else the caller frees it.
+ * Call under the lock. */
 bool history_thread_withdraw(struct history_thread *, struct history_call *);
 
 void history_thread_lock(struct history_thread *);

@@ -7,7 +7,8 @@
 
 #define ALL_STATES (1u << JOB_STATE_DEAD | 1u << JOB_STATE_DELIVERED | 1u << JOB_STATE_CANCELLED)
 
-/* After each text that begins with a prefix, because no longer character is larger. */
+/* A text that sorts after each text with a certain prefix, if it is appended to the prefix: it consists of
+ * the largest characters. */
 #define LARGEST "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"
 
 void window_sql_init(struct window_sql *sql)
@@ -59,7 +60,7 @@ unsigned window_states(const struct history_filter *filter)
     bool may_be_delivered = rest.size == 0;
     if (filter->reasons.size)
         states &= 1u << JOB_STATE_DEAD;
-    while (rest.size) { /* a 2xx delivers a job */
+    while (rest.size) { /* delivered jobs are included, because a 2xx delivers a job */
         slice_cut(rest, ',', &word, &rest);
         may_be_delivered |= word.size && word.data[0] == '2';
     }
@@ -114,7 +115,8 @@ static void put_look(struct window_sql *sql, const struct window *window)
     put_number(sql, window->look);
 }
 
-/* Appends the rows of the index of topic and outcome, or of outcome: the next of each outcome. */
+/* Appends a query for the next rows of each outcome, from the index of topic and outcome, or from that of
+ * outcome. */
 static void put_by_outcome(struct window_sql *sql, const struct window *window, unsigned states)
 {
     bool is_first = true;
@@ -140,7 +142,7 @@ static void put_by_outcome(struct window_sql *sql, const struct window *window, 
     }
 }
 
-/* Returns the label whose entries are the rows of a window by label. The others are conditions. */
+/* Returns the label by which a window selects its rows. The other labels are conditions. */
 static struct slice first_label(const struct history_filter *filter)
 {
     struct slice first, others;
@@ -313,7 +315,8 @@ static void put_labels(struct window_sql *sql, const struct window *window)
     }
 }
 
-/* An entry of duepost_labels that is older than its row is that of an earlier end of the job. */
+/* Appends the conditions. An entry of duepost_labels that is older than its row belongs to an earlier end of
+ * the job. */
 static void put_conditions(struct window_sql *sql, const struct window *window)
 {
     const struct history_filter *filter = &window->filter;
@@ -355,8 +358,8 @@ void window_write_rows(struct window_sql *sql, const struct window *window)
     put_order(sql, window, "s.", "id");
 }
 
-/* Appends the conditions of the rows of a topic (empty: all topics) that ended so, from from_ms until before
- * before_ms. */
+/* Appends the conditions of the rows of a topic (empty: all topics) with this outcome that ended at or after
+ * from_ms and before before_ms. */
 static void put_ended(struct window_sql *sql, struct slice topic, enum job_state state, int64_t from_ms,
                       int64_t before_ms)
 {

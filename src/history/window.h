@@ -1,8 +1,8 @@
-/* window.h - the rows that one call of a list or count examines, as a statement. Pure.
+/* window.h - writes the statement that selects the rows which one call of a list or count examines. Pure.
  *
- * A window is a part of one index, at most "look" rows after a position, in the order of their ends. So its
- * time does not depend on the size of the tables. Conditions that the index does not cover are a column of
- * the result, so that the caller knows where the window ended. */
+ * A window is a part of one index, at most "look" rows after a position, in the order in which the jobs
+ * ended. So the time of a call does not depend on the size of the tables. Conditions that the index does not
+ * cover are a column of the result, so that the caller knows where the window ended. */
 #ifndef DUEPOST_HISTORY_WINDOW_H
 #define DUEPOST_HISTORY_WINDOW_H
 
@@ -12,7 +12,7 @@ enum {
     WINDOW_VALUES_MAX = 128,
     WINDOW_WORDS_MAX = 16, /* maximum number of reasons or statuses */
     WINDOW_TEXT_MAX = 16384,
-    WINDOW_PREFIX_MAX = 2048, /* rows of an id prefix that are sorted by their ends */
+    WINDOW_PREFIX_MAX = 2048, /* maximum number of rows of an id prefix that are sorted by their ends */
 };
 
 struct window {
@@ -30,7 +30,7 @@ struct window_sql {
     struct sql_value values[WINDOW_VALUES_MAX];
     size_t count;
     char room[JOB_ID_DERIVED_MAX + 16]; /* room for the end of a prefix */
-    bool has_failed;                    /* too many words, or too long a prefix */
+    bool has_failed;                    /* there are too many words, or the prefix is too long */
 };
 
 void window_sql_init(struct window_sql *);

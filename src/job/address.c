@@ -147,9 +147,8 @@ static const struct special {
     {{{false, {240}}, 4}, "reserved (240.0.0.0/4)"},
 };
 
-/* Only the addresses in this block are assigned (RFC 4291, 2.4). The list has the special blocks inside it:
- * protocol assignments with Teredo, two documentation blocks, 6to4. It also names special blocks outside of
- * it. */
+/* Only the addresses in this block are assigned (RFC 4291, 2.4). The list above has the special blocks inside
+ * this block (protocol assignments with Teredo, two documentation blocks, 6to4) and some outside of it. */
 static const struct address_block global_v6 = {{true, {0x20}}, 3};
 static const struct special special_v6[] = {
     {{{true, {0x20, 0x01}}, 23}, "protocol assignments (2001::/23)"},
@@ -218,7 +217,7 @@ void address_write(const struct address *address, char text[ADDRESS_TEXT_SIZE])
         inet_ntop(AF_INET6, address->bytes, text, ADDRESS_TEXT_SIZE);
         return;
     }
-    for (size_t i = 0; i < 4; i++) { /* a fifth of the instructions of inet_ntop */
+    for (size_t i = 0; i < 4; i++) { /* needs a fifth of the instructions of inet_ntop */
         buffer_append(&digits, i ? SLICE(".") : SLICE(""));
         buffer_append_number(&digits, address->bytes[i]);
     }

@@ -1,4 +1,4 @@
-/* address.h - IP addresses and address blocks; tells public addresses from special ones. */
+/* address.h - IP addresses and address blocks; distinguishes public addresses from special ones. */
 #ifndef DUEPOST_JOB_ADDRESS_H
 #define DUEPOST_JOB_ADDRESS_H
 

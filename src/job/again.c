@@ -5,9 +5,9 @@
 #include "base/duration.h"
 #include "job/http_date.h"
 
-enum { SHOWN_MAX = 50 /* bytes of the value in a detail */ };
+enum { SHOWN_MAX = 50 /* maximum number of bytes of the value in a detail */ };
 
-/* Copies the beginning of the value, without bytes that a detail must not have. */
+/* Copies the beginning of the value, without bytes that are not allowed in a detail. */
 static void show(struct slice value, char shown[SHOWN_MAX + sizeof "..."])
 {
     bool is_cut = value.size > SHOWN_MAX;

@@ -8,7 +8,7 @@
 
 /* ---- writing ---- */
 
-/* Returns the size of the character at the front, or 0 if it is not shown unchanged. */
+/* Returns the size of the character at the front, or 0 if the character must be replaced. */
 static size_t shown_size(const uint8_t *at, size_t left)
 {
     size_t size = utf8_size(*at);
@@ -81,7 +81,7 @@ static bool take_number(struct slice *rest, int64_t max, int64_t *number)
     return true;
 }
 
-/* Reads "3", or "3@2" of the second round. */
+/* Reads "3", or "3@2" for the second round. */
 static bool read_number(struct slice word, struct attempt_line *line)
 {
     struct slice digits, rest;

@@ -5,7 +5,8 @@
  *     {"url":"http://example.com/done","method":"PUT","headers":{"Authorization":"Bearer
  * x"},"includeBody":true}
  *
- * A job and the settings of its topic keep this value as text, because most jobs end without reading it. */
+ * The value is stored as text, in a job and in the settings of a topic, because most jobs end without using
+ * it. */
 #ifndef DUEPOST_JOB_CALLBACK_H
 #define DUEPOST_JOB_CALLBACK_H
 
@@ -31,12 +32,12 @@ struct callback {
  * there are any. Then the callback needs no fini. */
 bool callback_parse(struct job_errors *, const char *name, struct slice value, struct callback *) MUST_USE;
 
-/* Does the same for a value that was parsed before, such as that of a record. */
+/* Does the same for a value that was parsed before, for example in a record. */
 bool callback_read(struct slice value, struct callback *) MUST_USE;
 
 void callback_fini(struct callback *);
 
-/* Writes the value for people, with masks for the query of the url and for the values of headers. */
+/* Writes the value as clients may see it: the query of the url and the values of headers are masked. */
 void callback_show(struct slice value, struct buffer *out);
 
 /* Returns whether both values are callbacks with the same url, method, headers and body. */

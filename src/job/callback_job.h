@@ -1,24 +1,25 @@
 /* callback_job.h - the jobs that report what has happened to a job. Its functions are pure: no clock, no I/O.
  *
- * A callback of orders/17 is a job of the sibling topic orders~callbacks. It is scheduled by the script that
- * records the attempt or the end which it reports. Its jobId has the jobId of the job, the outcome, and the
- * nonce of the lease that ended then, such as 17~delivered~4f1c. So each callback exists once.
+ * A callback of orders/17 is a job of the sibling topic orders~callbacks. The script that records the attempt
+ * or the end also schedules the callback. Its jobId has the jobId of the job, the outcome, and the nonce of
+ * the lease that ended then, such as 17~delivered~4f1c. So each callback exists once.
  *
  *     onDelivered   the job was delivered
- *     onDead        the job died, for whatever reason
- *     onAttempt     an attempt was made, whatever came of it
+ *     onDead        the job died, for any reason
+ *     onAttempt     an attempt was made, with any result
  *
- * The body is a document that docs/topics.md shows, or what the form of delivery of the job writes; only such
- * forms report on jobs of sibling topics. A callback has no callbacks, and neither has a job that
- * was cancelled. */
+ * The body is the document in docs/topics.md, unless the form of the job's delivery writes its own. Jobs of
+ * sibling topics have callbacks only if their form writes them. Callbacks have no callbacks, and neither have
+ * cancelled jobs. */
 #ifndef DUEPOST_JOB_CALLBACK_JOB_H
 #define DUEPOST_JOB_CALLBACK_JOB_H
 
 #include "job/topic_settings.h"
 
 enum {
-    CALLBACK_JOBS_MAX = 2,           /* callbacks of one attempt: onAttempt, and onDelivered or onDead */
-    CALLBACK_ANSWER_MAX = 64 * 1024, /* bytes of an answer that a document includes */
+    CALLBACK_JOBS_MAX =
+        2, /* maximum number of callbacks of one attempt: onAttempt, and onDelivered or onDead */
+    CALLBACK_ANSWER_MAX = 64 * 1024, /* maximum size of an answer that a document includes */
 };
 
 #define CALLBACK_SIBLING "~callbacks"
@@ -29,7 +30,7 @@ enum callback_outcome {
     CALLBACK_DELIVERED,
     CALLBACK_DEAD,
     CALLBACK_FAILED,
-    CALLBACK_AGAIN, /* the receiver asks for the job again */
+    CALLBACK_AGAIN, /* the receiver asked for the job again */
 };
 
 /* The facts that a callback reports. All pointers and slices are borrowed. */

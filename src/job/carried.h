@@ -6,12 +6,11 @@
  * members.
  *
  * A version may give a job or a topic a feature that earlier versions do not know. It then names the feature
- * in "needs":["name", ...]. A process that does not know one of the names gives the job back, or does not
- * serve the topic. It never buries or rewrites such a job. When a needed name is unknown, known members may
- * have any value, so needs is checked before a record is called unreadable. claim.lua skips a topic with
- * unknown needs, because giving back its jobs would change their order. The known names are in
- * CMakeLists.txt; "script/build next" builds a version with one more member, one more setting and one more
- * need. */
+ * in "needs":["name", ...]. A process that does not know one of the names releases the job, or does not serve
+ * the topic. It never buries or rewrites such a job. When a needed name is unknown, known members may have
+ * any value, so needs is checked before a record counts as unreadable. claim.lua skips a topic with unknown
+ * needs, because releasing its jobs would change their order. The known names are in CMakeLists.txt;
+ * "script/build next" builds a version with one more member, one more setting and one more need. */
 #ifndef DUEPOST_JOB_CARRIED_H
 #define DUEPOST_JOB_CARRIED_H
 
@@ -33,7 +32,7 @@ bool carried_add(struct carried *, struct slice key, struct slice value);
 /* Writes the unknown members after the others. */
 void carried_write(const struct carried *, struct json_writer *);
 
-/* Writes the member "needs": the names that needs_add was given, no member without names. */
+/* Writes the member "needs" with the names passed to needs_add. Without names, writes no member. */
 struct needs_writer {
     struct json_writer *json;
     bool is_open; /* a name was added */
@@ -46,7 +45,7 @@ void needs_end(struct needs_writer *);
  * names. */
 bool needs_read(struct slice value, struct slice *unknown);
 
-/* Finds the first need of a record that this version does not know, in a record whose other members may be
+/* Finds the first need of a record that this version does not know. The other members of the record may be
  * unreadable. Returns false if there is no such need, or duepost did not write the record. */
 bool needs_find(struct slice record, struct slice *unknown);
 

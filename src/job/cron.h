@@ -9,8 +9,8 @@
  * day of the month nor the day of the week begins with an asterisk, a day matches when either field does.
  * Otherwise both fields must match.
  *
- * These functions know no time zone. Times are local: the seconds since 1970-01-01T00:00:00 on a wall clock.
- * recurrence.h applies time zones. */
+ * These functions do not use time zones. Times are local: the seconds since 1970-01-01T00:00:00 on a wall
+ * clock. recurrence.h applies time zones. */
 #ifndef DUEPOST_JOB_CRON_H
 #define DUEPOST_JOB_CRON_H
 

@@ -1,11 +1,11 @@
-/* cron_words.c - says a cron expression in words.
+/* cron_words.c - describes a cron expression in words.
  *
  *   1. the time of day: "every 15 minutes from 09:00 to 17:45", "at 09:00 and 17:30"
  *   2. the days: "on the 1st of the month, and also on Monday"
  *   3. the months
  *
- * Values at equal distances are said by their distance, times of day one by one if they are few, and all
- * others as a list for each unit. */
+ * Values at equal distances are described by their distance. A few times of day are listed one by one. All
+ * other values are listed for each unit. */
 #include "job/cron_words.h"
 
 enum { MINUTES = 60, HOURS = 24, DAYS = 31, MONTHS = 12, WEEKDAYS = 7, TIMES_LISTED = 6, DAY_STEPS_MIN = 4 };
@@ -44,7 +44,7 @@ static bool is_endless(const struct cron_set *set)
     return set->step && set->first + set->cycle - set->last == set->step;
 }
 
-/* Returns whether a distance says the values better than a list of them. */
+/* Returns whether the values are described by their distance, and not as a list. */
 static bool is_regular(const struct cron_set *set)
 {
     return set->step && (set->count > 2 || (is_endless(set) && set->first == 0));
@@ -90,7 +90,7 @@ static int end_of_run(uint64_t bits, int value)
     return end - value > 1 ? end : value;
 }
 
-/* Writes what belongs before an item: nothing, a comma, or the last "and". */
+/* Writes the separator before an item: nothing, a comma, or the last "and". */
 static void write_separator(struct buffer *out, bool is_first, bool is_last)
 {
     if (!is_first)
@@ -129,7 +129,7 @@ static void write_step(struct buffer *out, const char *unit, int step)
         buffer_printf(out, "every %d %ss", step, unit);
 }
 
-/* Writes "every 10 minutes", with the first and last one of each cycle if they are not the usual ones. */
+/* Writes "every 10 minutes", and the first and the last value if they are not the default. */
 static void write_steps(struct buffer *out, const char *unit, const struct cron_set *set)
 {
     write_step(out, unit, set->step);
@@ -150,7 +150,7 @@ static void write_clock(struct buffer *out, int hour, int minute, const struct c
         buffer_printf(out, ":%02d", seconds->first);
 }
 
-/* Writes each time, which has one second. */
+/* Writes each time of day. The expression has only one value for seconds. */
 static void write_times(struct buffer *out, const struct cron_times *times)
 {
     int left = times->hours.count * times->minutes.count;
@@ -195,7 +195,7 @@ static bool is_every_few_hours(const struct cron_times *times)
            times->hours.first == 0 && times->hours.count > 2;
 }
 
-/* One minute of each hour. */
+/* Writes times at one minute of each hour. */
 static void write_hourly(struct buffer *out, const struct cron_times *times)
 {
     const struct cron_set *hours = &times->hours;
@@ -215,7 +215,7 @@ static void write_hourly(struct buffer *out, const struct cron_times *times)
     }
 }
 
-/* Returns whether the minutes go on at the same distance from one hour to the next, over all hours. */
+/* Returns whether the minutes have the same distance in all hours and from each hour to the next. */
 static bool is_one_row(const struct cron_times *times)
 {
     const struct cron_set *hours = &times->hours, *minutes = &times->minutes;
@@ -223,7 +223,7 @@ static bool is_one_row(const struct cron_times *times)
            hours->count * minutes->count > 2;
 }
 
-/* The second is 0. */
+/* Writes the minutes. The second is 0. */
 static void write_minutes(struct buffer *out, const struct cron_times *times)
 {
     const struct cron_set *hours = &times->hours, *minutes = &times->minutes;
@@ -297,13 +297,13 @@ static void write_days(struct buffer *out, uint64_t bits)
     }
 }
 
-/* The days and months of an expression, as they are said. */
+/* The days and months of an expression, as they are described. */
 struct cron_dates {
-    uint64_t days, weekdays, months; /* Monday is 1, Sunday 7; 0: all, so they are not said */
+    uint64_t days, weekdays, months; /* Monday is 1, Sunday 7; 0: all values, which are not mentioned */
     bool is_both;                    /* a day must match days and weekdays */
 };
 
-/* cron.h says when a day must match both fields, and when one of them is enough. */
+/* Returns the dates of an expression. cron.h says when a day must match both fields. */
 static struct cron_dates dates_of(const struct cron *cron)
 {
     uint64_t weekdays = (cron->weekdays | (cron->weekdays & 1) << WEEKDAYS) & ~UINT64_C(1);

@@ -6,9 +6,9 @@
 #include "base/buffer.h"
 #include "job/cron.h"
 
-enum { CRON_WORDS_MAX = 1024 }; /* bytes; the words of each expression fit */
+enum { CRON_WORDS_MAX = 1024 }; /* bytes; enough for each expression */
 
-/* Appends the words. Equal times have equal words, however the expression is spelt. */
+/* Appends the words. Expressions with equal times have equal words, even if they are written differently. */
 void cron_write_words(const struct cron *, struct buffer *);
 
 #endif

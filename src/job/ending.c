@@ -62,15 +62,15 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
         ending_bury(ending, SLICE("retries_exhausted"));
     } else {
         ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
-        /* In a fifo topic, a job that expires before its retry holds the line no longer than it lives. */
+        /* In a fifo topic, a job holds the line at most until it expires. */
         if (facts->settings && topic_settings_are_fifo(facts->settings))
             ending->wait_ms = shorter_ms(ending->wait_ms,
                                          longer_ms(job_expires_ms(job, job->created_ms) - facts->now_ms, 0));
     }
 }
 
-/* The receiver asks for the job again. If the job expires before that time, it comes back at its expiry and
- * is buried. */
+/* Decides for a receiver that asked for the job again. If the job expires before that time, it comes back at
+ * its expiry and is buried. */
 static void decide_round(struct ending *ending, const struct job *job, const struct ending_facts *facts)
 {
     ending->rounds++;
@@ -157,7 +157,7 @@ void ending_texts_fini(struct ending_texts *texts)
     callback_jobs_fini(&texts->callbacks);
 }
 
-/* An earlier ending may not have fitted into memory. */
+/* Clears the texts. They may have failed for an earlier ending, for lack of memory. */
 static void ending_texts_clear(struct ending_texts *texts)
 {
     buffer_clear(&texts->record);
@@ -165,8 +165,8 @@ static void ending_texts_clear(struct ending_texts *texts)
     callback_jobs_clear(&texts->callbacks);
 }
 
-/* Returns the first lines that fit of the headers of the answer with which the job died. Only forms that want
- * headers have them. */
+/* Returns the first headers of the answer with which the job died, as many lines as fit. Empty unless the
+ * job's form wants headers. */
 static struct slice kept_headers(const struct ending *ending, const struct ending_facts *facts)
 {
     struct slice line, rest = facts->headers;
@@ -224,7 +224,7 @@ static struct callback_report report_of(const struct ending *ending, const struc
     };
 }
 
-/* Most jobs have no callbacks. Returns false if there is no memory. */
+/* Writes the callbacks, which most jobs do not have. Returns false if there is no memory. */
 static bool write_callbacks(const struct ending_facts *facts, const struct job *job,
                             const struct callback_report *report, struct ending_texts *texts)
 {

@@ -29,14 +29,14 @@
 #include "job/topic_settings.h"
 
 enum ending_cause {
-    ENDING_CAUSE_RESULT,     /* an attempt was made */
-    ENDING_CAUSE_UNSENT,     /* the lease was lost before the request was sent, or the process stops */
-    ENDING_CAUSE_HELD,       /* the receiver's breaker or limit, or the limit of name lookups */
-    ENDING_CAUSE_UNSERVED,   /* only another version can serve the job */
-    ENDING_CAUSE_NO_MEMORY,  /* no memory for the job's texts */
-    ENDING_CAUSE_EXPIRED,    /* ttl or expiresAt has passed */
-    ENDING_CAUSE_NO_URL,     /* neither the job nor its topic names a url */
-    ENDING_CAUSE_OVER,       /* the workflow of the job has ended */
+    ENDING_CAUSE_RESULT,    /* an attempt was made, and has a result */
+    ENDING_CAUSE_UNSENT,    /* nothing was sent, because the lease was lost or the process stops */
+    ENDING_CAUSE_HELD,      /* the receiver's breaker or limit, or the limit of name lookups, holds the job */
+    ENDING_CAUSE_UNSERVED,  /* only another version can serve the job */
+    ENDING_CAUSE_NO_MEMORY, /* no memory for the job's texts */
+    ENDING_CAUSE_EXPIRED,   /* ttl or expiresAt has passed */
+    ENDING_CAUSE_NO_URL,    /* neither the job nor its topic names a url */
+    ENDING_CAUSE_OVER,      /* the workflow of the job has ended */
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 
@@ -45,7 +45,7 @@ struct ending_facts {
     enum ending_cause cause;
     struct slice id, nonce;                /* id and nonce of the lease */
     int64_t now_ms;                        /* time of the claim, by Redis's clock */
-    int64_t due_ms;                        /* when the job was due; 0: unknown */
+    int64_t due_ms;                        /* time at which the job was due; 0: unknown */
     const struct topic_settings *settings; /* NULL: the topic has no settings */
     const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     bool has_history;                      /* ended jobs go to a history, with their attempts */
@@ -53,14 +53,14 @@ struct ending_facts {
     int64_t hold_ms;                       /* HELD, UNSERVED */
     /* RESULT */
     const struct attempt_result *result;
-    struct form_judgement judgement;  /* what the answer means to the job's form */
+    struct form_judgement judgement;  /* how the job's form judges the answer */
     const struct delivery_form *form; /* form of the job; NULL: unknown */
     struct slice headers;             /* headers of the answer, see form.h */
     struct slice answer;              /* the beginning of its body */
     bool is_answer_cut;
     struct slice elements; /* elements of the job's workflow, see callback_job.h */
     /* RESULT of a worker that has leased the job. */
-    bool is_rejected; /* the worker gives the job up */
+    bool is_rejected; /* the worker gave up the job */
 };
 
 enum ending_verdict { ENDING_COMPLETE, ENDING_RETRY, ENDING_BURY, ENDING_RELEASE };

@@ -77,7 +77,7 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
     sign(attempt, lines);
 }
 
-/* A "not yet" that cannot be read makes the attempt a failed one. */
+/* Judges a 2xx. If its "not yet" cannot be read, the attempt has failed. */
 static void judge_success(const struct form_answer *answer, struct form_judgement *judgement)
 {
     int64_t ended_ms = answer->result->at_ms + answer->result->duration_ms;

@@ -1,8 +1,7 @@
-/* form.h - forms of delivery: which headers a request has of its own, and what its answer means.
- *
- * A job names its form in the member form; without it the standard form delivers the job. formData is an
- * object of the job that only its form reads. The functions of a form are pure: no clock, no I/O. A process
- * that lacks the form of a job gives the job back, as with any other need (carried.h). */
+/* form.h - forms of delivery. A form adds its own headers to a request, and judges the answer. The job's
+ * member form has the name of its form; without it, the standard form is used. Only the form reads the job's
+ * object formData. The functions of a form are pure: no clock, no I/O. If a process does not have the form of
+ * a job, it releases the job, as with any other need (carried.h). */
 #ifndef DUEPOST_JOB_FORM_H
 #define DUEPOST_JOB_FORM_H
 
@@ -19,9 +18,9 @@ struct form_attempt {
     struct slice url, payload;
     const struct topic_settings *settings; /* settings of the topic; NULL: none */
     const struct signing_keys *keys;       /* signing keys of the server */
-    int64_t now_ms;                        /* when the attempt was claimed, by Redis's clock */
-    int64_t workflow_ms; /* when the workflow of the job was created; 0: the job has no workflow */
-    const struct job_header *headers; /* the request has these, too */
+    int64_t now_ms;                        /* time of the claim, by Redis's clock */
+    int64_t workflow_ms; /* time at which the workflow of the job was created; 0: the job has no workflow */
+    const struct job_header *headers; /* other headers of the request */
     size_t header_count;
 };
 
@@ -35,15 +34,16 @@ struct form_answer {
     struct slice headers; /* lines "Name: value", if the form wants them */
 };
 
-/* The meaning of an answer beyond its status: a 2xx that is not final delivers the job, anything else is a
+/* How a form judges an answer. Apart from these members, a 2xx delivers the job, and any other status is a
  * failed attempt. */
 struct form_judgement {
-    int64_t again_ms;        /* a 2xx that asks for the job again after this wait; 0: no */
-    const char *again_fault; /* a 2xx whose wait cannot be read: the reason; the attempt has then failed */
-    struct slice final;      /* a literal: the answer ends the job, and this is the reason; empty: no */
-    struct slice detail;     /* with final: a literal that is reported as the answer's body; empty: no */
-    int64_t at_least_ms;     /* the wait before the next attempt is at least this; -1: not asked for */
-    bool has_wait;           /* the wait before the next attempt is exactly wait_ms */
+    int64_t again_ms; /* for a 2xx: the receiver asks for the job again after this wait; 0: it does not */
+    const char *
+        again_fault; /* for a 2xx: why the wait cannot be read; the attempt has then failed; NULL: no fault */
+    struct slice final;  /* the answer ends the job with this reason, a literal; empty: it does not */
+    struct slice detail; /* with final: a literal that is reported as the answer's body; empty: no */
+    int64_t at_least_ms; /* minimum wait before the next attempt; -1: none */
+    bool has_wait;       /* the wait before the next attempt is exactly wait_ms */
     int64_t wait_ms;
     char room[AGAIN_DETAIL_SIZE]; /* again_fault points into it */
 };
@@ -55,12 +55,12 @@ struct group_jobs;
 struct delivery_form {
     struct slice name;  /* empty: the standard form */
     bool wants_headers; /* judge needs the headers of the answer */
-    /* Adds the form's headers. The caller adds the job's own ones and the trace. */
+    /* Adds the form's headers. The caller adds the job's own headers and the trace. */
     void (*write_headers)(const struct form_attempt *, struct header_lines *);
-    /* Judges an answer. The judgement is all zeros, with at_least_ms -1. */
+    /* Judges an answer. Before the call, the judgement is zero except at_least_ms, which is -1. */
     void (*judge)(const struct form_answer *, struct form_judgement *);
-    /* Writes the callback to a url: of an attempt, or of the death if is_dead. Returns false if there is no
-     * memory. NULL: callbacks have the documents of duepost. */
+    /* Writes the callback to a url: that of an attempt, or that of the job's death if is_dead. Returns false
+     * if there is no memory. NULL: callbacks have the documents of duepost. */
     bool (*write_callback)(const struct callback_report *, bool is_dead, struct slice url,
                            struct callback_job *);
     /* Writes the jobs of a job that is sent to a group of the form. Such a group is a sibling topic, and
@@ -74,7 +74,8 @@ struct delivery_forms {
     const struct delivery_form *items[FORMS_MAX]; /* the first is the standard form; NULL: no more */
 };
 
-/* Headers duepost-* and webhook-*, Duepost-Again, 410, Retry-After. */
+/* The standard form: sends headers duepost-* and webhook-*; reads Duepost-Again, the status 410 and
+ * Retry-After. */
 extern const struct delivery_form delivery_form_standard;
 
 /* Returns the form with this name, or NULL. */

@@ -303,7 +303,7 @@ static struct entry *find_entry(struct entries *entries, struct slice name)
     return NULL;
 }
 
-/* Writes an old endpoint, which may be {}, with its patch applied. */
+/* Writes an old endpoint with its patch applied. The old endpoint may be {}. */
 static void merge_endpoint(struct slice old, const struct entry *entry, struct json_writer *json,
                            struct job_errors *errors)
 {
@@ -337,7 +337,7 @@ static void carry_endpoint(struct slice old, struct buffer *out, struct group_en
     json_end_object(&json);
 }
 
-/* Writes the old endpoints that the patch leaves, then the new ones. */
+/* Writes the old endpoints that the patch does not remove, then the new endpoints. */
 static void merge_endpoints(const struct group *old, struct entries *entries, struct json_writer *json,
                             struct job_errors *errors)
 {

@@ -21,14 +21,14 @@ enum {
 
 struct group_endpoint {
     struct slice url;
-    enum job_method method; /* POST: the job's method is used */
+    enum job_method method; /* method of the requests; POST: the job's method is used */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
     struct carried carried; /* members that this version does not know */
 };
 
-/* Writes the text of a group that a client sent to out. If INVALID, errors has all faults. Does not check
- * where the urls lead. */
+/* Writes the text of a group that a client sent to out. If INVALID, errors has all faults. Does not check the
+ * targets of the urls. */
 enum status group_parse(struct slice text, struct buffer *out, struct job_errors *) MUST_USE;
 
 /* Applies a JSON merge patch (RFC 7396) to the text old, and writes the new text to out. Headers are merged
@@ -53,7 +53,8 @@ struct group_walk {
     struct json_cursor cursor;
     struct slice name;
     struct group_endpoint endpoint;
-    enum status status; /* OK at the end; INVALID if duepost did not write the endpoint; or NO_MEMORY */
+    enum status
+        status; /* OK at the end of the walk; INVALID if duepost did not write the endpoint; or NO_MEMORY */
     struct buffer text; /* owned: decoded strings */
 };
 
@@ -61,11 +62,11 @@ void group_walk_init(struct group_walk *, const struct group *);
 bool group_walk_next(struct group_walk *);
 void group_walk_fini(struct group_walk *);
 
-/* Makes job the job for this endpoint: its url, its method, and its headers after the job's own, where the
- * job has none of the same name. Returns false if there are too many headers. Borrows the endpoint. */
+/* Changes job to the job for this endpoint: sets its url and method, and adds the endpoint's headers whose
+ * names the job does not have. Returns false if there are too many headers. Borrows the endpoint. */
 bool group_endpoint_apply(const struct group_endpoint *, struct job *);
 
-/* Puts the endpoints for people, with masks for values of headers and queries of urls. */
+/* Writes the endpoints as clients may see them: values of headers and queries of urls are masked. */
 void group_show_endpoints(struct slice text, struct json_writer *);
 
 #endif

@@ -31,7 +31,7 @@ struct slice group_jobs_record(const struct group_jobs *jobs, size_t index)
 
 /* ---- writing ---- */
 
-/* Makes job the job of this endpoint. INVALID: it does not fit. */
+/* Creates the job of this endpoint. INVALID: the job does not fit the endpoint. */
 static enum status apply_endpoint(struct group_jobs *jobs, const struct group_walk *walk, struct job *job)
 {
     if (!group_endpoint_apply(&walk->endpoint, job)) {

@@ -1,4 +1,4 @@
-/* group_jobs.h - the jobs of a job that is sent to a group: one for each endpoint. */
+/* group_jobs.h - turns a job that is sent to a group into one job for each endpoint. */
 #ifndef DUEPOST_JOB_GROUP_JOBS_H
 #define DUEPOST_JOB_GROUP_JOBS_H
 
@@ -14,7 +14,8 @@ struct group_jobs {
         size_t name, record, end; /* positions in text */
     } parts[GROUP_ENDPOINTS_MAX];
     struct buffer text; /* owned: names of the endpoints and records, one after another */
-    struct slice lacks; /* LACKING: the need that this version does not know; borrows the group's text */
+    struct slice
+        lacks; /* LACKING: the need of the group that this version does not know; borrows the group's text */
     /* INVALID: the member of the job that does not fit an endpoint, and why. */
     const char *field;
     char detail[JOB_ERROR_TEXT_SIZE];
@@ -24,8 +25,8 @@ void group_jobs_init(struct group_jobs *);
 void group_jobs_fini(struct group_jobs *);
 
 /* Writes the jobs, which have the ids <topic>/<jobId>~<endpoint>. text is that of the group in Redis.
- * INVALID: the job does not fit an endpoint. FULL: the records are over GROUP_JOBS_BYTES_MAX. UNREADABLE,
- * LACKING: the group. */
+ * INVALID: the job does not fit an endpoint. FULL: the records are over GROUP_JOBS_BYTES_MAX. UNREADABLE: the
+ * group cannot be read. LACKING: the group needs a later version. */
 enum status group_jobs_write(struct group_jobs *, struct slice text, const struct job *job) MUST_USE;
 
 /* Adds one job, with the id <topic>/<jobId>~<endpoint>. INVALID, FULL and NO_MEMORY as above. */
@@ -35,7 +36,7 @@ enum status group_jobs_add(struct group_jobs *, struct slice endpoint, const str
 struct slice group_jobs_endpoint(const struct group_jobs *, size_t index);
 struct slice group_jobs_record(const struct group_jobs *, size_t index);
 
-/* Makes the mark of a send: a fingerprint of the job and the name of its group, without its trace. */
+/* Writes the mark of a send: a fingerprint of the job, without its trace, and of the name of its group. */
 enum status group_jobs_mark(const struct job *, char mark[FINGERPRINT_SIZE]) MUST_USE;
 
 #endif

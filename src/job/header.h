@@ -23,13 +23,13 @@ bool header_value_is_valid(struct slice value);
 /* Returns whether a name, in any case, is reserved for the connection, for proxies or for duepost. */
 bool header_is_refused(struct slice name);
 
-/* Replaces a value that is not shown. */
+/* The text that replaces a value that is not shown. */
 #define HEADER_HIDDEN "***"
 
-/* Returns whether people may see the value. They may see only the value of Content-Type. */
+/* Returns whether the value may be shown. Only that of Content-Type may be shown. */
 bool header_is_shown(struct slice name);
 
-/* Writes the headers as an object. With is_hidden, the values that people may not see are masked. */
+/* Writes the headers as an object. With is_hidden, the values that must not be shown are masked. */
 void headers_write(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
 
 /* Returns the value of the header with this name, in any case, or NULL if there is no such header. */

@@ -59,8 +59,7 @@ static const struct retry_schedule *schedule_of(const struct job *job, const str
 int job_max_retries(const struct job *job, const struct retry_schedule *fallback)
 {
     size_t steps = schedule_of(job, fallback)->count;
-    if (steps == 0 &&
-        job->retry_wait.size == 0) /* there is no wait, even if the server's schedule is empty */
+    if (steps == 0 && job->retry_wait.size == 0) /* the job has no wait of its own */
         return 0;
     return job->has_retry ? job->retry : (int)steps;
 }

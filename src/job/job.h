@@ -1,10 +1,11 @@
 /* job.h - a job: parsed from a client's JSON, written into a record in Redis, and read from the record again.
  *
- * A record is JSON. It has first the members that the client sent, in our spelling; then our own (createdAt,
- * attempts, uncounted, lastAttempt, waitMs, reason, answerHeaders, traceparent, tracestate); then body, byte
- * for byte as the client sent it. topic and jobId are not in the record, because they are the field of the
- * HASH that holds the record. Members that the client left out are not in the record. So a repeated request
- * for the same job can be distinguished from another job with the same id. */
+ * A record is JSON. The first members are those that the client sent, in duepost's spelling. Members of
+ * duepost follow (createdAt, attempts, uncounted, lastAttempt, waitMs, reason, answerHeaders, traceparent,
+ * tracestate); body is last, byte for byte as the client sent it. topic and jobId are not in the record,
+ * because they are the field of the HASH that holds the record. Members that the client left out are not in
+ * the record. So a repeated request for the same job can be distinguished from another job with the same
+ * id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -24,14 +25,14 @@
 enum {
     JOB_RETRY_MAX = 100,
     JOB_DEPTH_MAX = 32,
-    JOB_MEMBERS_MAX = 1000,            /* maximum in one object */
-    JOB_RECORD_MAX = 64 * 1024 * 1024, /* bytes; far more than the API accepts */
+    JOB_MEMBERS_MAX = 1000,            /* maximum number of members in one object */
+    JOB_RECORD_MAX = 64 * 1024 * 1024, /* maximum size; far more than the API accepts */
     JOB_FORM_MAX = 32,                 /* bytes of form */
     JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
     JOB_WORKFLOW_MAX = 255,            /* bytes of workflow */
     JOB_ANSWER_HEADERS_MAX = 4096,     /* bytes of answerHeaders */
     JOB_ROUNDS_MAX = 10000,
-    JOB_ATTEMPTS_MAX = 1000000000, /* far more than retries can make */
+    JOB_ATTEMPTS_MAX = 1000000000, /* maximum; far more attempts than retries can cause */
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
@@ -49,7 +50,7 @@ enum { ATTEMPT_DETAIL_MAX = 256 }; /* bytes */
 
 /* The result of a finished attempt. */
 struct attempt_result {
-    int64_t at_ms; /* when it began, by Redis's clock; 0: there was no attempt */
+    int64_t at_ms; /* start of the attempt, by Redis's clock; 0: there was no attempt */
     int64_t duration_ms;
     int status; /* status of the answer; 0 with an error */
     enum failure error;
@@ -112,7 +113,7 @@ enum job_member {
 struct job {
     struct slice topic, job_id;
     struct slice url;   /* empty: the topic's is used */
-    struct slice group; /* sent instead of url, see group.h; not in records */
+    struct slice group; /* group to which the job is sent, instead of a url, see group.h; not in records */
     enum job_method method;
     struct slice body;        /* raw JSON; empty: no such body */
     struct slice body_base64; /* bytes in base64, if has_body_base64 */
@@ -136,12 +137,12 @@ struct job {
     struct slice workflow;  /* the id of the workflow that has the job, see store/workflow.h; empty: none */
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
-    int attempts;       /* failed attempts so far, in this round */
+    int attempts;       /* number of failed attempts so far, in this round */
     int uncounted;      /* number of these attempts that used up no retry, see ending.h */
-    int rounds;         /* rounds that the receiver ended with "not yet", see again.h */
+    int rounds;         /* number of rounds that the receiver ended with "not yet", see again.h */
     struct attempt_result last_attempt;
     int64_t wait_ms;     /* wait from the end of last_attempt to the next attempt; 0: none, or unknown */
-    struct slice reason; /* why it is dead; empty otherwise */
+    struct slice reason; /* reason why the job is dead; else empty */
     struct slice answer_headers; /* headers of the answer with which the job died, one per line, if its form
                                     wants headers */
     struct slice trace_parent, trace_state; /* trace of the scheduling request, see trace.h; empty: none */
@@ -190,21 +191,22 @@ int64_t job_expires_ms(const struct job *, int64_t created_ms);
 bool job_is_expired(const struct job *, int64_t now_ms);
 
 /* Return the maximum number of retries, and the wait in ms before retry number n, counted from 1. The wait is
- * that of the job's expression; if this has no value, or there is no expression, it is that of a schedule. */
+ * the value of the job's expression. If the job has no expression, or the expression has no value, the wait
+ * comes from a schedule. */
 int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 
 /* Returns the bytes for the receiver. They are the text of a body that is a string, the decoded bytes of
  * bodyBase64, and any other body unchanged. Without a body the result is empty. Borrows from job, or from
- * scratch for decoded bytes and for a string that had escapes. scratch fails when it has no room, or when the
- * body cannot be decoded. */
+ * scratch for decoded bytes and for a string that had escapes. scratch is marked as failed when it has no
+ * room, or when the body cannot be decoded. */
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
 /* Returns whether the body of a record cannot be decoded. job_read does not check bodies. */
 bool job_has_broken_body(const struct job *);
 
-/* Returns whether the request has a Content-Type if the headers have none. A request without a body has none,
- * except a POST, which duepost always sent with one. */
+/* Returns whether the request has a Content-Type if the headers have none. A request without a body has no
+ * Content-Type, except a POST, to which duepost has always added one. */
 bool job_needs_content_type(const struct job *);
 
 /* Returns the Content-Type for a payload whose headers have none. It is JSON, text/plain if body is a string

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Returns how many bytes of text fit, without half a character at the end. */
+/* Returns how many bytes of text fit, without a part of a character at the end. */
 static size_t fitting(struct slice text, size_t max)
 {
     if (text.size <= max)

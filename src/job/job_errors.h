@@ -1,4 +1,4 @@
-/* job_errors.h - the rules that a client's text breaks, in the order in which they were found.
+/* job_errors.h - a list of the rules that a client's text breaks, in the order in which they were found.
  *
  * The size of the list is limited. Further errors are dropped when there is no more room, or after
  * JOB_ERRORS_MAX errors. */
@@ -8,7 +8,7 @@
 #include "base/slice.h"
 
 enum {
-    JOB_ERRORS_MAX = 64,         /* maximum number in one answer */
+    JOB_ERRORS_MAX = 64,         /* maximum number of errors in one answer */
     JOB_ERRORS_BYTES_MAX = 4096, /* size of all texts: 64 bytes for each of JOB_ERRORS_MAX errors */
     JOB_ERROR_TEXT_SIZE = 160,   /* size of a field or a detail, with its NUL; a longer text is cut */
 };

@@ -5,10 +5,10 @@
 #include "base/slice.h"
 
 enum {
-    JOB_TOPIC_MAX = 128,      /* bytes; of the owner in the name of a sibling topic */
-    JOB_SIBLING_MAX = 128,    /* bytes from its '~' on */
-    JOB_ID_MAX = 255,         /* bytes, where a client may choose it */
-    JOB_ID_DERIVED_MAX = 320, /* bytes, where the server makes it for a job of a sibling topic */
+    JOB_TOPIC_MAX = 128,      /* bytes; in the name of a sibling topic, those of the owner */
+    JOB_SIBLING_MAX = 128,    /* bytes of a sibling topic's name from its '~' on */
+    JOB_ID_MAX = 255,         /* bytes of a jobId that a client chooses */
+    JOB_ID_DERIVED_MAX = 320, /* bytes of a jobId that the server creates for a job of a sibling topic */
     JOB_TOPIC_NAME_MAX = JOB_TOPIC_MAX + JOB_SIBLING_MAX,
     JOB_KEY_MAX = JOB_TOPIC_NAME_MAX + 1 + JOB_ID_DERIVED_MAX, /* topic/jobId */
 };
@@ -18,8 +18,8 @@ enum {
  * '~'. */
 bool topic_is_valid(struct slice);
 
-/* A sibling topic, such as orders~callbacks, holds jobs that the server makes for the jobs of its owner,
- * orders. Clients write no jobs and no settings there. It is in the shard of its owner. The rights of tokens
+/* A sibling topic, such as orders~callbacks, holds jobs that the server creates for the jobs of its owner,
+ * orders. Clients cannot write its jobs or settings. It is in the shard of its owner. The rights of tokens
  * and the signing secrets are those of its owner. Bodies of its jobs are never shown, because they may hold a
  * whole job of the owner. */
 #define JOB_SIBLING_MARK '~'
@@ -39,7 +39,7 @@ bool job_id_is_valid(struct slice);
  * sibling topic may have JOB_ID_DERIVED_MAX bytes. */
 bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id);
 
-/* Makes a new id: 26 letters and digits that sort by time (48 bits of ms, 80 random bits, Crockford's base
+/* Creates a new id: 26 letters and digits that sort by time (48 bits of ms, 80 random bits, Crockford's base
  * 32). */
 enum { JOB_ID_NEW_SIZE = 26 };
 void job_id_make(int64_t now_ms, const uint8_t random[10], char text[JOB_ID_NEW_SIZE]);

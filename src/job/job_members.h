@@ -13,7 +13,7 @@ extern const struct members job_members;
 struct job_rules {
     int64_t now_ms;
     struct slice topic, job_id; /* required values; empty: any */
-    bool is_changed; /* the job was accepted before: its due time and expiry do not count from now */
+    bool is_changed; /* the job was accepted before: its due time and expiry are not relative to now */
 };
 
 #endif

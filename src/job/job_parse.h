@@ -4,12 +4,12 @@
 
 #include "job/job_members.h"
 
-/* Checks that text is a valid JSON object within the limits of a job. If INVALID, errors has one more fault.
- * NO_MEMORY means that there is no memory to check the text. */
+/* Checks that text is a valid JSON object within the limits of a job. If INVALID, one fault was added to
+ * errors. NO_MEMORY means that there is no memory to check the text. */
 enum status job_parse_document(struct slice text, struct job_errors *) MUST_USE;
 
-/* Does the same as job_parse_named, for a job that was accepted before. Its due time and expiry do not count
- * from now, so they are not compared. If errors already has faults, the result is INVALID. */
+/* Does the same as job_parse_named, for a job that was accepted before. Its due time and expiry are not
+ * relative to now, so they are not compared. If errors already has faults, the result is INVALID. */
 enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms, struct job *,
                               struct job_errors *) MUST_USE;
 

@@ -3,7 +3,7 @@
  *   1. finds the members of the record and of the patch
  *   2. merges them into the text of a job
  *   3. reads that text by the rules for any job
- *   4. adds the members that the old job keeps, compares its times, and guards hidden values */
+ *   4. adds the members that are kept from the old job, compares its times, and protects hidden values */
 #include "job/job_patch.h"
 
 #include "job/job_members.h"
@@ -37,7 +37,7 @@ static void check_times(const struct job_patch *patch, const struct member_value
 
 /* ---- hidden values ---- */
 
-/* Returns whether the job keeps a header whose value is not shown. */
+/* Returns whether the patched job still has an old header whose value is hidden. */
 static bool keeps_hidden_header(struct slice old, struct slice patch)
 {
     struct json_cursor cursor;

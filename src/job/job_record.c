@@ -1,7 +1,7 @@
 /* job_record.c - writes a job into its record, and reads a job from a record.
  *
- * A record is text that some version of duepost wrote. Other text is usually detected by its form. The rules
- * for clients are not checked again. */
+ * A record is text that some version of duepost wrote. Other texts usually do not have the form of a record
+ * and are refused. The rules for clients are not checked again. */
 #include "job/carried.h"
 #include "job/job.h"
 #include "job/job_id.h"
@@ -10,14 +10,14 @@
 #include "job/retry_expression.h"
 #include "job/trace.h"
 
-/* All decoded strings of a record together. */
+/* Maximum size of all decoded strings of a record together. */
 enum {
     TEXT_MAX = JOB_URL_MAX + JOB_HEADER_BYTES_MAX + TRACE_STATE_MAX + JOB_LABELS_MAX * JOB_LABEL_MAX +
                RETRY_EXPRESSION_MAX + JOB_WORKFLOW_MAX
 };
 
-/* Writes the names of the features that earlier versions must not ignore. The needs of a job that lacks one
- * are carried. */
+/* Writes the names of the features that earlier versions must not ignore. If the job has an unknown need, all
+ * its needs are carried instead. */
 static void put_needs(const struct job *job, struct json_writer *json)
 {
     struct needs_writer needs = {json, false};

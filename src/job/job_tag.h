@@ -2,15 +2,15 @@
  *
  * The tag is the SHA-1 of state, place and record. Scripts can also compute the tag, so a conditional change
  * is one call, and no other change can happen between check and change. PATCH works the same way: C reads the
- * job and makes the new record, and the script accepts this record only if the job has not changed. */
+ * job and writes the new record, and the script accepts this record only if the job has not changed. */
 #ifndef DUEPOST_JOB_JOB_TAG_H
 #define DUEPOST_JOB_JOB_TAG_H
 
 #include "base/slice.h"
 
-enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, which is what scripts in Redis can make, and a NUL */
+enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, because scripts in Redis can compute it, and a NUL */
 
-/* Makes the tag. The tag differs when the state, the place (a time in ms) or the record differs. */
+/* Writes the tag. The tag differs when the state, the place (a time in ms) or the record differs. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
 
 /* The condition of a change is a text. It is empty for no condition, and "*" for any existing job. Otherwise

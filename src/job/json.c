@@ -238,6 +238,6 @@ struct slice json_name(struct slice key, struct buffer *room)
     if (!json_has_escapes(key))
         return slice_from(key.data + 1, key.size - 2);
     buffer_clear(room);
-    (void)json_text(key, room); /* of a longer name only the beginning */
+    (void)json_text(key, room); /* a longer name is cut */
     return buffer_slice(room);
 }

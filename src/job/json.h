@@ -7,7 +7,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 
-enum { JSON_DEPTH_MAX = 64 }; /* the most that limits may ask for */
+enum { JSON_DEPTH_MAX = 64 }; /* maximum of depth in struct json_limits */
 
 struct json_limits {
     size_t depth;   /* nesting of arrays and objects */
@@ -18,7 +18,7 @@ struct json_limits {
 struct json_fault {
     size_t offset;      /* bytes */
     const char *detail; /* a literal: "is not valid JSON", "nests too deep", ... */
-    bool is_json;       /* valid JSON so far: the fault breaks a rule of duepost only */
+    bool is_json;       /* the text is valid JSON up to the fault, which only breaks a rule of duepost */
 };
 
 /* Checks all of text: grammar, UTF-8, no lone surrogate, no NUL byte (nor \u0000 in a key), no duplicate key
@@ -53,8 +53,8 @@ bool json_is_text(struct slice value);
 bool json_has_escapes(struct slice string);
 
 /* Decodes a string value (with its quotes). Borrows from the value if it has no escapes. Otherwise the text
- * is appended to scratch and borrows from scratch. The result is empty, and scratch has failed, when there is
- * no room or an escape is invalid. */
+ * is appended to scratch and borrows from scratch. If there is no room or an escape is invalid, the result is
+ * empty, and scratch is marked as failed. */
 struct slice json_text(struct slice value, struct buffer *scratch);
 
 /* Decodes a key (with its quotes). Borrows from the key if it has no escapes, otherwise from room, which is

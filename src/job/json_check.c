@@ -36,7 +36,7 @@ static bool fail(struct scanner *scanner, const char *detail)
     return false;
 }
 
-/* Fails because of a text that the grammar allows and duepost does not. */
+/* Fails because of a text that JSON allows and duepost does not. */
 static bool forbid(struct scanner *scanner, const char *detail)
 {
     scanner->is_json = true;
@@ -226,7 +226,7 @@ static bool close_value(struct scanner *scanner)
     return true;
 }
 
-/* Scans one value. In a container it goes on to the first scalar or empty container inside. */
+/* Scans one value. In a container, continues to the first scalar or empty container inside. */
 static bool scan_value(struct scanner *scanner)
 {
     for (;;) {

@@ -4,7 +4,7 @@
 
 #include "job/json.h"
 
-enum { FEW = 16 }; /* compared with each other; larger numbers are sorted */
+enum { FEW = 16 }; /* up to this number, keys are compared with each other; more keys are sorted */
 
 void json_keys_init(struct json_keys *keys)
 {

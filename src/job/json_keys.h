@@ -8,12 +8,12 @@
 #include "base/buffer.h"
 #include "base/status.h"
 
-enum { JSON_KEYS_INLINE = 64 }; /* more need the heap */
+enum { JSON_KEYS_INLINE = 64 }; /* number of keys without memory from the heap */
 
 struct json_key {
     const char *data; /* decoded */
     size_t size;
-    uint64_t head;  /* its first bytes, which decide nearly every comparison */
+    uint64_t head;  /* the first bytes of the key, which decide nearly every comparison */
     const char *at; /* position of the key in the text */
 };
 

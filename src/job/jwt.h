@@ -4,10 +4,10 @@
 
 #include "base/buffer.h"
 
-/* Appends the token for these claims, a JSON object. The buffer fails when it has no room. */
+/* Appends the token for these claims, a JSON object. If there is no room, the buffer is marked as failed. */
 void jwt_append(struct buffer *, struct slice key, struct slice claims);
 
-/* Appends the SHA-256 of bytes in base64url, which is the form for claims about a body. */
+/* Appends the SHA-256 of bytes in base64url. Claims use this form for the hash of a body. */
 void jwt_append_digest(struct buffer *, struct slice bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* lease_text.h - parses what workers send to lease jobs of pull topics and to end the leases. */
+/* lease_text.h - parses the requests of workers that lease jobs of pull topics and end the leases. */
 #ifndef DUEPOST_JOB_LEASE_TEXT_H
 #define DUEPOST_JOB_LEASE_TEXT_H
 
@@ -7,7 +7,7 @@
 #include "job/job_errors.h"
 
 enum {
-    LEASE_JOBS_MAX = 100,  /* maximum in one request */
+    LEASE_JOBS_MAX = 100,  /* maximum number of jobs in one request */
     LEASE_TOKEN_MAX = 128, /* bytes */
     LEASE_ERROR_MAX = 256, /* bytes */
 };

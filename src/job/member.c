@@ -115,8 +115,8 @@ bool member_schedule(struct job_errors *errors, const char *name, struct slice v
 
 /* ---- headers ---- */
 
-/* A header that is longer than this, with its quotes, has too many bytes in any spelling. The longest
- * spelling of a byte has six: \u0061. */
+/* If the JSON string of a header is longer than this, with its quotes, the header has too many bytes. One
+ * byte needs at most six bytes in JSON: \u0061. */
 enum { SPELT_MAX = 6 * JOB_HEADER_BYTES_MAX + 4 };
 
 struct reading {

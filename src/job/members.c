@@ -288,7 +288,7 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
     case MEMBER_OBJECT:
         return parse_object(parse, member, value);
     case MEMBER_ATTEMPT:
-        break; /* not sent by clients */
+        break; /* this kind is not sent by clients */
     }
     return false;
 }
@@ -387,7 +387,7 @@ void members_parse(struct member_parse *parse, struct slice text)
     }
     if (has_unknown)
         report_all_unknown(parse, text, &room);
-    /* For an inner object, an invalid member is a better error than a missing one. */
+    /* In an inner object, a missing member is reported only if no member is invalid. */
     bool is_missing_only = is_inner && parse->errors->count == errors_before;
     for (size_t i = 0; i < count && is_missing_only; i++)
         if (!values[i].size)

@@ -3,7 +3,7 @@
  * A table has one row for each member: its kind, limits and default, the texts that may contain it, and the
  * fields of a struct that hold it. job_members.c has the table of a job, topic_settings.c the table of a
  * topic's settings. The functions of this header read a client's text, read and write a record, merge a
- * patch, compare two objects, and show an object to people.
+ * patch, compare two objects, and show an object to clients.
  *
  * To add a member of a known kind, add a field and a row. */
 #ifndef DUEPOST_JOB_MEMBERS_H
@@ -38,15 +38,16 @@ enum member_kind {
 
 /* The texts in which a member may occur, and its special properties. */
 enum {
-    MEMBER_SENT = 1,      /* allowed in a client's text */
-    MEMBER_PATCHED = 2,   /* allowed in a client's patch */
-    MEMBER_STORED = 4,    /* in Redis */
-    MEMBER_SHOWN = 8,     /* shown to people as stored, with hidden values masked */
-    MEMBER_RESOLVED = 16, /* shown to people by api/view.c, completed from the topic and the job's state */
+    MEMBER_SENT = 1,    /* allowed in a client's text */
+    MEMBER_PATCHED = 2, /* allowed in a client's patch */
+    MEMBER_STORED = 4,  /* in Redis */
+    MEMBER_SHOWN = 8,   /* shown to clients as stored, with hidden values masked */
+    MEMBER_RESOLVED =
+        16, /* shown to clients by api/view.c, completed with values of the topic and the job's state */
     MEMBER_EVERYWHERE = MEMBER_SENT | MEMBER_PATCHED | MEMBER_STORED | MEMBER_SHOWN,
     MEMBER_REQUIRED = 32,   /* required in a client's text */
     MEMBER_PLAIN = 64,      /* a text without escapes, because scripts copy it unchanged */
-    MEMBER_INHERITED = 128, /* a topic's setting that its sibling topics have, too */
+    MEMBER_INHERITED = 128, /* a topic's setting that also applies to its sibling topics */
     MEMBER_SCHEDULED = 256, /* allowed in a client's patch of a schedule's job */
 };
 

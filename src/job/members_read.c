@@ -1,6 +1,6 @@
 /* members_read.c - reads records by a table.
  *
- * A record is read for each delivery, so one pass over the text must do, without a tree. */
+ * A record is read for each delivery, so one pass over the text must suffice, without a tree. */
 #include <assert.h>
 
 #include "base/decimal.h"
@@ -123,7 +123,7 @@ static bool read_attempt_member(struct reading *reading, struct slice name, stru
         return read_text(reading, value, &word) && failure_parse(word, &result->error);
     if (slice_equal(name, SLICE("\"errorDetail\"")))
         result->detail = attempt_detail(value);
-    return true; /* a later version may write other members */
+    return true; /* accepted, because a later version may write other members */
 }
 
 static bool read_attempt(struct reading *reading, struct slice value, struct attempt_result *result)

@@ -56,7 +56,8 @@ struct slice pattern_set_text(const struct pattern_set *set, struct slice name)
 
 /* ---- changing ---- */
 
-/* Replaces the text, which has the settings of shorter patterns, too, by the pattern's own settings. */
+/* Replaces the text by the pattern's own settings. The text also contains the settings of shorter
+ * patterns. */
 static enum pattern_set_end keep_own(struct buffer *text)
 {
     struct topic_settings settings;

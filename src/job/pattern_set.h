@@ -1,4 +1,4 @@
-/* pattern_set.h - all patterns and their texts (topic_layers.h), which are changed together. */
+/* pattern_set.h - all patterns with their texts (topic_layers.h), which are changed together. */
 #ifndef DUEPOST_JOB_PATTERN_SET_H
 #define DUEPOST_JOB_PATTERN_SET_H
 
@@ -7,7 +7,7 @@
 
 enum { PATTERN_SET_MAX = 100 };
 
-/* Begins zeroed, which is an empty set. */
+/* A zeroed struct is an empty set. */
 struct pattern_set {
     size_t count;
     struct pattern {
@@ -30,8 +30,8 @@ enum pattern_set_end {
     PATTERN_SET_LACKING,    /* a longer pattern needs a later version */
 };
 
-/* Gives the pattern these own settings, or removes it if own is empty. Writes the texts of all patterns that
- * begin with it. If not DONE, the set must not be used any more. */
+/* Sets the pattern's own settings, or removes the pattern if own is empty. Writes the texts of all patterns
+ * that begin with it. If not DONE, the set must not be used any more. */
 enum pattern_set_end pattern_set_change(struct pattern_set *, struct slice name, struct slice own) MUST_USE;
 
 #endif

@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-/* Makes a buffer of the caller's memory; size includes a NUL. */
+/* Returns a buffer that uses the caller's memory; size includes a NUL. */
 static struct buffer buffer_of(char *data, size_t size)
 {
     return (struct buffer){.data = data, .capacity = size, .max = size - 1};
@@ -97,7 +97,7 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE])
     return true;
 }
 
-enum { PATIENCE_MS = 900 }; /* a second, minus the rounding of clocks */
+enum { PATIENCE_MS = 900 }; /* a second, with a margin for the rounding of clocks */
 
 /* Returns FAILING, or INCONCLUSIVE if the attempt does not prove a failure: our own timeout was too short, or
  * the connection was closed while idle. */
@@ -122,15 +122,16 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     case FAILURE_NONE:
     case FAILURE_ANSWER_TOO_LARGE:
     case FAILURE_PROTOCOL:
-    case FAILURE_WORKER: /* has no receiver */
+    case FAILURE_WORKER: /* an attempt by a worker has no receiver */
     case FAILURE_LEASE_EXPIRED:
-    case FAILURE_OTHER:       /* not from attempts of this version */
-    case FAILURE_IDLE_CLOSED: /* a result has RESET instead; the next two failures end no attempt */
+    case FAILURE_OTHER:       /* not a result of attempts of this version */
+    case FAILURE_IDLE_CLOSED: /* results have RESET instead of this failure; the next two failures do not end
+                                 attempts */
     case FAILURE_UNSENT:
     case FAILURE_CROWDED:
         break;
     }
-    return RECEIVER_HEALTHY; /* a server answers there */
+    return RECEIVER_HEALTHY; /* a server has answered */
 }
 
 enum receiver_health receiver_path_health(const struct attempt_result *result)
@@ -150,7 +151,7 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
     case FAILURE_PROTOCOL:
     case FAILURE_WORKER:
     case FAILURE_LEASE_EXPIRED:
-    case FAILURE_OTHER:       /* only from records */
+    case FAILURE_OTHER:       /* occurs only in records */
     case FAILURE_IDLE_CLOSED: /* see above */
     case FAILURE_UNSENT:
     case FAILURE_CROWDED:

@@ -6,7 +6,7 @@
 #include "job/url.h"
 
 enum {
-    RECEIVER_HOST_SIZE = 264, /* here and below, including the NUL */
+    RECEIVER_HOST_SIZE = 264, /* sizes here and below include the NUL */
     RECEIVER_PATH_MAX = 128,  /* bytes of a path that are kept; a hash replaces the rest */
     RECEIVER_NAME_SIZE = RECEIVER_HOST_SIZE + RECEIVER_PATH_MAX + 24,
     RECEIVER_CAUSE_SIZE = 24,
@@ -34,15 +34,14 @@ enum receiver_health {
 };
 
 /* Return whether the receiver is reachable, and whether it serves the path. A failure after the request was
- * sent counts only for the path. So 20 answers 503 on one path, or requests that hang on one path, do not
- * hold jobs for other paths. */
+ * sent counts only for the path. So if one path answers 503 or hangs, jobs for other paths are not held. */
 enum receiver_health receiver_health(const struct attempt_result *);
 enum receiver_health receiver_path_health(const struct attempt_result *);
 
-/* Returns whether the receiver asks for fewer concurrent attempts. */
+/* Returns whether the receiver asked for fewer concurrent attempts. */
 bool receiver_is_overloaded(const struct attempt_result *);
 
-/* Writes "connect", "503", ... */
+/* Writes the cause of a failure: "connect", "503", ... */
 void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
 
 /* Returns the maximum length, in ms, of the row of held jobs for a receiver that has been impaired for

@@ -9,7 +9,8 @@
 
 #define SECOND_MS INT64_C(1000)
 #define LAST_S    (TIMESTAMP_MAX_MS / SECOND_MS)
-/* 29 February falls on each day of the week within 40 years, and within 12 more around the year 2100. */
+/* Maximum distance of two times. 29 February falls on each day of the week within 40 years, or within 52
+ * years around the year 2100. */
 #define HORIZON_S (INT64_C(60) * 366 * 86400)
 #define GAP_MAX_S INT64_C(10800) /* cron(8): a larger change is a correction of the clock */
 
@@ -51,7 +52,8 @@ static bool find_wild(const struct cron *cron, const struct time_zone_span *span
     return true;
 }
 
-/* Returns how much local time the beginning of a span skips; negative: repeats. */
+/* Returns how much local time is skipped at the beginning of a span. A negative value means that local time
+ * is repeated. */
 static int64_t skew_of(const struct time_zone *zone, const struct time_zone_span *span)
 {
     return span->from_s == INT64_MIN || span->from_s <= 0
@@ -78,7 +80,7 @@ static int64_t cron_next_in_zone(const struct cron *cron, const struct time_zone
             return next_s;
         if (until_s == end_s)
             break;
-        after_s = until_s - 1; /* the next span's first second counts */
+        after_s = until_s - 1; /* so that the first second of the next span is examined, too */
         span = time_zone_span(zone, until_s);
     }
     return INT64_MAX;
@@ -148,7 +150,7 @@ static int64_t cut_times(const struct recurrence *recurrence, int64_t after_ms, 
 {
     if (!has_more(recurrence, after_ms, now_ms, max))
         return after_ms;
-    /* More than max times follow low, and at most max times follow high. */
+    /* Invariant: more than max times are later than low, and at most max times are later than high. */
     int64_t low = after_ms, high = now_ms;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
@@ -172,7 +174,7 @@ static void list_times(const struct recurrence *recurrence, int64_t after_ms, in
 void recurrence_decide(const struct recurrence *recurrence, int64_t expected_ms, int64_t now_ms,
                        struct recurrence_decision *decision)
 {
-    int64_t after_ms = expected_ms - 1; /* times later than this are fired */
+    int64_t after_ms = expected_ms - 1; /* only times later than this are fired */
     decision->count = 0;
     decision->is_missed = expected_ms < now_ms - recurrence->grace_ms;
     if (expected_ms > now_ms) {

@@ -1,15 +1,17 @@
-/* recurrence.h - the times of a schedule, and the decision which of them to fire. Pure: no clock, no I/O.
+/* recurrence.h - computes the times of a schedule, and decides which of them are fired. Pure: no clock, no
+ * I/O.
  *
  * Times are ms since 1970 in UTC. A schedule with cron follows the wall clock of its zone, as Debian's
  * cron(8) does:
  *
- * - If minute and hour are fixed, a time that a clock change of at most 3 hours skips is at the change, once.
- *   A larger change, such as a day left out at the date line, skips the times in it. A time that a change
- *   repeats counts once, the first time.
- * - If minute or hour begins with an asterisk, real time goes on: skipped times do not exist, and repeated
- *   times count twice.
+ * - If minute and hour are fixed, a time that is skipped by a clock change of at most 3 hours occurs once, at
+ * the change.
+ *   A larger change, such as a day left out at the date line, skips the times in it. A time that is repeated
+ *   by a change occurs once, the first time.
+ * - If minute or hour begins with an asterisk, real time counts: skipped times do not occur, and repeated
+ * times occur twice.
  *
- * A schedule with every counts real time. */
+ * A schedule with "every" always counts real time. */
 #ifndef DUEPOST_JOB_RECURRENCE_H
 #define DUEPOST_JOB_RECURRENCE_H
 
@@ -19,13 +21,14 @@
 #define RECURRENCE_NEVER_MS     INT64_MAX
 #define RECURRENCE_EVERY_MIN_MS INT64_C(1000)
 
-enum { RECURRENCE_FIRED_MAX = 1000 }; /* occurrences that one decision fires */
+enum { RECURRENCE_FIRED_MAX = 1000 }; /* maximum number of occurrences that one decision fires */
 
 /* Says how missed times are fired, for example after an outage. */
 enum misfire {
-    MISFIRE_ONE,  /* all times up to now become one occurrence, the latest */
-    MISFIRE_SKIP, /* they are skipped */
-    MISFIRE_ALL,  /* each is fired; of more than RECURRENCE_FIRED_MAX only the latest */
+    MISFIRE_ONE,  /* one occurrence is fired for all times up to now, at the latest of them */
+    MISFIRE_SKIP, /* missed times are skipped */
+    MISFIRE_ALL, /* each missed time is fired; if there are more than RECURRENCE_FIRED_MAX, only the latest of
+                    them */
 };
 
 struct recurrence {
@@ -58,9 +61,9 @@ struct recurrence_decision {
     int64_t next_ms; /* the next time after these; later than now, or RECURRENCE_NEVER_MS */
 };
 
-/* Decides at now_ms, when expected_ms is the first time that was neither fired nor skipped. The caller may
- * fire only the first n occurrences; the next expected time is then times_ms[n]. Every time up to now that is
- * not in times_ms is skipped. */
+/* Decides at now_ms. expected_ms is the first time that was neither fired nor skipped. The caller may fire
+ * only the first n occurrences; the next expected time is then times_ms[n]. Every time up to now that is not
+ * in times_ms is skipped. */
 void recurrence_decide(const struct recurrence *, int64_t expected_ms, int64_t now_ms,
                        struct recurrence_decision *);
 

@@ -5,9 +5,9 @@
  *     {"cron":"30 4 * * *","timezone":"Europe/Berlin","misfire":"skip","job":{"url":"https://...","body":{}}}
  *
  * The record has the members that the client sent, then createdAt and members that only later versions know,
- * then job. job has the form of a job's record without createdAt, so that it becomes the record of each
- * occurrence unchanged (recurring_job_record). The record says in needs what a process must know to fire the
- * schedule. */
+ * then job. job has the form of a job's record without createdAt, so it is used unchanged as the record of
+ * each occurrence (recurring_job_record). needs in the record names the features that a process must support
+ * to fire the schedule. */
 #ifndef DUEPOST_JOB_RECURRING_H
 #define DUEPOST_JOB_RECURRING_H
 
@@ -32,7 +32,7 @@ enum {
 
 enum overlap {
     OVERLAP_ALLOW,
-    OVERLAP_SKIP, /* no occurrence while the last one is waiting, leased or retrying */
+    OVERLAP_SKIP, /* no occurrence is created while the last one is waiting, leased or retrying */
 };
 
 /* The slices point into the text that was parsed, and into the buffer text. */
@@ -45,14 +45,15 @@ struct recurring {
     int64_t start_at_ms, end_at_ms;
     int64_t jitter_ms, grace_ms;
     struct slice misfire_word, overlap_word; /* empty: the default */
-    struct slice job;                        /* JSON: the client's, or that of the record */
-    /* Only the server sets these two, for schedules of sibling topics: */
-    int64_t delay_ms;   /* between the time of an occurrence and the due time of its job */
-    struct slice into;  /* topic/jobId without the time of the ids of occurrences; empty: the schedule's id */
-    struct slice group; /* group that the job is sent to: duepost's own, or a sibling topic (form.h); the
-                           record of the job has no group */
-    int64_t created_ms; /* by Redis's clock; 0 in a request, set before recurring_write */
-    struct slice lacks; /* the first need that this version does not know; empty: none */
+    struct slice job;                        /* job as JSON: from the client's text, or from the record */
+    /* Only the server sets delay_ms and into, for schedules of sibling topics: */
+    int64_t delay_ms;  /* between the time of an occurrence and the due time of its job */
+    struct slice into; /* beginning of the ids of occurrences, to which the time is added: topic/jobId; empty:
+                          the schedule's id */
+    struct slice group;     /* group that the job is sent to: duepost's own, or a sibling topic (form.h); the
+                               record of the job has no group */
+    int64_t created_ms;     /* by Redis's clock; 0 in a request, set before recurring_write */
+    struct slice lacks;     /* the first need that this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
     struct buffer text;     /* owned */
 };
@@ -72,17 +73,17 @@ enum status recurring_parse(struct slice topic, struct slice text, int64_t now_m
                             struct job *job, struct job_errors *) MUST_USE;
 
 /* Reads a record that recurring_write of this or another version wrote. INVALID means that duepost did not
- * write it. If lacks is not empty, the schedule must not be fired or rewritten, and its other members may be
- * missing. */
+ * write the record. If lacks is not empty, the schedule must not be fired or rewritten, and its other members
+ * may be missing. */
 enum status recurring_read(struct slice record, struct recurring *) MUST_USE;
 
-/* Reads the job of a definition from recurring_read, for people and patches. Firing does not need it. Borrows
- * recurring. */
+/* Reads the job of a definition from recurring_read, for clients and patches. Firing does not need it.
+ * Borrows recurring. */
 enum status recurring_read_job(const struct recurring *, struct slice topic, struct job *) MUST_USE;
 
 void recurring_fini(struct recurring *);
 
-/* Writes the record. job is that of recurring_parse or recurring_read_job. */
+/* Writes the record. job comes from recurring_parse or recurring_read_job. */
 void recurring_write(const struct recurring *, const struct job *job, struct buffer *);
 
 struct group_jobs;
@@ -90,7 +91,7 @@ struct delivery_forms;
 
 /* Writes the jobs of an occurrence with the id topic/jobId that is sent to a group, and makes the mark of the
  * send. text is that of the group in Redis, or the settings of the group's topic; forms are those of the
- * process. The status is that of group_jobs_write; UNREADABLE is also a job that cannot be read. */
+ * process. The status is that of group_jobs_write; UNREADABLE can also mean that the job cannot be read. */
 enum status recurring_send(const struct recurring *, struct slice id, struct slice text,
                            const struct delivery_forms *forms, struct group_jobs *, char mark[]) MUST_USE;
 
@@ -105,13 +106,14 @@ enum status recurring_patch(struct slice topic, struct slice record, struct slic
                             struct buffer *text, struct recurring *, struct job *job,
                             struct job_errors *) MUST_USE;
 
-/* Writes the members for people, inside an object that the caller opened, with defaults and masks. */
+/* Writes the members as clients may see them, with defaults and masks, inside an object that the caller has
+ * opened. */
 void recurring_show(const struct recurring *, const struct job *job, struct json_writer *);
 
-/* Makes the tag of a record, for If-Match and for scripts: the SHA-1 of the record in hex. */
+/* Writes the tag of a record, for If-Match and for scripts: the SHA-1 of the record in hex. */
 void recurring_tag(struct slice record, char tag[RECURRING_TAG_SIZE]);
 
-/* Return false and the default for any other text. */
+/* For any other text, return false and set the default. */
 bool misfire_parse(struct slice text, enum misfire *);
 bool overlap_parse(struct slice text, enum overlap *);
 struct slice misfire_word(enum misfire);
@@ -129,7 +131,7 @@ void recurring_recurrence(const struct recurring *, struct slice id, const struc
 void recurring_occurrence_id(struct slice base, int64_t time_ms, struct buffer *out);
 
 /* Returns the base of the ids of occurrences of the schedule with this id. Returns an empty slice if the
- * definition names one that is not in the schedule's shard. */
+ * definition names a base that is not in the schedule's shard. */
 struct slice recurring_base(const struct recurring *, struct slice id);
 
 #endif

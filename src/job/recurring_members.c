@@ -1,4 +1,4 @@
-/* recurring_members.c - the table of a definition's members, and the rules beyond their kinds. */
+/* recurring_members.c - the table of a definition's members, and additional rules for them. */
 #include "job/recurring_members.h"
 
 #include "base/time_zone.h"
@@ -55,7 +55,8 @@ static void check_overlap(struct member_parse *parse, const struct member *membe
         recurring_refuse(parse, member, "must be allow or skip");
 }
 
-/* Returns whether a member of a job means nothing in a schedule, which decides id, topic and times. */
+/* Returns whether a member of a job is not allowed in a schedule, because the schedule sets id, topic and
+ * times. */
 static bool is_refused(struct slice name)
 {
     static const char *const names[] = {"topic", "jobId", "delay", "dueAt", "expiresAt"};

@@ -31,8 +31,8 @@ struct recurring_rules {
     enum status *status; /* status of parsing the job */
 };
 
-/* Does the same as recurring_parse, but keeps the errors that were found before. If there are any, the result
- * is INVALID. */
+/* Does the same as recurring_parse, but keeps the errors that were found before. If there are errors, the
+ * result is INVALID. */
 enum status recurring_parse_changed(struct slice topic, struct slice text, int64_t now_ms, struct recurring *,
                                     struct job *, struct job_errors *) MUST_USE;
 

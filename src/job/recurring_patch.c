@@ -1,9 +1,9 @@
 /* recurring_patch.c - changes some members of a definition:
  *
- *   1. finds the members of the record and of the patch, and the same of the job in each
+ *   1. finds the members of the record and of the patch, and the members of the job in each of them
  *   2. merges the jobs, then the definitions, into the text of a definition
  *   3. reads that text by the rules for any definition
- *   4. adds what the old definition keeps, and guards hidden values */
+ *   4. adds the members that are kept from the old definition, and protects hidden values */
 #include "job/job_members.h"
 #include "job/job_parse.h"
 #include "job/job_patch.h"
@@ -34,8 +34,8 @@ static void merge_group(struct patching *patching)
         patching->old_job_values.of[JOB_URL] = (struct slice){NULL, 0};
 }
 
-/* Merges the job of the patch, if it has one, into the known members of the old job. Anything but an object
- * is left for the parser to refuse. */
+/* Merges the job of the patch, if it has one, into the known members of the old job. If the value is not an
+ * object, the parser refuses it later. */
 static void merge_job(struct patching *patching)
 {
     struct slice *patch = &patching->values.of[RECURRING_JOB];

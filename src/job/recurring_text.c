@@ -1,4 +1,4 @@
-/* recurring_text.c - reads and writes definitions: a client's text, the record, and the text for people. */
+/* recurring_text.c - reads and writes definitions: a client's text, the record, and the text for clients. */
 #include <assert.h>
 
 #include "job/form.h"
@@ -60,7 +60,7 @@ enum status recurring_parse_changed(struct slice topic, struct slice text, int64
 
 /* ---- records ---- */
 
-/* Returns whether the members of a record make a definition. */
+/* Returns whether the members of a record are a complete definition. */
 static bool is_whole(struct recurring *recurring)
 {
     struct problem ignored;
@@ -127,7 +127,7 @@ void recurring_write(const struct recurring *recurring, const struct job *job, s
     carried_write(&recurring->carried, &json);
     json_put_name(&json, "job");
     buffer_append_byte(json_put(&json), '{');
-    job_write(job, out); /* with the closing brace */
+    job_write(job, out); /* job_write also writes the closing brace */
     json_end_object(&json);
 }
 
@@ -166,7 +166,7 @@ struct slice recurring_job_record(const struct recurring *recurring)
 
 static void show_job(const struct job *job, struct json_writer *json)
 {
-    bool is_hidden = topic_is_sibling(job->topic); /* the body, as in views of jobs */
+    bool is_hidden = topic_is_sibling(job->topic); /* the body is hidden, as in views of jobs */
     json_add_object(json, "job");
     for (size_t i = 0; i < job_members.count; i++)
         if (job_members.rows[i].flags & MEMBER_SENT && i != JOB_TOPIC && (i != JOB_URL || job->url.size) &&

@@ -27,7 +27,7 @@ static char expression_peek(struct evaluation *evaluation)
 {
     const struct slice *text = &evaluation->text;
     if (evaluation->expected)
-        return '\0'; /* nothing is read after a fault */
+        return '\0'; /* after a fault, the rest is not read */
     while (evaluation->at < text->size && strchr(" \t\r\n", text->data[evaluation->at]) &&
            text->data[evaluation->at])
         evaluation->at++;
@@ -101,13 +101,14 @@ static double larger(double a, double b)
     return isnan(a) || isnan(b) ? (double)NAN : fmax(a, b);
 }
 
-/* Halves are rounded up, as JavaScript rounds them. */
+/* Rounds to an integer. Halves are rounded up, as in JavaScript. */
 static double rounded(double x)
 {
     return floor(x + 0.5);
 }
 
-/* A function has one value, two values, or (is_fold) one or more, which are taken together from the left. */
+/* The functions. A function has one argument, two arguments, or, with is_fold, one or more, to which it is
+ * applied pair by pair from the left. */
 static const struct function {
     struct slice name;
     double (*of_one)(double);

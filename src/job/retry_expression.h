@@ -1,4 +1,4 @@
-/* retry_expression.h - waits between attempts that are computed: pow(2, retried) * 1000.
+/* retry_expression.h - expressions that compute the wait between attempts: pow(2, retried) * 1000.
  *
  *     sum     = product {("+" | "-") product}
  *     product = factor {("*" | "/") factor}
@@ -17,7 +17,7 @@
 
 enum {
     RETRY_EXPRESSION_MAX = 256,      /* bytes of a text */
-    RETRY_EXPRESSION_DEPTH_MAX = 16, /* parentheses and signs inside each other */
+    RETRY_EXPRESSION_DEPTH_MAX = 16, /* maximum nesting of parentheses and signs */
 };
 
 /* INVALID: problem says what was expected, and where. */

@@ -16,7 +16,7 @@ static void fetch(void)
     assert(algorithm);
 }
 
-/* Writes the digest of both. */
+/* Writes the digest of first followed by second. */
 static void digest_of(EVP_MD_CTX *context, struct slice first, struct slice second,
                       unsigned char digest[SHA256_BYTES])
 {

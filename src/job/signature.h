@@ -11,7 +11,7 @@
 #include "base/status.h"
 
 enum {
-    SIGNING_KEYS_MAX = 8, /* keys that sign at once */
+    SIGNING_KEYS_MAX = 8, /* maximum number of keys that sign one delivery */
     SIGNING_KEY_BYTES_MAX = 64,
     SIGNATURE_MAX = SIGNING_KEYS_MAX * 96, /* bytes of all signatures of a delivery */
     WEBHOOK_ID_SIZE = 4 + 32 + 1,          /* "msg_", 128 bits in hex, NUL */
@@ -41,13 +41,13 @@ void signing_key_show(const struct signing_key *, struct buffer *);
  * must have at least one key. */
 enum status signing_keys_parse(struct slice text, struct signing_keys *, struct problem *) MUST_USE;
 
-/* Makes the id of a job. The id is the same for retries and redrives. It differs when the same topic/jobId is
- * scheduled again at another millisecond. The id contains no '.', because a '.' would shift the signed parts.
- * This is why the id is not the jobId, which may contain a '.'. */
+/* Writes the webhook id of a job. The id is the same for retries and redrives. It differs when the same
+ * topic/jobId is scheduled again at another millisecond. The id contains no '.', because a '.' would shift
+ * the signed parts. This is why the id is not the jobId, which may contain a '.'. */
 void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_SIZE]);
 
-/* Writes the value of webhook-signature: one signature for each key, in their order, separated by spaces. The
- * buffer fails when there is no memory for a copy of body. */
+/* Writes the value of webhook-signature: one signature for each key, in their order, separated by spaces. If
+ * there is no memory for a copy of body, the buffer is marked as failed. */
 void signature_write(const struct signing_keys *, struct slice webhook_id, int64_t seconds, struct slice body,
                      struct buffer *);
 

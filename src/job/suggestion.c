@@ -51,7 +51,7 @@ static unsigned distance(const char *a, const char *b)
 }
 
 /* Returns the distance of two names. Allows one wrong letter in four, and at least one. A typed name that
- * begins with our name, such as delaySeconds, has the largest distance. */
+ * begins with a known name, such as delaySeconds, has the largest allowed distance. */
 static unsigned weigh(const char *typed, const char *right)
 {
     size_t size = strlen(right);

@@ -50,8 +50,8 @@ static void add_block(struct target_policy *policy, const struct address_block *
     policy->blocks[policy->block_count++] = *block;
 }
 
-/* Returns whether a word was probably meant as a class of addresses. None of these words is the name of a
- * real host. */
+/* Returns whether a word, such as "private", was probably meant as a class of addresses. None of these words
+ * is the name of a real host. */
 static bool is_wish(struct slice word)
 {
     static const char *const wishes[] = {"all", "any", "*", "everything", "none", "private", "public"};

@@ -32,18 +32,18 @@ enum {
 struct token {
     char *name;
     char *topics; /* patterns; NULL: all topics */
-    char *groups; /* patterns; NULL: all groups if topics is NULL, too, else none */
+    char *groups; /* patterns; NULL: all groups if topics is NULL, else none */
     uint8_t digest[TOKEN_DIGEST_BYTES];
     unsigned scopes;
-    struct token_rate rate; /* the only part that changes; any thread may change it */
+    struct token_rate rate; /* the only member that changes; any thread may change it */
 };
 
-/* Parses a line, which is not empty. If INVALID, problem names the wrong field and repeats no text that could
+/* Parses a line, which is not empty. If INVALID, problem names the wrong field, without any text that could
  * be a token, and the token needs no fini. */
 enum status token_parse(struct slice line, struct token *, struct problem *) MUST_USE;
 void token_fini(struct token *);
 
-/* Makes a new token, "dp_" and hex digits, without a NUL. */
+/* Writes a new token, "dp_" and hex digits, without a NUL. */
 void token_make(const uint8_t random[TOKEN_RANDOM_BYTES], char text[TOKEN_TEXT_SIZE]);
 
 void token_digest(struct slice text, uint8_t digest[TOKEN_DIGEST_BYTES]);

@@ -18,7 +18,7 @@ static enum status table_refuse(struct problem *problem, const char *path, unsig
     return STATUS_INVALID;
 }
 
-/* Returns the property that a new token shares with an earlier one, or NULL. */
+/* Returns the property that a new token has in common with an earlier token, or NULL. */
 static const char *why_double(const struct token_table *table, const struct token *token)
 {
     for (size_t i = 0; i < table->count; i++) {
@@ -95,7 +95,7 @@ void token_table_release(struct token_table *table)
     free(table);
 }
 
-/* The time does not depend on the text: no branch depends on whether, or where, the token is found. */
+/* Takes the same time for each text, because no branch depends on whether, or where, the token is found. */
 struct token *token_table_find(struct token_table *table, struct slice text)
 {
     uint8_t digest[TOKEN_DIGEST_BYTES];

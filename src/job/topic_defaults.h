@@ -1,5 +1,4 @@
-/* topic_defaults.h - values for a job that does not set them itself: from its topic, or from duepost's
- * defaults.
+/* topic_defaults.h - values that a job does not set: they come from its topic, or from duepost's defaults.
  *
  * settings is NULL for a topic without settings. Results borrow from job and settings. */
 #ifndef DUEPOST_JOB_TOPIC_DEFAULTS_H

@@ -41,8 +41,8 @@ static void put_member(struct json_writer *json, struct slice key, struct slice 
 
 /* ---- merging two layers ---- */
 
-/* Returns whether the urls of both layers lead to one origin, or not both have a url. Urls are stored
- * without escapes. */
+/* Returns whether the urls of both layers have the same origin, or at least one layer has no url. Urls are
+ * stored without escapes. */
 static bool may_take_headers(struct slice own, struct slice common)
 {
     struct slice texts[2];
@@ -86,12 +86,13 @@ static void put_needs(struct slice own, struct slice common, struct json_writer 
         while (is_open && json_next_item(&cursor, &item))
             json_put_raw(json, item);
         if (needs[i].size && !is_open)
-            json_put_raw(json, needs[i]); /* not an array: its reader refuses the text */
+            json_put_raw(json,
+                         needs[i]); /* the value is not an array, and the reader of the result refuses it */
     }
     json_end_array(json);
 }
 
-/* Names the pattern of each inherited member. pattern: that of common. */
+/* Writes the pattern of each inherited member. pattern is the pattern of common. */
 static void put_from(struct slice own, struct slice common, struct slice pattern, struct json_writer *json)
 {
     struct json_cursor cursor;
@@ -186,7 +187,9 @@ static struct slice origin_of(const struct topic_layers *layers, struct slice co
     origin = find(common, FROM, &from) && find(from, key, &origin) && json_is_text(origin)
                  ? json_text(origin, room)
                  : layers->pattern;
-    return topic_pattern_is_open(origin) ? origin : layers->pattern; /* duepost writes no other names */
+    return topic_pattern_is_open(origin)
+               ? origin
+               : layers->pattern; /* another name was not written by duepost, and is replaced */
 }
 
 void topic_layers_show_from(const struct topic_layers *layers, const struct members *table,

@@ -11,21 +11,21 @@
  * own text, then the text of its longest pattern.
  *
  * The headers of a layer may hold secrets. They are not merged into a layer whose url leads to another
- * scheme, host or port than the url of the layer that has the headers: otherwise a client that can change
- * one topic could read them by pointing its url at their own server. */
+ * scheme, host or port than the url of the layer that has the headers: otherwise a client that can change one
+ * topic could read them by pointing the topic's url at its own server. */
 #ifndef DUEPOST_JOB_TOPIC_LAYERS_H
 #define DUEPOST_JOB_TOPIC_LAYERS_H
 
 #include "job/members.h"
 
-enum { TOPIC_LAYERS_BYTES_MAX = 128 * 1024 }; /* two texts of settings, and where they come from */
+enum { TOPIC_LAYERS_BYTES_MAX = 128 * 1024 }; /* two texts of settings, and the origins of their members */
 
 /* Writes one object from a text of a script that is an array. Returns false if the text is not an array of
  * two objects. */
 bool topic_layers_unite(struct slice text, struct buffer *out);
 
-/* Writes own over common, the text of a pattern with this name. Both are texts of Redis; an empty own sets
- * nothing. Returns false if a text is not an object. */
+/* Writes own over common, the text of a pattern with this name. Both texts come from Redis. If own is empty,
+ * the topic sets nothing itself. Returns false if a text is not an object. */
 bool topic_layers_merge(struct slice own, struct slice common, struct slice pattern, struct buffer *out);
 
 /* Writes the own settings of a pattern, from its text. Needs are left out, because topic_settings_write
@@ -39,7 +39,7 @@ struct topic_layers {
     struct slice pattern; /* the longest pattern that matches; empty: none */
 };
 
-/* Writes for each row of the table where the value comes from, as an object: "topic", a pattern, or
+/* Writes an object with the origin of the value of each row of the table: "topic", a pattern, or
  * "default". */
 void topic_layers_show_from(const struct topic_layers *, const struct members *, struct buffer *);
 

@@ -92,11 +92,11 @@ static void put_just_before(struct slice name, struct buffer *from)
 
 enum { START_MAX = JOB_TOPIC_MAX + 1 };
 
-/* The first name that follows the name "after" and that a pattern may match. */
+/* The search for the first name that follows the name "after" and that a pattern may match. */
 struct start {
     struct slice after;
     char text[START_MAX];
-    size_t size; /* 0: none yet */
+    size_t size; /* size of the name; 0: no name was found yet */
 };
 
 static void note_start(struct start *start, struct slice name)

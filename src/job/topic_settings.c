@@ -177,7 +177,8 @@ void topic_settings_fini(struct topic_settings *settings)
 
 /* ---- writing ---- */
 
-/* Names what an earlier version must not ignore. Such a version knows onDead as a url. */
+/* Writes the names of the features that an earlier version must not ignore. Earlier versions accept only a
+ * url as onDead. */
 static void write_needs(const struct topic_settings *settings, struct json_writer *json)
 {
     struct needs_writer needs = {json, false};
@@ -209,7 +210,7 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
     json_end_object(&json);
 }
 
-/* Writes no text if no setting is set. */
+/* Writes nothing if no setting is set. */
 void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
     size_t start = out->size;
@@ -299,7 +300,7 @@ bool topic_settings_are_pull(const struct topic_settings *settings)
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)
 {
-    /* A year of milliseconds times a million fits into 64 bits. */
+    /* No overflow: a year in milliseconds times a million fits into 64 bits. */
     int64_t most_ms = wait_ms * settings->jitter_ppm / TOPIC_JITTER_MAX_PPM;
     return wait_ms + (int64_t)((double)most_ms * random / UINT32_MAX);
 }

@@ -1,4 +1,5 @@
-/* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, used by consumers.
+/* topic_settings.h - the settings of a topic: parsed from the API's JSON, stored in Redis, and used by
+ * consumers.
  *
  * The stored text is JSON, too. Redis's scripts read paused, maxInFlight, rate, weight, order, onHeadDead,
  * delivery, url, the callbacks and retention; consumers read the rest. Settings that are not set are not in
@@ -30,11 +31,14 @@ enum {
 
 struct topic_settings {
     bool has_paused, is_paused;
-    int64_t weight;                             /* share of attempts among topics; 0: not set, like 1 */
-    int64_t max_in_flight;                      /* concurrent attempts, over all processes; 0: not set */
-    int64_t rate_jobs, rate_per_ms, rate_burst; /* rate_jobs in rate_per_ms; rate_jobs 0: not set */
-    bool has_rate_window, is_rate_window;       /* rate_jobs in each window, at any time of it; no burst */
-    int64_t rate_since_ms; /* windows that began before do not count; 0: not set. Clients do not write it. */
+    int64_t weight;        /* share of attempts among topics; 0: not set, like 1 */
+    int64_t max_in_flight; /* maximum number of concurrent attempts, in all processes; 0: not set */
+    int64_t rate_jobs, rate_per_ms,
+        rate_burst; /* rate_jobs attempts may begin in rate_per_ms; rate_jobs is 0 if not set */
+    bool has_rate_window, is_rate_window; /* rate_jobs attempts may begin in each window, at any time in it;
+                                             there is no burst */
+    int64_t rate_since_ms; /* windows that began before this time do not count; 0: not set. Clients cannot set
+                              it. */
     struct slice pause_reason; /* text for people; empty unless is_paused */
     struct slice order;        /* "due", "fifo"; empty: not set */
     struct slice on_head_dead; /* "go", "pause": a dead job pauses a fifo topic; empty: not set */
@@ -47,16 +51,17 @@ struct topic_settings {
     size_t header_count;
     struct buffer text;          /* owned: decoded headers */
     struct buffer united;        /* owned: the text of several layers, see topic_layers.h */
-    struct signing_keys secrets; /* sign its jobs; none: the server's keys sign them */
+    struct signing_keys secrets; /* secrets that sign the topic's deliveries; empty: the server's keys do */
     /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrowed from the text. */
     struct slice on_delivered, on_dead, on_attempt;
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* maximum random share by which each wait grows, in millionths */
-    bool has_breaker, is_breaker_on; /* whether breakers of receivers hold its jobs */
-    /* JSON that the writer of a sibling topic keeps with its settings; empty: none. Borrowed from the text.
-     * Clients neither write nor see it. */
+    bool has_breaker, is_breaker_on; /* whether breakers of receivers hold the topic's jobs */
+    /* JSON that the part of the server which wrote a sibling topic's settings stores with them; empty: none.
+     * Borrowed from the text. Clients cannot set or see it. */
     struct slice note;
-    /* JSON of keys that forms of delivery sign with; empty: none. Borrowed, and hidden from clients, too. */
+    /* JSON of the keys with which forms of delivery sign; empty: none. Borrowed. Clients cannot set or see
+     * it. */
     struct slice form_keys;
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* a setting of a later version, for tests */
@@ -73,13 +78,13 @@ extern const struct members topic_settings_members;
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
 /* Reads a text that topic_settings_write of this or another version wrote, or the layers of a topic
- * (topic_layers.h); an empty text sets nothing. If OK, the settings borrow text. INVALID means that duepost
- * did not write the text; the settings then need no fini. */
+ * (topic_layers.h); for an empty text, no setting is set. If OK, the settings borrow text. INVALID means that
+ * duepost did not write the text; the settings then need no fini. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
-/* Reads the settings that a job of this topic gets from the text. Otherwise it works as topic_settings_read.
- * A sibling topic gets parts of its owner's settings: the signing secrets, the retention, the headers, and
- * the url, which limits the receivers of the headers. */
+/* Reads the settings that a job of this topic gets from the text. Otherwise works like topic_settings_read. A
+ * sibling topic gets parts of its owner's settings: the signing secrets, the retention, the headers, and the
+ * url, which limits the receivers of the headers. */
 enum status topic_settings_read_for(struct slice topic, struct slice text, struct topic_settings *) MUST_USE;
 
 void topic_settings_fini(struct topic_settings *);
@@ -87,10 +92,10 @@ void topic_settings_fini(struct topic_settings *);
 /* Writes the text, or nothing if no setting is set. */
 void topic_settings_write(const struct topic_settings *, struct buffer *);
 
-/* Writes the known settings for people, with masks for values of headers and queries of urls. */
+/* Writes the known settings as clients may see them: values of headers and queries of urls are masked. */
 void topic_settings_show(const struct topic_settings *, struct buffer *);
 
-/* Says whether this process serves a topic with this stored text. */
+/* Whether this process serves a topic with this stored text. */
 enum topic_service {
     TOPIC_SERVED,
     TOPIC_PAUSED,
@@ -108,7 +113,7 @@ enum status topic_settings_patch(const struct topic_settings *old, struct slice 
 /* Returns whether jobs of the topic are delivered in order, one at a time. */
 bool topic_settings_are_fifo(const struct topic_settings *);
 
-/* Returns whether workers lease the jobs of the topic (store/pull.h), which are not POSTed then. */
+/* Returns whether workers lease the jobs of the topic (store/pull.h), so that they are not POSTed. */
 bool topic_settings_are_pull(const struct topic_settings *);
 
 /* Returns a wait with its jitter. random is any 32 bits. */

@@ -1,5 +1,5 @@
-/* trace.h - W3C Trace Context. The trace of a request is kept with the job, and each attempt continues it as
- * its own span: https://www.w3.org/TR/trace-context/ */
+/* trace.h - W3C Trace Context. The trace of a request is stored with the job, and each attempt is a span of
+ * this trace: https://www.w3.org/TR/trace-context/ */
 #ifndef DUEPOST_JOB_TRACE_H
 #define DUEPOST_JOB_TRACE_H
 
@@ -10,9 +10,9 @@
 enum {
     TRACE_PARENT_BYTES = 55,
     TRACE_SPAN_BYTES = 8,
-    TRACE_STATE_MAX = 512,    /* bytes that must be propagated at least */
+    TRACE_STATE_MAX = 512,    /* bytes; a tracestate of this size must be passed on */
     TRACE_STATE_MEMBERS = 32, /* at most */
-    TRACE_STATE_MEMBER = 128, /* longer members are dropped first */
+    TRACE_STATE_MEMBER = 128, /* bytes; longer members are dropped first */
 };
 
 /* Reads a traceparent of version 00. Returns false if it is invalid; the caller then ignores it and its

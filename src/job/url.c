@@ -1,6 +1,6 @@
 #include "job/url.h"
 
-enum { HOST_MAX = 253, LABEL_MAX = 63 }; /* bytes, RFC 1035 */
+enum { HOST_MAX = 253, LABEL_MAX = 63 }; /* in bytes, RFC 1035 */
 
 static bool is_digit(char byte)
 {
@@ -184,7 +184,7 @@ void url_show(struct slice text, struct buffer *out)
     bool has_query = slice_cut(text, '?', &plain, &query);
     buffer_append_json(out, has_query ? plain : text);
     if (has_query && !out->failed) {
-        out->size--; /* its closing quote */
+        out->size--; /* removes the closing quote */
         buffer_append(out, SLICE(URL_HIDDEN_QUERY "\""));
     }
 }

@@ -11,11 +11,11 @@ enum { JOB_URL_MAX = 2048 }; /* bytes */
 
 struct url {
     bool is_https;
-    struct slice host;      /* host without brackets; as spelt */
+    struct slice host;      /* host without brackets, as in the url */
     uint16_t port;          /* 80 or 443 when the url has none */
     bool host_is_address;   /* a literal in any spelling that resolvers accept: 127.1, 0x7f000001, [::1] */
     struct address address; /* when host_is_address */
-    struct slice target;    /* path and query as spelt, may be empty; no fragment */
+    struct slice target;    /* path and query as in the url; may be empty; no fragment */
     struct slice query;     /* query with its '?'; empty: no query */
 };
 
