@@ -7,10 +7,10 @@
 
 enum { ANSWER_TEXT_SIZE = 768 };
 
-/* Writes why a use case did not end with DONE. Returns the status of HTTP. */
+/* Writes the reason why a use case did not end with DONE. Returns the HTTP status. */
 unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZE]);
 
-/* Returns whether a use case that reads a message knows what the pool has: the message, or no such message.
+/* Returns whether a use case has read the pool: it found the message, or there is no such message.
  */
 static inline bool answer_is_known(const struct app_verdict *verdict)
 {
@@ -18,16 +18,17 @@ static inline bool answer_is_known(const struct app_verdict *verdict)
            verdict->end == APP_HISTORY_UNAVAILABLE;
 }
 
-/* Answers with that. */
+/* Answers with the text and status of answer_of_verdict. */
 void answer_refuse_verdict(struct exchange *, const struct app_verdict *);
 
-/* Why a list of messages is refused if more topics than a list examines have some (app_verdict.page). */
+/* The error of a list that is incomplete, because too many topics have messages (is_partial of
+ * app_verdict.page). */
 #define ANSWER_PARTIAL                                                                                       \
     "over 100,000 queues and flow-control keys have messages; name messages by their ids, or one queue "     \
     "with "                                                                                                  \
     "queueName"
 
-/* Answers 200 without a body if the use case ended with DONE, else with that. */
+/* Answers 200 without a body if the use case ended with DONE, else like answer_refuse_verdict. */
 void answer_done(struct exchange *, const struct app_verdict *);
 
 /* Writes {"error":"..."}. */

@@ -1,4 +1,4 @@
-/* answer_headers.h - the headers of a receiver's answer, as the clients read them. */
+/* answer_headers.h - writes the headers of a receiver's answer in the form that clients expect. */
 #ifndef DUEPOST_QSTASH_ANSWER_HEADERS_H
 #define DUEPOST_QSTASH_ANSWER_HEADERS_H
 

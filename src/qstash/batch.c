@@ -1,8 +1,8 @@
 /* batch.c - POST /v2/batch: many publications in one request.
  *
- * The answer has one element for each item, in their order. A bad item has its error there, and the others
- * are sent. If all fail, the status is that of the first. The items of one durable run are sent all, or
- * none. */
+ * The answer has one element for each item, in their order. If an item is invalid, its element has the error,
+ * and the other items are sent. If all items fail, the status is that of the first item. The items of one
+ * durable run are sent together, or not at all. */
 #include "base/memory.h"
 #include "job/json.h"
 #include "qstash/answer.h"
@@ -126,7 +126,8 @@ static struct slice text_of(struct batch_item *item, struct slice value)
     return json_is_text(value) ? json_text(value, &item->batch->text) : SLICE("");
 }
 
-/* The client for workflows sends the body of a call as it is, such as an object: its JSON text is the body.
+/* Returns the body of an item. The client for workflows may send the body of a call as a JSON value, for
+ * example an object; the body is then its JSON text.
  */
 static struct slice body_of(struct batch_item *item, struct slice value)
 {
@@ -163,7 +164,7 @@ static struct batch_item *add_item(struct batch *batch)
 
 /* ---- */
 
-/* Returns the error of a text that is not an array of items; NULL: it is one. */
+/* Returns the error in the text, or NULL if the text is an array of items. */
 static const char *check_items(struct slice body, size_t *count)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, MEMBERS_IN_ITEM_MAX};
@@ -190,7 +191,7 @@ static void read_items(struct batch *batch, struct slice body)
         read_item(add_item(batch), object);
 }
 
-/* Puts an item to those of the same run, unless it makes a run or belongs to none. */
+/* Adds an item to the group of its run. An item that creates a run, or belongs to no run, has no group. */
 static void group_item(struct batch *batch, struct batch_item *item)
 {
     const struct settings_run *run = &item->publication.settings.run;
@@ -231,9 +232,9 @@ HANDLER(batch_handle)
     batch->exchange = exchange;
     batch->items = NEW_ARRAY(struct batch_item *, count + 1);
     batch->groups = NEW_ARRAY(struct run_group *, count + 1);
-    batch->pending = 1; /* until all are begun */
+    batch->pending = 1; /* one more than the items, until all items are begun */
     buffer_init_fallible(&batch->text, body.size + 1);
-    buffer_reserve(&batch->text, body.size); /* so that decoded strings never move */
+    buffer_reserve(&batch->text, body.size); /* decoded strings must not move */
     exchange_keep(exchange, batch, batch_free);
     if (batch->text.failed) {
         exchange_refuse(exchange, 503, "there is no memory for the batch; nothing changed");

@@ -4,7 +4,7 @@
 #include "qstash/answer.h"
 #include "qstash/message_id.h"
 
-enum { PAGE = 500 /* messages that are read at once */, RESULTS_MAX = 64 * 1024 * 1024 };
+enum { PAGE = 500 /* number of messages that are read together */, RESULTS_MAX = 64 * 1024 * 1024 };
 
 static void read_page(struct bulk *);
 static void act_on_next(struct bulk *);
@@ -200,7 +200,8 @@ static void read_page(struct bulk *bulk)
     struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
     buffer_clear(&bulk->ids);
     bulk->list.from = (struct app_cursor){.is_set = false};
-    /* A page has no more messages than may be acted on, so that the cursor is behind the last of them. */
+    /* A page has at most as many messages as the action may still act on, so that the cursor follows the last
+     * of them. */
     bulk->list.max = bulk->left < PAGE ? (size_t)bulk->left : PAGE;
     if (cursor.size && (!app_cursor_parse(app, cursor, &bulk->list.from) || bulk->list.from.is_of_history))
         exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");

@@ -30,7 +30,7 @@ static struct slice first_body(struct slice elements)
     return SLICE("\"\"");
 }
 
-/* Adds the payload of the run, if this reports its failure, or the body of the message. */
+/* Adds the payload of the run if the callback reports the run's failure, else the body of the message. */
 static void add_source_body(struct json_writer *json, const struct callback_report *report,
                             const struct message_view *view, bool is_of_run)
 {
@@ -44,7 +44,8 @@ static void add_source(struct json_writer *json, struct message_view *view,
                        const struct callback_report *report, bool is_of_run)
 {
     const struct job *job = &view->job;
-    view->data.redact = (struct settings_redact){.body = false}; /* a callback is a delivery, too */
+    view->data.redact = (struct settings_redact){
+        .body = false}; /* a delivery shows redacted values, and a callback is a delivery */
     json_add_text(json, "sourceMessageId", job->job_id);
     json_add_text(json, "topicName", view->data.group);
     json_add_text(json, "endpointName", view->data.endpoint);
@@ -86,8 +87,9 @@ static void write_document(struct buffer *out, const struct callback_report *rep
 
 /* ---- the message ---- */
 
-/* Takes the settings of the callback. Faults are ignored: the message itself has succeeded or failed already.
- * inherits are the settings that the answer to a call of a run takes; empty: it is another callback. */
+/* Takes the settings of the callback. Faults are ignored, because the message has already succeeded or
+ * failed. inherits are the settings that the answer to a call takes from its run; empty for other
+ * callbacks. */
 static void take_settings(struct slice object, struct slice inherits, struct settings *settings,
                           struct buffer *text)
 {
@@ -135,7 +137,7 @@ static bool write_message(const struct message_request *request, struct callback
     struct job job;
     message_texts_init(&texts);
     const char *fault = message_job_make(request, SLICE(TOPIC), 0, &texts, &job);
-    assert(!fault); /* it has neither callbacks nor a time */
+    assert(!fault); /* a callback has neither callbacks nor a time, so there is no fault */
     callback->delay_ms = job.delay_ms;
     job_write(&job, &callback->record);
     bool is_whole = !texts.base64.failed && !callback->record.failed;

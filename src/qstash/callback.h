@@ -1,9 +1,10 @@
-/* callback.h - callbacks of messages, as messages of their own. Its functions are pure: no clock, no I/O.
+/* callback.h - creates the callbacks of messages, which are messages themselves. Its functions are pure: no
+ * clock, no I/O.
  *
- * A callback is a message of qstash~callbacks. Its settings are those of the message that begin with
- * Upstash-Callback- or Upstash-Failure-Callback-. Its id is made of the id of the message and the nonce of
- * the lease that ended, so each callback exists once. A run fails once, so the id of its failure callback is
- * made of the id of the message alone. */
+ * A callback is a message of qstash~callbacks. Its settings are the message's settings that begin with
+ * Upstash-Callback- or Upstash-Failure-Callback-. Its id consists of the id of the message and the nonce of
+ * the lease that ended, so each callback exists once. A run fails once, so the id of its failure callback
+ * consists only of the id of the message. */
 #ifndef DUEPOST_QSTASH_CALLBACK_H
 #define DUEPOST_QSTASH_CALLBACK_H
 

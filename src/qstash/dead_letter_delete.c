@@ -39,7 +39,7 @@ static void deleting_on_read(void *arg, const struct app_verdict *verdict)
 }
 
 /* Removes the message with this id if it is dead, and has not changed meanwhile. Ends with DONE, NOT_FOUND,
- * or what app_cancel ends with. The id is needed during the call only. */
+ * or like app_cancel. The id is needed during the call only. */
 static void dead_letter_delete(struct exchange *exchange, struct slice message_id, app_verdict_fn *fn,
                                void *arg)
 {

@@ -1,4 +1,4 @@
-/* dead_letter_view.h - a dead message as its owner sees it. */
+/* dead_letter_view.h - writes a dead message for its owner. */
 #ifndef DUEPOST_QSTASH_DEAD_LETTER_VIEW_H
 #define DUEPOST_QSTASH_DEAD_LETTER_VIEW_H
 
@@ -12,8 +12,8 @@ bool dead_letter_is(const struct app_verdict *);
  * answer. */
 void dead_letter_add(struct json_writer *, const struct app_job *, const struct message_view *);
 
-/* Adds the answer to the last attempt: responseStatus, its headers under this name, and responseBody, of
- * which the first 1024 bytes are kept. */
+/* Adds the answer to the last attempt: responseStatus, its headers under this name, and responseBody, which
+ * is at most 1024 bytes. */
 void dead_letter_add_answer(struct json_writer *, const struct app_job *, const struct message_view *,
                             const char *headers_name);
 

@@ -76,7 +76,7 @@ static void show_letter(struct bulk *bulk, const struct app_job *job, const stru
     json_end_object(&json);
 }
 
-/* One of the letters whose ids the request has. */
+/* The reading of one letter whose id is in the request. */
 struct list_reading {
     struct bulk *bulk;
     char key[MESSAGE_KEY_SIZE];

@@ -9,7 +9,8 @@ static bool starts_with_nocase(struct slice text, struct slice prefix)
     return text.size >= prefix.size && slice_equal_nocase(slice_from(text.data, prefix.size), prefix);
 }
 
-/* Appends the url without its query. Some proxies make one slash of two: "https:/host" is "https://host". */
+/* Appends the url without its query. Some proxies merge slashes, so "https:/host" is read as
+ * "https://host". */
 static void append_base(struct buffer *text, struct slice base)
 {
     static const struct slice schemes[] = {SLICE_INIT("https:/"), SLICE_INIT("http:/")};

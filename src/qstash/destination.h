@@ -1,8 +1,7 @@
-/* destination.h - the destination of a publish: a url, or the name of a group, as it stands in the target of
- * the request.
+/* destination.h - the destination of a publish: a url, or the name of a group, in the target of the request.
  *
- * The destination is raw: nothing of it is decoded. The parameters of its query that belong to the request
- * (the token, and settings whose names begin with "upstash-") are taken out. The rest is kept byte for byte.
+ * The destination is raw, without any decoding. The parameters of its query that belong to the request (the
+ * token, and settings whose names begin with "upstash-") are removed. The rest is kept byte for byte.
  */
 #ifndef DUEPOST_QSTASH_DESTINATION_H
 #define DUEPOST_QSTASH_DESTINATION_H
@@ -17,7 +16,7 @@ struct destination {
 
 enum { DESTINATION_MAX = 2 * JOB_URL_MAX };
 
-/* Reads a destination. Takes the settings of its query into settings, if they are not NULL. Returns false
+/* Reads a destination. Adds the settings in its query to settings, if settings is not NULL. Returns false
  * with a fault in settings, or in *fault if settings is NULL. text may then be freed by destination_fini,
  * too. */
 bool destination_read(struct slice raw, struct destination *, struct settings *, const char **fault);

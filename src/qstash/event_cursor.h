@@ -1,9 +1,10 @@
-/* event_cursor.h - a position among events: of which message some events are left, and which messages follow.
+/* event_cursor.h - a position in the list of events: the message of which some events are not listed yet, and
+ * the messages that follow.
  *
  *     p~0~7~<cursor of a list>~<messageId>
  *
  * The fields are the source of the messages, the number of ids that were read, and the number of an event of
- * the message: its events before that one are left. Fields may be empty. */
+ * the message; its events before this one are not listed yet. Fields may be empty. */
 #ifndef DUEPOST_QSTASH_EVENT_CURSOR_H
 #define DUEPOST_QSTASH_EVENT_CURSOR_H
 
@@ -23,13 +24,13 @@ struct event_cursor {
     enum event_place place;
     size_t ids;              /* ids that were read */
     struct slice list;       /* cursor of the list; empty: its beginning */
-    struct slice message_id; /* some events of it are left; empty: none */
+    struct slice message_id; /* message of which some events are not listed yet; empty: none */
     int number;              /* only events before the one with this number */
 };
 
 void event_cursor_write(struct buffer *, const struct event_cursor *);
 
-/* Borrows text. Returns false if it is not such a cursor. The cursor of the list is not examined. */
+/* Borrows text. Returns false if the text is not such a cursor. The cursor of the list is not examined. */
 bool event_cursor_parse(struct slice text, struct event_cursor *);
 
 #endif

@@ -1,7 +1,7 @@
-/* event_page.h - some messages with their attempts, copied, to take events from.
+/* event_page.h - copies of some messages with their attempts, from which events are taken.
  *
- * Messages are read by their ids or from a list. Then the attempts are read of those whose attempts did not
- * come with them. */
+ * Messages are read by their ids or from a list. Messages of a list may come without their attempts, which
+ * are then read. */
 #ifndef DUEPOST_QSTASH_EVENT_PAGE_H
 #define DUEPOST_QSTASH_EVENT_PAGE_H
 
@@ -22,12 +22,12 @@ struct event_page;
 struct event_item {
     struct event_page *page;
     char key[MESSAGE_KEY_SIZE]; /* topic/messageId */
-    struct slice id;            /* the same; empty: there is no such message */
+    struct slice id;            /* messageId; empty: there is no such message */
     enum job_state state;
     int64_t at_ms;               /* see app_job */
     struct buffer record, lines; /* owned, fallible */
     bool needs_lines;
-    size_t place; /* number of messages of the page up to this one, also of those that are left out */
+    size_t place; /* number of messages of the page up to this one, including those that were left out */
     int number;   /* only events before this one count; 0: all */
 };
 
@@ -39,14 +39,14 @@ struct event_page {
     event_page_fn *fn;
     void *arg;
     struct event_item items[EVENT_PAGE_MAX];
-    size_t count, seen;                   /* items, and messages that they were chosen from */
-    char next[EVENT_LIST_CURSOR_MAX + 1]; /* cursor of the list behind this page; empty: its end */
-    size_t pending;                       /* calls under way, and one more while they are begun */
+    size_t count, seen;                   /* number of items, and number of messages that were examined */
+    char next[EVENT_LIST_CURSOR_MAX + 1]; /* cursor of the list after this page; empty: the list ends here */
+    size_t pending;                       /* number of calls under way, and one more while calls are begun */
     unsigned fault_status;                /* status of the first call that failed; 0: none */
     char fault[ANSWER_TEXT_SIZE];
 };
 
-/* Borrows all. fn is called when a page was read, perhaps before the call returns. */
+/* Borrows all arguments. fn is called when a page was read, perhaps before the call returns. */
 void event_page_init(struct event_page *, struct exchange *, const struct filters *, event_page_fn *,
                      void *arg);
 void event_page_fini(struct event_page *);
@@ -56,8 +56,8 @@ void event_page_begin_ids(struct event_page *);
 void event_page_add_id(struct event_page *, struct slice message_id, int number);
 void event_page_end_ids(struct event_page *);
 
-/* Reads a page of a list, and leaves out what the filters do not match. The list has at most EVENT_PAGE_MAX
- * jobs, and is borrowed until the callback. */
+/* Reads a page of a list, and leaves out messages that do not match the filters. The list has at most
+ * EVENT_PAGE_MAX jobs, and is borrowed until the callback. */
 void event_page_list(struct event_page *, const struct app_list *);
 
 /* Reads a page of a list only for its cursor. */

@@ -1,11 +1,11 @@
-/* event_result.h - the events of one answer, in their order, each once. */
+/* event_result.h - the events of one answer, sorted and without repeats. */
 #ifndef DUEPOST_QSTASH_EVENT_RESULT_H
 #define DUEPOST_QSTASH_EVENT_RESULT_H
 
 #include "qstash/event_view.h"
 #include "qstash/message_id.h"
 
-enum { EVENT_RESULT_BYTES = 4 * 1024 * 1024 /* from here on an answer takes no more messages */ };
+enum { EVENT_RESULT_BYTES = 4 * 1024 * 1024 /* size of an answer from which no more messages are added */ };
 
 /* An event that was written. */
 struct event_found {
@@ -26,7 +26,7 @@ void event_result_fini(struct event_result *);
 
 bool event_result_is_full(const struct event_result *);
 
-/* Adds an event, unless it is there already. The result must not be full. */
+/* Adds an event, unless the result has it already. The result must not be full. */
 void event_result_add(struct event_result *, const struct message_view *, const struct event *);
 
 /* Sorts the events, the newest first, and writes them as items of an array. */

@@ -3,7 +3,8 @@
 #include "job/json.h"
 #include "qstash/answer_headers.h"
 
-/* Numbers of events: an attempt has those of three, and the last event is behind those of all attempts. */
+/* Numbers of events: each attempt has three numbers, and the last event has a larger number than all
+ * attempts. */
 enum { NUMBERS_OF_ATTEMPT = 3, NUMBER_LAST = 1000000 };
 
 static const struct slice words[] = {
@@ -54,8 +55,8 @@ static int number_of(int attempt, int place)
     return NUMBERS_OF_ATTEMPT * (attempt < NUMBER_LAST / 4 ? attempt : NUMBER_LAST / 4) + place;
 }
 
-/* Returns the number of an attempt. A dead job that runs again counts its attempts from 1, but its events go
- * on. */
+/* Returns the number of an attempt. A dead job that is run again counts its attempts from 1, but the numbers
+ * of its events continue. */
 static int count_attempt(struct event_list *list, int number)
 {
     list->attempts = number > list->attempts ? number : list->attempts + 1;
@@ -67,13 +68,13 @@ static bool is_alive(enum job_state state)
     return state == JOB_STATE_DELAYED || state == JOB_STATE_READY || state == JOB_STATE_LEASED;
 }
 
-/* A dead letter that was deleted is a cancelled job. */
+/* Returns whether the message was a dead letter that was deleted; the history has it as a cancelled job. */
 static bool was_dead(const struct event_source *source)
 {
     return source->state == JOB_STATE_DEAD || source->view->job.reason.size > 0;
 }
 
-/* Returns when the attempt after this one begins, or was due to begin. */
+/* Returns the time at which the next attempt begins, or was due to begin. */
 static int64_t next_attempt_ms(const struct event_source *source, const struct attempt_line *line)
 {
     int64_t ended_ms = line->result.at_ms + line->result.duration_ms;
@@ -100,8 +101,8 @@ static void add_attempt(struct event_list *list, const struct event_source *sour
     }
 }
 
-/* Adds the attempt under way, or the one during which the client has ended the run. Its beginning is not
- * known before its end, so this is when it was due. */
+/* Adds the attempt under way, or the attempt during which the client has ended the run. The start of an
+ * attempt is unknown until its end, so the event has its due time. */
 static void add_attempt_under_way(struct event_list *list, const struct event_source *source)
 {
     const struct job *job = &source->view->job;
@@ -111,7 +112,7 @@ static void add_attempt_under_way(struct event_list *list, const struct event_so
     add_event(list, EVENT_ACTIVE, due_ms, number_of(count_attempt(list, job->attempts + 1), 0));
 }
 
-/* Adds the end. When a dead letter that was deleted had died is not known; that was after its last attempt.
+/* Adds the end. The time of death of a deleted dead letter is unknown; the event follows its last attempt.
  */
 static void add_end(struct event_list *list, const struct event_source *source)
 {

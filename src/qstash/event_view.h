@@ -1,4 +1,4 @@
-/* event_view.h - the events of one message: what became of it, made from its state and its last attempts.
+/* event_view.h - the events of one message, computed from its state and its last attempts.
  *
  *     CREATED ACTIVE DELIVERED                        the first attempt was answered with 2xx
  *     CREATED ACTIVE ERROR RETRY ACTIVE DELIVERED     the second one was
@@ -21,7 +21,7 @@
     X(DELIVERED)                                                                                             \
     X(FAILED)                                                                                                \
     X(CANCELED)                                                                                              \
-    X(CANCEL_REQUESTED) /* unused, because duepost cancels at once */
+    X(CANCEL_REQUESTED) /* never used, because duepost cancels at once */
 
 enum event_state {
 #define EVENT_NAME(word) EVENT_##word,
@@ -34,8 +34,8 @@ enum { EVENTS_MAX = 64 /* events of one message */ };
 struct event {
     enum event_state state;
     int64_t at_ms;
-    int number;      /* larger for a later event of the message; the same as long as the event is known */
-    int64_t next_ms; /* RETRY: when the next attempt begins; 0: unknown */
+    int number;               /* grows with each event of the message, and stays the same for an event */
+    int64_t next_ms;          /* RETRY: time at which the next attempt begins; 0: unknown */
     struct attempt_line line; /* ERROR: the attempt; borrows from the lines */
     bool has_headers;         /* ERROR: the headers of the answer are kept with the message */
 };
@@ -54,7 +54,8 @@ size_t events_of(const struct event_source *, struct event events[EVENTS_MAX]);
 /* Writes an event as an object. */
 void event_put(struct json_writer *, const struct message_view *, const struct event *);
 
-/* Adds 1 << each state that a filter means by a word. Returns false if the word is not a state. */
+/* Adds the bits 1 << state of the states that the word in a filter stands for. Returns false if the word is
+ * not a state. */
 bool event_states_take(struct slice word, unsigned *states);
 
 #endif

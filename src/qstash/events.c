@@ -1,11 +1,11 @@
-/* events.c - GET /v2/events and /v2/logs: what became of messages.
+/* events.c - GET /v2/events and /v2/logs: the events of messages.
  *
- *   1. page    reads a page: messages with the ids of the request, or of the pool, or of the history
- *   2. take    takes the events that the request asks for, message by message
+ *   1. page    reads a page of messages: by the ids in the request, or from the pool, or from the history
+ *   2. take    takes the requested events, message by message
  *   3. pass    if the answer ends within a page, reads the page once more up to there, for its cursor
- *   4. answer  if there are enough events, or no more messages, or enough was read; else again from 1
+ *   4. answer  answers if there are enough events, no more messages, or enough was read; else repeats
  *
- * Events are known as long as their message is in the pool or in the history. Messages come in the order of
+ * An event exists as long as its message is in the pool or in the history. Messages come in the order of
  * their lists; the events of one answer are sorted by their times. */
 #include "base/memory.h"
 #include "qstash/event_cursor.h"
@@ -14,8 +14,8 @@
 #include "qstash/place.h"
 
 enum {
-    EVENTS_COUNT = 1000, /* events of an answer, also without the parameter count */
-    PAGES_MAX = 40,      /* pages that a request reads */
+    EVENTS_COUNT = 1000, /* maximum and default of the parameter count */
+    PAGES_MAX = 40,      /* maximum number of pages that a request reads */
 };
 
 #define ACCEPTED                                                                                             \
@@ -26,18 +26,20 @@ struct walk {
     struct exchange *exchange;
     const char *name; /* name of the array in the answer */
     struct filters filters;
-    unsigned states; /* 1 << each event_state that is asked for */
+    unsigned states; /* requested states, as bits 1 << event_state */
     char topic[PLACE_SIZE];
-    struct slice queue; /* the topic of the only queue that is asked for; empty: any */
+    struct slice queue; /* topic of the queue, if exactly one is requested; empty: any */
     /* Where the next page begins. */
     enum event_place place;
     size_t ids; /* number of ids that were read */
     char from[EVENT_LIST_CURSOR_MAX + 1];
-    /* A message of which only the events before one are left; empty: none. It is read before the next page.
+    /* A message of which only the events before number are not listed yet; empty: none. It is read before the
+     * next page.
      */
     char left[MESSAGE_ID_MAX + 1];
     int number;
-    bool is_of_left, is_passing; /* the page under way is this message; is read for its cursor */
+    bool is_of_left, is_passing; /* is_of_left: the page under way is the message left; is_passing: the page
+                                    is read only for its cursor */
     struct app_list list;
     struct event_page page;
     size_t pages;
@@ -60,8 +62,8 @@ static bool has_history(const struct walk *walk)
     return app_of(walk->exchange)->history != NULL;
 }
 
-/* Returns the states of jobs whose messages have events that are asked for, in this place. A dead message is
- * in the history, too, so it is not read from the pool if there is a history. */
+/* Returns the states of the jobs in this place whose messages may have requested events. If there is a
+ * history, dead messages are read from it, and not from the pool. */
 static unsigned states_in(const struct walk *walk, enum event_place place)
 {
     static const unsigned alive = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED;
@@ -80,7 +82,7 @@ static unsigned states_in(const struct walk *walk, enum event_place place)
     return (is_any ? alive : 0) | (has_history(walk) ? 0 : states & 1U << JOB_STATE_DEAD);
 }
 
-/* Returns this place, or the first one after it that has something to read. */
+/* Returns this place, or the first place after it that has messages to read. */
 static enum event_place place_from(const struct walk *walk, enum event_place place)
 {
     if (place == EVENTS_OF_POOL && !states_in(walk, place))
@@ -90,7 +92,7 @@ static enum event_place place_from(const struct walk *walk, enum event_place pla
     return place;
 }
 
-/* Moves behind the page of a list. */
+/* Moves the position after the page of a list. */
 static void move_on(struct walk *walk)
 {
     memcpy(walk->from, walk->page.next, sizeof walk->from);
@@ -204,7 +206,7 @@ static void walk_go_on(struct walk *walk)
 
 /* ---- 2. take ---- */
 
-/* Takes events of a message, the newest first. Returns false if some are left. */
+/* Takes events of a message, the newest first. Returns false if there was no room for some of them. */
 static bool take_events(struct walk *walk, const struct event_source *source, int before)
 {
     struct event events[EVENTS_MAX];
@@ -286,7 +288,7 @@ static void on_page(void *arg)
 
 /* ---- the request ---- */
 
-/* Reads the states that are asked for. Returns false after answering 400. */
+/* Reads the requested states. Returns false after answering 400. */
 static bool read_states(struct walk *walk)
 {
     struct slice word;
@@ -303,7 +305,7 @@ static bool read_states(struct walk *walk)
     return true;
 }
 
-/* Begins where the cursor says. Returns false after answering 400. */
+/* Begins at the position of the cursor. Returns false after answering 400. */
 static bool read_cursor(struct walk *walk)
 {
     struct event_cursor cursor;

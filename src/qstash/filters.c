@@ -63,7 +63,7 @@ static void add_word(struct filters *filters, enum filter filter, struct slice w
         filters->words[filters->word_count++] = (struct filter_word){filter, word};
 }
 
-/* Adds the words of a value. A url may have commas itself, so it is one word. */
+/* Adds the words of a value. A url may contain commas, so it is one word. */
 static void add_words(struct filters *filters, enum filter filter, struct slice value)
 {
     if (filter == FILTER_URL || filter == FILTER_PATH || filter == FILTER_RUN_URL) {
@@ -88,7 +88,7 @@ static void take_number(struct filters *filters, struct slice name, struct slice
     *number = (int64_t)found;
 }
 
-/* Takes a decoded value. The slices must stay. */
+/* Takes a decoded value, which must remain valid. */
 static void filters_take(struct filters *filters, unsigned accepted, struct slice name, struct slice value)
 {
     size_t row = 0;
@@ -145,7 +145,7 @@ static void take_json(struct filters *filters, unsigned accepted, struct slice n
         bool is_empty = true;
         for (; json_next_item(&items, &item); is_empty = false)
             take_json(filters, accepted, name, item);
-        if (is_empty) /* an empty list of ids concerns nothing, and not everything */
+        if (is_empty) /* an empty list of ids must not match all messages */
             filters_take(filters, accepted, name, SLICE(""));
     } else {
         filters_take(filters, accepted, name, value);

@@ -1,8 +1,8 @@
-/* filters.h - the query of a list or a bulk action: which messages it concerns.
+/* filters.h - the query of a list or a bulk action, which selects messages.
  *
- * A parameter may be repeated, and its value may have several words with commas: any of them may match. All
- * different parameters must match. An unknown parameter is an error, because a typo must not concern
- * everything. A JSON object in the body has the same names. */
+ * A parameter may be repeated, and its value may have several words separated by commas; one of them must
+ * match. All parameters must match. An unknown parameter is an error, because a typo must not select all
+ * messages. A JSON object in the body has the same names. */
 #ifndef DUEPOST_QSTASH_FILTERS_H
 #define DUEPOST_QSTASH_FILTERS_H
 
@@ -10,7 +10,7 @@
 #include "qstash/message_view.h"
 
 enum filter {
-    /* These are matched by filters_match. */
+    /* filters_match applies the following filters. */
     FILTER_LABEL,
     FILTER_URL,
     FILTER_HOST,
@@ -24,8 +24,8 @@ enum filter {
     FILTER_RUN_ID,
     FILTER_RUN_URL,
     FILTER_RUN_MADE,
-    FILTER_MATCHED, /* number of these */
-    /* The handler uses these itself. */
+    FILTER_MATCHED, /* number of the filters above */
+    /* The handler applies the following filters itself. */
     FILTER_DLQ_ID = FILTER_MATCHED,
     FILTER_RESPONSE_STATUS,
     FILTER_STATE,
@@ -42,7 +42,7 @@ enum filter {
     FILTERS,
 };
 
-/* The filters of messages that belong to no run, as 1 << each. */
+/* The filters of messages that belong to no run, as bits 1 << filter. */
 #define FILTERS_OF_MESSAGES ((1U << FILTER_RUN_ID) - 1)
 
 enum { FILTER_WORDS_MAX = 1000, FILTER_TEXT_MAX = 256 * 1024 };
@@ -55,7 +55,7 @@ struct filter_word {
 struct filters {
     struct filter_word *words; /* owned */
     size_t word_count;
-    unsigned given;         /* 1 << each filter that has words */
+    unsigned given;         /* filters with words, as bits 1 << filter */
     int64_t from_ms, to_ms; /* since 1970; to_ms is INT64_MAX without toDate */
     int64_t count;          /* 0: not given */
     int64_t trim;           /* trimBody: bytes; -1: not given */
@@ -64,8 +64,8 @@ struct filters {
     char fault[160];        /* the first error; empty: none */
 };
 
-/* Reads the query and the body of the request. accepted has the filters that this path takes, as 1 << each.
- * Returns false after answering 400. Call filters_fini in any case. */
+/* Reads the query and the body of the request. accepted has the filters that this path accepts, as bits 1 <<
+ * filter. Returns false after answering 400. Call filters_fini in any case. */
 bool filters_read(struct exchange *, unsigned accepted, struct filters *);
 void filters_fini(struct filters *);
 
@@ -78,15 +78,16 @@ static inline bool filters_are_empty(const struct filters *filters)
     return filters->given == 0;
 }
 
-/* Return whether a message matches, and whether its time does, for fromDate and toDate. */
+/* filters_match returns whether a message matches. The other function returns whether its time matches
+ * fromDate and toDate. */
 bool filters_match(const struct filters *, const struct message_view *);
 bool filters_match_time(const struct filters *, int64_t at_ms);
 
-/* Returns the word of a filter that has one word; else an empty slice. */
+/* Returns the word of a filter that has exactly one word, else an empty slice. */
 struct slice filters_only(const struct filters *, enum filter);
 
-/* Returns the first word of a filter that the handler uses itself; empty: none. *at is 0 for the first call,
- * and moves on. */
+/* Returns the next word of a filter that the handler applies itself; empty: there are no more. *at must be 0
+ * for the first call, and is advanced. */
 struct slice filters_next(const struct filters *, enum filter, size_t *at);
 
 #endif

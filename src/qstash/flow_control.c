@@ -1,5 +1,5 @@
-/* flow_control.c - /v2/flowControl and /v2/globalParallelism: limits of messages with the same key, which are
- * in a topic of their own, see place.h. */
+/* flow_control.c - /v2/flowControl and /v2/globalParallelism: limits of messages with the same key. The key
+ * has its own topic, see place.h. */
 #include "app/overview.h"
 #include "app/siblings.h"
 #include "base/memory.h"
@@ -9,7 +9,7 @@
 #include "qstash/place.h"
 #include "qstash/sibling_list.h"
 
-enum { FLOWS_MAX = 10000 /* maximum in a list */, FLOW_QUERY_MAX = 512 };
+enum { FLOWS_MAX = 10000 /* maximum number of keys in a list */, FLOW_QUERY_MAX = 512 };
 
 struct flow_call;
 typedef void flow_change_fn(struct flow_call *, struct limits *, int64_t now_ms);
@@ -20,13 +20,13 @@ struct flow_call {
     struct slice topic;
     char topic_room[PLACE_SIZE], note[LIMITS_NOTE_SIZE];
     flow_change_fn *change;
-    bool creates; /* limits of an unknown key are made */
+    bool creates; /* if the key is unknown, its limits are created */
     bool is_known;
     struct settings_flow pin; /* POST .../pin */
     bool unpins_parallelism, unpins_rate;
 };
 
-/* Returns NULL after an answer. */
+/* Creates the call. Returns NULL after answering with an error. */
 static struct flow_call *flow_call_new(struct exchange *exchange)
 {
     struct flow_call *call = NEW(struct flow_call);
@@ -136,7 +136,7 @@ static void resume_flow(struct flow_call *call, struct limits *limits, int64_t n
     limits->is_paused = false;
 }
 
-/* Attempts of the window that is under way do not count any more. */
+/* Resets the rate: attempts of the current window do not count any more. */
 static void reset_rate(struct flow_call *call, struct limits *limits, int64_t now_ms)
 {
     (void)call;
@@ -206,7 +206,7 @@ static bool read_unpin(struct flow_call *call, struct slice name, struct slice v
     return is_true || slice_equal(value, SLICE("false"));
 }
 
-/* Returns false after answering 400. */
+/* Reads the query. Returns false after answering 400. */
 static bool read_flow_query(struct flow_call *call, flow_parameter_fn *read)
 {
     char room[FLOW_QUERY_MAX];

@@ -1,4 +1,4 @@
-/* form.c - the form of delivery of messages: their headers, and what an answer means. */
+/* form.c - the form of delivery of messages: it writes their headers and judges answers. */
 #include "job/form.h"
 
 #include "job/jwt.h"
@@ -20,7 +20,7 @@ static void add_text(struct header_lines *lines, struct slice name, struct slice
         header_lines_add(lines, name, value);
 }
 
-/* Writes the claims of the token. Its id is that of the message and the number of the attempt. */
+/* Writes the claims of the token. Its id consists of the id of the message and the number of the attempt. */
 static void write_claims(const struct form_attempt *attempt, struct buffer *claims)
 {
     struct json_writer json = json_writer_to(claims);
@@ -41,7 +41,8 @@ static void write_claims(const struct form_attempt *attempt, struct buffer *clai
     json_end_object(&json);
 }
 
-/* Adds the signature, with the current key. A message that is delivered before there are keys has none. */
+/* Adds the signature, with the current key. A message that is delivered before keys exist has no
+ * signature. */
 static void form_sign(const struct form_attempt *attempt, struct header_lines *lines)
 {
     struct buffer claims, token;
@@ -58,7 +59,8 @@ static void form_sign(const struct form_attempt *attempt, struct header_lines *l
     buffer_fini(&token);
 }
 
-/* Adds the headers of a durable run. The receiver of a call knows nothing of it. */
+/* Adds the headers of a durable run. A call does not have them, because its receiver does not belong to the
+ * run. */
 static void add_run(const struct form_attempt *attempt, const struct form_data_run *run,
                     struct header_lines *lines)
 {
@@ -92,7 +94,7 @@ static void form_write_headers(const struct form_attempt *attempt, struct header
 
 /* ---- the answer ---- */
 
-/* Returns the value of a header of the answer; or nothing. */
+/* Returns the value of a header of the answer, or an empty slice. */
 static struct slice header_of(const struct form_answer *answer, struct slice name)
 {
     struct slice line, own_name, value, rest = answer->headers;
@@ -105,10 +107,10 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
     return SLICE("");
 }
 
-/* Returns why an answer 2xx to the first message of a run is an error; an empty text if it is not.
+/* Returns why a 2xx to the first message of a run is an error, or an empty text.
  *
- * A client of durable runs names its version in each answer. If POST /v2/trigger has made the run, the client
- * starts it again before it answers, and this message belongs to no run any more. */
+ * A client of durable runs names its version in each answer. If POST /v2/trigger has created the run, the
+ * client starts the run again before it answers, and this message then belongs to no run. */
 static struct slice error_of_beginning(const struct form_answer *answer)
 {
     char room[JOB_FORM_DATA_MAX];

@@ -1,4 +1,4 @@
-/* form_data.h - what a message keeps for its delivery, its callbacks and its views, in the member formData.
+/* form_data.h - data of a message for its delivery, its callbacks and its views, in the member formData.
  */
 #ifndef DUEPOST_QSTASH_FORM_DATA_H
 #define DUEPOST_QSTASH_FORM_DATA_H
@@ -10,13 +10,13 @@
 struct form_data_run {
     struct slice id; /* empty: none */
     struct slice url, call_type;
-    bool is_init;          /* the message made the run */
-    bool is_without_sdk;   /* the endpoint has to start the run again, see POST /v2/trigger */
-    int64_t made_ms;       /* when the run was created; 0: when this message was created */
-    struct slice inherits; /* of a call: the settings that its answer takes, as an object, see run.h */
+    bool is_init;          /* the message created the run */
+    bool is_without_sdk;   /* the endpoint must start the run again, see POST /v2/trigger */
+    int64_t made_ms;       /* time at which the run was created; 0: the same time as this message */
+    struct slice inherits; /* call: settings that its answer takes from the run, as an object, see run.h */
 };
 
-/* All slices are borrowed. Empty: absent. */
+/* All slices are borrowed. An empty slice means that the value is absent. */
 struct form_data {
     struct slice group, endpoint; /* message to a group: the group and its endpoint, which may have no name */
     struct slice queue, schedule_id, caller_ip;
@@ -26,10 +26,10 @@ struct form_data {
     struct form_data_run run;
 };
 
-/* Writes the object. The callbacks are taken from settings, and so are flow and redact. */
+/* Writes the object. The callbacks, flow and redact come from settings. */
 void form_data_write(struct buffer *, const struct form_data *, const struct settings *);
 
-/* Reads the object of a message. Text that duepost did not write gives absent members. text holds decoded
+/* Reads the object of a message. In text that duepost did not write, members are absent. text holds decoded
  * strings, and must have room for JOB_FORM_DATA_MAX. */
 void form_data_read(struct slice object, struct form_data *, struct buffer *text);
 

@@ -26,7 +26,7 @@ struct group_publication {
     void *arg;
     struct group_lookup lookup;
     struct endpoint_message *messages;
-    size_t pending; /* messages under way, and one more while they are begun */
+    size_t pending; /* number of messages under way, and one more while messages are begun */
 };
 
 struct group_publication *group_publication_new(struct app *app, struct slice name,

@@ -1,11 +1,11 @@
-/* group_publication.h - a message for each endpoint of a URL group.
+/* group_publication.h - publishes a message to each endpoint of a URL group.
  *
- *   1. read  the group; an unknown one ends it
- *   2. send  a message to each endpoint, with what the group sets by default
- *   3. end   when all messages are sent or refused
+ *   1. read  reads the group; ends if it is unknown
+ *   2. send  sends a message to each endpoint, with the group's default settings
+ *   3. end   calls back when all messages are sent or refused
  *
- * The messages are sent one by one: when the process dies meanwhile, the client has no answer, and some of
- * them are sent. */
+ * The messages are sent one by one. If the process dies meanwhile, the client has no answer, and some of the
+ * messages are sent. */
 #ifndef DUEPOST_QSTASH_GROUP_PUBLICATION_H
 #define DUEPOST_QSTASH_GROUP_PUBLICATION_H
 
@@ -13,7 +13,8 @@
 #include "qstash/settings.h"
 
 /* answer is the JSON for the client: an array of {"messageId":...,"url":...} in the order of the endpoints.
- * If no message was sent, it is empty, and error is a sentence. Both are borrowed until the callback returns.
+ * If no message was sent, answer is empty, and error is a sentence. Both are borrowed until the callback
+ * returns.
  */
 typedef void group_publication_fn(void *arg, unsigned status, struct slice answer, struct slice error);
 

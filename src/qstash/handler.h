@@ -9,8 +9,7 @@
 struct qstash {
     struct app *app;
     bool is_development;  /* see keys.h */
-    int64_t keys_seen_us; /* last time at which the keys were known to exist, CLOCK_BOOTTIME, see keys.h; 0:
-                             never */
+    int64_t keys_seen_us; /* last time (CLOCK_BOOTTIME) at which the keys existed, see keys.h; 0: never */
 };
 
 static inline struct app *app_of(const struct exchange *exchange)

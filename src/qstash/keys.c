@@ -12,7 +12,8 @@
 
 enum { KEY_BYTES = 28, KEY_SIZE = sizeof "sig_" + KEY_BYTES, MEMBER_SIZE = 2 * KEY_SIZE + 16 };
 
-/* How long a process relies on keys that it has read: an operator may remove them with the topic's settings.
+/* Time for which a process relies on keys that it has read. It is short, because an operator may remove the
+ * keys with the topic's settings.
  */
 #define KEYS_TRUSTED_US INT64_C(2000000)
 
@@ -23,7 +24,7 @@ static const struct keys development_keys = {SLICE_INIT("sig_7kYjw48mhY7kAjqNGcy
 struct keys_change {
     struct exchange *exchange;
     bool is_rotation;
-    bool has_others; /* the development mode found keys that are not its own */
+    bool has_others; /* the development mode found other keys than its own */
     char current[KEY_SIZE], next[KEY_SIZE], fresh[2][KEY_SIZE];
     char member[MEMBER_SIZE];
     app_verdict_fn *fn;
@@ -47,7 +48,7 @@ bool keys_read(struct slice member, struct keys *keys)
            take_key(&cursor, &keys->current) && take_key(&cursor, &keys->next);
 }
 
-/* Makes a key of letters and digits. */
+/* Creates a key of letters and digits. */
 static void make_key(char key[KEY_SIZE])
 {
     static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -56,7 +57,7 @@ static void make_key(char key[KEY_SIZE])
     while (size < KEY_SIZE - 1) {
         uint8_t byte;
         random_fill(&byte, 1);
-        if (byte < 256 / letters * letters) /* else some letters would be more frequent */
+        if (byte < 256 / letters * letters) /* otherwise some letters would be more frequent */
             key[size++] = alphabet[byte % letters];
     }
     key[size] = '\0';

@@ -1,8 +1,8 @@
 /* limits.h - the limits of a queue or of a flow-control key, as settings of their topic.
  *
- * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. The note of
- * the settings has the rest: when the queue was made, the limits that the last message of a key asked for,
- * and which limits are pinned. */
+ * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. The note in the settings has
+ * the other data: when the queue was created, the limits that the last message of a key requested, and which
+ * limits are pinned. */
 #ifndef DUEPOST_QSTASH_LIMITS_H
 #define DUEPOST_QSTASH_LIMITS_H
 
@@ -18,27 +18,28 @@ struct limits {
     bool is_queue, is_paused;
     int64_t parallelism;    /* limit in force; 0: only the limit of all topics */
     int64_t rate, period_s; /* limit in force; rate 0: none */
-    int64_t since_ms;       /* windows of the rate that began before do not count; 0: all count */
+    int64_t since_ms;       /* windows of the rate that began before this time do not count; 0: all count */
     int64_t created_ms, updated_ms;
     /* Only with a flow-control key: */
-    struct settings_flow asked; /* values of the last message that set them; without the key */
+    struct settings_flow asked; /* requested values of the last message that had any; without the key */
     bool is_pinned_parallelism, is_pinned_rate;
 };
 
-/* Limits of a new queue, or of a new key. */
+/* Returns the limits of a new queue, or of a new key. */
 struct limits limits_new(bool is_queue, int64_t now_ms);
 
 /* Reads the limits of a topic that has settings. */
 struct limits limits_read(bool is_queue, const struct topic_settings *);
 struct limits limits_read_text(bool is_queue, struct slice settings);
 
-/* Sets the settings. note must stay as long as they are used. */
+/* Sets the settings. note must be valid as long as the settings are used. */
 void limits_write(const struct limits *, char note[LIMITS_NOTE_SIZE], struct topic_settings *);
 
-/* Takes what a message asks for, as far as it is not pinned. Returns whether the limits differ then. */
+/* Applies the limits that a message requests, except pinned limits. Returns whether the limits have
+ * changed. */
 bool limits_ask(struct limits *, const struct settings_flow *);
 
-/* Removes these pins, and puts in force what the last message asked for. */
+/* Removes these pins, and applies the limits that the last message requested. */
 void limits_unpin(struct limits *, bool parallelism, bool rate);
 
 #endif

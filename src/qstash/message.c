@@ -12,7 +12,7 @@ enum { ONCE_SIZE = 2 * FINGERPRINT_SIZE + 64 };
 
 struct message {
     struct app_submission submission;
-    struct message_request request; /* what it points to is borrowed */
+    struct message_request request; /* the data to which it points is borrowed */
     char id[MESSAGE_ID_MAX + 1];
     char once[ONCE_SIZE];
     message_sent_fn *fn;
@@ -62,7 +62,8 @@ void message_free(struct message *message)
 
 /* ---- deduplication ---- */
 
-/* Appends what identifies the content of a message: destination, body, Content-Type and forwarded headers. */
+/* Appends the data that identifies the content of a message: destination, body, Content-Type and forwarded
+ * headers. */
 static void append_content(struct buffer *text, const struct message_request *request)
 {
     const struct settings *settings = request->settings;
@@ -74,8 +75,8 @@ static void append_content(struct buffer *text, const struct message_request *re
     buffer_append(text, request->body);
 }
 
-/* Writes the key under which the first answer is kept for ten minutes. The requests with a key count as the
- * same, whatever else they ask for. Returns false if there is no memory. */
+/* Writes the idempotency key under which the first answer is stored for ten minutes. All requests with the
+ * same key count as repeats, even if they differ. Returns false if there is no memory. */
 static bool write_once(struct message *message, const struct message_request *request)
 {
     const struct settings *settings = request->settings;
@@ -87,7 +88,7 @@ static bool write_once(struct message *message, const struct message_request *re
     buffer_init_fallible(&text, request->body.size + JOB_URL_MAX + 2 * JOB_HEADER_BYTES_MAX);
     if (has_id)
         buffer_append(&text, settings->deduplication_id);
-    if (has_id && request->data.group.size) /* each endpoint gets its message */
+    if (has_id && request->data.group.size) /* a deduplication id counts for each endpoint separately */
         buffer_printf(&text, "\n%.*s", SLICE_ARG(request->url));
     if (!has_id)
         append_content(&text, request);

@@ -1,6 +1,6 @@
-/* message.h - one message: made from its settings, sent to the store as a job of a topic of the dialect.
- *
- * A message is sent once; its callback comes when Redis has confirmed it, or the reason is known why not. */
+/* message.h - creates one message from its settings, and sends it to the store as a job of a topic of the
+ * dialect. A message is sent once. The callback is called when Redis has confirmed the message, or with an
+ * error. */
 #ifndef DUEPOST_QSTASH_MESSAGE_H
 #define DUEPOST_QSTASH_MESSAGE_H
 
@@ -10,10 +10,10 @@
 
 /* How sending ended. */
 struct message_sent {
-    unsigned status;    /* 200, 202 for a duplicate, or that of an error */
+    unsigned status;    /* HTTP status: 200, 202 for a duplicate, or the status of an error */
     struct slice id;    /* messageId of the message, or of the message that it duplicates */
     struct slice error; /* a sentence */
-    int64_t made_ms;    /* first message of a run: when the run was created */
+    int64_t made_ms;    /* first message of a run: time at which the run was created */
 };
 
 typedef void message_sent_fn(void *arg, const struct message_sent *);
@@ -24,8 +24,8 @@ struct message;
 struct message *message_new(struct app *, message_sent_fn *, void *arg);
 void message_free(struct message *);
 
-/* Sends the message to the topic of its queue and its flow control (see place.h). Copies the request, and
- * borrows what it points to until the callback. Calls back once, perhaps before the call returns. */
+/* Sends the message to the topic of its queue and its flow control (see place.h). Copies the request. Borrows
+ * the data to which it points until the callback. Calls back once, perhaps before the call returns. */
 void message_send(struct message *, const struct message_request *);
 
 #endif

@@ -1,8 +1,8 @@
-/* message_again.c
+/* message_again.c - the steps:
  *
- *   1. read    the dead message
- *   2. send    the new one, with a deduplication id of its own
- *   3. remove  the dead one, if it is still the same */
+ *   1. read    reads the dead message
+ *   2. send    sends the new message, with its own deduplication id
+ *   3. remove  removes the dead message, if it has not changed */
 #include "qstash/message_again.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void again_refuse(struct again *again, unsigned status, const char *error
 
 /* ---- 3 ---- */
 
-/* The new message is sent, so a removal that fails is an error that does not undo it. */
+/* If the removal fails, the answer is an error, but the new message is already sent. */
 static void on_removed(void *arg, const struct app_verdict *verdict)
 {
     struct again *again = arg;
@@ -79,14 +79,14 @@ static void again_on_sent(void *arg, const struct message_sent *sent)
 
 /* ---- 2 ---- */
 
-/* A setting of the request replaces the message's own one. */
+/* Takes a header of the request. Its setting replaces that of the message. */
 static void take_header(void *arg, struct slice name, struct slice value)
 {
     struct settings *settings = arg;
     static const struct slice label = SLICE_INIT("Upstash-Label");
     static const struct slice type = SLICE_INIT("Content-Type");
     if (slice_equal_nocase(name, type))
-        return; /* of the request's own body */
+        return; /* the header belongs to the body of the request */
     if (slice_equal_nocase(name, label))
         settings->labels.count = 0;
     settings_take(settings, name, value);
@@ -141,7 +141,8 @@ static void again_on_read(void *arg, const struct app_verdict *verdict)
             !again->record.failed &&
             message_view_read(buffer_slice(&again->id), buffer_slice(&again->record), &again->view);
     }
-    if (again->has_view && again->view.data.run.id.size == 0) /* messages of runs go on with their run only */
+    if (again->has_view &&
+        again->view.data.run.id.size == 0) /* messages of runs are only sent again with their run */
         send_again(again);
     else
         again_refuse(again, 404, "there is no such dead letter");

@@ -8,9 +8,10 @@
 /* Called with the new message, or with the error; 404: there is no such dead letter. */
 typedef void message_again_fn(void *arg, const struct message_sent *);
 
-/* Sends it with its own settings, and with those of the request's headers in their place. If the process dies
- * between the new message and the removal, both exist; a repeat within ten minutes then removes the dead one
- * and has the same new message. Copies message_id. Calls back once, perhaps before the call returns. */
+/* Sends the message with its own settings; settings in the request's headers replace them. If the process
+ * dies after the new message is sent and before the dead one is removed, both exist. A repeat within ten
+ * minutes then removes the dead message and returns the same new message. Copies message_id. Calls back once,
+ * perhaps before the call returns. */
 void message_again(struct exchange *, struct slice message_id, message_again_fn *, void *arg);
 
 #endif

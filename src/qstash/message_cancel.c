@@ -6,8 +6,8 @@
 
 enum { TRIES_MAX = 10 }; /* number of tries while the message keeps changing */
 
-/* A message is read, and cancelled only if it is still the same. If it has changed meanwhile, for instance
- * because an attempt has ended, it is read again. */
+/* The cancel of a message, which is read first. The message is cancelled only if it has not changed since it
+ * was read. If it has changed, for example because an attempt has ended, it is read again. */
 struct cancelling {
     struct app *app;
     const struct app_caller *caller;

@@ -1,13 +1,13 @@
-/* message_cancel.h - cancels one message, if it still waits or is being delivered. A dead one stays in the
- * list of the dead. */
+/* message_cancel.h - cancels one message, if it waits or is being delivered. A dead message is not
+ * cancelled. */
 #ifndef DUEPOST_QSTASH_MESSAGE_CANCEL_H
 #define DUEPOST_QSTASH_MESSAGE_CANCEL_H
 
 #include "app/app.h"
 #include "qstash/message_id.h"
 
-/* Cancels the message with this id, which is copied. The end of the verdict is DONE; NOT_FOUND, if there is
- * no such message, or no more; or another one. Calls back once, perhaps before the call returns. caller is
+/* Cancels the message with this id, which is copied. The end of the verdict is DONE, NOT_FOUND (there is no
+ * such message, or it has ended), or an error. Calls back once, perhaps before the call returns. caller is
  * borrowed until then. */
 void message_cancel(struct app *, const struct app_caller *, struct slice message_id, app_verdict_fn *,
                     void *arg);

@@ -27,15 +27,15 @@ enum {
     MESSAGE_KEY_SIZE = JOB_TOPIC_NAME_MAX + 1 + MESSAGE_ID_MAX + 1
 };
 
-/* Makes an id for a new message of a topic, which is a sibling of QSTASH_TOPIC. Returns it as a part of room.
+/* Writes an id for a new message of a topic, which is a sibling of QSTASH_TOPIC, into room. Returns the id.
  */
 struct slice message_id_make(struct slice topic, int64_t now_ms, char room[MESSAGE_ID_MAX + 1]);
 
 /* Writes topic/messageId into room. Returns it, or an empty slice if the text cannot be a messageId. */
 struct slice message_id_key(struct slice message_id, char room[MESSAGE_KEY_SIZE]);
 
-/* Turn the id of a message into that of its dead letter, and back. Write into room and return its text, or an
- * empty slice if the id is not one. */
+/* Convert the id of a message to the id of its dead letter, and back. They write the result into room, and
+ * return it, or an empty slice if the id is invalid. */
 struct slice dead_letter_id(struct slice message_id, char room[MESSAGE_ID_MAX + 1]);
 struct slice dead_letter_message(struct slice dead_letter_id, char room[MESSAGE_ID_MAX + 1]);
 

@@ -5,9 +5,9 @@
 #include "qstash/qstash.h"
 #include "qstash/run.h"
 
-enum { RECORD_ROOM = 1024 }; /* bytes of a record beyond the texts that it has */
+enum { RECORD_ROOM = 1024 }; /* bytes of a record in addition to its texts */
 
-/* min(86400, e^(2.5 n)) seconds, which a retry expression replaces. */
+/* min(86400, e^(2.5 n)) seconds, the default waits, which a retry expression replaces. */
 static const struct retry_schedule waits = {5, {12000, 148000, 1808000, 22026000, 86400000}};
 
 void message_texts_init(struct message_texts *texts)
@@ -39,8 +39,8 @@ static void set_times(struct job *job, const struct settings *settings)
     job->timeout_ms = settings->has_timeout ? settings->timeout_ms : JOB_TIMEOUT_MS;
 }
 
-/* Returns whether the record may hold the body as it is: as an object or an array of JSON. Any other body is
- * kept as base64. */
+/* Returns whether the body is a JSON object or array, which a record stores unchanged. Any other body is
+ * stored as base64. */
 static bool is_json(struct slice body)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
@@ -52,7 +52,8 @@ static bool is_json(struct slice body)
            json_check(body, &limits, &ignored) == STATUS_OK;
 }
 
-/* The body of a GET is kept, because it is shown, and not sent (worker/attempt_request.c). */
+/* Sets the body. The body of a GET is stored, because answers show it, but it is not sent
+ * (worker/attempt_request.c). */
 static void set_body(struct job *job, struct slice body, struct buffer *base64)
 {
     if (body.size == 0)
@@ -75,7 +76,7 @@ static struct slice put_url(struct buffer *text, struct slice url)
     return slice_from(text->data + start, text->size - start);
 }
 
-/* Sets where the callbacks go. A call of a run reports its end only, whatever it is. */
+/* Sets the urls of the callbacks. A call of a run has a callback only for its end. */
 static void set_callbacks(struct job *job, const struct message_request *request, struct buffer *text)
 {
     const struct settings *settings = request->settings;

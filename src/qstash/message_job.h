@@ -1,4 +1,4 @@
-/* message_job.h - the job that a message is. Its functions are pure: no clock, no I/O. */
+/* message_job.h - converts a message to its job. Its functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_MESSAGE_JOB_H
 #define DUEPOST_QSTASH_MESSAGE_JOB_H
 
@@ -6,7 +6,7 @@
 
 struct app_caller;
 
-/* The parts of a message. All that it points to is borrowed until the message is sent. */
+/* The parts of a message. All data to which it points is borrowed until the message is sent. */
 struct message_request {
     struct slice url, body;
     const struct settings *settings;
@@ -15,21 +15,21 @@ struct message_request {
     struct slice trace_parent, trace_state; /* empty: none */
 };
 
-/* Texts that are written for the job, which borrows them. */
+/* Texts that are written for the job. The job borrows them. */
 struct message_texts {
-    struct buffer base64; /* fails without memory */
+    struct buffer base64; /* marked as failed if there is no memory */
     struct buffer data, callbacks;
 };
 
 void message_texts_init(struct message_texts *);
 void message_texts_fini(struct message_texts *);
 
-/* Makes a job of a topic, without a jobId. Returns NULL, or a literal that says why the request is refused.
- * The job needs no fini. */
+/* Fills a job of this topic, without a jobId. Returns NULL, or a literal that says why the request is
+ * refused. The job needs no fini. */
 const char *message_job_make(const struct message_request *, struct slice topic, int64_t now_ms,
                              struct message_texts *, struct job *);
 
-/* Returns a size that the record of the job does not exceed. */
+/* Returns an upper limit for the size of the job's record. */
 size_t message_job_bytes(const struct job *);
 
 #endif

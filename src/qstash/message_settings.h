@@ -1,4 +1,4 @@
-/* message_settings.h - the settings with which a message was published, for one that takes its place. */
+/* message_settings.h - the settings with which a message was published, for a message that replaces it. */
 #ifndef DUEPOST_QSTASH_MESSAGE_SETTINGS_H
 #define DUEPOST_QSTASH_MESSAGE_SETTINGS_H
 

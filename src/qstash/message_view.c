@@ -9,7 +9,7 @@
 
 enum { NAME_BYTES_MAX = 256 };
 
-/* Reads what the job itself does not have: the data of its form, and its body. */
+/* Reads the data of the job's form, and its body. */
 static void view_read_rest(struct message_view *view)
 {
     buffer_init(&view->text, JOB_FORM_DATA_MAX);
@@ -105,7 +105,7 @@ static bool is_redacted(const struct settings_redact *redact, struct slice heade
 
 /* ---- headers ---- */
 
-/* Puts the values of all headers with the name of this one, which is the first with it. */
+/* Writes the values of all headers with the same name as this header, which is the first of them. */
 static void put_values(struct json_writer *json, const struct message_view *view, size_t first)
 {
     const struct job_header *headers = view->job.headers;

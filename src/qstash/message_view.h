@@ -1,4 +1,4 @@
-/* message_view.h - a message as its owner sees it: the members that all answers with messages share. */
+/* message_view.h - writes a message for its owner: the members that all answers with messages share. */
 #ifndef DUEPOST_QSTASH_MESSAGE_VIEW_H
 #define DUEPOST_QSTASH_MESSAGE_VIEW_H
 
@@ -11,7 +11,7 @@ struct message_view {
     struct form_data data;
     struct buffer text;    /* owned: decoded strings of data */
     struct buffer payload; /* owned: decoded body */
-    struct slice body;     /* body as it is delivered */
+    struct slice body;     /* body as delivered */
 };
 
 /* Reads the record of a job with this id, topic/messageId. Returns false if it is not a message, or cannot be
@@ -19,7 +19,8 @@ struct message_view {
 bool message_view_read(struct slice id, struct slice record, struct message_view *);
 void message_view_fini(struct message_view *);
 
-/* Make a view of a message whose job was read already, and borrows this job; and free what is the view's own.
+/* message_view_of creates a view of a message from its job, which it borrows. The other function frees the
+ * view's own data.
  */
 void message_view_of(const struct job *, struct message_view *);
 void message_view_release(struct message_view *);
@@ -27,7 +28,7 @@ void message_view_release(struct message_view *);
 /* Adds the members, from messageId on, to an object. Redacted parts are replaced by their digests. */
 void message_view_add(struct json_writer *, const struct message_view *);
 
-/* How an answer names the headers of callbacks: callbackHeader, or callbackHeaders. */
+/* The name of the headers of callbacks in an answer: callbackHeader or callbackHeaders. */
 enum message_naming { MESSAGE_HEADER, MESSAGE_HEADERS };
 
 /* Add the members that messages, schedules and events share: method, headers and body; callbacks, queue,
@@ -37,7 +38,7 @@ void message_view_add_settings(struct json_writer *, const struct message_view *
 
 enum { REDACTED_SIZE = sizeof "REDACTED:" + DIGEST_TEXT_SIZE };
 
-/* Writes what is shown instead of a redacted value. */
+/* Writes the text that is shown instead of a redacted value. */
 struct slice message_view_redacted(struct slice bytes, char room[REDACTED_SIZE]);
 
 /* Adds the headers that are forwarded, as arrays by their names in canonical form. Adds nothing if there are
@@ -51,19 +52,20 @@ void message_view_add_base64(struct json_writer *, const char *name, struct slic
 void message_view_add_bytes(struct json_writer *, const char *name, const char *base64_name,
                             struct slice bytes);
 
-/* Writes a name of a header as in Bypass-Tunnel-Reminder. */
+/* Writes the name of a header in canonical form, such as Bypass-Tunnel-Reminder. */
 void message_view_put_name(struct json_writer *, struct slice name);
 
 /* Adds the run of the message: workflowRunId, workflowCreatedAt and workflowUrl. */
 void message_view_add_run(struct json_writer *, const struct message_view *);
 
-/* Returns when the run of the message was made, in ms. */
+/* Returns the time at which the run of the message was created, in ms. */
 int64_t message_view_run_ms(const struct message_view *);
 
 /* Returns whether the message is a step of a run, or the answer to a call: its death fails the run. */
 bool message_view_is_of_run(const struct message_view *);
 
-/* Writes the url of a callback member: text, or its field url. Empty: none. */
+/* Returns the url of a callback's member, which is a text or an object with the member url. Empty: there is
+ * no url. */
 struct slice message_view_callback(struct slice member, struct buffer *text);
 
 /* Adds the first label as label, and all labels. Adds nothing for a job without labels. */

@@ -8,7 +8,7 @@
 #include "qstash/waiter.h"
 
 enum {
-    ROUNDS_MAX = 1000, /* of APP_WORKFLOW_WAITERS_MAX waiters each */
+    ROUNDS_MAX = 1000, /* maximum number of rounds, with APP_WORKFLOW_WAITERS_MAX waiters each */
     ANSWER_MAX = 16 * 1024 * 1024,
     HOOK_HEADERS_MAX = 64 * 1024, /* room for method, headers and address */
 };
@@ -24,14 +24,14 @@ struct notice {
     struct run_step step;
 };
 
-/* A round: read the waiters ─▶ read the run of each, and make its step ─▶ notify them. Rounds follow until no
- * waiter is left. */
+/* A round: reads the waiters ─▶ reads the run of each, and creates its step ─▶ notifies them. Rounds follow
+ * until no waiter is left. */
 struct notifying {
     struct exchange *exchange;
     struct slice event, run_id, data; /* run_id empty: all runs */
     char key[RUN_KEY_SIZE];
     unsigned status;    /* status of the answer */
-    struct buffer kept; /* a letter and the data */
+    struct buffer kept; /* event that may be kept: a letter and the data */
     struct notice *notices;
     size_t count, pending, rounds;
     const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* entries of the notices in made */
@@ -75,7 +75,8 @@ static void notify_answer(struct notifying *notifying)
 {
     struct buffer *body = exchange_scratch(notifying->exchange);
     json_end_array(&notifying->json);
-    buffer_append(body, buffer_slice(&notifying->body)); /* which is freed with the exchange */
+    buffer_append(body,
+                  buffer_slice(&notifying->body)); /* copied, because notifying is freed with the exchange */
     exchange_answer(notifying->exchange, notifying->status, NULL, 0, buffer_slice(body));
 }
 
@@ -107,7 +108,7 @@ static void on_notified(void *arg, const struct app_verdict *verdict, const bool
     if (verdict->end == APP_MISMATCH) {
         notify_next(notifying);
     } else if (verdict->end == APP_NOT_FOUND) {
-        notify_answer(notifying); /* the run is over: the event is lost */
+        notify_answer(notifying); /* the run has ended, so the event is dropped */
     } else if (verdict->end != APP_DONE) {
         answer_refuse_verdict(notifying->exchange, verdict);
     } else {
@@ -230,7 +231,7 @@ static void notify_round(struct notifying *notifying)
                          notifying);
 }
 
-/* room: bytes of the data that the caller appends to kept, before notify_start. */
+/* room is the size of the data that the caller appends to kept before notify_start. */
 static struct notifying *notifying_new(struct exchange *exchange, struct slice run_id, struct slice event,
                                        size_t room)
 {
@@ -243,7 +244,8 @@ static struct notifying *notifying_new(struct exchange *exchange, struct slice r
     buffer_init_fallible(&notifying->kept, room + 1);
     notifying->json = json_writer_to(&notifying->body);
     exchange_keep(exchange, notifying, notifying_free);
-    buffer_append_byte(&notifying->kept, 'd'); /* data may be empty, and a kept event is not */
+    buffer_append_byte(&notifying->kept,
+                       'd'); /* a letter before the data, because a kept event must not be empty */
     return notifying;
 }
 
@@ -283,7 +285,8 @@ HANDLER(notify_run_handle)
 
 /* ---- webhooks ---- */
 
-/* Headers with one name are one member, as the client expects. */
+/* The headers of a request to a webhook. Headers with the same name become one member, as the client
+ * expects. */
 struct hook_headers {
     struct json_writer *json;
     const struct http_request *request;
@@ -337,7 +340,7 @@ static void put_request(struct buffer *text, const struct exchange *exchange)
     json_end_object(&json);
 }
 
-/* Anybody who has the address may call it, without a token. */
+/* A request needs no token, because the address is secret. */
 HANDLER(hook_handle)
 {
     struct slice user, run_id, event, rest;

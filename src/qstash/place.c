@@ -67,7 +67,7 @@ struct place {
     void *arg;
 };
 
-/* Makes the limits of a new queue or key, or those that the message asks for. */
+/* Sets the limits of a new queue or key, or those that the message requests. */
 static enum app_sibling_change place_on_limits(void *arg, struct topic_settings *settings, bool has_settings,
                                                int64_t now_ms)
 {

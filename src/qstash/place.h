@@ -1,11 +1,12 @@
-/* place.h - the topic of a message: that of its queue, else that of its flow-control key, else that of plain
- * messages.
+/* place.h - finds the topic of a message: that of its queue, or else of its flow-control key, or else of
+ * plain messages.
  *
  *     queue orders            qstash~queue.orders
  *     key mail                qstash~flow.mail
  *     key "any text"          qstash~flow.~<the key as base64url>
  *
- * A message of a queue keeps the order of the queue. The rate of its key holds for its whole queue then. */
+ * A message of a queue keeps the order of the queue. If the message also has a key, the rate of the key
+ * applies to the whole queue. */
 #ifndef DUEPOST_QSTASH_PLACE_H
 #define DUEPOST_QSTASH_PLACE_H
 
@@ -15,9 +16,10 @@
 #define PLACE_QUEUES "qstash~queue." /* prefix of the topics of queues */
 #define PLACE_FLOWS  "qstash~flow."  /* prefix of the topics of flow-control keys */
 
-enum { PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1, PLACE_KEY_MAX = 90 /* bytes of a key */ };
+enum { PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1, PLACE_KEY_MAX = 90 /* maximum size of a key */ };
 
-/* Write the topic into room. Return it, or an empty slice if the name cannot be that of a queue or a key. */
+/* Write the topic into room, and return it. They return an empty slice if the name cannot be the name of a
+ * queue or a key. */
 struct slice place_of_queue(struct slice name, char room[PLACE_SIZE]);
 struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
 
@@ -27,8 +29,8 @@ struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE]);
 /* The topic is set if the end of the verdict is DONE. It is borrowed until the callback returns. */
 typedef void place_fn(void *arg, const struct app_verdict *, struct slice topic);
 
-/* Finds the topic, and makes or changes its settings as the message asks. queue and the key of the flow may
- * be empty. The arguments are borrowed until the callback, which may come before the call returns. */
+/* Finds the topic, and creates or changes its settings as the message requests. queue and the key of the flow
+ * may be empty. The arguments are borrowed until the callback, which may come before the call returns. */
 void place_find(struct app *, const struct app_caller *, struct slice queue, const struct settings_flow *,
                 place_fn *, void *arg);
 

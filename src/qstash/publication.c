@@ -47,7 +47,7 @@ static void publication_refuse(struct publication *publication, unsigned status,
     publication_end(publication, status);
 }
 
-/* Writes {"messageId":...}, or the run that was made. */
+/* Writes {"messageId":...}, or the run that was created. */
 static void put_sent(struct json_writer *json, const struct publication *publication,
                      const struct message_sent *sent)
 {
@@ -131,7 +131,7 @@ static void send_to_group(struct publication *publication)
     group_publication_start(publication->to_group);
 }
 
-/* Sends the messages when the keys exist that sign them. */
+/* Sends the messages, because the keys that sign them exist. */
 static void publication_on_keys(void *arg, const struct app_verdict *verdict)
 {
     struct publication *publication = arg;

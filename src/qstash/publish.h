@@ -4,7 +4,7 @@
 
 #include "qstash/handler.h"
 
-/* Publishes the body of the request to exchange->rest, in a queue or, with an empty name, in none. Answers
+/* Publishes the body of the request to exchange->rest, in this queue; an empty name means no queue. Answers
  * the exchange. queue is borrowed until then. */
 void publish_in(struct exchange *, struct slice queue);
 

@@ -29,20 +29,20 @@ exchange_fn events_handle, logs_handle;
 exchange_fn message_schedule_put_handle, message_schedule_handle, message_schedules_handle,
     message_schedule_delete_handle, message_schedule_pause_handle, message_schedule_resume_handle;
 
-/* The name in the path is used as it is. */
+/* Takes the name in the path unchanged. */
 static bool names_one(struct buffer *text, struct route_names *names)
 {
     names->key = buffer_slice(text);
     return true;
 }
 
-/* Webhooks of runs: the address is the secret. */
+/* A method of webhooks of runs. No token is needed, because the address is secret. */
 #define HOOK_METHOD(name)                                                                                    \
     {                                                                                                        \
         name, "/v2/workflows/hooks", hook_handle, REACH_FREE, .body = BODY_ANY, .takes_query = true          \
     }
 
-/* POST names a destination, the others a schedule. */
+/* The path names a destination for POST, and a schedule for the other methods. */
 #define SCHEDULE_METHODS                                                                                     \
     .methods = {{"POST", "POST /v2/schedules", message_schedule_put_handle, REACH_TOPIC, SCOPE_SCHEDULE,     \
                  .body = BODY_ANY, .takes_query = true},                                                     \
@@ -223,7 +223,8 @@ static const struct route routes[] = {
      .methods = {{"GET", "GET /v2/schedules", message_schedules_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true},
                  {"POST", "POST /v2/schedules", message_schedule_put_handle, REACH_TOPIC, SCOPE_SCHEDULE,
-                  .body = BODY_ANY, .takes_query = true}}}, /* refused: it lacks a destination */
+                  .body = BODY_ANY,
+                  .takes_query = true}}}, /* always refused, because the destination is missing */
     {.path = "/v2/schedules/:/pause",
      .names = names_one,
      .methods = {{"PATCH", "PATCH /v2/schedules/{id}/pause", message_schedule_pause_handle, REACH_TOPIC,

@@ -1,7 +1,8 @@
-/* qstash.h - the HTTP API of QStash v2, at /v2: clients of QStash work with this server as they are.
+/* qstash.h - the HTTP API of QStash v2, at /v2: clients of QStash work with this server unchanged.
  *
- * Messages are jobs of the sibling topics of "qstash", which the native API shows, too. Everything else holds
- * for them as for any job: targets, limits, durability, breakers, history. docs/qstash.md says what differs.
+ * Messages are jobs of the sibling topics of "qstash", which the native API also shows. They have the same
+ * rules as all jobs: targets, limits, durability, breakers, history. docs/qstash.md describes the
+ * differences.
  */
 #ifndef DUEPOST_QSTASH_QSTASH_H
 #define DUEPOST_QSTASH_QSTASH_H
@@ -14,10 +15,11 @@ struct app;
 struct delivery_form;
 struct qstash;
 
-extern const struct dialect qstash_dialect;    /* its self is a struct qstash */
-extern const struct delivery_form qstash_form; /* every process delivers it, also with --qstash off */
+extern const struct dialect qstash_dialect; /* its self is a struct qstash */
+extern const struct delivery_form
+    qstash_form; /* every process can deliver messages in this form, even with --qstash off */
 
-/* is_development: signs with the keys of the clients' development mode, which everybody knows. */
+/* is_development: signs with the keys of the clients' development mode, which are public. */
 struct qstash *qstash_new(struct app *, bool is_development);
 void qstash_free(struct qstash *); /* NULL is ignored */
 

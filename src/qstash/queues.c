@@ -1,4 +1,4 @@
-/* queues.c - /v2/queues, and POST /v2/enqueue: a queue is a topic with settings of its own, see place.h. */
+/* queues.c - /v2/queues, and POST /v2/enqueue: a queue is a topic with its own settings, see place.h. */
 #include "app/siblings.h"
 #include "base/memory.h"
 #include "job/json.h"
@@ -8,20 +8,20 @@
 #include "qstash/publish.h"
 #include "qstash/sibling_list.h"
 
-enum { QUEUES_MAX = 10000 /* maximum in a list */ };
+enum { QUEUES_MAX = 10000 /* maximum number of queues in a list */ };
 
 /* A request about a queue. */
 struct queue_call {
     struct exchange *exchange;
     struct slice topic;
     char topic_room[PLACE_SIZE], note[LIMITS_NOTE_SIZE];
-    bool creates;               /* a queue that is unknown is made */
+    bool creates;               /* an unknown queue is created */
     bool has_paused, is_paused; /* the new value */
-    int64_t parallelism;        /* the new value; 0: it stays as it is */
+    int64_t parallelism;        /* new value; 0: unchanged */
     bool is_known;              /* the queue was found */
 };
 
-/* Returns NULL after answering 400. */
+/* Creates a call. Returns NULL after answering 400. */
 static struct queue_call *queue_call_new(struct exchange *exchange, struct slice name)
 {
     struct queue_call *call = NEW(struct queue_call);

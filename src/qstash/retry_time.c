@@ -26,7 +26,7 @@ static bool take_number(struct slice *text, double *number)
     return digits > 0 && digits <= 12;
 }
 
-/* Takes a unit. Without a unit, the number has seconds if nothing follows. */
+/* Takes a unit. Without a unit, the number is in seconds, and must be the end of the text. */
 static bool take_unit(struct slice *text, double *unit_ms)
 {
     static const struct {

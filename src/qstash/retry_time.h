@@ -1,10 +1,11 @@
-/* retry_time.h - when a receiver wants the next attempt: the values of Retry-After and X-RateLimit-Reset. */
+/* retry_time.h - parses the time at which a receiver requests the next attempt, in Retry-After and
+ * X-RateLimit-Reset. */
 #ifndef DUEPOST_QSTASH_RETRY_TIME_H
 #define DUEPOST_QSTASH_RETRY_TIME_H
 
 #include "base/slice.h"
 
-#define RETRY_TIME_MAX_MS INT64_C(86400000) /* more is ignored */
+#define RETRY_TIME_MAX_MS INT64_C(86400000) /* a longer wait is ignored */
 
 /* Parses seconds ("30", "1.5"), an HTTP date, or a duration ("6m5s", "2000ms"; units ns us ms s m h), and
  * gives the wait from now_ms on. Returns false for any other text, and for more than a day. */

@@ -63,7 +63,7 @@ static void add_flow(struct json_writer *json, const struct settings_flow *flow)
         json_add_text(json, "Upstash-Flow-Control-Value", slice_of(text));
 }
 
-/* Adds texts as one, with commas between them. */
+/* Adds texts as one text, separated by commas. */
 struct comma_list {
     struct buffer text;
     char room[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1) + 4096];
@@ -254,7 +254,7 @@ bool run_has_job(const struct form_data_run *run)
     return run->id.size && !slice_equal_nocase(run->call_type, SLICE(RUN_FAILURE));
 }
 
-/* Adds the step that the call is, which its callback names. */
+/* Adds the step of the call, which the callback of the call names. */
 static void add_step_of_call(struct json_writer *json, const struct settings_callback *callback)
 {
     static const struct {

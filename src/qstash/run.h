@@ -1,5 +1,5 @@
-/* run.h - durable runs: what is kept of the message that made one, and what its later messages take from it.
- * Its functions are pure: no clock, no I/O.
+/* run.h - durable runs: the data that is stored of the message that created a run, and used by its later
+ * messages. Its functions are pure: no clock, no I/O.
  *
  * A run is a workflow of app/workflows.h, and its messages are the jobs of this workflow.
  * Upstash-Workflow-CallType names the kind of a message:
@@ -9,7 +9,7 @@
  *     fromCallback   the answer to a call: its callback
  *     failureCall    the failure callback of the run, which is not one of its jobs
  *
- * The settings of the first message hold for all messages to the endpoint of the run. */
+ * The settings of the first message apply to all messages to the endpoint of the run. */
 #ifndef DUEPOST_QSTASH_RUN_H
 #define DUEPOST_QSTASH_RUN_H
 
@@ -21,7 +21,8 @@
 
 enum { RUN_KEY_SIZE = 16 + SETTINGS_RUN_ID_MAX };
 
-/* The parts of a run that are kept. Slices point into text. Empty: absent. */
+/* The parts of a run that are stored. Slices point into text; an empty slice means that the part is
+ * absent. */
 struct run {
     struct slice url, caller_ip;
     struct slice headers; /* an object: names of settings, and their values */
@@ -30,25 +31,25 @@ struct run {
     struct buffer text, decoded; /* owned */
 };
 
-/* Writes what is kept. */
+/* Writes the data of a run that is stored. */
 void run_write(struct buffer *, const struct settings *, struct slice caller_ip, struct slice invoker);
 
-/* Reads that; copies text. Returns false if duepost did not write it, or if there is no memory; the run needs
- * no fini then. */
+/* Reads the stored data. Copies text. Returns false if duepost did not write the text, or if there is no
+ * memory; the run then needs no fini. */
 bool run_read(struct slice text, int64_t made_ms, struct run *);
 void run_fini(struct run *);
 
-/* Makes a step take the settings of its run, unless it has its own; the type of its content is that of the
- * run. The settings borrow from run. */
+/* Adds the settings of the run to a step, except those that the step has itself. The Content-Type is always
+ * that of the run. The settings borrow from run. */
 void run_apply(struct run *, struct settings *);
 
-/* A run starts again: gives its first message the settings of the run, except those that the message has
- * itself. */
+/* Adds the settings of the run to its first message, except those that the message has itself. Used when a
+ * run starts again. */
 void run_keep(struct run *, struct settings *);
 
-/* Makes the answer to a call take the settings of its run. It does not take the type of the content, nor the
- * version of the client, with which the client would read it as a list. headers are those of the run; text
- * holds decoded values. */
+/* Adds the settings of the run to the answer to a call. The answer does not get the Content-Type, and not the
+ * version of the client, because the client would then read the answer as a list. headers are the headers of
+ * the run; text receives decoded values. */
 void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
 
 /* Returns whether a text can be the id of a run. */
@@ -61,8 +62,8 @@ struct slice run_key(struct slice id, char room[RUN_KEY_SIZE]);
 bool run_is_call(const struct form_data_run *);
 bool run_has_job(const struct form_data_run *);
 
-/* Writes the element of a message in the list of its run. call: the settings of a call, which are in the
- * element, too, as callUrl, callMethod and callHeaders with the step that it belongs to; NULL: none. */
+/* Writes the element of a message in the list of its run. call has the settings of a call, or is NULL; the
+ * element then also contains callUrl, callMethod and callHeaders, with the step to which the call belongs. */
 void run_write_element(struct buffer *, struct slice message_id, struct slice body,
                        const struct settings *call, struct slice url);
 

@@ -1,9 +1,9 @@
-/* run_again.c
+/* run_again.c - the steps:
  *
- *   1. read   the dead message
- *   2. find   its run, with all elements
- *   3. place  the topic of the message that is delivered next
- *   4. begin  the new run, which removes the dead message */
+ *   1. read   reads the dead message
+ *   2. find   finds its run, with all elements
+ *   3. place  finds the topic of the message that is delivered next
+ *   4. begin  begins the new run, which removes the dead message */
 #include "qstash/run_again.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "qstash/run_resumption.h"
 #include "qstash/run_step.h"
 
-enum { LIST_MAX = 64 * 1024 * 1024 /* bytes of the elements of a run that goes on */ };
+enum { LIST_MAX = 64 * 1024 * 1024 /* maximum size of the elements of a run that is continued */ };
 
 struct again {
     struct exchange *exchange;
@@ -90,7 +90,8 @@ static void on_begun(void *arg, const struct app_verdict *verdict, int64_t made_
                              .status = 200, .id = slice_of(again->new_id), .made_ms = made_ms});
     else if (verdict->end == APP_NOT_FOUND)
         again_refuse_unknown(again);
-    else if (verdict->end == APP_EXISTS || verdict->end == APP_REPEATED) /* ids are random */
+    else if (verdict->end == APP_EXISTS ||
+             verdict->end == APP_REPEATED) /* cannot happen in practice, because ids are random */
         again_refuse(again, 503, "another run has the new id; nothing changed");
     else
         again_refuse_verdict(again, verdict);
@@ -178,7 +179,7 @@ static void take_header(void *arg, struct slice name, struct slice value)
             settings_take(settings, name, value);
 }
 
-/* Makes the settings of the new run, and those of its first message. */
+/* Sets the settings of the new run, and those of its first message. */
 static void make_settings(struct again *again)
 {
     struct settings *settings = &again->settings;
@@ -205,7 +206,7 @@ static bool is_of_parallel_step(const struct job *job)
     return text && slice_to_number(*text, INT32_MAX, &concurrent) && concurrent > 1;
 }
 
-/* Finds where the new run begins, and reads the body of its first message. */
+/* Finds the element with which the new run begins, and reads the body of its first message. */
 static bool find_beginning(struct again *again, const struct app_workflow *workflow)
 {
     const struct run_failure failure = {
@@ -232,7 +233,7 @@ static bool find_beginning(struct again *again, const struct app_workflow *workf
 
 static void again_on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow);
 
-/* made_ms 0: the last run with the id. */
+/* Finds the run. If made_ms is 0, finds the latest run with the id. */
 static void find_run(struct again *again, int64_t made_ms)
 {
     const struct app_workflow_query query = {
@@ -270,7 +271,7 @@ static void again_on_run(void *arg, const struct app_verdict *verdict, const str
     else if (is_it)
         go_on_from(again, workflow);
     else if (!again->is_last_run && again->view.data.run.is_init)
-        find_run(again, 0); /* its first message was made for a run that was there already */
+        find_run(again, 0); /* its first message may belong to an earlier run with this id */
     else
         again_refuse_unknown(again);
 }

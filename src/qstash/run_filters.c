@@ -3,7 +3,7 @@
 #include "job/json.h"
 #include "job/url.h"
 
-/* Returns the value of a setting of the run; empty: it has none. */
+/* Returns the value of a setting of the run, or an empty slice. */
 static struct slice setting_of(struct run *run, struct slice wanted)
 {
     struct json_cursor cursor;
@@ -27,7 +27,7 @@ static bool has_label(struct slice labels, struct slice wanted)
     return false;
 }
 
-/* Returns the part of the url that a filter is about. */
+/* Returns the part of the url to which a filter applies. */
 static struct slice url_part(struct slice text, enum filter filter)
 {
     struct url url;

@@ -51,7 +51,7 @@ void run_group_expect(struct run_group *group)
     group->expected++;
 }
 
-/* Calls back each member. The last callback may free the group. */
+/* Calls back for each member. The last callback may free the group. */
 static void end_all(struct run_group *group, unsigned status, struct slice error)
 {
     size_t count = group->count;
@@ -67,7 +67,7 @@ static void on_appended(void *arg, const struct app_verdict *verdict)
         status = 400;
         snprintf(group->error, sizeof group->error, "the workflow run %.*s is not active",
                  SLICE_ARG(group->id));
-    } else if (verdict->end == APP_EXISTS) { /* ids are random */
+    } else if (verdict->end == APP_EXISTS) { /* cannot happen in practice, because ids are random */
         status = 503;
         snprintf(group->error, sizeof group->error, "another message has the id; nothing changed");
     } else if (verdict->end != APP_DONE) {

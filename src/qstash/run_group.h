@@ -1,4 +1,4 @@
-/* run_group.h - messages of one run that are appended together: all, or none. */
+/* run_group.h - a group of messages of one run, which are appended all or not at all. */
 #ifndef DUEPOST_QSTASH_RUN_GROUP_H
 #define DUEPOST_QSTASH_RUN_GROUP_H
 
@@ -7,10 +7,12 @@
 
 struct run_group;
 
-/* Called when the group is appended, or refused; with status 200 and without an error, or with both. */
+/* Called when the group is appended, or refused; status is 200 and error is empty, or both describe the
+ * refusal. */
 typedef void run_group_fn(void *arg, unsigned status, struct slice error);
 
-/* A group of this number of messages, of the run with this id. Copies id. It is freed after all callbacks. */
+/* Creates a group of this number of messages of the run with this id. Copies id. The group is freed after all
+ * callbacks. */
 struct run_group *run_group_new(struct app *, struct slice run_id, size_t expected);
 void run_group_free(struct run_group *);
 
@@ -19,11 +21,11 @@ struct slice run_group_id(const struct run_group *);
 /* Expects one more message. */
 void run_group_expect(struct run_group *);
 
-/* Adds a message, and calls back when the last one of the group was added or missed. Borrows the entry until
- * then. */
+/* Adds a message, and calls back when the last message of the group was added or refused. Borrows the entry
+ * until then. */
 void run_group_add(struct run_group *, const struct app_workflow_entry *, run_group_fn *, void *arg);
 
-/* A message is refused, and so are all others, with the same error. */
+/* Notes that a message is refused. All messages of the group are then refused with the same error. */
 void run_group_miss(struct run_group *, unsigned status, struct slice error);
 
 #endif

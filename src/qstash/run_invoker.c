@@ -41,7 +41,7 @@ void run_invoker_write(const struct run_invoker *invoker, struct buffer *out)
     json_end_object(&json);
 }
 
-/* Writes the JSON text of the member out. */
+/* Writes the member "out" as a JSON text. */
 static void write_outcome(const struct run_outcome *outcome, struct buffer *out)
 {
     struct json_writer json = json_writer_to(out);

@@ -9,28 +9,28 @@
 struct run_invoker {
     struct slice payload;     /* payload of the invoked run */
     struct slice run_id, url; /* id and url of the invoker */
-    struct slice headers;     /* an object: names and arrays of values; headers of the step */
-    struct slice step;        /* an object: the beginning of the step */
+    struct slice headers;     /* headers of the step: an object of names and arrays of values */
+    struct slice step;        /* the beginning of the step, an object */
 };
 
-/* Reads the body of an invocation, or what is kept of it. text gets decoded strings; it must have room for
+/* Reads the body of an invocation, or the stored part of it. text gets decoded strings; it must have room for
  * the body. Returns false if a member is missing or has another type. */
 bool run_invoker_read(struct slice body, struct run_invoker *, struct buffer *text);
 
-/* Writes what is kept: all but the payload. */
+/* Writes the stored part of an invocation: all members except the payload. */
 void run_invoker_write(const struct run_invoker *, struct buffer *);
 
-/* How the invoked run has ended. */
+/* The end of the invoked run. */
 struct run_outcome {
     struct slice run_id;
     bool has_body;
     struct slice body;
     bool is_cancelled, is_failed;
-    struct slice url; /* url for the log of the invoker, and when the run was created; 0: unknown */
+    struct slice url; /* url for the log of the invoker, and time at which the run was created; 0: unknown */
     int64_t made_ms;
 };
 
-/* Writes the step that tells the invoker. */
+/* Writes the step that reports the end to the invoker. */
 void run_invoker_write_step(const struct run_invoker *, const struct run_outcome *, struct buffer *);
 
 #endif

@@ -18,7 +18,7 @@ static void letter_end(struct run_letter *letter, bool is_known)
 
 static struct slice state_of_callback(const struct app_verdict *verdict)
 {
-    if (verdict->end != APP_DONE) /* it has ended, and is not kept */
+    if (verdict->end != APP_DONE) /* the callback has ended, and is not stored any more */
         return SLICE("CALLBACK_SUCCESS");
     switch (verdict->job.state) {
     case JOB_STATE_DEAD:

@@ -1,4 +1,4 @@
-/* run_letter.h - a dead message that has failed a run, and what became of the failure callback of the run. */
+/* run_letter.h - a dead message that has failed a run, with the state of the run's failure callback. */
 #ifndef DUEPOST_QSTASH_RUN_LETTER_H
 #define DUEPOST_QSTASH_RUN_LETTER_H
 
@@ -8,16 +8,16 @@
 
 struct run_letter;
 
-/* is_known is false if Redis or the history could not be asked. Without such a dead message is_there is
+/* is_known is false if Redis or the history could not be read. If there is no such dead message, is_there is
  * false. The letter is borrowed until the callback returns. */
 typedef void run_letter_fn(void *arg, struct run_letter *, bool is_known);
 
-/* Steps of reading: the dead message, then the failure callback of its run if it asked for one. */
+/* Steps of reading: the dead message, then the failure callback of its run if the run has one. */
 struct run_letter {
     struct app *app;
     char key[MESSAGE_KEY_SIZE];
     struct buffer id, record, lines; /* id, record and attempts of the dead message */
-    struct app_job job;              /* its slices point into these */
+    struct app_job job;              /* its slices point into id, record and lines */
     struct message_view view;
     bool is_there;
     char callback_key[CALLBACK_KEY_SIZE];

@@ -8,7 +8,7 @@ struct action {
     run_letter_act_fn *act;
 };
 
-/* Returns whether the failure callback is in one of the states that the request asks for. */
+/* Returns whether the failure callback has one of the requested states. */
 static bool has_state(const struct bulk *bulk, struct slice state)
 {
     struct slice word;
@@ -21,7 +21,7 @@ static bool has_state(const struct bulk *bulk, struct slice state)
     return !is_asked;
 }
 
-/* With ids, filters do not count. */
+/* Returns whether the request has ids, which override the filters. */
 static bool has_ids(const struct bulk *bulk)
 {
     return bulk->filters.given & 1U << FILTER_DLQ_ID;

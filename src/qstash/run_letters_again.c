@@ -102,7 +102,7 @@ HANDLER(run_letters_restart_handle)
 
 /* ---- the failure callback ---- */
 
-/* The run of a letter whose failure callback is sent again. */
+/* The state while the failure callback of a letter's run is sent again. */
 struct calling {
     struct exchange *exchange;
     char key[CALLBACK_KEY_SIZE], run_id[SETTINGS_RUN_ID_MAX + 1];

@@ -29,11 +29,11 @@ struct steps {
     struct run_log_step *items; /* elements, then waits */
     size_t element_count, count;
     const struct run_log_step **results; /* first result of each step, by the step's id; NULL: none */
-    const struct run_log_step **calls;   /* the same: its call */
+    const struct run_log_step **calls;   /* first call of each step, by the step's id; NULL: none */
     bool *is_shown;                      /* whether the step is shown, by the step's id */
     uint64_t id_max;
     struct buffer text;
-    size_t start; /* bytes before the run in the answer */
+    size_t start; /* size of the answer before this run */
 };
 
 static void steps_init(struct steps *steps, const struct run_log *log)
@@ -142,7 +142,7 @@ static void end_group(struct json_writer *json, const char *type)
     json_end_object(json);
 }
 
-/* Puts a step that has a result. */
+/* Writes a step that has a result. */
 static void put_result(struct json_writer *json, struct steps *steps, const struct run_log_step *step)
 {
     const struct run_log_message *message = find_message(steps->log, step->message_id);
@@ -154,7 +154,7 @@ static void put_result(struct json_writer *json, struct steps *steps, const stru
         steps->is_shown[step->id] = true;
 }
 
-/* Puts a step that has no result yet: a call, a wait, or a plan. */
+/* Writes a step that has no result yet: a call, a wait, or a plan. */
 static void put_open(struct json_writer *json, const struct steps *steps, const struct run_log_step *step)
 {
     const struct run_log_message *message = find_message(steps->log, step->message_id);
@@ -178,7 +178,7 @@ static void put_branch(struct json_writer *json, struct steps *steps, const stru
         steps->is_shown[plan->target] = true;
 }
 
-/* Puts the branches of the plan at this place. Returns the place behind its elements. */
+/* Writes the branches of the plan at this index. Returns the index after its elements. */
 static size_t put_parallel(struct json_writer *json, struct steps *steps, size_t at)
 {
     uint64_t concurrent = steps->items[at].concurrent;
@@ -228,7 +228,7 @@ static void put_elements(struct json_writer *json, struct steps *steps)
             put_alone(json, steps, step, true);
         i++;
     }
-    /* Calls and waits in progress. */
+    /* Now the calls and waits in progress. */
     for (size_t i = 1; i < steps->count && !is_full(steps, json); i++) {
         const struct run_log_step *step = &steps->items[i];
         bool is_open = step->wait || step->element->is_call;
@@ -248,7 +248,7 @@ static const struct run_log_step *step_of(const struct steps *steps, const struc
     return NULL;
 }
 
-/* Returns whether the delivery of a message is the next thing that happens to the run. Others are shown as
+/* Returns whether the delivery of this message is the next event of the run. Other messages are shown as
  * their step. */
 static bool is_next(const struct steps *steps, const struct run_log_message *message)
 {
@@ -297,7 +297,9 @@ static void put_nexts(struct json_writer *json, const struct steps *steps)
 
 static const char *callback_state(const struct run_log_message *failure)
 {
-    if (!failure || failure->state == JOB_STATE_DELIVERED) /* without a history, it is not known any more */
+    if (!failure ||
+        failure->state ==
+            JOB_STATE_DELIVERED) /* without a history, the delivered callback is no longer known */
         return "CALLBACK_SUCCESS";
     if (failure->state == JOB_STATE_DEAD)
         return "CALLBACK_FAIL";

@@ -1,4 +1,4 @@
-/* run_log.h - a durable run as the log of runs shows it. Its functions are pure: no clock, no I/O.
+/* run_log.h - writes a durable run for the log of runs. Its functions are pure: no clock, no I/O.
  *
  * The steps are the elements of the run, in groups:
  *
@@ -11,14 +11,15 @@
 #include "qstash/run_log_step.h"
 
 enum {
-    RUN_LOG_BYTES = 1024 * 1024,         /* size limit of one run; later steps are left out */
-    RUN_LOG_TEXTS_MAX = 4 * 1024 * 1024, /* elements over this size are shown without their texts */
+    RUN_LOG_BYTES = 1024 * 1024, /* size limit of one run; later steps are left out */
+    RUN_LOG_TEXTS_MAX =
+        4 * 1024 * 1024, /* if the elements are larger together, they are shown without their texts */
 };
 
 /* Writes the run as an object. */
 void run_log_put(struct json_writer *, const struct run_log *);
 
-/* The words for states of runs: RUN_STARTED ... Returns false for another word. */
+/* Parses the word for a state of runs, such as RUN_STARTED. Returns false for another word. */
 bool run_log_state(struct slice word, enum app_workflow_state *);
 
 #endif

@@ -16,7 +16,7 @@ static void take_number(struct slice value, uint64_t *number)
         *number = 0;
 }
 
-/* Reads what a step, or the facts of a call, say of the step. */
+/* Reads the data of the step from a step, or from the facts of a call. */
 static void read_step(struct slice object, struct run_log_step *step, struct buffer *text)
 {
     struct json_cursor cursor;
@@ -66,7 +66,7 @@ void run_log_step_read(const struct app_workflow_element *element, struct run_lo
         else if (slice_equal(key, SLICE("\"call\"")))
             step->call = value;
     }
-    if (!element->text.size) { /* only its message is known */
+    if (!element->text.size) { /* the element has no text, so only its message is known */
         struct slice topic;
         slice_cut(element->job, '/', &topic, &step->message_id);
     }
@@ -203,7 +203,7 @@ static void add_invoked(struct json_writer *json, struct slice out)
             json_add_raw(json, "invokedWorkflowRunId", value);
 }
 
-/* Adds the result. Events are kept as base64. */
+/* Adds the result. Events are stored as base64. */
 static void add_out(struct json_writer *json, const struct run_log *log, const struct run_log_step *step,
                     struct slice value)
 {
@@ -223,7 +223,7 @@ static void add_out(struct json_writer *json, const struct run_log *log, const s
     buffer_fini(&text);
 }
 
-/* Adds the members that belong to some kinds of steps. */
+/* Adds the members that only some kinds of steps have. */
 static void add_facts(struct json_writer *json, const struct run_log *log, const struct run_log_step *step)
 {
     static const char *const names[] = {

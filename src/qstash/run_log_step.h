@@ -1,4 +1,4 @@
-/* run_log_step.h - one step of a run: its element, taken apart. Its functions are pure: no clock, no I/O. */
+/* run_log_step.h - one step of a run, parsed from its element. Its functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_LOG_STEP_H
 #define DUEPOST_QSTASH_RUN_LOG_STEP_H
 
@@ -7,7 +7,8 @@
 #include "qstash/message_view.h"
 #include "qstash/run.h"
 
-/* A message of the run that has not ended, the one that has failed it, or its failure callback. */
+/* A message of the run: one that has not ended, the one that has failed the run, or the run's failure
+ * callback. */
 struct run_log_message {
     const struct message_view *view;
     enum job_state state;
@@ -24,28 +25,30 @@ struct run_log {
     size_t message_count;
     const struct run_log_message *failure; /* NULL: the callback is unknown, or absent */
     struct slice failure_id;               /* its id */
-    size_t trim;                           /* bytes of each body that are shown */
+    size_t trim;                           /* maximum number of bytes of each body that are shown */
 };
 
 struct run_log_step {
-    const struct app_workflow_element *element; /* NULL: a wait, which has none yet */
+    const struct app_workflow_element
+        *element; /* element of the step; NULL for a wait, which has no element yet */
     struct slice message_id;
     struct slice body;               /* decoded */
-    struct slice object;             /* the step as JSON; empty: the body is not one */
+    struct slice object;             /* the step as JSON; empty: the body is not a step */
     struct slice name, type;         /* decoded; may be empty */
     struct slice call;               /* call: its facts as a JSON object, see run_write_call; else empty */
-    uint64_t id, target, concurrent; /* id 0: a plan, or no step; target 0: no plan */
+    uint64_t id, target, concurrent; /* id is 0 for a plan, and for an element without a step; target is 0
+                                        unless it is a plan */
     const struct app_workflow_open *wait;
 };
 
-/* Takes an element apart. text gets decoded texts; it must have room for twice the element. */
+/* Parses an element. text receives decoded texts, and must have room for twice the size of the element. */
 void run_log_step_read(const struct app_workflow_element *, struct run_log_step *, struct buffer *text);
 
-/* The same for a wait in progress. */
+/* Does the same for a wait in progress. */
 void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
 
-/* Writes a step. call: the call whose result the step is, or the step itself; NULL: none. message: the
- * message whose errors are shown; NULL: none. */
+/* The data of a step to write. call is the call whose result the step is, or the step itself, or NULL.
+ * message is the message whose errors are shown, or NULL. */
 struct run_log_shown {
     const struct run_log_step *step, *call;
     const char *state;
@@ -56,8 +59,8 @@ void run_log_step_put(struct json_writer *, const struct run_log *, const struct
 /* Writes the payload of the run as its first step. */
 void run_log_step_put_first(struct json_writer *, const struct run_log *, const struct run_log_step *);
 
-/* Adds the failed attempts of a message as an array, if there are any. Only the last one of a dead message
- * has headers. */
+/* Adds the failed attempts of a message as an array, if there are any. Only the last attempt of a dead
+ * message has headers. */
 void run_log_add_errors(struct json_writer *, const struct run_log_message *, size_t trim);
 
 /* Adds headers of an answer, as lines, or an empty object. */

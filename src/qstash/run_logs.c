@@ -1,9 +1,9 @@
 /* run_logs.c - GET /v2/workflows/logs, and GET /v2/workflows/events?groupBy=workflowRunId: the log of runs.
  *
- *   1. list    a page of runs, the latest first; or the runs of one id, from each to the one before it
- *   2. read    reads the next of them, and leaves it out if the filters do not match
- *   3. page    reads its messages that have not ended, the one that has failed it, and its failure callback
- *   4. write   writes the run, and goes on with 2 or 1; or answers, if there are enough runs or bytes */
+ *   1. list    lists a page of runs, the latest first; or the runs of one id, the latest first
+ *   2. read    reads the next run, and leaves it out if the filters do not match
+ *   3. page    reads its open messages, the message that has failed it, and its failure callback
+ *   4. write   writes the run, and continues with 2 or 1; or answers, if there are enough runs or bytes */
 #include "app/workflows.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
@@ -13,12 +13,12 @@
 
 enum {
     COUNT_MAX = 10,
-    PAGE_MAX = 100,             /* runs of a page of the list */
-    READS_MAX = 1000,           /* runs that a request reads */
-    LISTS_MAX = 10,             /* pages of the list that a request reads */
+    PAGE_MAX = 100,             /* number of runs in a page of the list */
+    READS_MAX = 1000,           /* maximum number of runs that a request reads */
+    LISTS_MAX = 10,             /* maximum number of pages of the list that a request reads */
     MESSAGES_MAX = 64,          /* maximum number of open messages of one run */
-    ANSWER_BYTES = 1024 * 1024, /* size of an answer above which it gets no more runs */
-    LARGE_BYTES = 512 * 1024,   /* elements of a run; over it, bodies are cut */
+    ANSWER_BYTES = 1024 * 1024, /* if an answer is larger than this, no more runs are added */
+    LARGE_BYTES = 512 * 1024,   /* if the elements of a run are larger than this, bodies are cut */
     LARGE_TRIM = 1024,
     RESULT_MAX = 16 * 1024 * 1024,
 };
@@ -40,7 +40,7 @@ struct read_run {
     struct app_workflow workflow;
     struct app_workflow_element *elements;
     struct app_workflow_open *open;
-    struct buffer text; /* what its slices point into */
+    struct buffer text; /* the text into which its slices point */
     struct run run;
     struct settings settings;
     struct message_view view; /* see run_log.h; owns nothing */
@@ -50,17 +50,18 @@ struct read_run {
 struct logs {
     struct exchange *exchange;
     struct filters filters;
-    unsigned states;            /* 1 << each state that is asked for */
-    size_t count;               /* runs that the answer may still take */
-    char run_key[RUN_KEY_SIZE]; /* key of the only run that is asked for; empty: any */
+    unsigned states;            /* requested states, as bits 1 << state */
+    size_t count;               /* number of runs that may still be added to the answer */
+    char run_key[RUN_KEY_SIZE]; /* key of the run, if only one is requested; empty: any */
     struct candidate candidates[PAGE_MAX];
     size_t candidate_count, at;
-    /* position of the list after the candidates; its place is empty at the end */
+    /* position in the list after the candidates; place is empty at the end of the list */
     struct app_workflow_cursor next;
     bool has_next;
     char next_text[EVENT_LIST_CURSOR_MAX + 1];
-    struct candidate last; /* the last one that was looked at */
-    bool is_passing; /* the run under way was in the answer before: only the one before it is asked for */
+    struct candidate last; /* the last run that was examined */
+    bool is_passing; /* the run under way was in the previous answer, and is read only to find the run before
+                        it */
     size_t reads, lists;
     struct read_run run;
     bool has_run;
@@ -95,7 +96,7 @@ static void logs_read(struct logs *);
 
 /* ---- 4. write ---- */
 
-/* Adds where the log goes on: behind the last run, or behind the page. */
+/* Adds the cursor, after the last run or after the page. */
 static void add_cursor(struct json_writer *json, const struct logs *logs)
 {
     struct buffer text;
@@ -128,7 +129,7 @@ static void logs_answer(struct logs *logs, bool is_end)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-/* Goes on with the next run. */
+/* Continues with the next run. */
 static void logs_go_on(struct logs *logs)
 {
     bool is_one_id = logs->run_key[0];
@@ -189,7 +190,7 @@ static void on_page(void *arg)
         bool is_over = item->state == JOB_STATE_DELIVERED || item->state == JOB_STATE_CANCELLED;
         if (slice_equal(item->id, slice_of(logs->run.failure_key)))
             failure = message;
-        else if (!is_over) /* else it has ended since the run was read */
+        else if (!is_over) /* otherwise the message has ended since the run was read */
             messages[count++] = message;
     }
     logs_write(logs, messages, count, failure.view ? &failure : NULL);
@@ -270,7 +271,7 @@ static void copy_lists(struct read_run *run, const struct app_workflow *workflow
     run->workflow.open_count = open;
 }
 
-/* Makes the run look like a message to filters and views. */
+/* Creates a view of the run as a message, for filters and views. */
 static void make_view(struct read_run *run)
 {
     const struct settings *settings = &run->settings;
@@ -309,7 +310,7 @@ static bool keep_run(struct logs *logs, const struct app_workflow *workflow)
     return !run->text.failed;
 }
 
-/* If the request names a message and the run has this message, puts its id into the view. */
+/* If the request names a message that the run has, sets its id in the view. */
 static void take_message_id(struct logs *logs)
 {
     struct slice word;
@@ -331,7 +332,7 @@ static bool is_wanted(struct logs *logs)
            filters_match(&logs->filters, &logs->run.view);
 }
 
-/* With one id the next run is the one before. */
+/* Finds the previous run with the same id, if the request names one id. */
 static void find_previous(struct logs *logs, int64_t previous_ms)
 {
     if (!logs->run_key[0])
@@ -383,7 +384,7 @@ static void logs_read(struct logs *logs)
 
 /* ---- 1. list ---- */
 
-/* Returns whether a run may match. The list has only some of its facts. */
+/* Returns whether a run may match. The list has only a part of the data of a run. */
 static bool may_match(const struct logs *logs, const struct app_workflow *workflow)
 {
     return logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms);
@@ -452,7 +453,7 @@ static const char *read_states(struct logs *logs)
 
 static const char bad_cursor[] = "parameter cursor: must be a cursor from an answer with these filters";
 
-/* Takes the only id that is asked for. */
+/* Takes the id of the run, if the request names exactly one. */
 static void take_run_id(struct logs *logs)
 {
     size_t at = 0;
@@ -491,7 +492,8 @@ static const char *read_group(struct logs *logs, bool is_needed)
     return is_known || (!word.size && !is_needed) ? NULL : "parameter groupBy: must be workflowRunId";
 }
 
-/* With one id the log begins with its last run, or with the one before that of the cursor. */
+/* Begins the log. If the request names one id, begins with its latest run, or with the run before that of the
+ * cursor. */
 static void logs_begin(struct logs *logs)
 {
     if (!logs->run_key[0]) {

@@ -9,14 +9,15 @@
 #include "qstash/run_invoker.h"
 #include "qstash/run_step.h"
 
-/* Steps of sending, in their order. A message that makes no run:
+/* Steps of sending, in their order. A message that does not create a run:
  *
- *   read the run ─▶ take its settings ─▶ find the topic ─▶ make the job ─▶ append, with its group
+ *   read the run ─▶ take its settings ─▶ find the topic ─▶ create the job ─▶ append, with its group
  *
  * and the first message of a run:
  *
- *   (it replaces a run: read that, keep its settings)
- *   (of another run: read that, prepare what it gets) ─▶ find the topic ─▶ make the job ─▶ begin */
+ *   (if it replaces a run: read that run, keep its settings)
+ *   (if another run invokes this one: read that run, prepare its step) ─▶ find the topic ─▶ create the job
+ *   ─▶ begin */
 struct run_message {
     struct app *app;
     struct message_request request;
@@ -24,7 +25,7 @@ struct run_message {
     struct run_group *group, *own_group;
     char key[RUN_KEY_SIZE], other_key[RUN_KEY_SIZE];
     struct run_step step;
-    bool has_run; /* run was read: its own, or its invoker's */
+    bool has_run; /* run was read: the run of the message, or that of its invoker */
     struct run run;
     /* first message of a run */
     struct run_invoker invoker;
@@ -187,7 +188,7 @@ static void find_topic(struct run_message *message)
 
 /* ---- what an invoker gets ---- */
 
-/* Makes the step that the invoker gets if this run ends so. */
+/* Creates the step that the invoker gets if the run ends in this way. */
 static const char *prepare_end(struct run_message *message, struct run_step *step, bool is_cancelled)
 {
     struct buffer body;
@@ -236,7 +237,7 @@ static void take_run(struct run_message *message)
     find_topic(message);
 }
 
-/* The run to replace. Settings that the client does not send again are kept. */
+/* Takes the run that will be replaced. Settings that the client does not send again are kept. */
 static void on_replaced(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     struct run_message *message = arg;
@@ -276,7 +277,7 @@ static void read_run(struct run_message *message, struct slice id, char room[RUN
     app_workflow_read(message->app, run_key(id, room), false, on_run, message);
 }
 
-/* The first message of a run is made by another one. */
+/* Begins a run that another run invokes. */
 static void begin_invoked(struct run_message *message)
 {
     buffer_reserve(&message->text, message->request.body.size + 1); /* so that decoded texts never move */

@@ -4,10 +4,10 @@
 #include "job/job.h"
 #include "job/json.h"
 
-/* The parts of an element that matter here. */
+/* The parts of an element that this file needs. */
 struct step {
-    bool is_plan;        /* step that plans parallel steps */
-    uint64_t concurrent; /* parallel steps; 1: it is alone */
+    bool is_plan;        /* the step plans parallel steps */
+    uint64_t concurrent; /* number of parallel steps; 1: there is only this step */
 };
 
 static struct slice member_of(struct slice object, struct slice wanted)
@@ -21,7 +21,7 @@ static struct slice member_of(struct slice object, struct slice wanted)
     return SLICE("");
 }
 
-/* Returns a text without escapes. */
+/* Returns a text without quotes if it has no escapes. */
 static struct slice plain_text(struct slice value)
 {
     return value.size >= 2 && json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : SLICE("");
@@ -51,8 +51,8 @@ static struct step read_step(const struct app_workflow_element *element)
     return step;
 }
 
-/* Returns the index of the last element before this one that does not belong to a call. The first element is
- * none. */
+/* Returns the index of the last element before this one that does not belong to a call. Index 0 means that
+ * there is no such element. */
 static size_t before(const struct run_failure *failure, size_t index)
 {
     while (index > 1 && failure->elements[index - 1].is_call)
@@ -70,7 +70,7 @@ static size_t first_plan(const struct run_failure *failure, size_t index)
     return index;
 }
 
-/* Returns the number of steps, those of plans as well, from one element to another. */
+/* Returns the number of steps from one element to another, including planned steps. */
 static uint64_t count_steps(const struct run_failure *failure, size_t first, size_t last)
 {
     uint64_t count = 0;

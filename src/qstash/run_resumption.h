@@ -1,4 +1,4 @@
-/* run_resumption.h - where a failed run goes on. Its functions are pure: no clock, no I/O. */
+/* run_resumption.h - finds where a failed run is continued. Its functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_RESUMPTION_H
 #define DUEPOST_QSTASH_RUN_RESUMPTION_H
 
@@ -8,13 +8,14 @@
 struct run_failure {
     const struct app_workflow_element *elements;
     size_t count;
-    struct slice job;        /* topic/messageId; has an element, unless it is the answer to a call */
-    bool is_parallel_answer; /* the answer to a call of a parallel step */
+    struct slice job; /* topic/messageId of the message that failed the run; it has an element, unless it is
+                         the answer to a call */
+    bool is_parallel_answer; /* the message is the answer to a call of a parallel step */
 };
 
-/* Returns the index of the element whose message is delivered again; those before it are kept. It is that of
- * the message, or of the step before its parallel steps if not all of these have ended. For an answer that
- * belongs to no parallel step, returns count. */
+/* Returns the index of the element whose message is delivered again. The elements before it are kept. The
+ * index is that of the failed message. If parallel steps have not all ended, it is that of the step before
+ * them. For an answer that belongs to no parallel step, it is count. */
 size_t run_resumption_find(const struct run_failure *);
 
 /* Appends the body of an element. Returns false if the element cannot be read, or there is no memory. */

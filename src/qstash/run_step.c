@@ -20,7 +20,8 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
 {
     struct message_request own = *request;
     bool is_call = run_is_call(&request->data.run);
-    if (step->entry.role == APP_WORKFLOW_STEP) /* the element has the body, and the delivery the elements */
+    if (step->entry.role == APP_WORKFLOW_STEP) /* the job needs no body: the element has it, and the delivery
+                                                  contains the elements */
         own.body = SLICE("");
     const char *fault = message_job_make(&own, topic, now_ms, &step->texts, &step->job);
     if (fault)
@@ -55,7 +56,7 @@ static void take_headers(struct slice headers, struct settings *settings, struct
     }
 }
 
-/* Returns the topic of the run's flow control; its limits were set when the run was made. */
+/* Returns the topic of the run's flow control; its limits were set when the run was created. */
 static struct slice topic_of(const struct settings *settings, char room[PLACE_SIZE])
 {
     struct slice topic = settings->flow.key.size ? place_of_flow(settings->flow.key, room) : SLICE("");

@@ -1,4 +1,4 @@
-/* run_step.h - a message of a run, as the job and the element that are stored. Its functions do no I/O. */
+/* run_step.h - converts a message of a run to a job and an element. Its functions do no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_STEP_H
 #define DUEPOST_QSTASH_RUN_STEP_H
 
@@ -7,35 +7,35 @@
 #include "qstash/message_job.h"
 #include "qstash/run.h"
 
-/* A message that is being made. */
+/* A message that is being created. */
 struct run_step {
     struct app_workflow_entry entry;
     struct message_texts texts;
-    struct job job; /* borrows from the request and texts */
+    struct job job; /* the job borrows from the request and from texts */
     char id[MESSAGE_ID_MAX + 1];
 };
 
 void run_step_init(struct run_step *, bool is_call);
 void run_step_fini(struct run_step *);
 
-/* Makes the job and the element of a message, which goes to this topic. data.run of the request is set, and
- * says whether it is a call. Returns NULL, or a literal that says why the request is refused. */
+/* Creates the job and the element of a message for this topic. data.run of the request must be set; it says
+ * whether the message is a call. Returns NULL, or a literal that says why the request is refused. */
 const char *run_step_make(struct run_step *, const struct message_request *, struct slice topic,
                           int64_t now_ms);
 
 /* Writes the job into the entry. Returns false if there is no memory for it. */
 bool run_step_write(struct run_step *);
 
-/* A step that the server itself publishes: the end of a wait, or of an invoked run. */
+/* A step that the server publishes: the end of a wait, or of an invoked run. */
 struct run_notice {
     struct slice id;      /* id of the run */
-    struct slice url;     /* where the step is delivered */
-    struct slice headers; /* an object: names and arrays of values; headers of the step */
+    struct slice url;     /* url to which the step is delivered */
+    struct slice headers; /* headers of the step: an object of names and arrays of values */
     struct slice body;    /* the step */
 };
 
-/* Makes and writes such a step, which takes the settings of the run. Returns NULL, or a literal that says
- * what is wrong. */
+/* Creates and writes such a step, with the settings of the run. Returns NULL, or a literal that describes the
+ * error. */
 const char *run_step_make_notice(struct run_step *, struct run *, const struct run_notice *, int64_t now_ms);
 
 #endif

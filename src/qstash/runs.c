@@ -1,5 +1,5 @@
-/* runs.c - /v2/workflows/runs/{id}: GET of the list of a run, and DELETE, which ends it: with a result, or
- * because it is cancelled. */
+/* runs.c - /v2/workflows/runs/{id}: GET returns the list of a run. DELETE ends the run with a result, or
+ * cancels it. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ struct run_reading {
     char key[RUN_KEY_SIZE];
 };
 
-/* Answers with all elements, those of calls as well. */
+/* Answers with all elements, including those of calls. */
 static void answer_list(struct exchange *exchange, const struct app_workflow *workflow)
 {
     struct buffer *body = exchange_scratch(exchange);
@@ -61,7 +61,7 @@ HANDLER(workflow_run_handle)
 
 /* Steps of an end with a result:
  *
- *   read the run ─▶ (if another run has invoked it: read that one, make its step) ─▶ end */
+ *   read the run ─▶ (if another run has invoked it: read that run, create its step) ─▶ end */
 struct run_ending {
     struct exchange *exchange;
     struct slice result;
@@ -103,7 +103,7 @@ static void end_run(struct run_ending *ending, bool is_cancelled)
     app_workflow_end(app_of(ending->exchange), &ending->exchange->caller, &end, on_ended, ending);
 }
 
-/* Makes the step that tells the invoker the result. Returns NULL, or what is wrong. */
+/* Creates the step that reports the result to the invoker. Returns NULL, or the error. */
 static const char *make_step(struct run_ending *ending)
 {
     struct buffer body;

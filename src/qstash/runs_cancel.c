@@ -1,10 +1,11 @@
-/* runs_cancel.c - DELETE /v2/workflows/runs: cancels the runs with these ids, or those that the filters find.
+/* runs_cancel.c - DELETE /v2/workflows/runs: cancels the runs with the given ids, or those that match the
+ * filters.
  *
  *   1. page     reads a page of active runs, and notes those that match
  *   2. cancel   cancels them
- *   3. again    from 1, until there are enough or no more; then the answer
+ *   3. again    repeats from 1, until there are enough or no more runs; then answers
  *
- * With ids, step 1 is left out, and runs that are unknown or have ended are skipped. */
+ * If ids are given, step 1 is left out, and runs that are unknown or have ended are skipped. */
 #include <stdio.h>
 
 #include "app/workflow_reads.h"
@@ -26,18 +27,18 @@ struct cancelling {
     bool is_url_prefix;
     struct app_workflow_list list;
     bool has_more;  /* pages */
-    int64_t left;   /* runs that may still be cancelled */
-    size_t pending; /* cancels under way, and one more while they are begun */
+    int64_t left;   /* number of runs that may still be cancelled */
+    size_t pending; /* number of cancels under way, and one more while cancels are begun */
     size_t done;
-    bool is_unknown;   /* the outcome of some */
-    struct list found; /* struct victim: of this page */
+    bool is_unknown;   /* the outcome of a cancel is unknown */
+    struct list found; /* runs of this page that will be cancelled, as struct victim */
 };
 
-/* A run that is cancelled. */
+/* A run that will be cancelled. */
 struct victim {
     struct list entry;
     struct cancelling *cancelling;
-    bool is_unread; /* its settings were not in the list, so it may not match */
+    bool is_unread; /* the run may not match, because its settings were not in the list */
     char key[RUN_KEY_SIZE];
 };
 

@@ -1,7 +1,6 @@
-/* schedule.h - schedules of this dialect: a message at each time of a cron expression.
- *
- * A schedule is one of duepost's own, in the topic qstash~schedules, with the scheduleId of the client. Its
- * occurrences are messages of the topic that place.h finds for its queue or its flow control. */
+/* schedule.h - schedules of this dialect, which send a message at each time of a cron expression. Each is a
+ * schedule of duepost in the topic qstash~schedules, with the scheduleId of the client. Its occurrences are
+ * messages of the topic that place.h finds for its queue or its flow control. */
 #ifndef DUEPOST_QSTASH_SCHEDULE_H
 #define DUEPOST_QSTASH_SCHEDULE_H
 
@@ -12,7 +11,7 @@
 
 enum { SCHEDULE_KEY_SIZE = sizeof SCHEDULES_TOPIC + 1 + RECURRING_ID_MAX };
 
-/* Writes topic/scheduleId into room. Returns it, or an empty slice if the text cannot be a scheduleId. */
+/* Writes topic/scheduleId into room, and returns it, or an empty slice if the text cannot be a scheduleId. */
 struct slice schedule_key(struct slice schedule_id, char room[SCHEDULE_KEY_SIZE]);
 
 /* Splits "CRON_TZ=Europe/Berlin 30 4 * * *" into the time zone, which may be empty, and the rest. */

@@ -1,10 +1,11 @@
-/* schedule_put.c - POST /v2/schedules/{destination}: makes a schedule, or replaces the one with its id.
+/* schedule_put.c - POST /v2/schedules/{destination}: creates a schedule, or replaces the schedule with the
+ * same id.
  *
- *   1. read   the destination and the settings
- *   2. keys   make those that sign messages, unless they exist
- *   3. group  take the settings of a URL group; an unknown group ends it
- *   4. place  find the topic of the messages, and make its settings
- *   5. define the schedule, in one step of Redis
+ *   1. read   reads the destination and the settings
+ *   2. keys   creates the keys that sign messages, unless they exist
+ *   3. group  takes the settings of a URL group; ends if the group is unknown
+ *   4. place  finds the topic of the messages, and creates its settings
+ *   5. define defines the schedule, in one script
  *
  * A schedule of a group keeps the settings that the group has now. Its endpoints are read at each time
  * (group_messages.h). */
@@ -74,7 +75,8 @@ static void on_defined(void *arg, const struct app_verdict *verdict)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-/* Writes the definition for app_schedule_define. Its job is only there because each definition has one. */
+/* Writes the definition for app_schedule_define. The definition has a job only because each definition needs
+ * one. */
 static void write_definition(struct schedule_put *put)
 {
     struct json_writer json = json_writer_to(&put->definition);
@@ -93,7 +95,7 @@ static void write_definition(struct schedule_put *put)
     json_end_object(&json);
 }
 
-/* Sets the id that all occurrences begin with. */
+/* Sets the beginning of the ids of all occurrences. */
 static struct slice set_into(struct schedule_put *put, struct slice topic)
 {
     char room[MESSAGE_ID_MAX + 1];
@@ -188,7 +190,7 @@ static void forward_header(void *settings, struct slice name, struct slice value
     settings_forward(settings, name, value);
 }
 
-/* Makes a scheduleId, unless the client chose one. Returns false if the one it chose cannot be used. */
+/* Creates a scheduleId, unless the client has chosen one. Returns false if the chosen id cannot be used. */
 static bool set_id(struct schedule_put *put)
 {
     char unique[JOB_ID_NEW_SIZE];

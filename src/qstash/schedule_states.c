@@ -27,7 +27,7 @@ static void add_state(struct schedule_states *states, struct slice message_id, s
 static void on_older_end(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_states *states = arg;
-    (void)verdict; /* without the history, the last message is all that is known */
+    (void)verdict; /* an error is ignored: without the history, only the last message is known */
     json_end_object(&states->json);
     states->fn(states->arg);
 }

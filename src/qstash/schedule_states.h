@@ -1,5 +1,5 @@
-/* schedule_states.h - what became of the last messages of a schedule: the last one wherever it is, and those
- * before it that have ended, from the history.
+/* schedule_states.h - the states of the last messages of a schedule: the last message from the pool or the
+ * history, and earlier ones that have ended, from the history.
  *
  *     {"msg_...~20261122T221900Z":"IN_PROGRESS","msg_...~20261122T221800Z":"SUCCESS"}
  *
@@ -7,8 +7,8 @@
  *
  *     {"msg_...~20261122T221900Z~1":"IN_PROGRESS","msg_...~20261122T221900Z~2":"SUCCESS"}
  *
- * A message that died or was cancelled is a FAIL. Without a history there is only the last message; if Redis
- * no longer has it, it was delivered, or cancelled, and is a SUCCESS. */
+ * A message that died or was cancelled is a FAIL. Without a history, only the last message is listed. If
+ * Redis no longer has this message, it was delivered or cancelled, and counts as a SUCCESS. */
 #ifndef DUEPOST_QSTASH_SCHEDULE_STATES_H
 #define DUEPOST_QSTASH_SCHEDULE_STATES_H
 

@@ -44,7 +44,7 @@ static struct slice destination_of(const struct job *job)
     return job->group.size ? slice_skip(job->group, strlen(URL_GROUPS)) : job->url;
 }
 
-/* Adds all members but the states of messages. */
+/* Adds all members except the states of messages. */
 static void add_schedule(struct json_writer *json, const struct app_schedule *schedule)
 {
     const struct recurring *recurring = schedule->recurring;
@@ -94,8 +94,8 @@ static void refuse_unknown(struct exchange *exchange)
     exchange_refuse(exchange, 404, "schedule not found");
 }
 
-/* Returns the request for a schedule, whose scheduleId stands before a query. Refuses an id that no schedule
- * can have, and returns NULL. */
+/* Creates the request for a schedule. Its scheduleId is the part of the path before a query. Returns NULL
+ * after refusing an invalid id. */
 static struct schedule_request *schedule_request_new(struct exchange *exchange, struct slice text)
 {
     struct schedule_request *request = NEW(struct schedule_request);
@@ -134,7 +134,7 @@ static void on_states(void *arg)
         exchange_refuse(exchange, 503, "there is no memory for the schedule");
         return;
     }
-    buffer_append(body, buffer_slice(&request->text)); /* the answer frees the request first */
+    buffer_append(body, buffer_slice(&request->text)); /* copied, because the answer frees the request */
     buffer_append_byte(body, '}');
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
@@ -249,7 +249,7 @@ static void schedule_list_free(struct schedule_list *list)
 static void on_listed(void *arg, const struct app_schedule *schedule)
 {
     struct schedule_list *list = arg;
-    if (!schedule->recurring) /* this version cannot read it */
+    if (!schedule->recurring) /* this version cannot read the schedule, so it is left out */
         return;
     json_put_object(&list->json);
     add_schedule(&list->json, schedule);

@@ -241,7 +241,7 @@ static void take_flow_value(struct settings *settings, struct slice value)
 
 /* ---- redaction ---- */
 
-/* Returns the name in "header[Name]"; empty for any other text. */
+/* Returns the name in "header[Name]", or an empty slice for any other text. */
 static struct slice name_in_brackets(struct slice field)
 {
     struct slice word, rest;
@@ -309,7 +309,7 @@ static void take_run_by_sdk(struct settings *settings, struct slice value)
 
 /* ---- headers to forward ---- */
 
-/* Headers that the delivery writes itself. */
+/* Returns whether the delivery writes this header itself. */
 static bool is_written_by_us(struct slice name)
 {
     static const struct slice names[] = {
@@ -393,7 +393,7 @@ static const struct {
     {SLICE_INIT("Workflow-Trigger-By-Sdk"), take_run_by_sdk},
 };
 
-/* Cuts a prefix off a name. */
+/* Removes a prefix from a name. Returns whether the name had the prefix. */
 static bool cut_prefix(struct slice *name, struct slice prefix)
 {
     if (name->size <= prefix.size || !slice_equal_nocase(slice_from(name->data, prefix.size), prefix))
@@ -469,7 +469,7 @@ void settings_take_encoded(struct settings *settings, struct slice name, struct 
     struct buffer *decoded = &settings->decoded;
     size_t start = decoded->size;
     if (!decoded->data)
-        buffer_reserve(decoded, decoded->max); /* so that its bytes never move */
+        buffer_reserve(decoded, decoded->max); /* decoded bytes must not move */
     if (decoded->failed || !percent_decode_form(value, decoded) || decoded->failed)
         settings_refuse(settings, 400, "the query parameter %.*s cannot be decoded", SLICE_ARG(name));
     else

@@ -1,19 +1,19 @@
-/* settings.h - what a publish asks for: the headers Upstash-..., or the same names in a batch, in the query
+/* settings.h - the settings of a publish: the headers Upstash-..., or the same names in a batch, in the query
  * of the destination, or for a callback.
  *
- * Names are compared without regard to case. Unknown names are ignored, because the clients send some that
- * concern only themselves. Values are borrowed, except decoded ones of a query. */
+ * Names are compared without regard to case. Unknown names are ignored, because clients send some that only
+ * they use. Values are borrowed, except decoded values of a query. */
 #ifndef DUEPOST_QSTASH_SETTINGS_H
 #define DUEPOST_QSTASH_SETTINGS_H
 
 #include "job/job.h"
 
 enum {
-    SETTINGS_PAIRS_MAX = 40, /* settings of one callback */
+    SETTINGS_PAIRS_MAX = 40, /* maximum number of settings of one callback */
     SETTINGS_RETRIES = 3,    /* without Upstash-Retries */
     SETTINGS_REDACTED_MAX = 16,
     SETTINGS_FAULT_SIZE = 256,
-    SETTINGS_DECODED_MAX = 8 * 1024, /* bytes of decoded values of a query */
+    SETTINGS_DECODED_MAX = 8 * 1024, /* maximum size of decoded values of a query */
     SETTINGS_RUN_ID_MAX = 200,       /* bytes */
 };
 
@@ -21,21 +21,21 @@ struct settings_pair {
     struct slice name, value;
 };
 
-/* A callback: its url, and the settings of the message that it will be, without the prefix. */
+/* A callback: its url, and the settings of its message, with names without the prefix. */
 struct settings_callback {
     struct slice url; /* empty: none */
     struct settings_pair pairs[SETTINGS_PAIRS_MAX];
     size_t count;
 };
 
-/* Limits by a key, see flow_control.h. */
+/* Limits of a flow-control key. */
 struct settings_flow {
     struct slice key;          /* empty: none */
     int64_t parallelism, rate; /* 0: not given */
     int64_t period_s;          /* 1 if not given */
 };
 
-/* The parts that are not shown: the body, all headers, or some of them. */
+/* The parts that are not shown: the body, all headers, or some headers. */
 struct settings_redact {
     bool body, headers;
     struct slice names[SETTINGS_REDACTED_MAX];
@@ -44,13 +44,13 @@ struct settings_redact {
 
 /* The place of a message in a durable run, see run.h. */
 struct settings_run {
-    struct slice id;        /* empty: it belongs to no run */
+    struct slice id;        /* id of the run; empty: the message belongs to no run */
     struct slice url;       /* url of the run's endpoint */
-    struct slice call_type; /* empty: a step */
+    struct slice call_type; /* kind of the message; empty: a step */
     bool is_init;           /* the message creates the run */
-    bool is_invoke;         /* another run makes it */
-    bool is_by_sdk;         /* it replaces a run that POST /v2/trigger has made */
-    bool is_without_sdk;    /* POST /v2/trigger makes the run */
+    bool is_invoke;         /* another run creates the run */
+    bool is_by_sdk;         /* the message replaces a run that POST /v2/trigger has created */
+    bool is_without_sdk;    /* POST /v2/trigger creates the run */
 };
 
 struct settings {
@@ -59,7 +59,7 @@ struct settings {
     size_t header_count;
     bool has_delay, has_not_before, has_retries, has_timeout;
     int64_t delay_ms;
-    int64_t not_before_ms; /* since 1970; wins over the delay */
+    int64_t not_before_ms; /* since 1970; overrides the delay */
     int retries;
     struct slice retry_delay; /* an expression; empty: none */
     int64_t timeout_ms;
@@ -71,7 +71,7 @@ struct settings {
     struct settings_redact redact;
     struct slice queue, schedule_id, cron; /* of schedules */
     struct settings_run run;
-    unsigned given;                  /* 1 << each row of the table that the request sets */
+    unsigned given;                  /* rows of the table that the request sets, as bits 1 << row */
     unsigned fault_status;           /* status of fault */
     char fault[SETTINGS_FAULT_SIZE]; /* the first error; empty: none */
     struct buffer decoded;           /* owned */
@@ -83,7 +83,7 @@ void settings_fini(struct settings *);
 /* Takes one header, with its name as sent: a setting, or Content-Type. */
 void settings_take(struct settings *, struct slice name, struct slice value);
 
-/* Takes a header of a callback, whose name has neither this prefix nor that of all settings. */
+/* Takes a setting of a callback. Its name has no prefix. */
 void settings_take_short(struct settings *, struct slice name, struct slice value);
 
 /* Takes a header as a default: it applies only if no header with its name was taken before. */
@@ -92,17 +92,17 @@ void settings_take_default(struct settings *, struct slice name, struct slice va
 /* Takes a parameter of a query, whose value is percent-encoded. */
 void settings_take_encoded(struct settings *, struct slice name, struct slice value);
 
-/* Forwards a header as it is, unless it belongs to the request itself. For Upstash-Header-Forward. */
+/* Forwards a header unchanged, unless it belongs to the request itself. Used for Upstash-Header-Forward. */
 void settings_forward(struct settings *, struct slice name, struct slice value);
 
 /* Takes one limit: parallelism, rate or period. Returns false for another name or a wrong value. */
 bool settings_flow_take(struct settings_flow *, struct slice name, struct slice value);
 
-/* Reads digits and s, m, h or d, several of them in any order, such as "1d10m". Returns false for another
- * text, or one over max_ms. */
+/* Reads a duration: one or more numbers, each followed by s, m, h or d, in any order, such as "1d10m".
+ * Returns false for another text, or if the duration exceeds max_ms. */
 bool settings_read_duration(struct slice text, int64_t max_ms, int64_t *ms);
 
-/* Adds an error, unless there is one. */
+/* Sets the error, unless there already is one. */
 void settings_refuse(struct settings *, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,4 +1,4 @@
-/* sibling_list.h - the answer to a list of topics that have settings of their own: queues, flow-control keys.
+/* sibling_list.h - answers a list of topics that have their own settings: queues, flow-control keys.
  */
 #ifndef DUEPOST_QSTASH_SIBLING_LIST_H
 #define DUEPOST_QSTASH_SIBLING_LIST_H
@@ -6,7 +6,7 @@
 #include "app/topics.h"
 #include "qstash/handler.h"
 
-/* Writes a topic as an item of the array, or nothing. */
+/* Writes a topic as an item of the array. May write nothing. */
 typedef void sibling_list_fn(struct json_writer *, const struct app_topic *, const void *arg);
 
 /* Answers with an array of the topics whose names begin with prefix, at most max of them. Call this at most

@@ -10,7 +10,7 @@
 #include "base/json_writer.h"
 #include "qstash/place.h"
 
-#define URL_GROUPS "qstash~group." /* the names of topics of groups begin with this */
+#define URL_GROUPS "qstash~group." /* prefix of the names of topics of groups */
 
 enum {
     URL_GROUP_ENDPOINTS_MAX = 100,
@@ -26,30 +26,30 @@ struct url_group {
     int64_t created_ms, updated_ms;
     struct url_group_endpoint endpoints[URL_GROUP_ENDPOINTS_MAX];
     size_t count;
-    struct slice headers; /* an object as the client sent it; empty: none */
+    struct slice headers; /* an object, as sent by the client; empty: none */
     struct buffer text;   /* owned: decoded strings */
 };
 
-/* Writes the topic into room. Returns it, or an empty slice if the name cannot be that of a group. */
+/* Writes the topic into room. Returns it, or an empty slice if the name cannot be the name of a group. */
 struct slice url_group_topic(struct slice name, char room[PLACE_SIZE]);
 
-/* Reads a group from the note, which it borrows. Text that duepost did not write gives a group without
+/* Reads a group from the note. Borrows the note. If duepost did not write the text, the group has no
  * endpoints. */
 void url_group_read(struct url_group *, struct slice note);
 void url_group_fini(struct url_group *);
 
-/* Reads the endpoints of a request into an empty group. Borrows text. Returns the error, or NULL. with_urls:
- * each must have a url. */
+/* Reads the endpoints of a request into an empty group. Borrows text. Returns the error, or NULL. If
+ * with_urls is true, each endpoint must have a url. */
 const char *url_group_read_endpoints(struct url_group *, struct slice text, bool with_urls);
 
-/* Adds an endpoint, or changes the one with its name, else the one with its url. Returns false if the group
- * is full. */
+/* Adds an endpoint, or changes the endpoint with the same name, or else with the same url. Returns false if
+ * the group is full. */
 bool url_group_put(struct url_group *, const struct url_group_endpoint *);
 
-/* Removes the endpoints with this name; without a name, those with this url. */
+/* Removes the endpoints with the same name, or, without a name, those with the same url. */
 void url_group_remove(struct url_group *, const struct url_group_endpoint *);
 
-/* Write the note, and the group for its owner. */
+/* url_group_write writes the note. The other function writes the group for its owner. */
 void url_group_write(const struct url_group *, struct buffer *note);
 void url_group_show(const struct url_group *, struct slice name, struct json_writer *);
 

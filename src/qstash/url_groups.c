@@ -6,7 +6,7 @@
 #include "qstash/sibling_list.h"
 #include "qstash/url_group.h"
 
-enum { GROUPS_MAX = 1000 /* maximum in a list */ };
+enum { GROUPS_MAX = 1000 /* maximum number of groups in a list */ };
 
 struct group_call;
 /* Changes a group. Returns the error, or NULL. */
@@ -18,7 +18,7 @@ struct group_call {
     struct slice name, topic;
     char topic_room[PLACE_SIZE];
     group_change_fn *change;
-    bool creates;           /* a group that is unknown is made */
+    bool creates;           /* an unknown group is created */
     bool is_known;          /* the group was found */
     struct url_group asked; /* the endpoints of the request */
     struct slice headers;   /* PATCH */
@@ -39,7 +39,7 @@ static void refuse_unknown_group(struct exchange *exchange)
     exchange_refuse(exchange, 404, "topic %.*s not found", SLICE_ARG(exchange->key));
 }
 
-/* Returns NULL after answering 400. */
+/* Creates a call. Returns NULL after answering 400. */
 static struct group_call *group_call_new(struct exchange *exchange)
 {
     struct group_call *call = NEW(struct group_call);
@@ -174,7 +174,7 @@ static const char *set_headers(struct group_call *call, struct url_group *group)
     return NULL;
 }
 
-/* Returns false after answering 400. */
+/* Reads the endpoints of the request. Returns false after answering 400. */
 static bool read_asked(struct group_call *call, bool with_urls)
 {
     const char *fault =

@@ -1,14 +1,14 @@
-/* wait.c - POST /v2/wait/{eventId}: a run waits for an event, or takes one that was kept for it. */
+/* wait.c - POST /v2/wait/{eventId}: a run waits for an event, or takes an event that was kept for it. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "qstash/answer.h"
 #include "qstash/run_step.h"
 #include "qstash/waiter.h"
 
-enum { ROUNDS_MAX = 10 /* tries, while other requests change what is kept */ };
+enum { ROUNDS_MAX = 10 /* maximum number of tries while other requests change the kept event */ };
 
-/* Steps: read the run ─▶ make what is delivered at the deadline ─▶ wait ─▶ (if an event is kept: make what is
- * delivered with it ─▶ wait again) */
+/* Steps: read the run ─▶ create the job for the deadline ─▶ wait ─▶ (if an event is kept: create the job for
+ * this event ─▶ wait again) */
 struct waiting {
     struct exchange *exchange;
     struct settings settings;
@@ -44,7 +44,7 @@ static void refuse_inactive(const struct waiting *waiting)
                     SLICE_ARG(waiting->settings.run.id));
 }
 
-/* Makes a step that ends the wait. data: of an event; NULL: the deadline has come. */
+/* Creates a step that ends the wait. data is the data of an event; NULL means that the deadline has come. */
 static const char *make_step(struct waiting *waiting, struct run_step *step, struct slice url,
                              const struct slice *data)
 {
@@ -61,7 +61,7 @@ static const char *make_step(struct waiting *waiting, struct run_step *step, str
     return fault;
 }
 
-/* Another event is kept than the one that this request has. */
+/* Takes the kept event, because it is not the one that this request has read. */
 static void take_kept(struct waiting *waiting, struct slice kept)
 {
     struct slice data = slice_skip(kept, 1);

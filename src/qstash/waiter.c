@@ -9,16 +9,16 @@ enum { TIMEOUT_DEFAULT_MS = 7 * 86400000 };
 
 /* ---- reading ---- */
 
-/* The members of both texts, with the places of their values. */
+/* A member of the request or of the stored text, and the destination of its value. */
 struct reading {
     const char *name;
     struct slice *value;
-    bool is_object;  /* kept as it is; else a string, which is decoded */
+    bool is_object;  /* the value is an object, which is kept unchanged; else a string, which is decoded */
     int64_t *number; /* receives a number; used instead of value */
 };
 
-/* Reads the members that readings name, and skips others. Returns NULL, or the name of a member that has
- * another type. */
+/* Reads the members that readings name, and skips other members. Returns NULL, or the name of a member that
+ * has another type. */
 static const char *read_members(struct slice object, const struct reading *readings, size_t count,
                                 struct buffer *text)
 {
@@ -133,7 +133,7 @@ void waiter_put(const struct waiter *waiter, struct json_writer *json)
 void waiter_write_step(const struct waiter *waiter, const struct slice *data, struct buffer *step)
 {
     struct slice opening =
-        slice_trim(slice_from(waiter->step.data, waiter->step.size - 1)); /* without its '}' */
+        slice_trim(slice_from(waiter->step.data, waiter->step.size - 1)); /* the step without its '}' */
     buffer_append(step, opening);
     struct json_writer json = opening.size > 1 ? json_writer_behind(step) : json_writer_to(step);
     json_add_text(&json, "waitEventId", waiter->event_id);

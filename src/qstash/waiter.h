@@ -1,35 +1,36 @@
-/* waiter.h - a wait of a run for an event: what the client asks for, what is kept, and the step that ends it.
- * Its functions are pure: no clock, no I/O. */
+/* waiter.h - a wait of a run for an event: the client's request, the stored text, and the step that ends the
+ * wait. Its functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_WAITER_H
 #define DUEPOST_QSTASH_WAITER_H
 
 #include "base/json_writer.h"
 
-enum { WAITER_MAX = 64 * 1024 }; /* bytes of its text */
+enum { WAITER_MAX = 64 * 1024 }; /* maximum size of its text */
 
 /* All slices are borrowed. */
 struct waiter {
     struct slice url, timeout_url; /* decoded */
-    struct slice timeout;          /* text of the client: "7d" */
-    struct slice timeout_headers;  /* an object: names and arrays of values; these are headers of the step */
-    struct slice step;             /* an object: the beginning of the step that ends the wait */
-    struct slice run_id, event_id; /* the caller fills these before waiter_write */
-    int64_t created_ms;            /* when the run was created */
+    struct slice timeout;          /* text of the client, such as "7d" */
+    struct slice timeout_headers;  /* headers of the step: an object of names and arrays of values */
+    struct slice step;             /* beginning of the step that ends the wait, an object */
+    struct slice run_id, event_id; /* filled by the caller before waiter_write */
+    int64_t created_ms;            /* time at which the run was created */
     int64_t deadline_ms;
 };
 
-/* Reads the body of POST /v2/wait: all but the last four members. text gets decoded strings; it must have
- * room for the body. Returns NULL, or a sentence that says what is wrong. */
+/* Reads the body of POST /v2/wait into all members except the last four. text receives decoded strings, and
+ * must have room for the body. Returns NULL, or a sentence that describes the error. */
 const char *waiter_read_request(struct slice body, struct waiter *, int64_t *timeout_ms, struct buffer *text);
 
-/* Writes the text that is kept, and reads it again. Returns false for a text that duepost did not write. */
+/* waiter_write writes the stored text. The other function reads it, and returns false if duepost did not
+ * write the text. */
 void waiter_write(const struct waiter *, struct buffer *text);
 bool waiter_read(struct slice text, struct waiter *, struct buffer *decoded);
 
 /* Writes the object that clients get. */
 void waiter_put(const struct waiter *, struct json_writer *);
 
-/* Writes the step that ends the wait, with the data of the event. data NULL: the deadline has come. */
+/* Writes the step that ends the wait, with the data of the event. If data is NULL, the deadline has come. */
 void waiter_write_step(const struct waiter *, const struct slice *data, struct buffer *step);
 
 #endif
