@@ -77,7 +77,7 @@ struct arguments {
     const char *values[ARGUMENT_COUNT];        /* NULL: not given */
     const char *headers[ARGUMENT_HEADERS_MAX]; /* "Name: value", from --header */
     int header_count;
-    const char *labels[ARGUMENT_LABELS_MAX]; /* values of --label, except the first one */
+    const char *labels[ARGUMENT_LABELS_MAX]; /* values of --label, except the first value */
     int label_count;
     char *const *command; /* the words after --; NULL: there is no -- */
     bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, wants_help;

@@ -9,11 +9,11 @@
  * says why. */
 bool ask(struct call *, const char *method, const char *target, const char *body, const char *member);
 
-/* Makes the target "/jobs/topic/jobId", followed by suffix, from the command's word. Returns false if the
+/* Writes the target "/jobs/topic/jobId", followed by suffix, from the command's word. Returns false if the
  * word is not topic/jobId. */
 bool ask_make_job_target(struct buffer *target, struct call *, const char *suffix);
 
-/* Makes the target "/topics/topic" from the command's word. Returns false if the command has no word. */
+/* Writes the target "/topics/topic" from the command's word. Returns false if the command has no word. */
 bool ask_make_topic_target(struct buffer *target, struct call *);
 
 #endif

@@ -21,7 +21,7 @@ enum {
     PARALLEL_MAX = 100,
     PER_SECOND_MAX = 100000,
     LATENESS_S = 5, /* length of the series for the lateness */
-    LEAD_MS = 1000, /* from its scheduling to its first due time, at least */
+    LEAD_MS = 1000, /* minimum time from the scheduling of a series to its first due time */
     STEP_MS = 20,
 };
 
@@ -143,7 +143,8 @@ static void print_report(struct bench *bench, const struct bench_report *report)
     fputs(buffer_text(&bench->text), stdout);
 }
 
-/* Measures the lateness first: after many deliveries, the server would still be busy with its history. */
+/* Measures the lateness first, because after many deliveries the server would still be busy with its
+ * history. */
 static void measure(struct bench *bench)
 {
     struct remote_options options = remote_options(bench->call->remote);
@@ -214,7 +215,7 @@ static bool make_topic(struct bench *bench, const char *prefix)
     int size =
         snprintf(bench->topic, sizeof bench->topic, "%s-%.8s", prefix ? prefix : "bench", bench->listen.key);
     if (size < (int)sizeof bench->topic && group_name_is_valid(slice_of(bench->topic)))
-        return true; /* a group's name is like a topic's, but never that of a sibling topic */
+        return true; /* has the same rules as the name of a group, which excludes sibling topics */
     problem_set(bench->problem, "--topic is %.200s: it is not the beginning of a topic's name", prefix);
     return false;
 }

@@ -1,4 +1,5 @@
-/* bench_private.h - what the files of the command bench share; only they include this header. */
+/* bench_private.h - declarations that the files of the command bench share; no other files include this
+ * header. */
 #ifndef DUEPOST_CLI_BENCH_PRIVATE_H
 #define DUEPOST_CLI_BENCH_PRIVATE_H
 
@@ -14,12 +15,12 @@ enum {
     BENCH_REQUEST_MAX = 16 * 1024 * 1024, /* bytes */
 };
 
-/* The jobs of a series go to the receiver under its number. */
+/* The series of jobs. Each job has the number of its series. */
 enum { SERIES_PROBE, SERIES_SPEED, SERIES_LATENESS };
 
 struct bench {
     struct call *call;
-    struct problem *problem; /* why the command fails; empty: it does not */
+    struct problem *problem; /* why the command has failed; empty: it has not failed */
     struct bench_receiver *receiver;
     struct remote_calls *calls;
     struct progress progress;
@@ -30,10 +31,10 @@ struct bench {
     char host[BENCH_HOST_SIZE];
     char topic[JOB_TOPIC_NAME_MAX + 1];
     struct buffer url, text;
-    int64_t offset_ms; /* how much the server's clock is ahead */
+    int64_t offset_ms; /* time by which the server's clock is ahead */
 
-    bool has_jobs;   /* the server has accepted some */
-    uint32_t series; /* that is being scheduled */
+    bool has_jobs;   /* the server has accepted jobs */
+    uint32_t series; /* series that is being scheduled */
     size_t count, next, accepted, in_flight;
     int64_t first_due_ms;
 };
@@ -42,7 +43,7 @@ struct bench {
 
 bool bench_has_failed(const struct bench *);
 
-/* Counts the signals that have come. The first one makes the command fail. */
+/* Counts the signals that have come. The command fails at the first signal. */
 void bench_read_signals(struct bench *);
 
 void bench_begin_progress(struct bench *, const char *what, size_t total);
@@ -54,24 +55,25 @@ void bench_step(struct bench *, size_t done);
 
 void bench_write_job(struct bench *, struct json_writer *, size_t number);
 
-/* Schedules the jobs of a series. Requests that are under way are waited for even if the command fails: the
- * jobs that they bring must be cancelled. Returns false if the command fails. */
+/* Schedules the jobs of a series. Waits for requests under way even if the command fails, because the jobs
+ * that they schedule must be cancelled. Returns false if the command fails. */
 bool bench_schedule(struct bench *, uint32_t series, size_t count);
 
-/* Waits for all jobs of the series. until_ms: when the last one is due, by this host's clock. Returns false
- * if the command fails. */
+/* Waits for all jobs of the series. until_ms is the due time of the last job, by this host's clock. Returns
+ * false if the command fails. */
 bool bench_await(struct bench *, int64_t until_ms);
 
 /* ---- bench_topic.c ---- */
 
-/* body: JSON, or NULL. Returns false and sets problem if the server does not do it. */
+/* Sends a request about the topic. body is JSON, or NULL. Returns false and sets problem if the server
+ * refuses it or does not answer. */
 bool bench_send_to_topic(struct bench *, const char *method, const char *body, struct problem *);
 
-/* Sends one job, which shows whether the server permits the receiver, and what its clock says. The clocks
- * count as equal if the server's time is within the request. Returns false if the command fails. */
+/* Sends one job, to find out whether the server permits the receiver, and to read the server's clock. The
+ * clocks count as equal if the server's time is within the request. Returns false if the command fails. */
 bool bench_probe(struct bench *);
 
-/* Cancels the jobs and removes the topic. If that fails, says on stderr how to do it by hand. */
+/* Cancels the jobs and removes the topic. If this fails, prints to stderr how to do it by hand. */
 void bench_clean_up(struct bench *);
 
 #endif

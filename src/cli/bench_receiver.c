@@ -48,7 +48,7 @@ void bench_receiver_write_body(struct buffer *text, const char *key, uint32_t se
     buffer_printf(text, ",\"padding\":\"%0*d\"}", PADDING, 0);
 }
 
-/* Reads what bench_receiver_write_body has written. */
+/* Reads a body that bench_receiver_write_body has written. */
 static bool read_body(const struct bench_receiver *receiver, struct slice body, uint32_t *series,
                       size_t *number, int64_t *due_ms)
 {

@@ -1,5 +1,5 @@
 /* bench_receiver.h - the receiver of duepost bench: an HTTP server in a thread of this process, which answers
- * each job at once and notes when it came.
+ * each job at once and notes the time of its arrival.
  *
  * Jobs have numbers within their series. The body of a job names its series, its number and its due time. */
 #ifndef DUEPOST_CLI_BENCH_RECEIVER_H
@@ -20,24 +20,24 @@ struct bench_receiver_options {
     char key[BENCH_KEY_SIZE]; /* key of this run; requests without the key are refused */
 };
 
-/* Starts the receiver. Signals must be blocked before, so that its thread does not get them. Returns NULL
- * after an error; problem then says why. */
+/* Starts the receiver. The caller must block signals first, so that the receiver's thread does not get them.
+ * Returns NULL after an error; problem then says why. */
 struct bench_receiver *bench_receiver_start(const struct bench_receiver_options *, struct problem *);
 void bench_receiver_stop(struct bench_receiver *); /* NULL is ignored */
 
 uint16_t bench_receiver_port(const struct bench_receiver *);
 
-/* Begins a series of count jobs, and forgets the one before: its jobs that come late are not counted. */
+/* Begins a series of count jobs. Jobs of the previous series that come late are not counted. */
 void bench_receiver_begin(struct bench_receiver *, uint32_t series, size_t count);
 
-/* Writes the body of a job. due_ms 0: the time of its delivery does not matter. */
+/* Writes the body of a job. If due_ms is 0, the time of its delivery does not matter. */
 void bench_receiver_write_body(struct buffer *, const char *key, uint32_t series, size_t number,
                                int64_t due_ms);
 
-/* The jobs of the series that have come so far. */
+/* The numbers of jobs of the series that have come so far. */
 struct bench_received {
     size_t jobs, repeats;
-    int64_t last_us; /* CLOCK_MONOTONIC; when the last new job came */
+    int64_t last_us; /* time at which the last new job came, by CLOCK_MONOTONIC */
 };
 
 struct bench_received bench_receiver_count(struct bench_receiver *);
@@ -48,10 +48,12 @@ struct bench_lateness {
     double p50_ms, p99_ms, max_ms;
 };
 
-/* offset_ms: how much the clock of the due times is ahead of this host's clock. */
+/* Returns the lateness. offset_ms is the time by which the clock of the due times is ahead of this host's
+ * clock. */
 struct bench_lateness bench_receiver_lateness(struct bench_receiver *, int64_t offset_ms);
 
-/* Returns the number of the first job of the series that has not come, or its size if all have come. */
+/* Returns the number of the first job of the series that has not come, or the size of the series if all jobs
+ * have come. */
 size_t bench_receiver_missing(struct bench_receiver *);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "cli/bench_receiver.h"
 
-/* Jobs, and what they took. Processor times are for each job; negative: unknown. */
+/* A number of jobs, and their time. Processor times are per job; negative: unknown. */
 struct bench_figure {
     size_t jobs, repeats;
     double seconds, duepost_us, redis_us;
@@ -15,7 +15,7 @@ struct bench_report {
     size_t batch, parallel, per_second;
     struct bench_figure accept, deliver;
     struct bench_lateness lateness;
-    int64_t offset_ms; /* how much the server's clock is ahead */
+    int64_t offset_ms; /* time by which the server's clock is ahead */
 };
 
 void bench_report_write(const struct bench_report *, bool is_json, struct buffer *);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 
 enum {
-    STALL_MS = 10 * 1000, /* without a delivery: gives up */
+    STALL_MS = 10 * 1000, /* time without a delivery after which the command gives up */
     TIMEOUT_MS = 60 * 1000,
 };
 
@@ -108,7 +108,7 @@ bool bench_schedule(struct bench *bench, uint32_t series, size_t count)
     return !bench_has_failed(bench);
 }
 
-/* Asks why a job has not come. */
+/* Asks the server why a job has not come. */
 static void explain_stall(struct bench *bench)
 {
     char target[2 * JOB_TOPIC_NAME_MAX];

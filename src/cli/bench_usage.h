@@ -11,9 +11,9 @@ struct bench_usage {
     double duepost_s, redis_s;
 };
 
-/* Reads the times. The server asks Redis in the background: if last is not NULL, waits for a time of Redis
- * that is not last's, for a few seconds at most. An unreachable server, or a token without the right to read
- * the metrics, leaves the times unknown. */
+/* Reads the times. The server reads the time of Redis in the background. If last is not NULL, waits for a
+ * different time of Redis than in last, for a few seconds at most. An unreachable server, or a token without
+ * the right to read the metrics, leaves the times unknown. */
 void bench_usage_read(struct remote *, const struct bench_usage *last, struct bench_usage *now);
 
 /* Returns the microseconds between two times, divided by count, or -1 if one of them is unknown. */

@@ -1,4 +1,5 @@
-/* call.h - a running command, and helpers of several commands: targets of requests, members of answers. */
+/* call.h - a running command, and functions that several commands use: targets of requests, members of
+ * answers. */
 #ifndef DUEPOST_CLI_CALL_H
 #define DUEPOST_CLI_CALL_H
 
@@ -13,7 +14,7 @@ struct call {
     char *const *words;
     struct arguments arguments;
     long long left; /* jobs or topics still to fetch under --limit; LLONG_MAX: all */
-    bool is_bulk;   /* a bulk action: the API counts to --limit itself, and needs it or --all */
+    bool is_bulk;   /* a bulk action: the API itself applies --limit, and requires --limit or --all */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
     bool is_refused; /* set by a command that calls no API: the arguments were correct, but the receiver
@@ -26,7 +27,7 @@ void call_add_encoded(struct buffer *target, const char *text);
 /* Reads --limit and checks the times. Returns false after an error; problem then says what is wrong. */
 bool call_begin(struct call *);
 
-/* Makes a target from path, the filter and the page size. cursor may be NULL. */
+/* Writes a target from path, the filter and the page size. cursor may be NULL. */
 void call_make_target(const struct call *, struct buffer *target, const char *path, const char *cursor);
 
 /* Subtracts the number of entries in a page from the number still to fetch. */

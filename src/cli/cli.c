@@ -134,7 +134,7 @@ static bool help_run(struct call *);
 
 static const struct command {
     const char *name, *words, *help;
-    bool (*run)(struct call *); /* NULL: main.c runs it, because it takes the options of the server */
+    bool (*run)(struct call *); /* NULL: main.c runs the command, because it has the options of the server */
     int words_max;
     const char *options; /* one line each; NULL: the command has no options of its own */
 } commands[] = {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The descriptors of a start: the body, and the ends of two pipes, of which the second is written to. */
+/* The descriptors of a start: the body, and both ends of two pipes, the reading end first. */
 enum { INPUT = 0, ERRORS = 1, FAILURE = 3, START_DESCRIPTORS = 5 };
 
 /* ---- start ---- */
@@ -48,7 +48,7 @@ static _Noreturn void command_become(char *const *argv, char *const *environment
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before the line above */
+    if (getppid() != parent) /* the parent died before prctl was called */
         _exit(EXIT_SUCCESS);
     reset_signals();
     if (dup2(descriptors[INPUT], STDIN_FILENO) >= 0 && dup2(descriptors[ERRORS + 1], STDERR_FILENO) >= 0)
@@ -76,7 +76,7 @@ static enum status fail_to_start(const char *name, int error, struct problem *pr
                                                                                     : STATUS_INVALID;
 }
 
-/* Makes the descriptors of a start. Those that were made are not -1, also after an error. */
+/* Opens the descriptors of a start. After an error, those that were opened are not -1. */
 static bool open_all(int descriptors[START_DESCRIPTORS], struct slice input)
 {
     for (int i = 0; i < START_DESCRIPTORS; i++)
@@ -105,7 +105,8 @@ enum status command_process_start(struct command_process *process, char *const *
     } else if (process->pid == 0) {
         command_become(argv, environment, descriptors, parent);
     } else {
-        setpgid(process->pid, process->pid); /* as the child does: it must be done before a signal is sent */
+        setpgid(process->pid,
+                process->pid); /* the child does the same; one of them must do it before a signal is sent */
         close_one(&descriptors[FAILURE + 1]);
         error = wait_for_exec(descriptors[FAILURE]);
         process->errors = descriptors[ERRORS];
@@ -154,7 +155,7 @@ static void copy_out(struct slice text)
 void command_process_read(struct command_process *process)
 {
     char chunk[4096];
-    /* A command that writes without end does not keep us here. */
+    /* The number of reads is limited, because a command may write without end. */
     for (int i = 0; i < 64 && process->errors >= 0; i++) {
         ssize_t size = read(process->errors, chunk, sizeof chunk);
         if (size > 0) {

@@ -11,14 +11,14 @@
 #include "base/slice.h"
 #include "base/status.h"
 
-enum { COMMAND_LINE_MAX = 256 }; /* bytes that are kept of the last line */
+enum { COMMAND_LINE_MAX = 256 }; /* maximum number of bytes that are kept of the last line */
 
 struct command_process {
     pid_t pid;                   /* 0: not running */
-    int errors;                  /* reads its standard error; -1: closed */
+    int errors;                  /* descriptor that reads the command's standard error; -1: closed */
     int status;                  /* status from waitpid, once the process has ended */
     char line[COMMAND_LINE_MAX]; /* the current line of standard error, if it is not empty */
-    char last[COMMAND_LINE_MAX]; /* the last line before it that is not empty */
+    char last[COMMAND_LINE_MAX]; /* the last line before the current one that is not empty */
     size_t line_size, last_size;
 };
 

@@ -11,8 +11,8 @@ enum { PAGE_BYTES_MAX = 80 * 1024 * 1024, LINE_BYTES_MAX = 160 * 1024 * 1024 };
 
 /* ---- lines ---- */
 
-/* NDJSON: the text of the object, which keeps its numbers and its body byte for byte. A line break between
- * the tokens of a body becomes a blank. */
+/* Writes NDJSON: the text of the object, so that numbers and the body are unchanged byte for byte. A line
+ * break between the tokens of a body becomes a blank. */
 static bool export_write_ndjson(struct buffer *line, struct slice job)
 {
     size_t start = line->size;
@@ -24,7 +24,7 @@ static bool export_write_ndjson(struct buffer *line, struct slice job)
     return !line->failed;
 }
 
-/* The columns. Times of the end have one column, and members of the last attempt have their own. */
+/* The columns of CSV. All times of an end have one column; each member of the last attempt has a column. */
 static const struct column {
     const char *name, *members[3];
     bool is_of_attempt;
@@ -96,7 +96,7 @@ static bool add_value(struct buffer *line, struct slice value)
     return is_done;
 }
 
-/* CSV (RFC 4180). An array or an object is its JSON text. */
+/* Writes CSV (RFC 4180). An array or an object is written as its JSON text. */
 static bool export_write_csv(struct buffer *line, struct slice job)
 {
     struct slice last_attempt = find_member(job, "lastAttempt");

@@ -8,7 +8,10 @@
 #include "cli/call.h"
 #include "cli/when.h"
 
-enum { ANSWER_SHOWN = 100, RECEIVER_SHOWN = 512 }; /* bytes of an answer and of a receiver in a row */
+enum {
+    ANSWER_SHOWN = 100,
+    RECEIVER_SHOWN = 512
+}; /* maximum number of bytes of an answer, and of a receiver, in a row */
 
 /* Adds "503", "timeout" or "". */
 static void add_result(struct table *table, const json_t *attempt)
@@ -19,7 +22,7 @@ static void add_result(struct table *table, const json_t *attempt)
         table_add(table, call_text(attempt, "error"));
 }
 
-/* Returns when the job is due, or when it ended. */
+/* Returns the time at which the job is due or has ended. */
 static const char *time_of(const json_t *job)
 {
     static const char *const names[] = {"dueAt", "deadAt", "deliveredAt", "cancelledAt"};

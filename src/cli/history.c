@@ -16,8 +16,8 @@ static bool has_bound(struct call *call)
     return values[ARGUMENT_TOPIC] || values[ARGUMENT_BEFORE];
 }
 
-/* Repeats the request until no more jobs match. A failure in between leaves the jobs removed that were
- * counted; the command can be repeated. */
+/* Repeats the request until no more jobs match. After a failure, the counted jobs are removed, and the
+ * command can be repeated. */
 static bool delete_jobs(struct call *call)
 {
     struct buffer target;

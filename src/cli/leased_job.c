@@ -129,7 +129,7 @@ static void read_base64(struct leased_job *job, struct slice json)
     buffer_fini(&text);
 }
 
-/* Members with a variable of their own. */
+/* The members that have their own variable. */
 static const struct {
     struct slice name;
     const char *variable;

@@ -1,4 +1,4 @@
-/* leased_job.h - a job that this worker has leased, as its command gets it.
+/* leased_job.h - a job that this worker has leased, with the body and the environment for its command.
  *
  * The command gets the body on standard input, byte for byte as a receiver would get it, and the rest in its
  * environment:
@@ -27,11 +27,12 @@ struct leased_job {
     size_t variables;
 };
 
-/* Visits the jobs of an answer to a lease. Returns false if the answer is not such an answer. Borrows it. */
+/* Opens the list of jobs in an answer to a lease. Returns false if the answer is not such an answer. Borrows
+ * it. */
 bool leased_jobs_open(struct slice answer, struct json_cursor *);
 
-/* Reads the next job. NOT_FOUND: there are no more. INVALID: it is not a leased job. If OK, the job needs a
- * fini. */
+/* Reads the next job. NOT_FOUND: there are no more jobs. INVALID: the item is not a leased job. If OK, the
+ * job needs a fini. */
 enum status leased_job_next(struct json_cursor *, struct leased_job *) MUST_USE;
 void leased_job_fini(struct leased_job *);
 

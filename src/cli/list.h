@@ -8,8 +8,8 @@
 /* Prints all pages, or at most --limit entries. */
 bool list_print(struct call *, const struct form *);
 
-/* Returns the page that follows before, or NULL at the end and after an error. target: a buffer for the
- * request's target. */
+/* Returns the page that follows the page "before", or NULL at the end and after an error. target is a buffer
+ * for the request's target. */
 json_t *list_next_page(struct call *, const struct form *, struct buffer *target, const json_t *before);
 
 #endif

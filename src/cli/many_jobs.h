@@ -4,8 +4,8 @@
 
 #include "cli/call.h"
 
-/* These commands call the API page by page. --limit is the maximum number of jobs in all pages together,
- * --all means all jobs that match; one of them is required. --dry-run only counts the jobs. */
+/* These commands call the API page by page. Either --limit, the maximum number of jobs in all pages together,
+ * or --all, for all jobs that match, is required. --dry-run only counts the jobs. */
 bool many_jobs_cancel(struct call *);
 bool many_jobs_redrive(struct call *);
 bool many_jobs_run(struct call *);

@@ -42,7 +42,7 @@ void new_job_add_text(struct json_writer *job, const char *name, const char *val
         json_add_text(job, name, slice_of(value));
 }
 
-/* Adds a callback: a url, or an object as it is. */
+/* Adds a callback: a url, or an object, which is copied unchanged. */
 static void add_callback(struct json_writer *job, const char *name, const char *value)
 {
     if (value && value[0] == '{')
@@ -60,7 +60,7 @@ static void add_bytes(struct json_writer *job, struct slice bytes)
     buffer_append_byte(out, '"');
 }
 
-/* Adds JSON as it is, so that the receiver gets these bytes. Adds other UTF-8 as a JSON string, and other
+/* Adds JSON unchanged, so that the receiver gets the same bytes. Adds other UTF-8 as a JSON string, and other
  * bytes as bodyBase64. */
 static void add_body(struct json_writer *job, struct slice body)
 {

@@ -50,7 +50,7 @@ bool one_job_attempts(struct call *call)
 
 /* ---- why ---- */
 
-/* Prints the reason as a sentence. Also prints when the wait ends, if the answer has this time. */
+/* Prints the reason as a sentence, and the end of the wait if the answer has it. */
 static void print_why(const json_t *answer)
 {
     char span[WHEN_SPAN_SIZE];

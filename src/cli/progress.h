@@ -12,7 +12,7 @@ struct progress {
     const char *what; /* text in front of the bar; NULL: nothing */
     long long total;  /* expected items; 0: unknown */
     int64_t began_ms; /* of clock_wall_ms */
-    int64_t drawn_ms; /* when the bar was drawn last; 0: never */
+    int64_t drawn_ms; /* time at which the bar was last drawn; 0: never */
 };
 
 /* Begins without a bar if there is no terminal for it. */

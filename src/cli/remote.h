@@ -14,7 +14,7 @@ struct remote_options {
     const char *server;        /* URL of the server; NULL: "http://127.0.0.1:7700" */
     const char *authorization; /* a header; "": none */
     const char *ca_file;       /* trusted certificates for https; NULL: certificates of this host */
-    bool trusts_any;           /* any certificate will do */
+    bool trusts_any;           /* certificates are not checked */
     const char *key;           /* idempotency key of each POST; NULL: none */
     long timeout_s;            /* timeout of each request; 0: one minute */
 };
@@ -24,8 +24,8 @@ struct remote *remote_new(const struct remote_options *);
 void remote_free(struct remote *); /* NULL is ignored */
 
 /* Sends one request and puts the answer's body into answer. body is JSON or NULL. Returns STATUS_OK if the
- * answer's status is 2xx. Returns STATUS_FAILED otherwise; problem then has the reason, in the server's words
- * if the server gave a reason. */
+ * answer's status is 2xx. Returns STATUS_FAILED otherwise; problem then has the reason, as text of the server
+ * if the server sent a reason. */
 enum status remote_ask(struct remote *, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *) MUST_USE;
 

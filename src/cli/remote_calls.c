@@ -137,7 +137,8 @@ void remote_calls_step(struct remote_calls *calls)
     const CURLMsg *message;
     curl_multi_perform(calls->multi, &running);
     while ((message = curl_multi_info_read(calls->multi, &queued))) {
-        CURLcode code = message->data.result; /* the message is lost when its handle is removed */
+        CURLcode code =
+            message->data.result; /* copied, because the message is freed when its handle is removed */
         struct remote_call *call = NULL;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
         if (message->msg == CURLMSG_DONE)

@@ -21,7 +21,7 @@ static bool list_schedules(struct call *call)
         buffer_printf(&path, "/");
         call_add_encoded(&path, topic);
     }
-    call->arguments.values[ARGUMENT_TOPIC] = NULL; /* it is in the path */
+    call->arguments.values[ARGUMENT_TOPIC] = NULL; /* not a parameter, because the path contains the topic */
     form.path = buffer_text(&path);
     bool is_done = list_print(call, &form);
     buffer_fini(&path);
@@ -30,7 +30,7 @@ static bool list_schedules(struct call *call)
 
 /* ---- one schedule ---- */
 
-/* Makes the target "/schedules/topic/id", followed by suffix, from the word after the verb. */
+/* Writes the target "/schedules/topic/id", followed by suffix, from the word after the verb. */
 static bool make_target(struct buffer *target, struct call *call, const char *suffix)
 {
     const char *word = call->arguments.word_count == 2 ? call->arguments.words[1] : NULL;

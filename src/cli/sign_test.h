@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-/* POSTs a signed sample from this host to a receiver, signed like a delivery. words: a URL and the file of
+/* POSTs a signed sample from this host to a receiver, signed like a delivery. words are a URL and the file of
  * --signing-secret-file. Prints the signed text, the headers and the answer. Returns false after an error and
  * after an answer other than 2xx; problem then says why. */
 bool sign_test_run(int count, char *const *words, struct problem *);

@@ -12,7 +12,7 @@ struct table {
     struct buffer text; /* cells, each followed by a NUL */
 };
 
-/* Begins a table. titles: the first row, one title for each column. */
+/* Begins a table. titles is the first row, with one title for each column. */
 void table_init(struct table *, size_t columns, const char *const *titles);
 void table_fini(struct table *);
 

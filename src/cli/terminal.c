@@ -14,7 +14,8 @@
 
 enum { OUTPUT_MAX = 1024 * 1024, SIDE_MAX = 1000 };
 
-/* An alternate screen keeps what the terminal showed before. */
+/* The terminal switches to its alternate screen, so that the text before the command is restored
+ * afterwards. */
 #define TAKE   "\033[?1049h\033[?25l"
 #define GIVE   "\033[?25h\033[?1049l"
 #define HOME   "\033[H"
@@ -30,7 +31,7 @@ static void terminal_write(struct slice text)
     while (text.size) {
         ssize_t written = write(STDOUT_FILENO, text.data, text.size);
         if (written < 0 && errno != EINTR)
-            return; /* the terminal is gone, and the signal of that follows */
+            return; /* the terminal is closed, and its signal follows */
         if (written > 0)
             text = slice_skip(text, (size_t)written);
     }
@@ -81,8 +82,8 @@ void terminal_suspend(struct terminal *terminal)
     take_screen(terminal);
 }
 
-/* The rest of each line is cleared, and not the whole screen at first, because that would flicker. There is
- * no newline after the last line, which would scroll. */
+/* Clears the rest of each line, because clearing the whole screen first would flicker. Writes no newline
+ * after the last line, because it would scroll. */
 void terminal_show(struct terminal *terminal, struct slice lines)
 {
     struct buffer output;

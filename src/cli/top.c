@@ -33,7 +33,7 @@ struct top {
     struct problem trouble;
     bool is_over;
     int signal_fd;
-    int64_t next_us; /* when to ask again */
+    int64_t next_us; /* time of the next request */
 };
 
 static void top_draw(struct top *top)
@@ -106,7 +106,7 @@ static void read_keys(struct top *top)
     if (poll(&terminal, 1, 0) <= 0)
         return;
     ssize_t size = read(STDIN_FILENO, keys, sizeof keys);
-    top->is_over = top->is_over || size == 0 || (size < 0 && errno != EINTR); /* the terminal is gone */
+    top->is_over = top->is_over || size == 0 || (size < 0 && errno != EINTR); /* the terminal is closed */
     for (ssize_t i = 0; i < size; i++)
         top->is_over = top->is_over || keys[i] == 'q' || keys[i] == 'Q';
 }

@@ -29,7 +29,7 @@ static void end_style(struct top_lines *lines, enum top_style style)
         buffer_append(lines->text, SLICE("\033[0m"));
 }
 
-/* Returns the size of the first character: of a byte that is not part of UTF-8, 1. */
+/* Returns the size of the first character. A byte that is not valid UTF-8 counts as one character. */
 static size_t character_size(struct slice text)
 {
     size_t size = 1;

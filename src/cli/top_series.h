@@ -27,17 +27,18 @@ struct top_series {
 /* Begins without figures. */
 void top_series_init(struct top_series *);
 
-/* Adds the member series of an answer, which may be NULL. Figures of a second that it has already are
- * replaced. */
+/* Adds the member "series" of an answer, which may be NULL. Figures of a second that the series already has
+ * are replaced. */
 void top_series_merge(struct top_series *, const json_t *series);
 
-/* Returns the time to ask from: figures after it may be missing or incomplete. 0: all. */
+/* Returns the time after which figures may be missing or incomplete. The next request must begin there. 0:
+ * all figures are missing. */
 int64_t top_series_after_ms(const struct top_series *);
 
 /* Returns the mean of the last five seconds, or -1 if they are unknown. */
 double top_series_rate(const struct top_series *, enum top_figure);
 
-/* Returns the last known number of the last ten seconds, or -1. */
+/* Returns the last known number within the last ten seconds, or -1. */
 double top_series_last(const struct top_series *, enum top_figure);
 
 #endif

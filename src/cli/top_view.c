@@ -7,13 +7,14 @@
 #include "cli/call.h"
 
 enum {
-    LABEL = 10,          /* column behind the names of rows */
+    LABEL = 10,          /* column after the names of rows */
     RATE_BARS = 22,      /* column of the bars of rates */
     NAME_MAX_WIDTH = 30, /* maximum width of the names of topics, receivers and hosts */
     NUMBER_SIZE = 24,
     COMING_MAX = 32,
     SECTIONS = 3,
-    BEHIND_SECONDS = 30, /* ended jobs are in the history a second or two after their end */
+    BEHIND_SECONDS =
+        30, /* an older outbox is reported; ended jobs are usually in the history within two seconds */
 };
 
 /* ---- numbers ---- */
@@ -202,7 +203,7 @@ static void add_count(struct top_lines *lines, const json_t *object, const char 
         add_number(lines, number_of(object, name), name, style);
 }
 
-/* The server counts pulled jobs among the leased ones. */
+/* Adds the numbers of jobs. The server's number of leased jobs includes pulled jobs. */
 static void add_jobs(struct top_lines *lines, const struct top_view *view)
 {
     const json_t *jobs = json_object_get(view->overview, "jobs");
@@ -327,7 +328,7 @@ struct section {
     void (*add)(struct top_lines *, const json_t *entry, const struct top_view *);
 };
 
-/* Gives the rows to the sections in turn, so that a long one does not displace the others. */
+/* Distributes the rows among the sections, so that a long section does not displace the others. */
 static void share_rows(struct section sections[SECTIONS], size_t rows)
 {
     bool is_full = false;

@@ -11,7 +11,7 @@ struct top_view {
     const char *server;
     const json_t *overview; /* the last answer; NULL: unknown. Members may be missing */
     const struct top_series *series;
-    const char *trouble; /* why the last request failed; NULL: it did not */
+    const char *trouble; /* why the last request failed; NULL: it did not fail */
 };
 
 /* Writes at most as many lines as the terminal has rows, none wider than it. */

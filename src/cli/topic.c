@@ -107,7 +107,7 @@ bool topic_list(struct call *call)
 
 /* ---- set ---- */
 
-/* Returns JSON as it is, other text as a string, and null for an empty value. */
+/* Returns JSON unchanged, other text as a string, and null for an empty value. */
 static json_t *value_of(struct slice text)
 {
     if (text.size == 0)

@@ -9,11 +9,11 @@ bool topic_list(struct call *);
 
 bool topic_pause(struct call *);
 
-/* Resumes a topic, also if a pattern pauses it. */
+/* Resumes a topic, even if a pattern pauses it. */
 bool topic_resume(struct call *);
 
-/* Changes settings. Words: the topic, then NAME=VALUE for each setting. A value is JSON or text; an empty
- * value removes the setting. */
+/* Changes settings. The words are the topic, then NAME=VALUE for each setting. A value is JSON or text; an
+ * empty value removes the setting. */
 bool topic_set(struct call *);
 
 /* Prints every second which topics have changed, until the command is interrupted. */

@@ -8,7 +8,7 @@
 
 enum { WHEN_SPAN_SIZE = 64 };
 
-/* Writes a time as RFC 3339 in UTC. text: "now", RFC 3339, or a duration: "-1h" is before now, "+15m" is
+/* Writes a time as RFC 3339 in UTC. text is "now", RFC 3339, or a duration: "-1h" is before now, "+15m" is
  * after now. Returns false if text has none of these forms. */
 bool when_parse(const char *text, char time[TIMESTAMP_SIZE]);
 

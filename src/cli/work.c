@@ -20,7 +20,7 @@ enum {
     KEY_SIZE = 33, /* 128 bits in hex digits, and a NUL */
     REQUEST_MAX = 1024,
     WAIT_S = 20,         /* duration of a long poll */
-    ANSWER_EXTRA_S = 10, /* what its answer may take beyond that */
+    ANSWER_EXTRA_S = 10, /* additional time for the answer */
     STEP_MAX_MS = 60 * 1000,
 };
 #define LEASE_MIN_MS     INT64_C(1000)
@@ -28,27 +28,28 @@ enum {
 #define LEASE_DEFAULT_MS INT64_C(30000)
 #define GRACE_DEFAULT_MS INT64_C(10000)
 #define TIME_MAX_MS      (INT64_C(365) * 24 * 3600 * 1000)
-#define AWAY_MAX_US      (INT64_C(60) * 1000 * 1000) /* limit with --once and --until-empty */
+#define AWAY_MAX_US                                                                                          \
+    (INT64_C(60) * 1000 * 1000) /* maximum time without the server, with --once and --until-empty */
 
 struct work {
     struct work_settings settings;
-    struct problem *problem; /* why the worker fails; empty: it does not */
+    struct problem *problem; /* why the worker has failed; empty: it has not failed */
     struct work_job *jobs;
     size_t parallel;
     bool is_once, until_empty;
-    bool is_draining; /* takes no more jobs */
-    int signals;      /* how many came */
+    bool is_draining; /* the worker takes no more jobs */
+    int signals;      /* number of signals that have come */
     int signal_fd;
 
-    /* The request for jobs. It is repeated with its key until it is answered: if the answer was lost, the
-     * next answer has the same leases. */
+    /* The request for jobs. It is repeated with its key until it is answered. If an answer was lost, the next
+     * answer has the same leases. */
     struct remote_call *call;
-    char key[KEY_SIZE]; /* empty: the next request is a new one */
+    char key[KEY_SIZE]; /* idempotency key of the request; empty: the next request is a new one */
     struct buffer request;
-    bool was_idle;    /* no job was running when it was sent first */
+    bool was_idle;    /* no job was running when the request was first sent */
     int64_t asked_us; /* time at which the request was sent */
-    int64_t next_us;  /* not before that */
-    int64_t away_us;  /* since when the server is away; 0: it is there */
+    int64_t next_us;  /* earliest time of the next request */
+    int64_t away_us;  /* time since which the server is unreachable; 0: it is reachable */
     int failures;
 };
 
@@ -81,7 +82,7 @@ static void begin_job(struct work *work, struct leased_job *job, int64_t now_us)
 {
     struct problem problem;
     struct work_job *free_job = find_free(work);
-    if (!free_job) { /* the server gave more jobs than it was asked for; their leases run out */
+    if (!free_job) { /* the server has leased more jobs than requested; their leases run out */
         leased_job_fini(job);
         return;
     }
@@ -91,7 +92,7 @@ static void begin_job(struct work *work, struct leased_job *job, int64_t now_us)
     case STATUS_INVALID:
         work_drain(work, &problem);
         break;
-    default: /* no room for a process now */
+    default: /* there is no room for a process now */
         work_print("%s", problem.text);
         work->next_us = work_backoff_us(now_us, ++work->failures);
         break;
@@ -122,11 +123,11 @@ static void on_leased(struct work *work, struct slice answer, int64_t now_us)
         work_drain(work, NULL);
     if (!count && work->until_empty && work->was_idle)
         work_drain(work, NULL);
-    if (!count && now_us - work->asked_us < 1000000) /* too early for a long poll */
+    if (!count && now_us - work->asked_us < 1000000) /* the answer came too early for a long poll */
         work->next_us = work_backoff_us(now_us, 3);
 }
 
-/* The server is away, or has no room for requests. */
+/* Handles a server that is unreachable or has no room for requests. */
 static void on_away(struct work *work, const struct problem *problem, int64_t now_us)
 {
     if (!work->away_us) {
@@ -174,7 +175,7 @@ static void make_request(struct work *work, size_t count)
     work->was_idle = count == work->parallel;
 }
 
-/* Asks for as many jobs as can be started now. */
+/* Requests as many jobs as can be started now. */
 static void ask_for_jobs(struct work *work, int64_t now_us)
 {
     size_t count = count_free(work);
@@ -205,7 +206,8 @@ static bool open_signals(struct work *work)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
-    signal(SIGCHLD, SIG_DFL); /* an ignored SIGCHLD, inherited from a parent, would make waitpid fail */
+    signal(SIGCHLD,
+           SIG_DFL); /* resets SIGCHLD, because waitpid fails if a parent process had set it to be ignored */
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
     work->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -217,7 +219,8 @@ static bool open_signals(struct work *work)
 static void work_stop(struct work *work)
 {
     int64_t now_us = clock_boot_us();
-    remote_calls_step(work->settings.calls); /* jobs whose answer is here already are given back */
+    remote_calls_step(
+        work->settings.calls); /* reads answers that have already come, so that their jobs are released */
     work_drain(work, NULL);
     if (work->call)
         remote_call_cancel(work->call);

@@ -14,14 +14,16 @@
 
 enum {
     EXIT_BURY = 100, /* exit status */
-    ERROR_MAX = 256, /* bytes that the API takes */
+    ERROR_MAX = 256, /* maximum number of bytes that the API accepts */
     REQUEST_MAX = 64 * 1024,
     BACKOFF_FIRST_US = 100 * 1000,
-    BACKOFF_DOUBLINGS = 7, /* 12.8 s, of which a part is random */
+    BACKOFF_DOUBLINGS = 7, /* the longest wait is 12.8 s, of which a part is random */
     EXTEND_TIMEOUT_MS = 10 * 1000,
     END_TIMEOUT_MS = 30 * 1000,
-    END_EXTRA_US = 60 * 1000 * 1000,    /* longer than the lease: Redis may have been away, too */
-    END_STOPPING_US = 10 * 1000 * 1000, /* while the worker stops */
+    END_EXTRA_US =
+        60 * 1000 *
+        1000, /* time for the outcome in addition to the lease, because Redis may also be unreachable */
+    END_STOPPING_US = 10 * 1000 * 1000, /* time for the outcome while the worker stops */
 };
 
 void work_print(const char *format, ...)
@@ -126,7 +128,7 @@ static void send_end(struct work_job *work, int64_t now_us)
 static void job_end(struct work_job *work, const char *action, const char *error, int64_t now_us)
 {
     int64_t extra_us = work->is_stopping ? END_STOPPING_US : work->settings->lease_us + END_EXTRA_US;
-    if (work->call) /* an extension, which is not needed any more */
+    if (work->call) /* cancels an extension, which is not needed any more */
         remote_call_cancel(work->call);
     struct json_writer json = begin_request(work);
     if (error && *error)
@@ -158,7 +160,7 @@ static void write_error(struct buffer *out, struct slice text)
     }
 }
 
-/* Writes what went wrong: the last line of standard error, else how the command ended. */
+/* Writes the error: the last line of standard error, or else how the command ended. */
 static void describe_end(struct work_job *work, struct buffer *error)
 {
     int status = work->process.status;
@@ -194,8 +196,8 @@ static void on_command_ended(struct work_job *work, int64_t now_us)
 
 /* ---- the lease ---- */
 
-/* Returns when a lease that begins at begin_us is lost: a little earlier, because another worker may have the
- * job from then on. */
+/* Returns the time at which a lease that began at begin_us counts as lost. It is slightly before the end of
+ * the lease, because another worker may get the job at the end. */
 static int64_t lost_us(const struct work_job *work, int64_t begin_us)
 {
     return begin_us + work->settings->lease_us - work->settings->lease_us / 10;

@@ -7,8 +7,8 @@
  * ending:  the outcome is sent to the server. It is sent again, with growing waits, until the server answers,
  *          but not for longer than the lease and a minute.
  *
- * The outcome of a command: exit status 0 completes the job and 100 buries it. Everything else is a failed
- * attempt, except while the worker stops: then the job is released, and no attempt is counted. */
+ * The outcome of a command: exit status 0 completes the job and 100 buries it. Any other result is a failed
+ * attempt. While the worker stops, the job is released instead, and no attempt is counted. */
 #ifndef DUEPOST_CLI_WORK_JOB_H
 #define DUEPOST_CLI_WORK_JOB_H
 
@@ -36,9 +36,9 @@ struct work_job {
     struct remote_call *call; /* the request under way; NULL: none */
     int64_t call_us;          /* time at which the request was sent */
     int64_t until_us;         /* RUNNING: the lease is lost; ENDING: the outcome is no longer sent */
-    int64_t next_us;          /* when to extend the lease, or to send the outcome again */
-    int64_t timeout_us;       /* when the command is killed; INT64_MAX: never */
-    int64_t kill_us;          /* when it is killed after SIGTERM; INT64_MAX: it was not asked to end */
+    int64_t next_us;          /* time at which the lease is extended, or the outcome is sent again */
+    int64_t timeout_us;       /* time at which the command is killed; INT64_MAX: never */
+    int64_t kill_us; /* time at which the command is killed after SIGTERM; INT64_MAX: no SIGTERM was sent */
     bool is_timed_out, is_stopping;
     const char *action;    /* ENDING: complete, retry, bury or release */
     struct buffer request; /* ENDING: the body of the request */
@@ -48,22 +48,22 @@ struct work_job {
 void work_job_init(struct work_job *, const struct work_settings *);
 void work_job_fini(struct work_job *); /* kills the command */
 
-/* Takes a job and runs the command for it. The lease was given at some time between asked_us and now_us. If
- * the command cannot be run, returns INVALID or FAILED as command_process_start does, and the job is
- * released. */
+/* Takes a job and runs the command for it. The lease began between asked_us and now_us. If the command cannot
+ * be run, returns INVALID or FAILED as command_process_start does, and the job is released. */
 enum status work_job_begin(struct work_job *, struct leased_job *, int64_t asked_us, int64_t now_us,
                            struct problem *);
 
-/* Does what is due now. Returns the time at which to step again at the latest. */
+/* Does what is due now. Returns the latest time of the next call. */
 int64_t work_job_step(struct work_job *, int64_t now_us);
 
-/* Asks the command to end, with SIGTERM, or kills it. */
+/* Sends SIGTERM to the command, or kills it if at_once is true. */
 void work_job_stop(struct work_job *, int64_t now_us, bool at_once);
 
-/* Returns the time after the given number of failures: now, and a random wait that grows to 10 s. */
+/* Returns the time of the next try after this number of failures: now, plus a random wait that grows to 12.8
+ * s. */
 int64_t work_backoff_us(int64_t now_us, int failures);
 
-/* Prints a line for people. */
+/* Prints a line to standard error. */
 void work_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

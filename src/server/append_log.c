@@ -17,10 +17,10 @@ enum {
     MANIFEST_MAX = 64 << 10,
     NAME_MAX_BYTES = 256,
     WINDOW_BYTES = 1 << 20,
-    HEAD_MAX = 32, /* bytes of "*3\r\n" or "$1234\r\n" */
+    HEAD_MAX = 32, /* maximum size of a line such as "*3\r\n" or "$1234\r\n" */
 };
 
-/* A part of the file is in memory. at is the offset of the next byte to read. */
+/* The reader of the file, of which a part is in memory. at is the offset of the next byte to read. */
 struct reader {
     int fd;
     int64_t size;
@@ -32,7 +32,8 @@ struct reader {
 
 enum piece { PIECE_WHOLE, PIECE_TORN, PIECE_DAMAGED };
 
-/* Gives at least count bytes at the offset, or fewer at the end of the file. count is at most WINDOW_BYTES.
+/* Returns at least count bytes from the offset on, or fewer at the end of the file. count is at most
+ * WINDOW_BYTES.
  */
 static struct slice append_log_look(struct reader *reader, size_t count)
 {
@@ -55,7 +56,7 @@ static struct slice append_log_look(struct reader *reader, size_t count)
     return slice_from(reader->window + from, reader->window_size - (size_t)from);
 }
 
-/* Reads a line like "*3\r\n". */
+/* Reads a line such as "*3\r\n". */
 static enum piece read_number(struct reader *reader, char sign, uint64_t *number)
 {
     struct slice text = append_log_look(reader, HEAD_MAX), line, rest;
@@ -110,15 +111,15 @@ static enum piece read_command(struct reader *reader, int *depth)
     return piece;
 }
 
-/* Returns the offset behind the last command that stands outside a transaction or ends one. Returns -1 if the
- * file is damaged. */
+/* Returns the offset after the last command that is outside a transaction or ends a transaction. Returns -1
+ * if the file is damaged. */
 static int64_t find_end(struct reader *reader)
 {
     int64_t end = 0;
     int depth = 0;
     while (reader->at < reader->size) {
         if (append_log_look(reader, 1).size == 0)
-            return -1; /* the disk fails */
+            return -1; /* the disk has failed */
         enum piece piece = read_command(reader, &depth);
         if (piece == PIECE_DAMAGED)
             return -1;

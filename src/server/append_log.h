@@ -9,9 +9,10 @@
 
 #include <stdint.h>
 
-/* Removes what follows the last whole change of the append-only file in the directory dir_fd. No redis-server
- * may use the file. Blocks while it reads the file. Returns the number of removed bytes. A file that is
- * missing, cannot be read or is damaged elsewhere remains as it is, because redis-server reports that. */
+/* Removes the bytes after the last whole change of the append-only file in the directory dir_fd. No
+ * redis-server may use the file. Blocks while it reads the file. Returns the number of removed bytes. A file
+ * that is missing, cannot be read or is damaged elsewhere remains as it is, because redis-server reports
+ * that. */
 int64_t append_log_cut(int dir_fd);
 
 #endif

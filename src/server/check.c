@@ -52,7 +52,7 @@ int check_run(struct options_input *input)
     struct check_report report;
     struct problem problem;
     bool is_ok = true;
-    log_set_level(LOG_LEVEL_AUDIT); /* the lines say it all */
+    log_set_level(LOG_LEVEL_AUDIT); /* the log would only repeat the lines of check */
     if (options_load(options, input, &problem) != STATUS_OK) {
         check_report_begin(&report, is_json);
         check_add(&report, CHECK_FAILURE, "options", "%s", problem.text);

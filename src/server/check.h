@@ -1,4 +1,4 @@
-/* check.h - duepost check: looks at the options, this host and Redis, and says what is wrong, in one screen.
+/* check.h - duepost check: checks the options, this host and Redis, and reports problems in one screen.
  */
 #ifndef DUEPOST_SERVER_CHECK_H
 #define DUEPOST_SERVER_CHECK_H

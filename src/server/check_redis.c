@@ -9,10 +9,12 @@
 #include "server/store_setup.h"
 
 enum {
-    WRITES = 5,          /* number of writes to a shard that are measured */
-    WRITE_SLOW_MS = 100, /* a client waits this long for each confirmation */
+    WRITES = 5, /* number of writes to a shard that are measured */
+    WRITE_SLOW_MS =
+        100, /* a longer write is reported, because a client waits this long for each confirmation */
     SKEW_MS = 1000,
-    SKEW_MAX_MS = 300000, /* receivers refuse signatures that are older, as the Standard Webhooks say */
+    SKEW_MAX_MS =
+        300000, /* receivers refuse signatures that are older than this, as Standard Webhooks requires */
     MEMORY_HIGH_PERCENT = 80,
 };
 
@@ -25,9 +27,9 @@ struct redis_check {
     struct loop *loop;
     struct timer *timer;
     struct store *store;
-    /* The writes: the current one, and the slowest of all. */
+    /* The measured writes: the current write, and the slowest write. */
     size_t shard;
-    int writes; /* number of writes in this shard; the first one is not measured */
+    int writes; /* number of writes in this shard; the first write is not measured */
     bool is_over;
     int64_t began_us, began_ms, slowest_us;
     enum status write_status;
@@ -42,7 +44,7 @@ static void on_timeout(void *arg)
 
 /* ---- connect ---- */
 
-/* Stops waiting when all is known. */
+/* Stops waiting when all properties are known. */
 static void on_store_change(void *arg)
 {
     const struct redis_check *check = arg;

@@ -26,7 +26,7 @@ static void print_line(enum check_result result, const char *name, const char *t
     buffer_init(&shown, LINE_MAX);
     table_append_shown(&shown, slice_of(text));
     printf("%-4s  %-10s  %s\n", words[result], name, buffer_text(&shown));
-    fflush(stdout); /* the next line may take seconds */
+    fflush(stdout); /* prints the line now, because the next one may take seconds */
     buffer_fini(&shown);
 }
 

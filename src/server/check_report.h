@@ -20,12 +20,12 @@ struct check_report {
 
 void check_report_begin(struct check_report *, bool is_json);
 
-/* Adds a line to stdout. name: what was checked, one word. The text says what was found, and for a warning or
- * a failure also what was expected and what to do. Control bytes in the text are replaced. */
+/* Adds a line to stdout. name is the checked object, one word. The text says what was found, and for a
+ * warning or a failure also what was expected and what to do. Control bytes in the text are replaced. */
 void check_add(struct check_report *, enum check_result, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Prints the end. Returns whether nothing has failed. */
+/* Prints the last line. Returns whether no check has failed. */
 bool check_report_end(struct check_report *);
 
 #endif

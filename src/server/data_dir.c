@@ -54,7 +54,7 @@ static bool is_empty(int fd)
 }
 
 /* Refuses a directory of another user or with other files, such as /srv or /tmp, because the operator may
- * have named it by mistake. *is_private: its mode need not be changed. */
+ * have named it by mistake. *is_private becomes true if its mode need not be changed. */
 static enum status judge_dir(int fd, const char *path, bool *is_private, struct problem *problem)
 {
     struct stat stat;

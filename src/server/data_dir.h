@@ -17,8 +17,8 @@ struct data_dir {
  * other such directory is refused. */
 enum status data_dir_open(const char *path, struct data_dir *, struct problem *) MUST_USE;
 
-/* Finds out whether data_dir_open can use path, without changing or locking anything. *exists: the directory
- * is there already. */
+/* Finds out whether data_dir_open can use path, without changing or locking anything. *exists says whether
+ * the directory already exists. */
 enum status data_dir_try(const char *path, bool *exists, struct problem *) MUST_USE;
 
 /* Writes the path of a socket in the directory. If the path is too long for a socket's address, it begins
@@ -29,9 +29,9 @@ void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_
 /* Releases the lock. */
 void data_dir_close(struct data_dir *);
 
-/* Takes the lock in a file of the directory. The file holds the owner's pid for people to read. Gives a
- * descriptor, or returns -1 with errno. EWOULDBLOCK means that another process has the lock; *holder is then
- * its pid, or 0 if the pid is unknown. */
+/* Takes the lock in a file of the directory. The file holds the owner's pid for people to read. Returns a
+ * descriptor, or -1 with errno. EWOULDBLOCK means that another process has the lock; *holder is then its pid,
+ * or 0 if the pid is unknown. */
 int data_dir_lock(int dir_fd, const char *name, int *holder);
 
 /* Writes the pid of the lock's owner. */

@@ -120,7 +120,7 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
         return STATUS_FAILED;
     }
     redis->holder = 0;
-    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* the socket of a process that exited */
+    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* removes the socket of a process that has exited */
     int64_t cut_bytes = append_log_cut(redis->dir.fd);
     if (cut_bytes)
         log_warning("append_only_file_cut", LOG_NUMBER("bytes", cut_bytes));
@@ -243,7 +243,7 @@ void embedded_redis_stop(struct embedded_redis *redis, embedded_redis_fn *on_sto
         timer_start(redis->deadline, 0);
         return;
     }
-    /* With hz 1 Redis may notice a signal a second late, but it notices a command at once. */
+    /* With hz 1, Redis may handle a signal a second late, but it handles a command at once. */
     redis_probe_tell(redis->path, "SHUTDOWN\r\n");
     redis_process_signal(&redis->process, SIGTERM);
     timer_start(redis->deadline, STOP_MAX_US);

@@ -4,7 +4,7 @@
  * duepost.lock; the kernel releases this lock when duepost dies. redis-server holds redis.lock, which it
  * inherits from duepost, so two redis-servers never use the same files. redis-server has a session of its
  * own, so Ctrl-C stops only duepost, and duepost stops redis-server last. If duepost is killed, redis-server
- * keeps running. The next duepost finds that redis.lock is held and takes the running redis-server over.
+ * keeps running. The next duepost finds that redis.lock is held and takes over the running redis-server.
  *
  * If redis-server dies, it is started again after 0.1 s, 0.2 s, ... 10 s. When it has run for 30 s, the next
  * delay is 0.1 s again. */

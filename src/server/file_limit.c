@@ -6,7 +6,8 @@
 
 enum {
     FILES_MIN = 1024
-}; /* in addition to connections of clients, attempts, and as many idle connections to receivers */
+}; /* descriptors needed in addition to connections of clients, attempts, and the same number of idle
+      connections to receivers */
 
 int64_t file_limit_wanted(const struct options *options)
 {

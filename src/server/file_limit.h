@@ -4,10 +4,11 @@
 
 #include "server/options.h"
 
-/* Returns the number of open files that the options may need: for clients, attempts and everything else. */
+/* Returns the number of open files that the options may need: for clients, attempts and all other
+ * descriptors. */
 int64_t file_limit_wanted(const struct options *);
 
-/* Returns the highest limit that this process may have, or INT64_MAX if it has none. */
+/* Returns the highest limit that this process may have, or INT64_MAX if there is no limit. */
 int64_t file_limit_max(void);
 
 /* Raises the limit to the highest value, because a thousand attempts and their clients need more than the

@@ -33,7 +33,7 @@ const char *front_url(const struct front *);
  * process stops listening. */
 bool front_has_partner(const struct front *);
 
-/* Give the sockets of one reactor: front_take for the API, front_take_health for health. Without
+/* Return the sockets of one reactor: front_take for the API, front_take_health for health. Without
  * --health-listen front_take_health returns -1. Each socket may be taken once. */
 int front_take(struct front *, size_t reactor);
 int front_take_health(struct front *, size_t reactor);

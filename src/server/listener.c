@@ -89,7 +89,7 @@ static ino_t inode_of(int fd)
  * were opened. */
 static bool open_all(struct listener *listener, const struct addrinfo *where, bool is_shared)
 {
-    read_address(listener, where->ai_addr); /* known even if it cannot be bound */
+    read_address(listener, where->ai_addr); /* stored even if the address cannot be bound */
     listener->fds[0] = is_shared ? open_other(where->ai_addr, where->ai_addrlen)
                                  : open_first(where->ai_addr, where->ai_addrlen, listener->is_trial);
     if (listener->fds[0] < 0)
@@ -132,7 +132,7 @@ static void explain(struct problem *problem, const char *host, uint16_t port, in
     problem_set(problem, "cannot listen on %s port %u: %s", host, port, what);
 }
 
-/* Opens the first of the name's addresses that can be bound. */
+/* Opens the sockets on the first of the name's addresses that can be bound. */
 static enum status open_any(struct listener *listener, const char *host, uint16_t port, bool is_shared,
                             struct problem *problem)
 {

@@ -14,28 +14,28 @@ struct listener;
 enum { LISTENER_URL_MAX = 300 };
 
 /* Opens count sockets that share port on one address of host. host is a literal or a name; a name is resolved
- * now, which blocks. Port 0 chooses a free port. is_shared: other processes of this user may already listen
- * on the port. The sockets are non-blocking. Returns STATUS_FAILED if a socket cannot be opened; problem then
- * says what to do. */
+ * now, which blocks. Port 0 chooses a free port. If is_shared is true, other processes of this user may
+ * already listen on the port. The sockets are non-blocking. Returns STATUS_FAILED if a socket cannot be
+ * opened; problem then says what to do. */
 enum status listener_open(const char *scheme, const char *host, uint16_t port, size_t count, bool is_shared,
                           struct listener **, struct problem *) MUST_USE;
 
 /* The result of listener_try. */
 struct listener_trial {
-    bool is_held; /* another socket listens there */
+    bool is_held; /* another socket listens on the address and port */
     bool is_loopback;
-    uint16_t port; /* the actual one, if it is free */
+    uint16_t port; /* the actual port, if it is free */
 };
 
 /* Finds out whether listener_open would succeed, without listening. Returns STATUS_FAILED if the address
- * cannot be used at all; problem then says what to do. If is_held, problem says so, too. */
+ * cannot be used at all; problem then says what to do. If is_held is true, problem reports this, too. */
 enum status listener_try(const char *host, uint16_t port, bool is_shared, struct listener_trial *,
                          struct problem *) MUST_USE;
 
 /* Closes the sockets that were not taken. NULL is ignored. */
 void listener_free(struct listener *);
 
-/* Gives the socket of one reactor. Each socket may be taken once. The socket accepts connections after
+/* Returns the socket of one reactor. Each socket may be taken once. The socket accepts connections after
  * listener_begin. */
 int listener_take(struct listener *, size_t index);
 

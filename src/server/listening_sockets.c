@@ -33,7 +33,7 @@ static bool is_ours(const struct search *search, ino_t inode)
 static void read_message(struct search *search, struct nlmsghdr *header)
 {
     struct inet_diag_msg found;
-    if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) { /* the end, or an error */
+    if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) { /* the end of the answer, or an error */
         search->is_over = true;
         return;
     }

@@ -99,9 +99,9 @@ enum option_source {
     OPTION_SOURCE_FLAG
 };
 
-/* The text of one option, and the source that gave it. */
+/* The text of one option, and its source. */
 struct option_setting {
-    char *text; /* NULL: not given */
+    char *text; /* text of the option; NULL: not given */
     enum option_source source;
     unsigned line; /* line in the file, counted from 1 */
 };
@@ -126,7 +126,7 @@ struct options {
     char *redis_password_file, *sentinel_password_file, *sentinel_user;
     char *redis_ca, *redis_cert, *redis_key; /* files */
     char *redis_server_name;
-    struct redis_tls *redis_tls; /* made from these files; NULL: no TLS to Redis */
+    struct redis_tls *redis_tls; /* certificates from these files; NULL: no TLS to Redis */
     int64_t shards;              /* 1 without a Cluster */
     char *data_dir;              /* not NULL when is_embedded */
     char *embedded_server;       /* NULL: redis-server or valkey-server */
@@ -134,7 +134,7 @@ struct options {
     struct durability durability;
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
                                provides */
-    bool trusts_durability; /* where Redis hides whether it provides the class */
+    bool trusts_durability; /* trusts the operator if Redis hides whether it provides the class */
     char *history_path;     /* path of the SQLite file; NULL: none */
     char *history_url;      /* url of PostgreSQL, with its password; NULL: none */
     enum history_bodies history_bodies;
@@ -179,7 +179,7 @@ struct options {
     size_t warning_count;
 };
 
-/* Adds a warning, which is logged once the log is open. Copies text. */
+/* Adds a warning, which is logged when the log is open. Copies text. */
 void options_warn(struct options *, const char *text);
 
 /* Returns whether ended jobs are kept outside Redis. */

@@ -23,7 +23,7 @@ struct loading {
     struct problem *problem;
 };
 
-/* Sets the problem to the place of the option, followed by what is wrong with it. */
+/* Sets the problem to the place of the option, followed by the error. */
 static enum status place_problem(const struct loading *loading, enum option_id id,
                                  const struct option_setting *setting, const char *what)
 {
@@ -148,7 +148,7 @@ static enum status read_redis_password(const struct loading *loading)
     return read_password(loading, OPTION_REDIS_PASSWORD_FILE, &options->redis_address.password);
 }
 
-/* Reads the user and the password that the Sentinels need. */
+/* Reads the user and the password for the Sentinels. */
 static enum status read_sentinel_access(const struct loading *loading)
 {
     static const enum option_id ids[] = {OPTION_SENTINEL_USER, OPTION_SENTINEL_PASSWORD_FILE};
@@ -167,7 +167,8 @@ static enum status read_sentinel_access(const struct loading *loading)
     return read_password(loading, OPTION_SENTINEL_PASSWORD_FILE, &options->redis_address.sentinel_password);
 }
 
-/* Sets the problem if an option of TLS to Redis is given without TLS, or without its other half. */
+/* Sets the problem if an option of TLS to Redis is given without TLS, or a certificate without its key, or a
+ * key without its certificate. */
 static enum status check_redis_tls(const struct loading *loading)
 {
     static const enum option_id ids[] = {OPTION_REDIS_CA, OPTION_REDIS_CERT, OPTION_REDIS_KEY,
@@ -232,7 +233,7 @@ static enum status read_signing_keys(const struct loading *loading)
                                : place_problem(loading, OPTION_SIGNING_SECRET_FILE, setting, problem.text);
 }
 
-/* Records a computed value, so that it is shown like a value that was given. */
+/* Stores a computed value, so that it is shown like a given value. */
 static void option_settle(struct option_setting *setting, int64_t value)
 {
     char text[24];
@@ -296,7 +297,7 @@ static void settle_connections(struct options *options)
     option_settle(setting, options->max_connections_per_address);
 }
 
-/* Returns whether the host is this one, as far as its name shows. */
+/* Returns whether the name shows that the host is this host. */
 static bool host_is_local(const char *host)
 {
     struct address address;
@@ -336,7 +337,8 @@ static enum status settle_history(const struct loading *loading)
     return STATUS_OK;
 }
 
-/* Everything about the development mode is public: its token as well as its keys. */
+/* In the development mode, everything is public: its token and its keys. So the server must be reachable only
+ * from this host. */
 static enum status check_trust(const struct loading *loading)
 {
     const struct options *options = loading->options;

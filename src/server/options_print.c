@@ -79,7 +79,8 @@ static void options_print_config(const struct options *options, FILE *out)
     for (enum option_id id = 0; id < OPTION_COUNT; id++) {
         if (option_table[id].kind == OPTION_KIND_SWITCH)
             continue;
-        bool is_line = options->settings[id].text && id != OPTION_CONFIG; /* a file does not name itself */
+        bool is_line = options->settings[id].text &&
+                       id != OPTION_CONFIG; /* a configuration file must not contain the option config */
         print_source(options, id, out);
         fprintf(out, "%s%s =%s", is_line ? "" : "#", option_table[id].name,
                 options->settings[id].text ? " " : "\n");

@@ -61,7 +61,7 @@ static void default_data(struct option_layer *defaults, char *const *environment
     if (state) { /* systemd separates several directories by colons */
         slice_cut(slice_of(state), ':', &first, &rest);
         buffer_append(&path, first);
-    } else if (base && base[0] == '/') { /* the XDG specification says to ignore relative paths */
+    } else if (base && base[0] == '/') { /* relative paths are ignored, as the XDG specification requires */
         buffer_printf(&path, "%s/duepost", base);
     } else if (home) {
         buffer_printf(&path, "%s/.local/state/duepost", home);
@@ -167,7 +167,7 @@ void options_read_environment(struct option_layer *layer, char *const *environme
         if (id == OPTION_COUNT && !is_for_clients(variable))
             warn_unknown(options, variable);
         else if (id != OPTION_COUNT &&
-                 value.size) /* in a Compose file an absent variable has an empty value */
+                 value.size) /* an empty value counts as absent, because Compose files produce empty values */
             option_layer_set(layer, id, value, OPTION_SOURCE_ENVIRONMENT, 0);
     }
 }

@@ -10,8 +10,8 @@ struct option_layer {
     struct option_setting settings[OPTION_COUNT];
 };
 
-/* Copies text. For --allow-target the value is added to the earlier values; for other options it replaces the
- * earlier value. */
+/* Copies text. The value of --allow-target is added to its earlier values; the value of any other option
+ * replaces its earlier value. */
 void option_layer_set(struct option_layer *, enum option_id, struct slice text, enum option_source,
                       unsigned line);
 void option_layer_fini(struct option_layer *);

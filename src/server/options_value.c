@@ -197,7 +197,7 @@ static enum status set_history_url(struct options *options, enum option_source s
     return STATUS_OK;
 }
 
-/* "sqlite" gets its path when all options are known. */
+/* Sets the kind of history. The path for "sqlite" is set later, when all options are read. */
 static enum status set_history(struct options *options, const struct option *option,
                                enum option_source source, struct slice text, struct problem *problem)
 {
@@ -405,7 +405,7 @@ static enum status set_switch(struct options *options, const struct option *opti
                               struct slice text, struct problem *problem)
 {
     (void)options, (void)option, (void)source, (void)text, (void)problem;
-    return STATUS_OK; /* a switch has no value */
+    return STATUS_OK; /* a switch has no value to parse */
 }
 
 enum status option_set(struct options *options, enum option_id id, enum option_source source,

@@ -4,7 +4,8 @@
 
 #include "server/options_table.h"
 
-/* Parses a value. Returns STATUS_INVALID after an error; problem then says what is wrong, but not where. */
+/* Parses a value. Returns STATUS_INVALID after an error; problem then describes the error without the place
+ * of the option. */
 enum status option_set(struct options *, enum option_id, enum option_source, struct slice text,
                        struct problem *) MUST_USE;
 

@@ -9,7 +9,7 @@
 
 enum { FILE_MAX = 16 * 1024 };
 
-/* A URL without a path is that of a collector, whose spans have this path. */
+/* The path that is added to a URL without a path, on which a collector accepts spans. */
 static const char traces_path[] = "/v1/traces";
 
 enum status otlp_options_settle_url(struct otlp_options *options, struct problem *problem)

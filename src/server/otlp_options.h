@@ -1,4 +1,5 @@
-/* otlp_options.h - the options of the tracer: where the collector is, and what requests to it have. */
+/* otlp_options.h - the options of the tracer: the collector's url, and the headers and attributes of requests
+ * to it. */
 #ifndef DUEPOST_SERVER_OTLP_OPTIONS_H
 #define DUEPOST_SERVER_OTLP_OPTIONS_H
 
@@ -16,7 +17,7 @@ struct otlp_options {
     struct buffer resource; /* see otlp_resource_write */
 };
 
-/* Check what was given, and complete it. Each returns INVALID after an error; problem then says why. */
+/* Check the given values, and complete them. They return INVALID after an error; problem then says why. */
 enum status otlp_options_settle_url(struct otlp_options *, struct problem *) MUST_USE;
 enum status otlp_options_read_headers(struct otlp_options *, struct problem *) MUST_USE;
 enum status otlp_options_make_resource(struct otlp_options *, struct problem *) MUST_USE;

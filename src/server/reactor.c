@@ -56,13 +56,13 @@ struct reactor {
     struct api *api;
     struct qstash *qstash; /* NULL: the QStash API is off */
     struct http_server *server;
-    bool is_closed;                    /* takes no new connections any more */
+    bool is_closed;                    /* new connections are no longer accepted */
     struct http_server *health_server; /* NULL without --health-listen */
     struct http_client *client;
     struct consumer *consumer;
     struct upkeep *upkeeps; /* one for each shard whose carry worker runs in this reactor */
     size_t upkeep_count;
-    struct hook *drain_watch; /* only while draining */
+    struct hook *drain_watch; /* hook of a drain; NULL unless draining */
     bool was_ready;
     bool goes_on_accepting; /* a drain accepts connections until the last attempt has ended */
     bool is_consumer_drained;
@@ -85,8 +85,8 @@ static size_t part_of(const struct reactor *reactor, int64_t all)
     return ((size_t)all + count - 1) / count;
 }
 
-/* Returns this reactor's exact part, which may be 0. A reactor without slots claims nothing; the doorbell
- * wakes the other reactors. */
+/* Returns this reactor's exact part of max-in-flight, which may be 0. A reactor without slots claims nothing;
+ * the doorbell wakes the other reactors. */
 static size_t max_in_flight(const struct reactor *reactor)
 {
     size_t all = (size_t)reactor->options.options->max_in_flight, count = reactor->options.count;
@@ -105,7 +105,7 @@ static struct http_server_options server_options(const struct reactor *reactor)
     };
 }
 
-/* Listens. No error is expected, because the socket is bound. */
+/* Starts to listen. No error is expected, because the socket is bound. */
 static int listen_at(int fd)
 {
     if (!listener_begin(fd))
@@ -302,7 +302,7 @@ static void tell_of_trust(const struct reactor *reactor)
                 LOG_TEXT("why", "Redis refuses CONFIG GET appendfsync, and --trust-durability is on"));
 }
 
-/* Warns when no durability class was chosen and a crash of Redis would lose confirmed jobs. */
+/* Warns if the operator has chosen no durability class and a crash of Redis would lose confirmed jobs. */
 static void warn_of_durability(const struct reactor *reactor)
 {
     const struct store_facts *facts = store_facts(reactor->store);
@@ -419,7 +419,7 @@ void reactor_reload(struct reactor *reactor, const struct options *options, loop
     loop_post(reactor->loop, reload, call);
 }
 
-/* ---- drain: nothing new is taken; the last answers and outcomes are awaited ---- */
+/* ---- drain: no new connections and jobs are taken; the last answers and outcomes are awaited ---- */
 
 static void stop_accepting(void *arg)
 {
@@ -428,7 +428,8 @@ static void stop_accepting(void *arg)
     app_leases_drain(reactor->leases);
     reactor->is_closed = true;
     if (reactor->server)
-        http_server_quiesce(reactor->server); /* the health server runs to the end */
+        http_server_quiesce(
+            reactor->server); /* only the API's server: the health server runs until the end */
 }
 
 static void reactor_on_turn_end(void *arg)
@@ -459,7 +460,8 @@ static void drain(void *arg)
     if (!reactor->goes_on_accepting)
         stop_accepting(reactor);
     else if (reactor->health_server)
-        http_server_quiesce(reactor->health_server); /* probes should reach the process that stays */
+        http_server_quiesce(
+            reactor->health_server); /* health probes should reach the other process, which continues */
     for (size_t i = 0; i < reactor->upkeep_count; i++) {
         carry_worker_stop(reactor->upkeeps[i].carry_worker);
         archiver_stop(reactor->upkeeps[i].archiver);
@@ -508,7 +510,7 @@ void reactor_stop(struct reactor *reactor)
 {
     loop_post(reactor->loop, stop, reactor);
     pthread_join(reactor->thread, NULL);
-    store_free(reactor->store); /* first: its last callbacks use the rest */
+    store_free(reactor->store); /* freed first, because its last callbacks use the other objects */
     reactor->app.store = NULL;
     consumer_free(reactor->consumer);
     for (size_t i = 0; i < reactor->upkeep_count; i++)

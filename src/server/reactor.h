@@ -42,20 +42,20 @@ struct reactor_options {
 /* Starts the thread. */
 struct reactor *reactor_start(const struct reactor_options *);
 
-/* Makes a reactor listen that was started with waits_to_listen. Any thread may call it. */
+/* Lets a reactor listen that was started with waits_to_listen. Any thread may call it. */
 void reactor_open(struct reactor *);
 
 /* Applies the options that may change while reactors run, and then calls on_reloaded in the reactor's thread.
- * After that the reactor uses the previous options no more. Borrows the new options. Any thread may call
+ * After that, the reactor no longer uses the previous options. Borrows the new options. Any thread may call
  * it. */
 void reactor_reload(struct reactor *, const struct options *, loop_fn *on_reloaded, void *arg);
 
-/* Stops accepting connections and claiming jobs. Running attempts continue to their end. goes_on_accepting:
- * connections are still accepted until no attempt runs. Any thread may call it. */
+/* Stops accepting connections and claiming jobs. Running attempts continue to their end. If goes_on_accepting
+ * is true, connections are still accepted until no attempt runs. Any thread may call it. */
 void reactor_drain(struct reactor *, bool goes_on_accepting);
 
-/* Aborts the attempts that still run and gives their leases back. Call after reactor_drain. Any thread may
- * call it. */
+/* Aborts the attempts that still run and releases their leases. Call after reactor_drain. Any thread may call
+ * it. */
 void reactor_cut(struct reactor *);
 
 /* Ends the thread and frees everything. The reactor's own thread must not call it. */

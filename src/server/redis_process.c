@@ -149,7 +149,7 @@ static enum status judge_version(const char *text, struct redis_program *program
     return STATUS_FAILED;
 }
 
-/* Runs the program with --version. *is_missing: there is no such program. */
+/* Runs the program with --version. *is_missing becomes true if there is no such program. */
 static enum status try_program(struct redis_program *program, bool *is_missing, struct problem *problem)
 {
     const char *const version[] = {redis_program_name(program), "--version", NULL};
@@ -167,7 +167,7 @@ static enum status try_program(struct redis_program *program, bool *is_missing, 
     close(ends[1]);
     if (error == 0) {
         read_all(ends[0], text, sizeof text);
-        kill(pid, SIGKILL); /* the process has printed everything, or it hangs */
+        kill(pid, SIGKILL); /* the process is not needed any more: it has printed its output, or it hangs */
         waitpid(pid, NULL, 0);
     }
     close(ends[0]);
@@ -198,7 +198,7 @@ enum status redis_program_find(const char *wanted, struct redis_program *program
             return STATUS_OK;
         redis_program_fini(program);
         if (!is_missing)
-            *problem = why; /* that it is too old says more than that the other one is missing */
+            *problem = why; /* reports the program that is too old, and not the one that is missing */
         else if (i == 0)
             problem_set(problem,
                         wanted
@@ -257,7 +257,8 @@ enum status redis_process_spawn(const struct redis_program *program, int dir_fd,
 
 void redis_process_signal(const struct redis_process *process, int signal)
 {
-    pidfd_send_signal(process->pidfd, signal, NULL, 0); /* fails only if the process has exited */
+    pidfd_send_signal(process->pidfd, signal, NULL,
+                      0); /* the result is ignored: this fails only if the process has exited */
 }
 
 void redis_process_reap(struct redis_process *process, char why[REDIS_PROCESS_WHY_MAX])

@@ -22,7 +22,7 @@ struct redis_process {
 
 /* The program of a private Redis. */
 struct redis_program {
-    char *path; /* a path without a slash was found in PATH */
+    char *path; /* path of the program; a path without a slash was found in PATH */
     char version[32];
 };
 
@@ -38,8 +38,8 @@ enum status redis_process_spawn(const struct redis_program *, int dir_fd, int lo
 
 void redis_process_signal(const struct redis_process *, int signal);
 
-/* Describes how the process exited. Call it when the pidfd is readable. After the call the struct names no
- * process. */
+/* Describes how the process exited. Call it when the pidfd is readable. After the call, the struct does not
+ * name a process. */
 enum { REDIS_PROCESS_WHY_MAX = 64 };
 void redis_process_reap(struct redis_process *, char why[REDIS_PROCESS_WHY_MAX]);
 

@@ -1,5 +1,5 @@
 /* reload.h - SIGHUP: opens the log file again and applies the options that may change while duepost runs. The
- * log names changed options that need a restart.
+ * log has the names of changed options that need a restart.
  *
  * No SIGHUP is lost: if a SIGHUP comes before the reactors run, or during a reload, the reload follows later.
  * If other options are wrong, the token file is still read, so a revoked token does not stay valid. */

@@ -26,12 +26,12 @@
 #define CUT_US       INT64_C(3000000) /* time to record the outcomes of aborted attempts */
 
 struct server {
-    struct options *options; /* the live ones */
+    struct options *options; /* the options in use */
     struct reload *reload;
     struct loop *loop;
     struct front *front;
     struct redis_address redis; /* its address */
-    char *redis_text;           /* the address as configured */
+    char *redis_text;           /* address of Redis as configured */
     struct redis_addresses *redis_addresses;
     char *prefix;
     struct embedded_redis *embedded;
@@ -386,9 +386,8 @@ static void use_password(struct secret *password, struct secret *fresh)
     secret_free_copy(text);
 }
 
-/* Gives the passwords of Redis and of the Sentinels, and the certificates, to connections made from now on.
- * They belong to the address and the user of the start. If these have changed, which needs a restart, they
- * may belong to the new ones. */
+/* Sets the passwords of Redis and of the Sentinels, and the certificates, for new connections. Does nothing
+ * for a password or a certificate if its address or user has changed, because this change needs a restart. */
 static void use_redis_access(struct server *server, struct options *fresh)
 {
     const char *address = fresh->settings[OPTION_REDIS].text;
@@ -412,7 +411,7 @@ static enum status prepare_reload(void *arg, struct options *fresh, struct probl
     return status;
 }
 
-/* Takes what outlives options. */
+/* Takes the data of Redis that must outlive the options. */
 static void take_redis(struct server *server, struct options *options)
 {
     const char *text = options->settings[OPTION_REDIS].text;
@@ -442,7 +441,8 @@ static enum status open_all(struct server *server, struct problem *problem)
     if (options->tokens)
         token_file_log(options->tokens_file, options->tokens);
     server->store = store_setup(options, &server->redis, server->prefix);
-    server->store.metrics = metrics_of(server->board, 0); /* until reactors run */
+    server->store.metrics =
+        metrics_of(server->board, 0); /* the first reactor's metrics, until the reactors run */
     if (!options->is_embedded)
         return STATUS_OK;
     status = embedded_redis_new(server->loop, options->data_dir, options->embedded_server, &server->embedded,

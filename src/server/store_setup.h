@@ -1,12 +1,12 @@
-/* store_setup.h - what the options mean for the store. */
+/* store_setup.h - the options of the store, from the options of the server. */
 #ifndef DUEPOST_SERVER_STORE_SETUP_H
 #define DUEPOST_SERVER_STORE_SETUP_H
 
 #include "server/options.h"
 #include "store/store.h"
 
-/* Returns the options of the store. Borrows redis and prefix, which may outlive the options. The private
- * Redis always has the durability fsync, unless the operator chose another class. The caller sets metrics. */
+/* Returns the options of the store. Borrows redis and prefix. They may outlive the options. The private Redis
+ * always has the durability fsync, unless the operator chose another class. The caller sets metrics. */
 struct store_options store_setup(const struct options *, const struct redis_address *redis,
                                  const char *prefix);
 

@@ -6,7 +6,7 @@
 
 /* Reads the file. Returns STATUS_INVALID after an error; problem then says what to do. Sets warning if users
  * other than the owner may write the file, because they could grant themselves any right; otherwise warning
- * is empty. Other users may read the file, because it contains no tokens. */
+ * is empty. Read access of other users is not reported, because the file contains no tokens. */
 enum status token_file_read(const char *path, struct token_table **, struct problem *warning,
                             struct problem *) MUST_USE;
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* Prints "duepost VERSION", and a line each with the commit and the libraries. */
+/* Prints "duepost VERSION", the commit and the libraries, one per line. */
 void version_print(FILE *out);
 
 #endif
