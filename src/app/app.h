@@ -35,8 +35,8 @@ struct app {
     bool is_breaker_on;                    /* default for topics that do not set it */
     int64_t max_in_flight;    /* maximum number of attempts in flight in this process; shown in messages */
     int64_t max_jobs;         /* shown in messages; the store enforces it */
-    struct time_zones *zones; /* of schedules */
-    const struct delivery_forms *forms; /* of schedules that send to groups of forms */
+    struct time_zones *zones; /* time zones for schedules */
+    const struct delivery_forms *forms; /* forms whose groups schedules may use */
     struct history *history;            /* history of ended jobs; NULL: there is no history */
     struct metrics *metrics;            /* metrics of this reactor, part of the board */
     struct metrics_board *board;        /* this member and those below are used by the exposition only */
@@ -169,7 +169,7 @@ struct app_verdict {
     struct slice why;                /* for people */
     struct app_job job;              /* the job concerned; unknown members are empty */
     bool was_there;                  /* replace: another job was there before */
-    bool was_leased;                 /* cancel: an attempt is under way and goes on */
+    bool was_leased;                 /* cancel: an attempt is under way and continues */
     struct slice topic;              /* set with NOT_REACHED and SIBLING: the topic concerned */
     struct slice group;              /* send: the group concerned; set with NOT_REACHED instead of topic */
     const struct app_sent_job *sent; /* send: the jobs of its endpoints */

@@ -378,7 +378,7 @@ void app_lease_drop(struct app_lease_wait *wait)
     free_if_idle(topic);
 }
 
-/* Returns whether the request only has to wait behind others. */
+/* Returns whether the request only has to wait for earlier requests. */
 static bool is_behind_others(const struct lease_topic *topic, const struct app_lease *what, int64_t now_us)
 {
     return !list_is_empty(&topic->queue) && topic->is_announced && what->wait_ms > 0 && !what->once.size &&

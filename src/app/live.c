@@ -182,7 +182,7 @@ static void live_on_timer(void *arg)
     live_start_timer(live);
 }
 
-/* ---- hearing ---- */
+/* ---- figures of other processes ---- */
 
 /* Notes the "look" of a process. Returns whether it is the first one. */
 static bool note_looker(struct live *live, const char *id, int64_t now_us)

@@ -28,7 +28,7 @@ struct schedule_run {
     int64_t now_ms;
     struct recurring recurring; /* points into record */
     bool is_read;
-    struct buffer job; /* its id */
+    struct buffer job; /* id of the job */
     /* With a group: */
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];

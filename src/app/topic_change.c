@@ -198,7 +198,7 @@ static bool take_patterns(struct change *change, const struct store_patterns *fo
     return is_whole;
 }
 
-/* Ends a change that cannot be made. */
+/* Ends a change that is not possible. */
 static void refuse_patterns(struct change *change, enum pattern_set_end end)
 {
     struct job_errors errors;

@@ -7,10 +7,10 @@
 
 /* The role of a job in its workflow decides its body and the effect of its death. */
 enum app_workflow_role {
-    APP_WORKFLOW_STEP,   /* its body is the list of elements up to its own; its death fails the workflow */
-    APP_WORKFLOW_CALL,   /* its body is its own; only reads of all elements include its element; its death
-                            changes nothing */
-    APP_WORKFLOW_ANSWER, /* its body is its own, and it has no element; its death fails the workflow */
+    APP_WORKFLOW_STEP, /* body: the list of elements up to its own; its death fails the workflow */
+    APP_WORKFLOW_CALL, /* the job has its own body; only reads of all elements include its element; its death
+                          changes nothing */
+    APP_WORKFLOW_ANSWER, /* the job has its own body and no element; its death fails the workflow */
 };
 
 /* An element and its job, as they are stored. */

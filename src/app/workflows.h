@@ -42,7 +42,7 @@ void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_wor
 void app_workflow_append(struct app *, struct slice id, const struct app_workflow_entry *const *entries,
                          size_t count, app_verdict_fn *, void *arg);
 
-/* Ends an active workflow and drops its jobs; attempts under way go on. for_parent is the entry that the
+/* Ends an active workflow and drops its jobs; attempts under way continue. for_parent is the entry that the
  * parent gets if the workflow has succeeded; NULL: none. If the workflow was cancelled, the parent gets the
  * entry if_cancelled. Borrows all until the callback. Ends with DONE, NOT_REACHED, NOT_FOUND (no workflow
  * with this id is active), FULL, UNAVAILABLE or UNKNOWN. */

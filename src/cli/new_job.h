@@ -7,7 +7,7 @@
 
 struct new_job {
     struct buffer text; /* the request */
-    struct buffer body; /* of --body-file */
+    struct buffer body; /* content of --body-file */
 };
 
 void new_job_init(struct new_job *);

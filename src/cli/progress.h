@@ -11,7 +11,7 @@ struct progress {
     bool is_shown;    /* standard error is a terminal, and standard output is not */
     const char *what; /* text in front of the bar; NULL: nothing */
     long long total;  /* expected items; 0: unknown */
-    int64_t began_ms; /* of clock_wall_ms */
+    int64_t began_ms; /* start, by clock_wall_ms */
     int64_t drawn_ms; /* time at which the bar was last drawn; 0: never */
 };
 

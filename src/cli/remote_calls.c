@@ -13,7 +13,7 @@ enum { ANSWER_MAX = 256 * 1024 * 1024, URL_MAX = 8192, HEADER_MAX = 512 };
 struct remote_calls {
     struct remote_options options;
     CURLM *multi;
-    struct list list; /* of calls */
+    struct list list; /* all calls */
 };
 
 struct remote_call {

@@ -27,7 +27,7 @@ struct history_columns {
     bool is_body_left_out;
     struct slice rest; /* JSON object of the other members. Unreadable record: JSON string of its text */
     struct slice attempt_log; /* JSON array, see attempts_json.h */
-    int64_t bytes;            /* size of the texts, and an estimate of what the indexes take */
+    int64_t bytes;            /* size of the texts, and an estimate of the size of index entries */
 };
 
 /* The state while a text from the outbox is converted to columns. */
@@ -53,7 +53,7 @@ struct history_kept_row {
     struct buffer text;
 };
 
-/* Makes a row from columns. Copies all texts. Free with buffer_fini of its text. */
+/* Creates a row from columns. Copies all texts. Free with buffer_fini of its text. */
 void history_row_from(struct history_kept_row *, const struct history_columns *);
 
 #endif

@@ -31,7 +31,7 @@ enum {
     HISTORY_WAITING_MAX = 1024,               /* maximum number of waiting calls of a process */
     HISTORY_WAITING_BYTES = 64 * 1024 * 1024, /* maximum size of the waiting appends of a process */
     HISTORY_PAGE_MAX = 1000,                  /* maximum number of rows of a page */
-    HISTORY_STEPS_MAX = 10000,                /* of history_stats */
+    HISTORY_STEPS_MAX = 10000,                /* maximum number of steps of history_stats */
     HISTORY_DELETE_MAX = 1000,                /* maximum number of rows that one call removes */
 };
 

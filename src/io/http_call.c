@@ -7,7 +7,7 @@
  *   on_body                 keeps the beginning, and reads the rest, so that the connection can be reused
  *   http_call_fill_outcome  computes the outcome, in http_call_outcome.c
  *
- * For a call to a plain http url, libcurl may make the connection only (http_call_prepare_connect). The call
+ * For a call to a plain http url, libcurl may open the connection only (http_call_prepare_connect). The call
  * then continues in http_plain.c.
  *
  * on_send refuses a connection that was closed while idle. The call then begins again on a fresh

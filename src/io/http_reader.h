@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 
 enum http_read {
-    HTTP_READ_MORE, /* the bytes are used up; the answer goes on */
+    HTTP_READ_MORE, /* the bytes are used up; the answer continues */
     HTTP_READ_LINE, /* a line of a head or of the trailers, with its line end; an empty one ends a head */
     HTTP_READ_BODY, /* bytes of the body */
     HTTP_READ_END,  /* the answer is complete */

@@ -32,7 +32,7 @@ struct http_sockets {
     http_sockets_fn *on_ready;
     void *arg;
     struct http_socket **by_fd;
-    size_t count; /* of by_fd */
+    size_t count; /* number of entries in by_fd */
     int *by_port; /* PORTS entries: a descriptor that had this local port at its last lookup, or -1 */
 };
 

@@ -152,7 +152,7 @@ static void read_replies(struct redis_link *link)
         drop(link, problem.text);
 }
 
-/* Writes what the socket takes now. */
+/* Writes as many bytes as the socket accepts now. */
 static void flush_out(struct redis_link *link)
 {
     struct problem problem;

@@ -139,7 +139,7 @@ static bool is_connected(struct redis_stream *stream, struct problem *problem)
     return error == 0;
 }
 
-/* Returns false when the connection is lost. Otherwise notes what the stream waits for. */
+/* Returns false when the connection is lost. Otherwise notes whether the stream waits to read or to write. */
 static bool take_result(struct redis_stream *stream, enum redis_tls_result result, struct problem *problem)
 {
     stream->wants_write = result == REDIS_TLS_WANTS_WRITE;

@@ -143,7 +143,7 @@ static void on_up(void *arg)
     sentinel_ask(witness);
 }
 
-/* Logs each refusal once. A Sentinel that refuses AUTH is asked again and again. */
+/* Logs each refusal once. A Sentinel that refuses AUTH is queried again and again. */
 static void on_error(void *arg, struct slice error)
 {
     struct witness *witness = arg;

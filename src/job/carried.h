@@ -1,7 +1,7 @@
 /* carried.h - members that a later version wrote and this version does not know.
  *
  * Unknown members are kept as they are spelt. Operations that rewrite a record or settings write these
- * members again: retry, bury, run, PATCH. PUT makes a new job, or new settings, and carries no unknown
+ * members again: retry, bury, run, PATCH. PUT creates a new job, or new settings, and carries no unknown
  * members. Neighbouring members form one run, so an object has at most one run more than it has known
  * members.
  *

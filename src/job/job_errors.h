@@ -21,7 +21,7 @@ struct job_error {
 
 struct job_errors {
     size_t count;
-    size_t size;                     /* of text */
+    size_t size;                     /* size of text */
     char text[JOB_ERRORS_BYTES_MAX]; /* for each error: field, NUL, detail, NUL */
 };
 

@@ -89,7 +89,7 @@ void recurring_write(const struct recurring *, const struct job *job, struct buf
 struct group_jobs;
 struct delivery_forms;
 
-/* Writes the jobs of an occurrence with the id topic/jobId that is sent to a group, and makes the mark of the
+/* Writes the jobs of an occurrence with the id topic/jobId that is sent to a group, and the mark of the
  * send. text is that of the group in Redis, or the settings of the group's topic; forms are those of the
  * process. The status is that of group_jobs_write; UNREADABLE can also mean that the job cannot be read. */
 enum status recurring_send(const struct recurring *, struct slice id, struct slice text,

@@ -8,7 +8,7 @@
 struct suggestion {
     struct slice name; /* name as it was typed */
     const char *best;  /* NULL: no name is close */
-    unsigned distance; /* of best */
+    unsigned distance; /* distance of best */
 };
 
 /* Compares the name with one of the known names. */

@@ -19,7 +19,7 @@ struct batch_item {
     struct publication publication;
     struct item_parts parts;
     unsigned status;
-    struct buffer answer; /* its element */
+    struct buffer answer; /* element of the answer */
 };
 
 struct batch {

@@ -131,7 +131,7 @@ static void act_on_ids(struct bulk *bulk)
 
 /* ---- 1 ---- */
 
-/* Returns whether the last answer had one of the statuses that the request asks for. */
+/* Returns whether the last answer had one of the requested statuses. */
 static bool has_status(const struct bulk *bulk, const struct message_view *view)
 {
     struct slice word;

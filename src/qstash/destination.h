@@ -10,7 +10,7 @@
 
 struct destination {
     struct slice url;   /* empty: a group */
-    struct slice group; /* its name */
+    struct slice group; /* name of the group */
     struct buffer text; /* owned; url points into it */
 };
 

@@ -113,7 +113,7 @@ void limits_write(const struct limits *limits, char note[LIMITS_NOTE_SIZE], stru
     settings->note = write_note(limits, note);
 }
 
-/* ---- what messages ask for ---- */
+/* ---- requests of messages ---- */
 
 static void put_in_force(struct limits *limits)
 {

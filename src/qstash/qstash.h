@@ -15,7 +15,7 @@ struct app;
 struct delivery_form;
 struct qstash;
 
-extern const struct dialect qstash_dialect; /* its self is a struct qstash */
+extern const struct dialect qstash_dialect; /* self is a struct qstash */
 extern const struct delivery_form
     qstash_form; /* every process can deliver messages in this form, even with --qstash off */
 

@@ -4,7 +4,7 @@
  *
  *     sequential   one step
  *     parallel     the branches of steps that run together, each once: its result, else its plan
- *     next         what is being delivered, and what has failed the run */
+ *     next         messages being delivered, and the message that has failed the run */
 #ifndef DUEPOST_QSTASH_RUN_LOG_H
 #define DUEPOST_QSTASH_RUN_LOG_H
 

@@ -24,7 +24,7 @@ struct run_log {
     const struct run_log_message *messages;
     size_t message_count;
     const struct run_log_message *failure; /* NULL: the callback is unknown, or absent */
-    struct slice failure_id;               /* its id */
+    struct slice failure_id;               /* id of the failure callback */
     size_t trim;                           /* maximum number of bytes of each body that are shown */
 };
 

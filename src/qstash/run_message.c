@@ -186,7 +186,7 @@ static void find_topic(struct run_message *message)
                    message_on_placed, message);
 }
 
-/* ---- what an invoker gets ---- */
+/* ---- the step for an invoker ---- */
 
 /* Creates the step that the invoker gets if the run ends in this way. */
 static const char *prepare_end(struct run_message *message, struct run_step *step, bool is_cancelled)

@@ -50,7 +50,7 @@ static void on_older(void *arg, const struct app_job *job)
         add_state(states, message_id, word_of(job->state));
 }
 
-/* Returns what the ids of all messages of the schedule begin with: all up to the time. */
+/* Returns the common beginning of the ids of all messages of the schedule: the id up to the time. */
 static struct slice prefix_of(struct slice message_id)
 {
     while (message_id.size && message_id.data[message_id.size - 1] != '~')

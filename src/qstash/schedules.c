@@ -74,7 +74,7 @@ struct schedule_request {
     char room[SCHEDULE_KEY_SIZE];
     struct slice key;
     struct app_schedule_call call;
-    /* of GET */
+    /* For GET: */
     bool is_shown;
     struct buffer text;
     char last[MESSAGE_KEY_SIZE]; /* topic/messageId of the last message; empty: none */

@@ -69,7 +69,7 @@ struct settings {
     struct settings_flow flow;
     struct job_labels labels;
     struct settings_redact redact;
-    struct slice queue, schedule_id, cron; /* of schedules */
+    struct slice queue, schedule_id, cron; /* settings of schedules */
     struct settings_run run;
     unsigned given;                  /* rows of the table that the request sets, as bits 1 << row */
     unsigned fault_status;           /* status of fault */

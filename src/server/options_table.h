@@ -1,5 +1,5 @@
 /* options_table.h - the table of all options. The parsers, --help, --print-config and config/duepost.conf are
- * made from this table. */
+ * generated from this table. */
 #ifndef DUEPOST_SERVER_OPTIONS_TABLE_H
 #define DUEPOST_SERVER_OPTIONS_TABLE_H
 

@@ -30,7 +30,7 @@ struct server {
     struct reload *reload;
     struct loop *loop;
     struct front *front;
-    struct redis_address redis; /* its address */
+    struct redis_address redis; /* address of Redis */
     char *redis_text;           /* address of Redis as configured */
     struct redis_addresses *redis_addresses;
     char *prefix;
@@ -328,8 +328,8 @@ static void server_on_timer(void *arg)
 }
 
 /* Ends the preflight when Redis can be used or is refused. In other states, such as the first layout of
- * many shards, the preflight goes on until its timer fires. The store must not be freed within its callback,
- * so a later turn frees it. */
+ * many shards, the preflight continues until its timer fires. The store must not be freed within its
+ * callback, so a later turn frees it. */
 static void on_preflight_change(void *arg)
 {
     struct server *server = arg;

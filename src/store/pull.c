@@ -111,8 +111,8 @@ struct pull_result {
     struct store_pulled pulled;
 };
 
-/* Buries a job that has expired or cannot be read, or gives back a job that this version does not know. If
- * this process dies first, the lease runs out. */
+/* Buries a job that has expired or cannot be read, or releases a job that this version does not know. If this
+ * process dies first, the lease runs out. */
 static void end_unfit(const struct pull *pull, const struct pulled *unfit, int64_t now_ms)
 {
     struct pull_ending_facts facts = {.cause = PULL_CAUSE_UNFIT, .now_ms = now_ms};

@@ -1,4 +1,4 @@
-/* pull.h - leases of jobs of pull topics, for workers that ask for jobs over HTTP.
+/* pull.h - leases of jobs of pull topics, for workers that request jobs over HTTP.
  *
  * The rules of store.h about calls, callbacks and statuses apply here, too. A job of a pull topic is leased
  * until a deadline. Its worker proves with a token that it holds the lease. The token is the nonce of the
@@ -15,7 +15,7 @@
  *
  * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. A job that
  * has expired, or whose record cannot be read, is buried and not given to a worker; a job that needs a later
- * version is given back.
+ * version is released.
  *
  * A call of one of these functions counts the metrics and writes the log lines of the attempts and deaths
  * that it causes. */

@@ -113,7 +113,7 @@ const struct batch_kind pull_extend_kind = {SCRIPT_EXTEND, OWNER_CALLS_MAX, true
 /* ---- a worker's call ---- */
 
 struct pull_call {
-    struct batch_item item; /* of pulled.lua */
+    struct batch_item item; /* item of pulled.lua */
     struct shard *shard;
     struct store_pull_end what;
     struct lease lease;

@@ -249,7 +249,7 @@ void shard_on_wake(struct shard *, shard_wake_fn *, void *arg);
 /* Calls fn when a schedule is to fire earlier than all others. There is one listener. */
 void shard_on_fire_wake(struct shard *, shard_wake_fn *fn, void *arg);
 
-/* Calls fn when an owner has given the carry lock back. There is one listener. */
+/* Calls fn when an owner has released the carry lock. There is one listener. */
 void shard_on_lock_left(struct shard *, loop_fn *, void *arg);
 
 #endif

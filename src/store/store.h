@@ -520,7 +520,7 @@ typedef void store_news_fn(void *arg, enum status, const struct store_receiver *
                            int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
 
-/* Results of attempts at a receiver since the last report, and what the reporting reactor requests. */
+/* Results of attempts at a receiver since the last report, and the request of the reporting reactor. */
 struct store_report {
     struct slice name;
     struct slice cause; /* cause of the last failure or of an inconclusive probe; else empty */

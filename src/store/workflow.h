@@ -20,10 +20,10 @@ enum {
 
 /* The role of a job in its workflow decides its body and the effect of its death. */
 enum workflow_role {
-    WORKFLOW_STEP,   /* its body is the list of elements up to its own; its death fails the workflow */
-    WORKFLOW_CALL,   /* its body is its own; only reads of all elements include its element; its death changes
-                        nothing */
-    WORKFLOW_ANSWER, /* its body is its own, and it has no element; its death fails the workflow */
+    WORKFLOW_STEP,   /* the body is the list of elements up to its own; its death fails the workflow */
+    WORKFLOW_CALL,   /* the job has its own body; only reads of all elements include its element; its death
+                        changes   nothing */
+    WORKFLOW_ANSWER, /* the job has its own body and no element; its death fails the workflow */
 };
 
 /* An element and its job. The job's topic is a sibling of the owner. */
@@ -75,8 +75,8 @@ typedef void workflow_fn(void *arg, enum status, int64_t made_ms);
 void workflow_append(struct store *, struct slice id, const struct workflow_entry *, size_t count,
                      workflow_fn *, void *arg);
 
-/* Ends a workflow, and drops its jobs; attempts under way go on. for_parent is the entry that the parent gets
- * if the state is SUCCEEDED; NULL: none. After CANCELLED, the parent gets the entry if_cancelled. */
+/* Ends a workflow, and drops its jobs; attempts under way continue. for_parent is the entry that the parent
+ * gets if the state is SUCCEEDED; NULL: none. After CANCELLED, the parent gets the entry if_cancelled. */
 void workflow_end(struct store *, struct slice id, enum workflow_state, struct slice result,
                   const struct workflow_entry *for_parent, workflow_fn *, void *arg);
 

@@ -363,7 +363,7 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
 }
 
 /* Reads the settings of the job's topic. Without them a job could be sent unsigned or to the wrong url.
- * Returns false if they cannot be used; the job is then given back. */
+ * Returns false if they cannot be used; the job is then released. */
 static bool read_settings(struct attempt *attempt, struct slice text)
 {
     struct slice topic, job_id;

@@ -14,7 +14,7 @@
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
-/* Returns true if no request is sent and the job is given back. Call it right after attempt_start. */
+/* Returns true if no request is sent and the job is released. Call it right after attempt_start. */
 bool attempt_was_held(const struct attempt *);
 
 /* Sends a renewal of the lease, unless a renewal is under way or the lease is lost. */
@@ -28,7 +28,7 @@ int64_t attempt_last_renewal_us(const struct attempt *);
 void attempt_record(struct attempt *);
 
 /* Ends an attempt that waits for its permit or for the receiver's answer. If the status of the answer is
- * already known, this status is the attempt's result. Otherwise the lease is given back. */
+ * already known, this status is the attempt's result. Otherwise the lease is released. */
 void attempt_cut(struct attempt *);
 
 /* Frees an attempt in any state, without a callback. Used at the end of the process. */

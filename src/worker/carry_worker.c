@@ -172,7 +172,7 @@ static void watch_owner(struct carry_worker *worker, const struct shard_carried 
     worker->beat = carried->beat;
     worker->beat_seen_us = clock_boot_us();
     if (worker->options.is_alone)
-        worker->wants_tick = true; /* the other owner has given the lock back: take it now */
+        worker->wants_tick = true; /* the other owner has released the lock: take it now */
 }
 
 static bool is_owner_stuck(const struct carry_worker *worker)
@@ -378,7 +378,7 @@ void carry_worker_stop(struct carry_worker *worker)
     timer_stop(worker->lost);
     firing_stop(worker->firing);
     if (worker->is_owner ||
-        worker->is_carrying) /* gives the lock back, also if only the call under way takes it */
+        worker->is_carrying) /* releases the lock, even if only the call under way takes it */
         shard_carry(worker->options.shard, &call, on_left, worker);
 }
 

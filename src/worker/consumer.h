@@ -30,7 +30,7 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 /* Replaces these options and borrows the new values. Running attempts use the new values when they end. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
-/* Makes the consumer claim in this shard at the end of this turn, or as soon as it can. */
+/* Lets the consumer claim in this shard at the end of this turn, or as soon as it can. */
 void consumer_poke(struct consumer *, size_t shard);
 
 /* The result of a claim that carried, if its status is OK. */
@@ -51,7 +51,7 @@ bool consumer_carry(struct consumer *, size_t shard, bool is_alone, consumer_car
 /* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */
 void consumer_drain(struct consumer *, loop_fn *on_drained, void *arg);
 
-/* Cuts running attempts and gives their leases back. on_drained is called after that. */
+/* Cuts running attempts and releases their leases. on_drained is called after that. */
 void consumer_cut(struct consumer *);
 
 /* Frees the consumer and its remaining attempts. NULL is ignored. */

@@ -50,7 +50,7 @@ struct shooting {
     int64_t now_ms;
     struct buffer text; /* owned: id, tag, record */
     struct slice id, tag;
-    struct store_recurring schedule; /* its slices point into text; its last job is not used */
+    struct store_recurring schedule; /* slices point into text; its last job is not used */
     struct recurring recurring;
     bool is_read;
     struct sending *sending; /* job that is being sent to a group; NULL: none */
@@ -326,7 +326,7 @@ static void refuse_times(struct shooting *shooting, enum store_fired kind, const
     fire_times(shooting, kind);
 }
 
-/* Makes the jobs of an occurrence, from the text of the group in Redis, or the settings of its topic. */
+/* Creates the jobs of an occurrence, from the text of the group in Redis, or the settings of its topic. */
 static enum status make_jobs(struct shooting *shooting, struct slice text)
 {
     struct buffer id;

@@ -2,8 +2,8 @@
  *
  * Each process may fire at any time. fire.lua creates the job of each occurrence once, and no job for a
  * definition that has been changed or deleted. So the lock of the carry worker only avoids needless work: its
- * owner fires at once. A standby fires what is overdue by FIRING_PATIENCE_MS if the number of overdue
- * schedules does not fall within this time.
+ * owner fires at once. A standby fires schedules that are overdue by FIRING_PATIENCE_MS if the number of
+ * overdue schedules does not fall within this time.
  *
  * If many schedules fire at one time, they fire in bounded steps that leave half of Redis's time to others.
  */

@@ -1,4 +1,4 @@
-/* hold.h - decides how long a due job is held (given back to Redis) when it cannot be sent now.
+/* hold.h - decides how long a due job is held (released to Redis) when it cannot be sent now.
  *
  * Each check of a held job costs a claim and a release. Therefore the jobs of one receiver come back in a
  * row, at least 2 ms apart.

@@ -23,7 +23,7 @@ struct permit_part {
     int64_t probe; /* number of the probe; 0: the attempt is not a probe */
 };
 
-/* A permit of an attempt. All zero: no permit was asked for. */
+/* A permit of an attempt. All zero: no permit was requested. */
 struct permit {
     struct permit_part path, host; /* requested in this order */
     struct receivers *receivers;
@@ -38,8 +38,8 @@ enum permit_answer { PERMIT_GIVEN, PERMIT_HELD, PERMIT_ASKED };
 
 /* Requests a permit. name comes from receiver_path_name; if it has no path, only the part for the receiver is
  * requested. Returns PERMIT_HELD if the job must be held for the permit's wait_ms. Returns PERMIT_ASKED if
- * Redis is asked: fn is then called, unless the permit is dropped. Do not move the permit in memory until it
- * has ended. */
+ * the answer must come from Redis: fn is then called, unless the permit is dropped. Do not move the permit in
+ * memory until it has ended. */
 enum permit_answer permit_ask(struct permit *, struct receivers *, const char *name, permit_fn *, void *arg);
 
 bool permit_is_probe(const struct permit *);

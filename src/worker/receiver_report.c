@@ -70,7 +70,7 @@ void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *
 
 void receiver_withdraw(struct receiver *receiver)
 {
-    receiver->on_probe = NULL; /* if the right is granted later, it is given back */
+    receiver->on_probe = NULL; /* if the right is granted later, it is returned */
 }
 
 void receiver_return_probe(struct receiver *receiver, int64_t probe)

@@ -1,7 +1,7 @@
 /* resumer.h - puts held jobs back when the circuit breaker of their receiver closes.
  *
  * Every reactor that had noted the breaker as open does this, in each shard, in bounded steps (pace.h); they
- * share the work. As a job may have been held at the same moment, each shard is asked once more after a
+ * share the work. A job may have been held at the same moment, so each shard gets a second call after a
  * second. If all of these processes end at that moment, the jobs come back at the end of their hold (hold.h).
  */
 #ifndef DUEPOST_WORKER_RESUMER_H

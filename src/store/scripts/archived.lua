@@ -15,7 +15,7 @@ for i = 2, #ARGV, 3 do seen[ARGV[i]] = i end
 -- changes. Fields that are not among the first stay, and are added to the history again.
 local first, others, changed, gone, bytes = call('LRANGE', ENDED_READ, 0, number - 1), {}, {}, {}, 0
 
-local CHUNK = 64 -- of texts that archive.lua has given to one call
+local CHUNK = 64 -- number of texts that archive.lua has given to one call
 local is_gone = {}
 local function look_at(fields)
   local texts = call('HMGET', ENDED, unpack(fields))

@@ -9,12 +9,12 @@
 --   ifFailed     element that it gets then, see add_prepared, or ''
 --   ifCancelled  the same
 --   replaces     1: an active workflow with this id starts again, in its place; 0: it stays
---   from         place of a failed workflow that goes on as this one, or ''. Only once: the dead job that failed it goes
+--   from         place of a failed workflow that this one continues, or ''. Only once: the dead job that failed it goes
 --   kept, bytes  number of elements of the failed workflow that this one begins with, from the first one, and their size with their kinds
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
--- Returns {now_us, result ...}. A result is {1, when it was made}; {0, when it was made, its first job} if a
--- workflow with this id is active; NOT_FOUND if the other workflow cannot go on; TAKEN if a job has the id of
--- its first job; FULL.
+-- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
+-- workflow with this id is active; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
+-- the id of its first job; FULL.
 -- uses: cancel leave probe
 local SIZE = 14
 for i = 3, #ARGV, SIZE do

@@ -173,7 +173,7 @@ local function take_turns()
   delete_buckets()
   are_all_over = #topics <= last and ended == #topics and #turns_added == 0
   local is_stuck = is_alone and turns_added[1] and turns[1].taken == 0
-  if is_alone then turns_added = {} end -- it has its turn already
+  if is_alone then turns_added = {} end -- the topic keeps its turn
   write_offers(true)
   if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then renumber_turns(scores[1]) end
   return not are_all_over and not is_stuck

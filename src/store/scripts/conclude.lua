@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- conclude.lua - ends workflows at the request of the workflow or of its owner.
 --
--- ARGV from 2: id (owner/workflowId), 'succeeded' or 'cancelled', result, what its parent gets (see add_prepared; '' for a cancelled
---      one: what was prepared), ...
+-- ARGV from 2: id (owner/workflowId), 'succeeded' or 'cancelled', result, what its parent gets (see
+-- add_prepared; '' for a cancelled one, which uses the prepared element), ...
 -- Returns {now_us, result ...}. A result is the time at which the workflow was created, ms, or NOT_FOUND if
 -- no workflow with this id is active.
 -- uses: leave probe

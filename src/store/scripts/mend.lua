@@ -18,7 +18,7 @@
 --   - a dead job of format 1, which is still in the pool, leaves the pool
 --   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes ids from them that have no text
 --   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
--- Returns {now_us, next cursor ('0' at the end), what was repaired ...}.
+-- Returns {now_us, next cursor ('0' at the end), repairs ...}.
 -- uses: again attempts crashes ended leases lingering locate outbox places probe
 local walk, cursor = ARGV[2], ARGV[3]
 local STEP = 32

@@ -47,7 +47,7 @@ local function replace(id, when, record, tags)
   end
   local at, created = due_of(when)
   call('HSET', JOBS, id, opening_of(created) .. record)
-  at = put(id, at) -- of several for one id, the last one counts
+  at = put(id, at) -- if several jobs have one id, the last one counts
   return {at, created, is_there and 1 or 0}
 end
 

@@ -18,7 +18,7 @@ local function apply(topic)
   start_resuming(topic)
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
-  if first_sibling then call('HSET', META, 'redate', '0') end -- its dead jobs go by the same retention
+  if first_sibling then call('HSET', META, 'redate', '0') end -- the same retention removes dead jobs of siblings
 end
 
 local replies = {now_us}

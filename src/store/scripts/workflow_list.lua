@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- workflow_list.lua - reads a page of workflows, the latest first.
 --
--- ARGV[2] owner, or '' for all   [3] a prefix of the workflowIds, or ''   [4] state, or ''   [5] place behind which the page begins, or ''
+-- ARGV[2] owner, or '' for all   [3] a prefix of the workflowIds, or ''   [4] state, or ''   [5] place after which the page begins, or ''
 -- ARGV[6] maximum number of workflows   [7] maximum number of workflows that the call examines
 -- Returns {now_us, place of the last one examined, or '' if there are no more, then for each workflow: its place, {state,
 -- createdAt, endedAt, first, failedBy, result, settings}, number of its jobs that have not ended, number of its elements}. Texts of

@@ -2,4 +2,4 @@
 -- uses: keys
 
 local GROUPS = base .. 'groups' -- name -> text, see group.h
-local GROUP_NAMES = base .. 'group_names' -- the same names in order, for pages; all scores are 0
+local GROUP_NAMES = base .. 'group_names' -- names in order, for pages; all scores are 0

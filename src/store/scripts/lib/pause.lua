@@ -1,7 +1,7 @@
 -- pause.lua - pauses fifo topics whose head has died.
 -- uses: settings topic
 
--- Pauses the topic of a job that has died, if its settings want that. In the text of the settings, paused is
+-- Pauses the topic of a job that has died, if its settings require it. In the text of the settings, paused is
 -- first and pauseReason follows, as C writes them.
 -- rare: pause
 local function pause_after(id)

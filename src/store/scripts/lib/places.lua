@@ -44,7 +44,7 @@ local function put_back(id, score)
   end
   list[#list + 1] = score
   list[#list + 1] = id
-  if has(HELD) then unhold(topic, {id}) end -- it may have been waiting already
+  if has(HELD) then unhold(topic, {id}) end -- the job may have been waiting already
 end
 
 -- Removes ids of a topic from its bucket. Returns how many of them were in it.

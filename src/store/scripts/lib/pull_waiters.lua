@@ -1,4 +1,4 @@
--- pull_waiters.lua - tells processes whose clients wait for jobs of a pull topic that a job may be leased.
+-- pull_waiters.lua - notifies processes whose clients wait for jobs of a pull topic when a job may be leased.
 --
 -- PULL_WAITERS: topic -> time until which a process waits, ms. A process that waits longer renews the entry.
 -- uses: clock has publish

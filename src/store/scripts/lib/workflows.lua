@@ -1,6 +1,6 @@
 -- workflows.lua - workflows: lists of elements that grow, and the jobs that belong to them.
 --
--- The place of a workflow is '<owner>/<workflowId>/<time when it was made, ms>', because an id can be used again when its workflow
+-- The place of a workflow is '<owner>/<workflowId>/<time of its creation, ms>', because an id can be used again when its workflow
 -- has ended. Its hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings (a text of the caller),
 -- result, first (its first job), previous (when the previous workflow with this id was created, ms), failedBy
 -- (the job that failed it), bytes (of its elements), parent (a place), and the elements that its parent gets
@@ -14,7 +14,7 @@
 -- WORKFLOW_JOBS has 'role position bytes place' of each of them until it ends: the number of elements up to its own, and their size.
 -- uses: clock has keys places when
 
-local WORKFLOWS = base .. 'workflows' -- owner/workflowId -> when the last one with this id was made, ms
+local WORKFLOWS = base .. 'workflows' -- owner/workflowId -> time of creation of the last one, ms
 local WORKFLOW_TIMES = base .. 'workflow_times' -- place -> the same time
 local function workflow_of(place) return base .. 'workflow:' .. place end
 local function elements_of(place) return base .. 'elements:' .. place end -- LIST: 's' or 'c', and the element
