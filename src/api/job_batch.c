@@ -112,7 +112,7 @@ static void answer_if_ended(struct job_batch *batch)
         answer_batch(batch);
 }
 
-/* ---- its jobs ---- */
+/* ---- jobs of a batch ---- */
 
 static bool has_room(const struct job_batches *batches)
 {
@@ -246,7 +246,7 @@ static void send_some(struct job_batch *batch)
     answer_if_ended(batch);
 }
 
-/* ---- its text ---- */
+/* ---- text of a batch ---- */
 
 static enum status add_job(struct job_batch *batch, struct slice text)
 {

@@ -17,7 +17,7 @@ struct schedule_call {
     app_verdict_fn *fn;
     void *arg;
     struct buffer record, last_job, group; /* group: empty unless the job is sent to one */
-    struct store_recurring stored;         /* its slices point into record and last_job */
+    struct store_recurring stored;         /* slices point into record and last_job */
     char tag[RECURRING_TAG_SIZE];
 };
 

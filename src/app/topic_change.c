@@ -153,7 +153,7 @@ static void end_read(struct change *change, enum status status)
     change_free(change);
 }
 
-/* ---- of a topic ---- */
+/* ---- change of a topic ---- */
 
 static void on_settings(void *arg, enum status status, const struct store_topic *topic, size_t count,
                         struct store_topic_cursor next)
@@ -171,7 +171,7 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
                         buffer_slice(&change->new_settings), on_set, change);
 }
 
-/* ---- of a pattern ---- */
+/* ---- change of a pattern ---- */
 
 /* Takes the patterns that were read, and the own settings of the pattern that changes. The pattern's text
  * also contains the settings of shorter patterns, with their needs. Returns false if the text cannot be

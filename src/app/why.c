@@ -133,7 +133,7 @@ static void find_cause(struct why *why, const struct store_topic *topic)
     }
 }
 
-/* ---- its receiver ---- */
+/* ---- receiver of the job ---- */
 
 /* Sets the name of the receiver from text, which is the job's own url or its topic's url. */
 static void name_receiver(struct why *why, struct slice text)

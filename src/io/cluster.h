@@ -33,8 +33,9 @@ void cluster_free(struct cluster *); /* NULL is ignored */
 void *cluster_slot(struct cluster *, size_t index);
 bool cluster_find(void *slot, struct redis_node *, struct problem *why);
 
-/* Processes the answer "MOVED slot host:port" of a node that was asked for slots[index]. This always calls
- * on_switch, even if the primary is already known, because a connection still led to a different node. */
+/* Processes the answer "MOVED slot host:port" of a node that got a command for slots[index]. This always
+ * calls on_switch, even if the primary is already known, because a connection still led to a different node.
+ */
 void cluster_learn(struct cluster *, size_t index, struct slice moved);
 
 /* Queries the map now, because it seems to be old. */

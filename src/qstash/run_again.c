@@ -271,7 +271,7 @@ static void again_on_run(void *arg, const struct app_verdict *verdict, const str
     else if (is_it)
         go_on_from(again, workflow);
     else if (!again->is_last_run && again->view.data.run.is_init)
-        find_run(again, 0); /* its first message may belong to an earlier run with this id */
+        find_run(again, 0); /* the first message may belong to an earlier run with this id */
     else
         again_refuse_unknown(again);
 }

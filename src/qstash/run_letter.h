@@ -17,7 +17,7 @@ struct run_letter {
     struct app *app;
     char key[MESSAGE_KEY_SIZE];
     struct buffer id, record, lines; /* id, record and attempts of the dead message */
-    struct app_job job;              /* its slices point into id, record and lines */
+    struct app_job job;              /* slices point into id, record and lines */
     struct message_view view;
     bool is_there;
     char callback_key[CALLBACK_KEY_SIZE];

@@ -56,7 +56,7 @@ void carry_worker_note_carried(struct carry_worker *, enum status, const struct 
 /* Replaces the schedule of the options, from the next ended lease on. */
 void carry_worker_set_schedule(struct carry_worker *, const struct retry_schedule *);
 
-/* Gives the lock back, so that another process takes over at once. */
+/* Releases the lock, so that another process takes over at once. */
 void carry_worker_stop(struct carry_worker *);
 
 /* Call it after the store was freed. NULL is ignored. */
