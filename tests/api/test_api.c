@@ -1,4 +1,4 @@
-/* Memory that must be allocated before memory is short. */
+/* Tests that memory for errors is allocated in advance, before memory is short. */
 #include "api/problem.h"
 #include "http/site.h"
 #include "support/suite.h"

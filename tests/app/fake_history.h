@@ -1,14 +1,14 @@
 /* fake_history.h - replaces the functions of history/history.h in a program that tests use cases.
  *
- * The history keeps the last call. The test then answers it with what the database would have answered. */
+ * The fake history keeps the last call. The test then answers this call in place of the database. */
 #ifndef DUEPOST_TESTS_APP_FAKE_HISTORY_H
 #define DUEPOST_TESTS_APP_FAKE_HISTORY_H
 
 #include "history/history.h"
 
-/* The last call. Slices are those of the caller. */
+/* The last call. Slices point to the caller's texts. */
 struct fake_history_call {
-    const char *name; /* of the function, without history_; NULL: there is no call */
+    const char *name; /* name of the function, without history_; NULL: there is no call */
     struct slice id;
     struct history_filter filter;
     struct history_list list;
@@ -23,7 +23,7 @@ struct fake_history_call {
     void *arg;
 };
 
-/* The history for struct app. It begins without a call. */
+/* Returns the history for struct app, without a call. */
 struct history *fake_history(void);
 
 /* Takes the last call, which must be of this function. */

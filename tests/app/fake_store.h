@@ -1,7 +1,7 @@
 /* fake_store.h - replaces the functions of store/store.h in a program that tests use cases.
  *
- * A call is kept until the test answers it. fake_take returns the oldest one; the test then calls its fn,
- * with what the store would have answered. */
+ * A call is kept until the test answers it. fake_take returns the oldest call; the test then calls its fn in
+ * place of the store. */
 #ifndef DUEPOST_TESTS_APP_FAKE_STORE_H
 #define DUEPOST_TESTS_APP_FAKE_STORE_H
 
@@ -13,7 +13,7 @@ enum { FAKE_TEXT_MAX = 2048 };
 
 /* One call. Texts are copied, so that they can be compared at any time. */
 struct fake_call {
-    const char *name; /* of the function, without store_ */
+    const char *name; /* name of the function, without store_ */
     char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], tags[FAKE_TEXT_MAX], once[FAKE_TEXT_MAX];
     char old_settings[FAKE_TEXT_MAX], new_settings[FAKE_TEXT_MAX];
     struct store_when when;
@@ -47,7 +47,7 @@ struct fake_call {
     void *arg;
 };
 
-/* Begins anew: the store is ready, has one shard, and no call. */
+/* Resets the fake store: it is ready, and has one shard and no call. */
 void fake_begin(void);
 void fake_set_ready(bool);
 void fake_set_shards(size_t);
@@ -66,13 +66,13 @@ void fake_expect_none(void);
 
 /* ---- the world of a use case ---- */
 
-/* The app: targets allow 127.0.0.0/8 and public addresses; metrics and the log begin anew. */
+/* Returns an app whose targets are 127.0.0.0/8 and public addresses. Resets metrics and the log. */
 struct app *fake_app(void);
 
-/* Callers: one reaches all topics, one orders-* only. */
+/* Callers: fake_all has a right to all topics, fake_some only to orders-*. */
 extern const struct app_caller fake_all, fake_some;
 
-/* An app_verdict_fn that counts, and keeps a copy whose slices are texts of its own. */
+/* An app_verdict_fn that counts verdicts, and keeps a copy of the last verdict with its texts. */
 void fake_on_verdict(void *arg, const struct app_verdict *);
 extern struct fake_verdict {
     size_t count;
@@ -80,7 +80,7 @@ extern struct fake_verdict {
     char id[FAKE_TEXT_MAX], record[FAKE_TEXT_MAX], why[FAKE_TEXT_MAX], topic[FAKE_TEXT_MAX],
         group[FAKE_TEXT_MAX], lines[FAKE_TEXT_MAX];
     char settings[FAKE_TEXT_MAX], cursor[FAKE_TEXT_MAX];
-    char error_field[FAKE_TEXT_MAX], error_detail[FAKE_TEXT_MAX]; /* the first one */
+    char error_field[FAKE_TEXT_MAX], error_detail[FAKE_TEXT_MAX]; /* the first error */
     enum job_state state;
     int64_t at_ms, number;
     size_t sent_count;
@@ -88,16 +88,16 @@ extern struct fake_verdict {
     struct app_bulk_counts counts;
 } fake_verdict;
 
-/* Forgets the verdict. */
+/* Removes the verdict. */
 void fake_forget(void);
 
-/* Checks that one verdict has come, and that it is this one. */
+/* Checks that exactly one verdict has come, with this end. */
 void fake_expect(enum app_end);
 
-/* Checks whether the audit log has the text; it is emptied. "" stands for an empty log. */
+/* Checks that the audit log has the text, and empties the log. "" means that the log must be empty. */
 void fake_expect_log(const char *text);
 
-/* Checks whether the metrics have the line. */
+/* Checks that the metrics have the line. */
 void fake_expect_metric(const char *line);
 
 void fake_end(void);

@@ -1,5 +1,4 @@
-/* Requests of workers: whom the store is asked for, in which order they end, and what becomes of workers that
- * leave. */
+/* Requests of workers: the calls of the store, the order of the answers, and workers that disconnect. */
 #include "app/lease.h"
 
 #include <stdio.h>

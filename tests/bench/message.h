@@ -1,6 +1,5 @@
-/* message.h - just enough HTTP/1.1 for two programs that know each other's messages.
- *
- * Content-Length only; a head without one has no body. */
+/* message.h - a minimal reader of HTTP/1.1 messages, for the programs of the benchmarks. It supports only
+ * bodies with a Content-Length; a message without this header has no body. */
 #ifndef DUEPOST_BENCH_MESSAGE_H
 #define DUEPOST_BENCH_MESSAGE_H
 
@@ -12,10 +11,10 @@ struct message {
     size_t size; /* both */
 };
 
-/* False: bytes does not begin with a whole message yet. */
+/* Returns false if bytes does not begin with a whole message yet. */
 bool message_read(struct slice bytes, struct message *);
 
-/* The digits behind key, which must be in text; -1 without. */
+/* Returns the number after key in text, or -1 if there are no digits. key must be in text. */
 int64_t message_number(struct slice text, const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-/* The screen of duepost top, from answers of GET /overview. */
+/* Tests the screen of duepost top with answers of GET /overview. */
 #include "cli/top_view.h"
 
 #include <string.h>

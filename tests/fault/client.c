@@ -1,4 +1,4 @@
-/* client.c - owners of jobs: schedules and cancels by a plan, and logs the answers.
+/* client.c - a client that schedules and cancels jobs according to a plan, and logs the answers.
  *
  *   fault_client PLAN LOG GAUGES RECEIVER CONNECTIONS PORT...
  *

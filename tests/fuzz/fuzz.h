@@ -1,7 +1,6 @@
-/* fuzz.h - what all targets have in common.
- *
- * fuzz_<file>.c feeds bytes from outside to src/<layer>/<file>.c and asserts what has to hold for any of
- * them. Under libFuzzer it makes up inputs; in every other build replay.c reads those of corpus/<file>. */
+/* fuzz.h - shared by all fuzz targets. fuzz_<file>.c passes bytes to src/<layer>/<file>.c, and asserts rules
+ * that must hold for any bytes. libFuzzer generates the bytes; in other builds, replay.c reads them from
+ * corpus/<file>. */
 #ifndef DUEPOST_TESTS_FUZZ_H
 #define DUEPOST_TESTS_FUZZ_H
 
@@ -19,7 +18,7 @@ static inline struct slice input_of(const uint8_t *data, size_t size)
     return slice_from((const char *)data, size);
 }
 
-/* Whether part lies in text. */
+/* Returns whether part is inside text. */
 static inline bool lies_in(struct slice part, struct slice text)
 {
     return part.size == 0 || (part.data >= text.data && part.data + part.size <= text.data + text.size);

@@ -1,5 +1,5 @@
-/* A head over a connection, through libmicrohttpd: what reaches the handler is plain HTTP by a strict reading
- * of the bytes, and its parts are what that reading finds. */
+/* Sends a head over a connection, through libmicrohttpd. If it reaches the handler, a strict parser accepts
+ * the same bytes and finds the same parts. */
 #include <linux/sockios.h>
 #include <stddef.h>
 #include <string.h>

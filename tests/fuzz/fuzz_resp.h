@@ -1,4 +1,4 @@
-/* fuzz_resp.h - what a Redis, or something in its place, says on the wire. */
+/* fuzz_resp.h - bytes that a Redis, or another server in its place, may send. */
 #ifndef DUEPOST_TESTS_FUZZ_RESP_H
 #define DUEPOST_TESTS_FUZZ_RESP_H
 
@@ -6,8 +6,8 @@
 
 #include "fuzz.h"
 
-/* hiredis takes the room that an array's head asks for, before anything of it has come: gigabytes. Only our
- * Redis can ask. Lengths here have up to three digits. */
+/* Returns whether lengths in the bytes have at most three digits. hiredis allocates the memory for a whole
+ * array when it reads its length, which could be gigabytes. Only the configured Redis can cause this. */
 static inline bool resp_is_modest(const uint8_t *data, size_t size)
 {
     size_t digits = 0;

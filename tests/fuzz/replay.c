@@ -1,4 +1,4 @@
-/* replay.c - instead of libFuzzer: a target gets each file of the directories that are named. */
+/* replay.c - replaces libFuzzer: passes each file of the given directories to a target. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>

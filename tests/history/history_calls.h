@@ -1,4 +1,4 @@
-/* history_calls.h - calls of history.h that wait for their answers, and texts of jobs that have ended. */
+/* history_calls.h - functions that call history.h and wait for the answer, and texts of ended jobs. */
 #ifndef DUEPOST_TESTS_HISTORY_CALLS_H
 #define DUEPOST_TESTS_HISTORY_CALLS_H
 
@@ -17,7 +17,8 @@ void history_world_close(struct history_world *);
 /* Waits until the database is available or not. */
 void history_world_await(const struct history_world *, bool is_available);
 
-/* Writes a text as in the outbox. members are those of the record after createdAt and url; lines may be "".
+/* Writes a text in the form of the outbox. members are the members of the record after createdAt and url;
+ * lines may be "".
  */
 enum { ENDED_TEXT_SIZE = 8192 };
 struct ended_job {
@@ -36,7 +37,8 @@ enum { APPEND_MAX = 32 };
 enum status append_jobs(struct history_world *, const char *const *ids, const struct ended_job *,
                         size_t count);
 
-/* Returns whether the status is OK and there is a job. Its texts stay until the next call of this function.
+/* Returns whether the status is OK and there is a job. The texts of the job are valid until the next call of
+ * this function.
  */
 bool find_job(struct history_world *, const char *id, struct history_row *);
 
@@ -51,7 +53,7 @@ enum status plot_jobs(struct history_world *, const struct history_stats *, stru
 enum status delete_jobs(struct history_world *, const struct history_filter *, size_t *deleted,
                         bool *has_more);
 
-/* The reason of the last answer that was not OK. */
+/* Returns the reason of the last answer that was not OK. */
 const char *last_why(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* A second dialect: its own table, its own errors, over the use cases and http/ as they are.
+/* A second dialect, with its own table and its own errors. It uses the use cases and http/ unchanged.
  *
  *     POST /publish/<topic>?to=<url>   schedules a job with the body as text, answers {"messageId":"..."}
  *

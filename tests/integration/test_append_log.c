@@ -1,4 +1,4 @@
-/* Cuts append-only files whose end a power cut has torn. */
+/* Tests that torn ends of append-only files, as after a power cut, are removed. */
 #include "server/append_log.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Options from every place, as the operator spells them. */
+/* Options from all sources, as an operator writes them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* SIGHUPs in every order, with reactors that answer when the test wants. */
+/* SIGHUPs in all orders, with reactors that answer when the test lets them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

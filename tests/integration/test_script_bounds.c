@@ -1,5 +1,5 @@
-/* The scripts at their bounds: a Redis that forgot them or is out of memory, pages of long lists, large
- * records, 100,000 jobs due at once. */
+/* The scripts at their limits: a Redis that does not have them or is out of memory, pages of long lists,
+ * large records, 100,000 jobs due at once. */
 #include <stdio.h>
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* A sibling topic, t~c, has limits of its own, and its owner's retention and settings for what it sends. */
+/* A sibling topic, t~c, has its own limits, and uses its owner's retention and settings for deliveries. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 

@@ -1,4 +1,4 @@
-/* Jobs that are due in the same ms keep the order in which they came. */
+/* Jobs that are due in the same ms keep the order of their arrival. */
 #include <stdlib.h>
 
 #include "support/keyspace.h"

@@ -1,4 +1,5 @@
-/* The guard against a real freeze: a child stops itself inside it, and is made to go on by its parent. */
+/* Tests the guard with a real freeze: a child process stops itself inside the guard, and its parent continues
+ * it. */
 #include "io/freeze_guard.h"
 
 #include <signal.h>

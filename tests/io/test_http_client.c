@@ -1,5 +1,5 @@
-/* The client runs in the test's thread. Its receivers are threads that speak by hand: one accepts, one for
- * each connection serves. */
+/* The client runs in the test's thread. Its receivers are threads that write HTTP themselves: one accepts
+ * connections, and one serves each connection. */
 #include "io/http_client.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* The server runs in a thread of its own; each test is a client that speaks by hand. */
+/* The server runs in its own thread; each test is a client that writes HTTP itself. */
 #include "io/http_server.h"
 
 #include <fcntl.h>

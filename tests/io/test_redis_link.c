@@ -1,4 +1,4 @@
-/* A link to a Redis that answers as a test wants: in pieces, without being asked, or not at all. */
+/* A link to a fake Redis, which answers as the test decides: in pieces, without a command, or not at all. */
 #include "io/redis.h"
 
 #include <pthread.h>

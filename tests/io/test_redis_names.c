@@ -1,5 +1,5 @@
-/* A link to a Redis whose name has several addresses. getaddrinfo is ours here; hiredis asks it for what is
- * an address already. */
+/* A link to a Redis whose name has several addresses. This file replaces getaddrinfo, which is also called
+ * for literal addresses. */
 #include "io/redis.h"
 
 #include <arpa/inet.h>

@@ -2,7 +2,7 @@
  *
  * The file that TEST_CLOCK names holds two 64-bit integers: a time in us since 1970 at which the clock
  * stands still, or 0; and us to add to the real time while it does not. They can be written at any
- * moment. CLOCK_MONOTONIC and CLOCK_BOOTTIME go on as they are. */
+ * moment. CLOCK_MONOTONIC and CLOCK_BOOTTIME are not changed. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
-/* postgres_server.h - a private PostgreSQL of Debian's.
- *
- * It listens on a unix socket in a directory of its own. As root it runs as the user postgres, because
- * PostgreSQL refuses to run as root. An error here fails the test. The server dies with the process that
- * started it. */
+/* postgres_server.h - a private server of Debian's PostgreSQL. It listens on a unix socket in its own
+ * directory. If the test runs as root, the server runs as the user postgres, because PostgreSQL refuses to
+ * run as root. An error of these functions fails the test. The server is killed when the process that started
+ * it ends. */
 #ifndef DUEPOST_TESTS_POSTGRES_SERVER_H
 #define DUEPOST_TESTS_POSTGRES_SERVER_H
 
@@ -11,17 +10,18 @@
 
 struct postgres_server;
 
-/* Makes the files, and starts the server. */
+/* Creates the files, and starts the server. */
 struct postgres_server *postgres_server_new(void);
 
-/* Stops it and removes its directory. NULL is ignored. */
+/* Stops the server and removes its directory. NULL is ignored. */
 void postgres_server_free(struct postgres_server *);
 
-/* Kill the server as a crash would, and start it again on the same files. */
+/* postgres_server_kill kills the server, like a crash. The other function starts it again on the same
+ * files. */
 void postgres_server_kill(struct postgres_server *);
 void postgres_server_start(struct postgres_server *);
 
-/* Stop all its processes for a while, and let them go on. */
+/* Suspend all processes of the server, and continue them. */
 void postgres_server_freeze(struct postgres_server *);
 void postgres_server_thaw(struct postgres_server *);
 

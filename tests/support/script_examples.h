@@ -1,6 +1,6 @@
 /* script_examples.h - tests a script on a literal keyspace. An example has the script's answer, the wake-ups
  * that it publishes, and all data in Redis afterwards, as text (see keyspace.h). Redis's clock stands still
- * 456 us after a whole ms, so a time that counts from the next one shows as now+1. */
+ * at 456 us after a whole ms, so a time that counts from the next ms is shown as now+1. */
 #ifndef DUEPOST_TESTS_SCRIPT_EXAMPLES_H
 #define DUEPOST_TESTS_SCRIPT_EXAMPLES_H
 
@@ -20,7 +20,7 @@
     "due: t@now+60000\n"                                                                                     \
     "jobs: t/a={r}\n"
 
-/* Due, but its topic has not been carried. */
+/* The job is due, but its topic has not been carried. */
 #define COME                                                                                                 \
     "bucket:t: t/a@now-1000\n"                                                                               \
     "due: t@now-1000\n"                                                                                      \
@@ -37,7 +37,7 @@
     "jobs: t/a={r}\n"                                                                                        \
     "leases: t/a@now+3000\n"
 
-/* n1 lost the lease; n2 has it now. */
+/* n1 has lost the lease, and n2 has it now. */
 #define LEASED_AGAIN                                                                                         \
     "crashes: t/a=1,n1\n"                                                                                    \
     "holders:t: t/a=n2,now-1000\n"                                                                           \
@@ -73,7 +73,7 @@
 #define DEAD           DIED("now-5000", "0,3,{r}")
 #define DEAD_BY_LOSSES DIED("now-5000", "5/n1,3,{r}")
 
-/* Cancelled while leased: its attempt keeps its place in flight. */
+/* The job was cancelled while it was leased: its attempt keeps its place in flight. */
 #define LINGERING                                                                                            \
     "holders:t: t/a|n1=\n"                                                                                   \
     "lingering: t/a|n1@now+3000\n"
@@ -90,8 +90,8 @@
 struct example {
     const char *before;
     const char *call;
-    const char *answer; /* and the published wake-ups */
-    const char *after;  /* in any order of the keys; NULL: nothing has changed */
+    const char *answer; /* the script's answer, and the published wake-ups */
+    const char *after;  /* data afterwards, in any order of the keys; NULL: nothing has changed */
 };
 
 void check_example(const struct example *);
@@ -103,12 +103,12 @@ void check_example(const struct example *);
             check_example(&examples[i]);                                                                     \
     } while (0)
 
-/* The private Redis of the examples, for other uses by a test. */
+/* The private Redis of the examples. A test may use it directly. */
 struct redis_server;
 struct redis_server *examples_server(void);
 redisContext *examples_redis(void);
 
-/* Creates a test case whose tests have that Redis. */
+/* Creates a test case whose tests have this Redis. */
 TCase *examples_case(const char *name);
 
 #endif

@@ -11,16 +11,17 @@
 
 /* The limit of jobs in flight per topic, for all scripts. */
 enum { RUNNER_LIMIT = 2 };
-extern int scripts_limit; /* RUNNER_LIMIT at first */
+extern int scripts_limit; /* maximum number of jobs in flight, RUNNER_LIMIT at first */
 
 /* Loads all scripts. Redis must return the digests that the product uses. */
 void scripts_load(redisContext *);
 
-/* words: the script's name, then its arguments after the limit. Gives; an error reply is a reply. */
+/* Runs a script. words are the script's name, then its arguments after the limit. Gives the reply, which may
+ * be an error. */
 redisReply *script_run(redisContext *, size_t count, const char *const *words);
 
-/* The same from one text with spaces between the words. '' is an empty word, and 'a,b' a word
- * with a space; times are as in keyspace.h. */
+/* Does the same with one text, in which spaces separate the words. '' is an empty word, and 'a,b' a word with
+ * a space; times are as in keyspace.h. */
 redisReply *script_run_text(redisContext *, const char *text, int64_t now_ms);
 
 /* Appends an answer as "1 0 (ready now {r}) ()", without its first part, a time that must be now_us. An error

@@ -1,4 +1,4 @@
-/* wire.h - raw bytes of a connection, for tests that speak HTTP by hand.
+/* wire.h - raw bytes of a connection, for tests that write and read HTTP themselves.
  *
  * Blocking sockets on 127.0.0.1. Every wait ends after WIRE_DEADLINE_MS with a failed test. */
 #ifndef DUEPOST_TESTS_WIRE_H
@@ -23,18 +23,17 @@ int wire_listen(uint16_t *port);
 int wire_accept(int listen_fd);
 int wire_connect(uint16_t port);
 
-/* Sends. A peer that is gone is not a failure: its answer is read afterwards. */
+/* Sends bytes. It is not an error if the peer has closed the connection: its answer is read afterwards. */
 void wire_send(int fd, struct slice bytes);
 
-/* Reads until the peer closes or resets. */
+/* Reads until the peer closes or resets the connection. */
 void wire_read_to_end(int fd, struct wire_text *);
 
-/* Reads until text has arrived, counted from the beginning of what was read; returns false when the peer
- * closed before. */
+/* Reads until the bytes read so far contain text. Returns false if the peer closes the connection before. */
 bool wire_read_for(int fd, struct wire_text *, const char *text);
 
-/* Reads a whole request or answer with a Content-Length (none: 0); returns false when the peer closed
- * before. */
+/* Reads a whole request or answer; without Content-Length, it has no body. Returns false if the peer closes
+ * the connection before. */
 bool wire_read_message(int fd, struct wire_text *);
 
 /* Returns how often text occurs. */

@@ -1,4 +1,4 @@
-/* zone_file.h - a zone of tests/zones. */
+/* zone_file.h - reads a zone of tests/zones. */
 #ifndef DUEPOST_TESTS_SUPPORT_ZONE_FILE_H
 #define DUEPOST_TESTS_SUPPORT_ZONE_FILE_H
 
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/time_zone.h"
 
-/* Gives the zone. */
+/* Reads the zone with this name. Gives the zone. */
 static inline struct time_zone *zone_from_file(struct slice name)
 {
     char path[512];

@@ -1,4 +1,4 @@
-/* An archiver: it reads, appends, removes; and begins again after whatever goes wrong. */
+/* An archiver: it reads, appends and removes texts, and begins again after each kind of failure. */
 #include "worker/archiver.h"
 
 #include "support/suite.h"

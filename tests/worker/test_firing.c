@@ -1,4 +1,5 @@
-/* The role that fires schedules: when it looks, what it sends, and what it leaves to the owner. */
+/* The role that fires schedules: when it looks for due schedules, which ones it fires, and which ones it
+ * leaves to the owner of the lock. */
 #include "worker/firing.h"
 
 #include "job/group_jobs.h"

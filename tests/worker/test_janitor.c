@@ -1,4 +1,4 @@
-/* A janitor: it audits each tick, walks on where the books are off, and patrols where they are not. */
+/* A janitor: it audits in each tick, repairs if the counts are wrong, and patrols if they are right. */
 #include "worker/janitor.h"
 
 #include <string.h>

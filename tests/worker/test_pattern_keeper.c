@@ -1,4 +1,4 @@
-/* A pattern keeper: it offers topics again until a step was not full, and mends copies each second. */
+/* A pattern keeper: it offers topics again until a step is not full, and repairs copies each second. */
 #include "worker/pattern_keeper.h"
 
 #include "support/suite.h"

@@ -1,4 +1,4 @@
-/* A recovery: bounded steps, one after the other, for as long as it may. */
+/* A recovery: bounded steps, one after the other, as long as it is allowed. */
 #include "worker/recovery.h"
 
 #include "base/clock.h"

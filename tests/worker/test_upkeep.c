@@ -1,5 +1,5 @@
-/* The other steps of upkeep: forgetter, sweeper and surveyor. Each goes on while a step was full, and no
- * further. */
+/* The other steps of upkeep: forgetter, sweeper and surveyor. Each continues as long as its steps are
+ * full. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,8 +1,6 @@
-/* world.h - everything around the roles of worker/: clock, loop, shards, HTTP client, metrics and log, all
- * moved by the test.
- *
- * They replace the real ones in the program that links this. Nothing happens by itself: time passes by
- * world_pass, Redis answers by world_answer_<call>, a receiver by world_answer_post. An answer runs the
+/* world.h - a fake environment for the roles of worker/: clock, loop, shards, HTTP client, metrics and log. A
+ * program that links it does not use the real ones. The test causes all events: time passes by world_pass,
+ * Redis answers by world_answer_<call>, and a receiver answers by world_answer_post. An answer runs the
  * role's callback at once; the hooks at the end of a turn run by world_end_turn, and after each timer. */
 #ifndef DUEPOST_TESTS_WORKER_WORLD_H
 #define DUEPOST_TESTS_WORKER_WORLD_H
@@ -17,25 +15,25 @@
 
 #define WORLD_RECEIVER "h:80"
 
-/* One shard; the clocks begin; nothing is under way. */
+/* Resets the world: one shard, clocks at their start, no calls under way. */
 void world_begin(void);
 
-/* Before the roles are made. */
+/* Sets the number of shards. Call it before the roles are created. */
 void world_set_shards(size_t);
 struct shard *world_shard(size_t number);
 
 /* ---- the clock and the loop ---- */
 
-/* The clocks go on; timers whose time comes strike, each at its time. */
+/* Advances the clocks. Timers whose time comes fire, each at its time. */
 void world_pass(int64_t us);
 
-/* Redis's clock steps. */
+/* Lets Redis's clock step. */
 void world_step_redis_clock(int64_t ms);
 int64_t world_redis_ms(void);
 
 void world_end_turn(void);
 
-/* The time until the next timer strikes, in us; -1: none runs. */
+/* Returns the time until the next timer fires, in us; -1: no timer runs. */
 int64_t world_next_timer_us(void);
 
 /* ---- calls to a shard ---- */
@@ -66,7 +64,7 @@ enum world_kind {
     WORLD_MEND,
     WORLD_OUTBOX_READ,
     WORLD_OUTBOX_REMOVE,
-    WORLD_APPEND, /* to the history, which belongs to the shard 0 */
+    WORLD_APPEND, /* append to the history, which belongs to shard 0 */
     WORLD_KINDS,
 };
 
@@ -75,18 +73,18 @@ struct world_call {
     bool is_under_way;
     size_t shard;
     int64_t at_us;
-    /* By kind. Texts are copies, for as long as the world is not begun anew. */
+    /* The arguments of the call, by kind. Texts are copies, which are valid until world_begin. */
     size_t max; /* outbox: texts in hand, texts of the batch; append: entries */
     enum shard_claim_kind claim_kind;
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
     char receiver[256]; /* release, resume */
     char record[1024], line[1024], walk[64], cursor[256];
-    char follow_id[128], follow_record[1024]; /* of the last job that follows from an ending; empty: none */
+    char follow_id[128],
+        follow_record[1024]; /* id and record of the last follow-up of an ending; empty: none */
     char me[64], stuck_owner[64];
     struct shard_carry carry;
-    struct store_fire
-        fire; /* its slices are copies; with a group, record has 'endpoint record' for each job */
+    struct store_fire fire; /* slices are copies; with a group, record has 'endpoint record' for each job */
     char job[128];
     union {
         shard_claim_fn *claim;
@@ -113,19 +111,19 @@ struct world_call {
     void *arg;
 };
 
-/* The oldest call of a kind that is under way; without one the test fails. */
+/* Returns the oldest call of this kind that is under way. If there is no such call, the test fails. */
 const struct world_call *world_call(enum world_kind);
 
-/* How many are under way, and how many were made since world_begin. */
+/* Return the number of calls under way, and the number of calls since world_begin. */
 size_t world_under_way(enum world_kind);
 size_t world_made(enum world_kind);
 
-/* Each answers the oldest call of its kind. */
-void world_answer(enum world_kind, enum status); /* COMPLETE to BELL, with their only result */
+/* Each of these functions answers the oldest call of its kind. */
+void world_answer(enum world_kind, enum status); /* for COMPLETE to BELL, which have only a status */
 void world_answer_claim(enum status, const struct shard_claimed *, size_t count, size_t more);
 void world_answer_arrive(enum status, struct arrival);
 void world_answer_carry(const char *owner,
-                        struct shard_carried); /* owner NULL: who called. now_us is filled in */
+                        struct shard_carried); /* owner NULL: the caller. now_us is filled in */
 void world_answer_resume(enum status, size_t count);
 void world_fail_carry(enum status);
 void world_answer_recover(enum status, struct shard_recovered);
@@ -136,7 +134,7 @@ void world_answer_reoffer(enum status, size_t count, bool is_full);
 void world_answer_fires(enum status, struct shard_fires); /* now_ms is filled in */
 void world_answer_fire(enum status);
 
-/* The answer to the question for a group. text: empty if there is no such group. */
+/* Answers a read of a group. text is empty if there is no such group. */
 void world_answer_group(enum status, const char *text);
 void world_answer_mend_patterns(enum status, size_t count);
 void world_answer_survey(enum status, const char *cursor);
@@ -152,26 +150,27 @@ void world_wake(size_t shard, int64_t due_ms);
 void world_leave_lock(size_t shard);
 void world_wake_fire(size_t shard, int64_t next_ms);
 
-/* A job as a claim brings it: due now, of topic t. It lasts until world_begin. */
+/* Returns a job as a claim returns it: due now, in topic t. It is valid until world_begin. */
 struct shard_claimed world_job(const char *id, const char *record, const char *settings);
 
 /* ---- the HTTP client ---- */
 
-/* Calls under way, and how often one was handed to the network. */
+/* Return the number of HTTP calls under way, and how many requests were passed to the network. */
 size_t world_posts(void);
 size_t world_sent(void);
 
-/* The oldest call that was not sent yet is about to be. False: the attempt refused, and got its outcome. */
+/* Lets the oldest unsent call send its request. Returns false if the attempt refused to send; the attempt
+ * then has its outcome. */
 bool world_send(void);
 
-/* The oldest call ends. */
+/* Ends the oldest call with this status. */
 void world_answer_post(int status);
 void world_end_post(struct http_outcome);
 
-/* The oldest call's status is known, its body is not. */
+/* Begins the answer to the oldest call: the status is known, and the body is incomplete. */
 void world_begin_answer(int status);
 
-/* The request of the oldest call. */
+/* Returns the request of the oldest call. */
 const struct http_call_request *world_request(void);
 
 /* ---- metrics and log ---- */
@@ -183,7 +182,7 @@ size_t world_logged(const char *event);
 
 /* ---- receivers ---- */
 
-/* The report that is under way; one at most. fn NULL: none. */
+/* The report under way, at most one. fn is NULL if no report is under way. */
 struct world_asked {
     struct store_report report;
     store_report_fn *fn;
@@ -191,7 +190,7 @@ struct world_asked {
 };
 const struct world_asked *world_asked(void);
 
-/* The reading of what is new that is under way; one at most. fn NULL: none. */
+/* The read of changed records under way, at most one. fn is NULL if no read is under way. */
 struct world_reading {
     int64_t version;
     store_news_fn *fn;
@@ -199,12 +198,12 @@ struct world_reading {
 };
 const struct world_reading *world_reading(void);
 
-/* Redis's record of the receiver now. */
+/* Return Redis's record of a receiver with a closed breaker, an open breaker, or a limit. */
 struct store_receiver world_closed(void);
-struct store_receiver world_open(int64_t probe_in_ms); /* since the clock began */
+struct store_receiver world_open(int64_t probe_in_ms); /* the breaker opened when the clock began */
 struct store_receiver world_limited(int64_t limit);
 
-/* version: that of the shard; probe: the number of the one that is granted, or 0. */
+/* Answers a report. version is the version of the shard. probe is the number of the granted probe, or 0. */
 void world_answer_report(enum status, int64_t version, int64_t probe, struct store_receiver);
 void world_answer_reading(enum status, int64_t version, struct store_receiver);
 
