@@ -432,6 +432,29 @@ def test_held_jobs_resume_when_a_pattern_turns_the_breaker_off(start, receiver, 
     assert receiver.count(topic) == FAILURES, "the breaker holds the jobs of other topics"
 
 
+def test_held_jobs_resume_when_their_topic_loses_its_breaker(start, receiver, topic):
+    """Breakers are off, and the topic had one by a setting of its own."""
+    server, kept = start("--breaker", "off", "--breaker-wait", "300s"), topic + ".kept"
+    for name in topic, kept:
+        settings(server, name, breaker=True)
+    open_breaker(server, receiver, topic)
+    hold(server, receiver, kept, 1)
+    hold(server, receiver, topic, 700)
+    server.request("PATCH", f"/topics/{topic}", json.dumps({"breaker": None}), MERGE).expect(200)
+    until(lambda: receiver.count(topic) == FAILURES + 700, 10 * SLOW, lambda: receiver.count(topic))
+    assert receiver.count(kept) == 0, "the breaker holds the jobs of other topics"
+
+
+def test_a_breaker_that_is_on_holds_the_jobs_of_a_topic_that_loses_its_setting(start, receiver, topic):
+    server = start("--breaker-wait", "300s")
+    settings(server, topic, breaker=True)
+    open_breaker(server, receiver, topic)
+    hold(server, receiver, topic, 20)
+    server.request("PATCH", f"/topics/{topic}", json.dumps({"breaker": None}), MERGE).expect(200)
+    until(lambda: all(job["state"] == "delayed" for job in server.get(f"/jobs?topic={topic}").expect(200)["jobs"] if job["state"] != "dead"), 10, "held jobs")
+    watch(0.5, lambda: receiver.count(topic) == FAILURES, "an attempt while the breaker is open")
+
+
 def test_breakers_can_be_turned_off_but_for_a_topic(start, receiver, topic):
     server, kept = start("--breaker", "off", "--breaker-wait", "60s"), topic + ".kept"
     fail(server, receiver, topic, count=2 * FAILURES)

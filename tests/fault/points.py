@@ -57,6 +57,8 @@ class Story:
         self.was_hit = False
         self.is_plain = is_plain
         self.numbers = itertools.count()
+        topic = f"/topics/{self.lane.name}"
+        self.changes = ("free", topic, {"breaker": False, "maxInFlight": 100}), ("freed", topic + "*", {"breaker": False})
         self.ticks = Ticks(self.lane)
         self.worker = PullStory(self.lane)
         self.over = threading.Event()
@@ -80,6 +82,7 @@ class Story:
                 first.kill()
             for node in self.lane.nodes[1:] or [self.lane.start()]:
                 until(node.is_ready, 20, "the second one is ready")
+                self.turn_rest_off(node)
                 self.lane.schedule(node, f"last-{next(self.numbers)}")
             until(lambda: self.lane.ask("ZSCORE", self.lane.keys + "dead", f"{self.lane.name}/nobody") is None, 30, "mended")
             self.ticks.await_all()
@@ -167,6 +170,7 @@ class Story:
                 request(node, method, target, body)
         if self.can_go_on(node):
             time.sleep(1)  # it hears of breakers a few times a second, and jobs resume if it knew that one was open
+            self.turn_breakers_off(node)
             request(node, "POST", "/receivers/127.0.0.1:1/close", None)
         for job_id in "run", "lost", "doomed":
             lane.told.setdefault(f"{lane.name}/{job_id}", Told()).due_ms = 0
@@ -240,6 +244,32 @@ class Story:
         keys, name, now_ms = self.lane.keys, "127.0.0.1:1", now_us() // 1000
         self.lane.ask("HSET", keys + "receivers", "version", 1000, name, f"20 {now_ms} {now_ms + 60000} 60000 0 0 0 {now_ms} connect {now_ms}")
         self.lane.ask("ZADD", keys + "reported", 1000, name)
+
+    def turn_breakers_off(self, node):
+        """Each time the topic has a job that a breaker holds for ten minutes; it comes at once all the same. The change of a topic resumes
+        it in its own step, and the change of a pattern leaves that to steps which another process may have to go on with."""
+        for job_id, target, body in self.changes:
+            if self.can_go_on(node) and self.lane.schedule(node, job_id, delay=30) == 201 and self.hold_job(job_id) and self.can_go_on(node):
+                request(node, "PUT", target, body)
+
+    def turn_rest_off(self, node):
+        """Repeats the changes that were not written before the death."""
+        for _, target, body in self.changes:
+            name = target.removeprefix("/topics/")
+            if "breaker" not in (self.lane.ask("HGET", self.lane.keys + ("patterns" if name.endswith("*") else "topics"), name) or ""):
+                request(node, "PUT", target, body)
+
+    def hold_job(self, job_id):
+        """As a breaker does with a job that is due now. Returns whether the job waits."""
+        lane, keys = self.lane, self.lane.keys
+        lane.told[f"{lane.name}/{job_id}"].due_ms = 0
+        script = ("local now, bucket = tonumber(redis.call('TIME')[1]) * 1000, KEYS[1] .. 'bucket:' .. ARGV[2] "
+                  "if not redis.call('ZSCORE', bucket, ARGV[1]) then return 0 end "
+                  "redis.call('ZADD', bucket, now + 600000, ARGV[1]) "
+                  "redis.call('ZADD', KEYS[1] .. 'held:' .. ARGV[2], now - 60000, ARGV[1]) "
+                  "redis.call('ZADD', KEYS[1] .. 'held', now - 60000, ARGV[2]) "
+                  "redis.call('HINCRBY', KEYS[1] .. 'numbers', 'held', 1) return 1")
+        return lane.ask("EVAL", script, 1, keys, f"{lane.name}/{job_id}", lane.name)
 
     def can_go_on(self, node):
         return node.is_alive() and not is_stopped(node.pid)

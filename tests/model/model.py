@@ -1254,8 +1254,9 @@ class World:
             items *= self.chance.choice((1, 1, 2))
             for (job_id, nonce, wait, _, receiver), is_done in zip(items, self.call_items("release", (), items)):
                 if is_done and wait >= 0:
-                    self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
                     self.unbegin(topic_of(job_id), nonce)
+                if is_done and wait >= 0 and not self.pool.is_without_breaker(job_id, receiver):
+                    self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
                     is_noted = self.link("ZSCORE", f"{BASE}breaker:{receiver}", job_id) is not None
                     expect(is_noted == (receiver != "-"), job_id, "is held by", receiver, is_noted)
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
@@ -1266,11 +1267,21 @@ class World:
             return
         receiver, most = self.chance.choice(BREAKERS), self.chance.choice((1, 3, 100))
         guide = self.link("ZRANGE", f"{BASE}breaker:{receiver}", 0, most - 1)
-        held = {job_id: self.pool.held.get(job_id) for job_id in guide}
+        held = dict(self.pool.held)
         self.check("resume", (receiver, most), self.call("resume", receiver, most), self.pool.resume(guide))
+        self.note_resumed(held)
+
+    def note_resumed(self, held):
+        """held: the jobs that were held before. They come when they were due."""
         for job_id, due in held.items():
-            if due is not None and job_id in self.lives:
+            if job_id not in self.pool.held and job_id in self.lives:
                 self.lives[job_id].due = min(self.lives[job_id].due, int(due))
+
+    def step_reoffer(self):
+        if not self.is_away:
+            held = dict(self.pool.held)
+            self.check("reoffer", (1000,), self.call("reoffer", 1000), self.pool.reoffer())
+            self.note_resumed(held)
 
     def step_lose(self):
         """As if four consumers of a leased job had been lost before: the next loss is its last."""
@@ -1351,9 +1362,13 @@ class World:
         is_stale = self.chance.random() < 0.1
         texts = [settings_json(text) if text else "" for text in (old, settings)]
         answer = self.call("settings", topic, "stale" if is_stale else texts[0], texts[1])
+        held = dict(self.pool.held)
         if not is_stale:
             self.pool.set(topic, settings)
             self.begun.pop(topic, None)
+        elif held:
+            self.pool.reoffer()  # each call does some of it
+        self.note_resumed(held)
         self.check("settings", (topic, *texts), answer, [int(not is_stale)])
         return not is_stale
 
@@ -1381,6 +1396,7 @@ class World:
         window = {**rate, "window": True}
         kinds = ({}, {}, {"paused": True}, {"maxInFlight": 1}, {"rate": rate}, {"rate": rate}, {"rate": window}, {"rate": window}, {"weight": 2}, {"weight": 100}, {"order": "fifo"}, {"order": "fifo", "maxInFlight": 2},
                  {"order": "fifo", "rate": rate}, {"order": "fifo", "onHeadDead": "pause"}, {"paused": False, "onHeadDead": "pause", "order": "fifo"}, {"onHeadDead": "pause"}, {"retention": 60}, {"retention": 1.5},
+                 {"breaker": False}, {"breaker": False}, {"breaker": False, "order": "fifo"}, {"breaker": True}, {"breaker": True},
                  {"retention": 1.5}, {"delivery": "pull"}, {"delivery": "pull"}, {"delivery": "pull", "maxInFlight": 1}, {"delivery": "pull", "rate": rate},
                  {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
                  {"delivery": "push"}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
@@ -1414,7 +1430,7 @@ class World:
 
     STEPS = {
         "define": 4, "fire": 5, "schedule": 24, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
-        "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "time": 12, "settings": 3, "sweep": 4,
+        "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "reoffer": 2, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
         "begin": 5, "append": 8, "arrive": 2, "conclude": 2, "workflow_list": 2,
     }
@@ -1605,6 +1621,10 @@ CONTROLS = {
                                                   "put(ids[i], math.floor(tonumber(string.match(claim, '%S+$'))))")],
     "a job that resumes is early": [("lib/resume", "put_back(ids[i], dues[i])", "put_back(ids[i], dues[i] - 1000)")],
     "what is not held resumes": [("lib/resume", "if dues[i] and places_now[i] and", "if not dues[i] or")],
+    "a topic that turns its breaker off resumes nothing": [("lib/resume", "breaker == false or was_on and breaker == nil", "was_on and breaker == nil")],
+    "a topic that loses its setting resumes nothing": [("lib/resume", " or was_on and breaker == nil", "")],
+    "a pattern that turns breakers off resumes nothing": [("lib/resume", "call('HSET', META, 'resume_held', '0')", "call('HLEN', META)")],
+    "a breaker that is off holds what was claimed before": [("release", "if is_free(topic_of(id), ARGV[i + 4]) then wait = -1 end", "")],
     "a breaker forgets whom it holds": [("release", "hold_by_breaker(ARGV[i + 4], id, soonest + wait)", "local _ = 0")],
     "a fifo topic has two in flight": [("lib/offer", "own.order == 'fifo' and 1 or ", "")],
     "the line holds nothing": [("lib/offer", "  if line_at then return line_at end\n", "")],

@@ -88,6 +88,7 @@ class Pool(Workflows):
         self.settings = {}  # topic -> what an operator has set
         self.patterns, self.patterns_version = {}, 0  # the same of patterns
         self.redates = False
+        self.resumes = False  # a step has to find topics whose breaker was turned off by patterns
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
@@ -894,6 +895,7 @@ class Pool(Workflows):
         return at
 
     def set(self, topic, settings):
+        had_breaker, has_held = self.settings_of(topic).get("breaker"), bool(self.held)
         self.settings.pop(topic, None)
         if settings:
             self.settings[topic] = settings
@@ -906,7 +908,26 @@ class Pool(Workflows):
         self.undated[topic] = True
         ids = (*self.jobs, *self.kept, *(job_id for job_id, _ in self.lingering))
         self.redates = self.redates or any(topic_of(job_id).startswith(topic + "~") for job_id in ids)
+        if has_held:
+            is_off = self.settings_of(topic).get("breaker") is False or had_breaker and "breaker" not in self.settings_of(topic)
+            self.resume_topics([topic] if is_off else [])
         self.finish()
+
+    def resume_topics(self, topics):
+        """Resumes the held jobs of topics whose breaker was turned off, all in one step here. After a change of patterns it finds the topics."""
+        if self.resumes:
+            found = {topic_of(job_id) for job_id in self.held}
+            topics = [*topics, *sorted(topic for topic in found if self.settings_of(topic).get("breaker") is False)]
+        self.resumes = False
+        for topic in topics:
+            held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
+            self.resume_jobs([job_id for _, job_id in held])
+
+    def reoffer(self):
+        """Does the rest of a change of patterns, which has offered all topics again."""
+        self.resume_topics([])
+        self.finish()
+        return [0, 0]
 
     # ---- patterns ----
 
@@ -936,6 +957,7 @@ class Pool(Workflows):
             self.patterns[name] = settings
         self.patterns_version = max(self.patterns_version + 1, self.now_us)
         self.redates = True  # by the next sweep: here one step of it is enough
+        self.resumes = self.resumes or bool(self.held)
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
         offered = (*behind, *self.turns)
         self.touched.update(dict.fromkeys(offered, True))
@@ -1292,15 +1314,20 @@ class Pool(Workflows):
             rest = {member: value for member, value in self.settings.get(topic, {}).items() if member != "paused"}
             self.settings[topic] = {"paused": True, "pauseReason": f"job {job_id.split('/')[1]} is dead", **rest}
 
+    def is_without_breaker(self, job_id, receiver):
+        """receiver: whose breaker is to hold the job, or '-'."""
+        return receiver != "-" and self.settings_of(topic_of(job_id)).get("breaker") is False
+
     def release(self, items):
         unsent = collections.Counter()
 
         def finish_item(job_id, nonce, wait, claimed, receiver):
             due = self.holders[job_id][1]
+            is_free = wait < 0 or self.is_without_breaker(job_id, receiver)
             self.take(job_id)
-            self.again(job_id, due, None if wait < 0 else self.soonest + wait)
+            self.again(job_id, due, None if is_free else self.soonest + wait)
             unsent[topic_of(job_id), nonce, claimed] += wait >= 0
-            if wait >= 0:
+            if not is_free:
                 self.held[job_id] = due
 
         def finish_call():
@@ -1310,14 +1337,17 @@ class Pool(Workflows):
 
     def resume(self, guide):
         """guide: what breaker:<receiver> had."""
+        self.resume_jobs(guide)
+        self.finish()
+        return [len(guide)]
+
+    def resume_jobs(self, guide):
         held = dict(self.held)
         for job_id in guide:
             if job_id in self.held and job_id in self.bucket and self.held[job_id] <= self.bucket[job_id]:
                 self.put_back(job_id, self.held[job_id])
             if job_id in held:
                 self.let_go(job_id, held[job_id])
-        self.finish()
-        return [len(guide)]
 
     def give_back(self, topic, number, claimed):
         """Turns of a claim whose attempts have not begun."""

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- reoffer.lua - one step of limited size that makes changed settings take effect: offers topics again after the settings of
--- patterns have changed, and resumes held jobs of topics whose setting breaker has become false.
+-- patterns have changed, and resumes held jobs of topics whose circuit breaker was turned off.
 --
 -- ARGV[2] maximum number of topics, and of held jobs
 -- Returns {now_us, number of topics, 1 if there are more topics or held jobs}.

@@ -4,10 +4,11 @@
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
 -- uses: again ended format places probe resume
--- Held jobs of topics whose setting breaker has become false: some resume here, the others by reoffer.lua.
+-- Held jobs of topics whose circuit breaker is turned off: some resume here, the others by reoffer.lua.
 local RESUME_MAX = 500 -- as in resumer.c: less than 5 ms of Redis
 probe()
-local function apply(topic)
+-- had_breaker: the setting was true before.
+local function apply(topic, had_breaker)
   if not settings_of(topic).rate then
     call('HDEL', RATES, topic)
     call('DEL', begun_of(topic))
@@ -15,7 +16,7 @@ local function apply(topic)
   if is_pull(topic) then raise_format(FORMAT_PULL) end
   touch(topic, 'all')
   leave_line(topic)
-  start_resuming(topic)
+  start_resuming(topic, had_breaker)
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
   if first_sibling then call('HSET', META, 'redate', '0') end -- the same retention removes dead jobs of siblings
@@ -27,6 +28,7 @@ for i = 2, #ARGV, 3 do
   if (call('HGET', TOPICS, topic) or '') ~= old then
     replies[#replies + 1] = 0
   else
+    local had_breaker = has(HELD) and settings_of(topic).breaker == true
     if new == '' then
       call('HDEL', TOPICS, topic)
     else
@@ -34,7 +36,7 @@ for i = 2, #ARGV, 3 do
       is_there[TOPICS] = true
     end
     note_settings(topic, new ~= '' and new or nil)
-    apply(topic)
+    apply(topic, had_breaker)
     replies[#replies + 1] = 1
   end
 end

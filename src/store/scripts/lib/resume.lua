@@ -1,17 +1,16 @@
 -- resume.lua - puts held jobs back to the times when they were due, before their hold ends.
 --
--- The RESUMING key has topics whose setting breaker has become false, with the cursor of a walk through their held jobs.
--- resume_held in meta is the cursor of a walk through HELD, which finds such topics after a change of patterns. A job that was
--- held for another reason is tried once more.
+-- The RESUMING key has topics whose circuit breaker was turned off. A walk examines the held jobs of a topic in the order in which
+-- they were due; the score is the time when the last one was due. resume_held in meta is the cursor of a walk through HELD, which
+-- finds such topics after a change of patterns. A job that was held for another reason is tried once more.
 -- uses: has held line places
 
 local RESUMING = base .. 'resuming'
-
--- Returns whether circuit breakers hold no jobs of the topic. Sibling topics do not have the setting of their owner.
-local function is_without_breaker(topic) return settings_of(topic).breaker == false end
+local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 
 -- A job that is no longer held keeps its place: it was cancelled, changed or claimed meanwhile.
 local function resume_jobs(topic, ids)
+  if #ids == 0 then return end
   local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
   for i = 1, #ids do
     if dues[i] and places_now[i] and tonumber(dues[i]) <= tonumber(places_now[i]) then put_back(ids[i], dues[i]) end
@@ -22,9 +21,13 @@ local function resume_jobs(topic, ids)
   end
 end
 
--- Starts the walk of a topic, or restarts it.
-local function start_resuming(topic)
-  if is_without_breaker(topic) and has(HELD) and call('EXISTS', held_of(topic)) == 1 then call('HSET', RESUMING, topic, '0') end
+-- Starts the walk of a topic, or restarts it. was_on: the topic had a breaker before this change. Without the setting, the option
+-- --breaker decides, which scripts do not know: a breaker that is still on holds the jobs again. Sibling topics do not have the
+-- setting of their owner.
+local function start_resuming(topic, was_on)
+  local breaker = settings_of(topic).breaker
+  local is_off = breaker == false or was_on and breaker == nil
+  if is_off and has(HELD) and call('EXISTS', held_of(topic)) == 1 then call('ZADD', RESUMING, '0', topic) end
 end
 
 -- Starts the walk through all topics with held jobs, or restarts it.
@@ -32,25 +35,33 @@ local function start_resuming_all()
   if has(HELD) then call('HSET', META, 'resume_held', '0') end
 end
 
--- Returns how many jobs were examined. The pages together have each job that was held during the whole walk.
-local function resume_page(topic, most)
-  local page = call('ZSCAN', held_of(topic), call('HGET', RESUMING, topic), 'COUNT', most)
-  local ids = {}
-  for i = 1, #page[2], 2 do ids[#ids + 1] = page[2][i] end
-  local is_over = page[1] == '0' or not is_without_breaker(topic)
-  if is_over then call('HDEL', RESUMING, topic) else call('HSET', RESUMING, topic, page[1]) end
-  if #ids > 0 and is_without_breaker(topic) then resume_jobs(topic, ids) end
+-- Returns how many jobs were examined. Jobs that were due at the time of the last one are examined, too, so that none is left out.
+local function resume_page(topic, from, most)
+  local page, ids = {}, {}
+  if settings_of(topic).breaker ~= true then
+    page = call('ZRANGE', held_of(topic), '(' .. from, '+inf', 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES')
+  end
+  for i = 1, #page, 2 do ids[#ids + 1] = page[i] end
+  resume_jobs(topic, ids)
+  if #ids < most then
+    call('ZREM', RESUMING, topic)
+  else
+    local last = page[#page]
+    resume_jobs(topic, call('ZRANGE', held_of(topic), last, last, 'BYSCORE'))
+    call('ZADD', RESUMING, last, topic)
+  end
   return #ids + 1
 end
 
--- Returns how many topics were examined, or nothing if no walk through them is under way.
+-- Returns how many topics were examined, or nothing if no walk through them is under way. A page may have more than most topics
+-- while HELD is small: up to the setting zset-max-listpack-entries of Redis.
 local function find_page(most)
   local cursor, topics = call('HGET', META, 'resume_held'), {}
   if not cursor then return end
   local page = call('ZSCAN', HELD, cursor, 'COUNT', most)
   for i = 1, #page[2], 2 do topics[#topics + 1] = page[2][i] end
   if page[1] == '0' then call('HDEL', META, 'resume_held') else call('HSET', META, 'resume_held', page[1]) end
-  fetch_settings(topics)
+  for i = 1, #topics, UNPACK_MAX do fetch_settings({unpack(topics, i, math.min(i + UNPACK_MAX - 1, #topics))}) end
   for i = 1, #topics do start_resuming(topics[i]) end
   return #topics + 1
 end
@@ -58,8 +69,8 @@ end
 -- Does one step, which examines about most jobs and topics. Returns whether there are more.
 local function resume_step(most)
   while most > 0 do
-    local topic = call('HRANDFIELD', RESUMING)
-    local number = topic and resume_page(topic, most) or find_page(most)
+    local next_topic = call('ZRANGE', RESUMING, '0', '0', 'WITHSCORES')
+    local number = next_topic[1] and resume_page(next_topic[1], next_topic[2], most) or find_page(most)
     if not number then return false end
     most = most - number
   end

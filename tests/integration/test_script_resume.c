@@ -1,0 +1,136 @@
+/* Held jobs of topics whose circuit breaker is turned off: where each step of the walk through them begins
+ * and ends. test_scripts.c has the jobs of a receiver whose breaker closes. */
+#include "support/script_examples.h"
+#include "support/suite.h"
+
+#define ON      "{\"breaker\":true}"
+#define OFF     "{\"breaker\":false}"
+#define LIMITED "{\"maxInFlight\":9}"
+
+/* Three jobs of t, held in another order than that in which they were due, and one of u. */
+#define HELD_IN_T "held:t: t/a@now-3000 t/b@now-2000 t/c@now-1000\n"
+#define PLACES_T  "bucket:t: t/c@now+7001 t/b@now+8001 t/a@now+9001\n"
+#define JOBS_T    "jobs: t/a={1} t/b={2} t/c={3}\n"
+#define HELD_T    PLACES_T "due: t@now+7001\nheld: t@now-3000\n" HELD_IN_T JOBS_T
+#define RESUMED_T "bucket:t: t/a@now-3000 t/b@now-2000 t/c@now-1000\n" JOBS_T BELL "turns: t@1\n"
+
+START_TEST(a_topic_that_turns_its_breaker_off_resumes)
+{
+    CHECK_EXAMPLES( //
+        {HELD_T, "settings t '' " OFF, "1", RESUMED_T "topics: t=" OFF "\n"},
+        {HELD_T "topics: t=" ON "\n", "settings t " ON " " OFF, "1", RESUMED_T "topics: t=" OFF "\n"},
+        /* The setting is removed: --breaker decides then. A breaker that is on holds the jobs again. */
+        {HELD_T "topics: t=" ON "\n", "settings t " ON " ''", "1", RESUMED_T},
+        {HELD_T "topics: t=" ON "\n", "settings t " ON " " LIMITED, "1", RESUMED_T "topics: t=" LIMITED "\n"},
+        {HELD_T "patterns: t*=" ON "\ntopics: t=" ON "\n", "settings t " ON " ''", "1",
+         HELD_T "patterns: t*=" ON "\n"},
+        /* Other changes resume nothing. */
+        {HELD_T, "settings t '' " ON, "1", HELD_T "topics: t=" ON "\n"},
+        {HELD_T, "settings t '' " LIMITED, "1", HELD_T "topics: t=" LIMITED "\n"},
+        {HELD_T "topics: t=" OFF "\n", "settings t " OFF " ''", "1", HELD_T},
+        {HELD_T, "settings t stale " OFF, "0", NULL},
+        {HELD_T, "settings u '' " OFF, "1", HELD_T "topics: u=" OFF "\n"},
+        /* A job that was changed meanwhile keeps its place. */
+        {"bucket:t: t/a@now+500 t/b@now+9000\ndue: t@now+500\nheld: t@now-2000\nheld:t: t/b@now-2000\n"
+         "jobs: t/a={1} t/b={2}\n",
+         "settings t '' " OFF, "1",
+         "bucket:t: t/b@now-2000 t/a@now+500\njobs: t/a={1} t/b={2}\n" BELL "topics: t=" OFF
+         "\nturns: t@1\n"}, );
+}
+END_TEST
+
+#define IS_OFF "topics: t=" OFF "\n"
+
+/* The walk of t after its n-th job. */
+#define AFTER_NONE PLACES_T "due: t@now+7001\nheld: t@now-3000\n" HELD_IN_T JOBS_T "resuming: t@0\n" IS_OFF
+#define AFTER_A                                                                                              \
+    "bucket:t: t/a@now-3000 t/c@now+7001 t/b@now+8001\nheld: t@now-2000\n"                                   \
+    "held:t: t/b@now-2000 t/c@now-1000\n" JOBS_T BELL "resuming: t@now-3000\n" IS_OFF "turns: t@1\n"
+#define AFTER_B                                                                                              \
+    "bucket:t: t/a@now-3000 t/b@now-2000 t/c@now+7001\nheld: t@now-1000\nheld:t: t/c@now-1000\n" JOBS_T BELL \
+    "resuming: t@now-2000\n" IS_OFF "turns: t@1\n"
+
+START_TEST(a_step_goes_on_where_the_last_one_ended)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "reoffer 9", "0 0", NULL}, {AFTER_NONE, "reoffer 1", "0 1", AFTER_A},
+        {AFTER_A, "reoffer 1", "0 1", AFTER_B},
+        {AFTER_B, "reoffer 1", "0 1", RESUMED_T "resuming: t@now-1000\n" IS_OFF},
+        {RESUMED_T "resuming: t@now-1000\n" IS_OFF, "reoffer 1", "0 1", RESUMED_T IS_OFF},
+        {AFTER_NONE, "reoffer 3", "0 1", RESUMED_T "resuming: t@now-1000\n" IS_OFF},
+        {AFTER_NONE, "reoffer 9", "0 0", RESUMED_T IS_OFF},
+        /* A job that a step held again, for another reason, is not looked at twice. */
+        {"bucket:t: t/a@now+9001\ndue: t@now+9001\nheld: t@now-3000\nheld:t: t/a@now-3000\njobs: t/a={1}\n"
+         "resuming: t@now-3000\n" IS_OFF,
+         "reoffer 9", "0 0",
+         "bucket:t: t/a@now+9001\ndue: t@now+9001\nheld: t@now-3000\nheld:t: t/a@now-3000\njobs: "
+         "t/a={1}\n" IS_OFF},
+        /* Jobs that were due at the same time come in one step. */
+        {"bucket:t: t/a@now+9001 t/b@now+9002 t/c@now+9003\ndue: t@now+9001\nheld: t@now-3000\n"
+         "held:t: t/a@now-3000 t/b@now-3000 t/c@now-3000\n" JOBS_T "resuming: t@0\n" IS_OFF,
+         "reoffer 2", "0 1",
+         "bucket:t: t/a@now-3000 t/b@now-3000 t/c@now-3000\n" JOBS_T BELL "resuming: t@now-3000\n" IS_OFF
+         "turns: t@1\n"},
+        /* The breaker was turned on meanwhile; or all held jobs are gone. */
+        {HELD_T "resuming: t@0\ntopics: t=" ON "\n", "reoffer 9", "0 0", HELD_T "topics: t=" ON "\n"},
+        {"resuming: t@0\n" IS_OFF, "reoffer 9", "0 0", IS_OFF}, );
+}
+END_TEST
+
+#define HELD_IN_BOTH                                                                                         \
+    "bucket:t: t/a@now+9001\nbucket:u: u/a@now+9002\ndue: t@now+9001 u@now+9002\n"                           \
+    "held: t@now-3000 u@now-2000\nheld:t: t/a@now-3000\nheld:u: u/a@now-2000\njobs: t/a={1} u/a={2}\n"
+#define T_RESUMED                                                                                            \
+    "bucket:t: t/a@now-3000\nbucket:u: u/a@now+9002\ndue: u@now+9002\nheld: u@now-2000\n"                    \
+    "held:u: u/a@now-2000\njobs: t/a={1} u/a={2}\n" BELL
+
+START_TEST(a_change_of_patterns_finds_the_topics)
+{
+    CHECK_EXAMPLES( //
+        {HELD_IN_BOTH, "set_patterns 0 '' 3 1 t* " OFF, "1700000000123456",
+         HELD_IN_BOTH "meta: format=3 patterns=1700000000123456 redate=0 resume_held=0\npatterns: t*=" OFF
+                      "\n"},
+        {HELD_IN_BOTH "meta: resume_held=0\npatterns: t*=" OFF "\n", "reoffer 1", "0 1",
+         HELD_IN_BOTH "patterns: t*=" OFF "\nresuming: t@0\n"},
+        {HELD_IN_BOTH "patterns: t*=" OFF "\nresuming: t@0\n", "reoffer 9", "0 0",
+         T_RESUMED "patterns: t*=" OFF "\nturns: t@1\n"},
+        {HELD_IN_BOTH "meta: resume_held=0\npatterns: t*=" OFF "\n", "reoffer 9", "0 0",
+         T_RESUMED "patterns: t*=" OFF "\nturns: t@1\n"},
+        /* The topic's own setting counts first. No held jobs, no walk. */
+        {HELD_IN_BOTH "meta: resume_held=0\npatterns: *=" OFF "\ntopics: u=" ON "\n", "reoffer 9", "0 0",
+         T_RESUMED "patterns: *=" OFF "\ntopics: u=" ON "\nturns: t@1\n"},
+        {ABSENT, "set_patterns 0 '' 3 1 t* " OFF, "1700000000123456",
+         "meta: format=3 patterns=1700000000123456 redate=0\npatterns: t*=" OFF "\n"},
+        /* The topic that is least far goes first. */
+        {HELD_IN_BOTH "resuming: t@now-4000 u@now-5000\n", "reoffer 1", "0 1",
+         "bucket:t: t/a@now+9001\nbucket:u: u/a@now-2000\ndue: t@now+9001\nheld: t@now-3000\n"
+         "held:t: t/a@now-3000\njobs: t/a={1} u/a={2}\nready: u\nresuming: t@now-4000 u@now-2000\nturns: "
+         "u@1\n"}, );
+}
+END_TEST
+
+START_TEST(a_job_that_was_claimed_before_is_not_held)
+{
+    CHECK_EXAMPLES( //
+        {LEASED "topics: t=" OFF "\n", "release t/a n1 5000 now h:1", "1", READY "topics: t=" OFF "\n"},
+        {LEASED "topics: t=" ON "\n", "release t/a n1 5000 now h:1", "1 wake now+5001",
+         "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
+         "held:t: t/a@now-1000\njobs: t/a={r}\ntopics: t=" ON "\n"},
+        /* Held for another reason than a breaker. */
+        {LEASED "topics: t=" OFF "\n", "release t/a n1 5000 now -", "1 wake now+5001",
+         "bucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\nheld:t: t/a@now-1000\njobs: "
+         "t/a={r}\ntopics: t=" OFF "\n"}, );
+}
+END_TEST
+
+Suite *suite(void)
+{
+    Suite *suite = suite_create("script_resume");
+    TCase *group = examples_case("script_resume");
+    tcase_add_test(group, a_topic_that_turns_its_breaker_off_resumes);
+    tcase_add_test(group, a_step_goes_on_where_the_last_one_ended);
+    tcase_add_test(group, a_change_of_patterns_finds_the_topics);
+    tcase_add_test(group, a_job_that_was_claimed_before_is_not_held);
+    suite_add_tcase(suite, group);
+    return suite;
+}
