@@ -1519,6 +1519,10 @@ START_TEST(carry_offers_the_topics_whose_time_has_come)
          "me 1 -1 -1 0 0", NULL},
         {MINE "turns: t@1\n", TICK, "me 2 -1 -1 0 0",
          "carry: at=now beat=2 owner=me\nready: t\nturns: t@1\n"},
+        {"bucket:u: u/a@now\n" MINE "due: u@now\njobs: u/a={1}\ntopics: u={\"paused\":true}\nturns: t@1\n",
+         TICK, "me 2 -1 -1 1 0",
+         "bucket:u: u/a@now\ncarry: at=now beat=2 owner=me\ndue: u@inf\njobs: u/a={1}\nready: t\n"
+         "topics: u={\"paused\":true}\nturns: t@1\n"},
         {MINE "turns: t@1\n", "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", NULL},
         {MINE KEY_OVER, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 1", NULL},
         {MINE KEY_KEPT, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", NULL}, );

@@ -40,7 +40,7 @@ local topics = next_due <= until_ms and call('ZRANGEBYSCORE', DUE, '-inf', until
 look_at_holders(topics, most)
 for i = 1, #topics do touch(topics[i], 'left') end
 finish()
-if #topics == 0 and is_tick and is_owner then ring() end
+if #turns_added == 0 and is_tick and is_owner then ring() end
 if #topics > 0 then next_due = first_due() end
 if next_due == math.huge then next_due = -1 end
 local next_fire = first_fire()
