@@ -124,8 +124,9 @@ static void sentinel_send(struct witness *witness, struct slice question, redis_
     redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, service}, fn, witness);
 }
 
-/* Asks for the number (config-epoch) first. If a failover happens between the two answers, the new primary
- * has the old number for a second. In the other order, the old primary would have the new number. */
+/* Sends two queries: for the config-epoch, and then for the address of the primary. If a failover happens
+ * between the two answers, the new primary has the old config-epoch for a second. In the other order, the old
+ * primary would have the new config-epoch. */
 static void sentinel_ask(void *arg)
 {
     struct witness *witness = arg;

@@ -21,7 +21,8 @@ enum {
     LOST_PULLS_MAX =
         64, /* maximum number of lost calls that are abandoned; the leases of further calls run out */
     ABANDON_LOOK_MAX = 5000, /* leases */
-    ABANDON_SPARE_MS = 1000, /* steps of Redis's clock that an abandonment tolerates */
+    ABANDON_SPARE_MS =
+        1000, /* a step of Redis's clock by up to this time does no harm when lost calls are abandoned */
 };
 
 struct pull {

@@ -89,8 +89,8 @@ struct workflow_wait {
     struct workflow_entry with_kept; /* job that is delivered at once, instead of deadline, if kept is set */
 };
 
-/* has_taken: the kept event was used. kept: the first kept event, if it is a different one; nothing has
- * changed then. */
+/* has_taken: the wait has taken the kept event. kept: the first kept event, if the caller has named another
+ * one; nothing has changed then. */
 struct workflow_waiting {
     bool has_taken;
     struct slice kept;
