@@ -21,13 +21,20 @@ enum {
 
 /* ---- the head ---- */
 
+static bool is_media_type(struct slice type, struct slice wanted)
+{
+    struct slice media, parameter;
+    slice_cut(type, ';', &media, &parameter);
+    return slice_equal_nocase(slice_trim(media), wanted);
+}
+
 /* Returns whether the type is wanted, with or without "charset=utf-8". */
 static bool is_media(struct slice type, struct slice wanted)
 {
     struct slice media, parameter;
-    slice_cut(type, ';', &media, &parameter);
-    if (!slice_equal_nocase(slice_trim(media), wanted))
+    if (!is_media_type(type, wanted))
         return false;
+    slice_cut(type, ';', &media, &parameter);
     parameter = slice_trim(parameter);
     return parameter.size == 0 || slice_equal_nocase(parameter, SLICE("charset=utf-8")) ||
            slice_equal_nocase(parameter, SLICE("charset=\"utf-8\""));
@@ -43,6 +50,17 @@ static bool needs_json(const struct exchange *exchange)
     return exchange->method->body == BODY_JSON || (exchange->method->body == BODY_JSON_OR_NONE && has_body);
 }
 
+static void refuse_media(struct exchange *exchange, struct slice type, const char *other)
+{
+    if (is_media_type(type, SLICE("application/json")) || (other && is_media_type(type, slice_of(other))))
+        exchange_refuse(
+            exchange, 415,
+            "Content-Type has a parameter that is not charset=utf-8: send UTF-8, without a parameter.");
+    else
+        exchange_refuse(exchange, 415, "Content-Type must be application/json%s%s.", other ? " or " : "",
+                        other ? other : "");
+}
+
 static bool check_media(struct exchange *exchange)
 {
     const struct http_request *request = exchange->request;
@@ -52,8 +70,7 @@ static bool check_media(struct exchange *exchange)
     if (http_request_has_header(request, "Content-Encoding"))
         exchange_refuse(exchange, 415, "Content-Encoding is not supported: send the body as it is.");
     else if (needs_json(exchange) && !exchange->is_other_media && !is_media(type, SLICE("application/json")))
-        exchange_refuse(exchange, 415, "Content-Type must be application/json%s%s.", other ? " or " : "",
-                        other ? other : "");
+        refuse_media(exchange, type, other);
     else
         return true;
     return false;

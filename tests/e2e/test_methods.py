@@ -94,6 +94,21 @@ def test_text_has_the_charset_that_it_is_sent_in(server, receiver, topic):
     assert arrival.body == "héllo ✓".encode() and arrival.headers["content-type"] == "text/plain; charset=utf-8"
 
 
+def test_a_text_is_sent_in_utf_8_and_its_type_is_what_the_job_says(server, receiver, topic):
+    """The charset of another encoding changes no byte, and is not changed."""
+    said = "text/plain; charset=iso-8859-1"
+    arrival = deliver(server, receiver, topic, body="héllo", headers={"Content-Type": said})
+    assert (arrival.body, arrival.headers["content-type"]) == ("héllo".encode(), said)
+
+
+@pytest.mark.parametrize("media", ["application/json; charset=iso-8859-1", "application/x-ndjson;charset=latin1", "application/json; version=2"])
+def test_json_in_another_charset_is_refused(server, receiver, topic, media):
+    job = json.dumps({"topic": topic, "url": receiver.url(), "body": "é"}, ensure_ascii=False).encode("latin-1")
+    reply = server.request("POST", "/jobs", job, {"Content-Type": media}).expect(415)
+    assert "charset=utf-8" in reply["detail"]
+    assert server.get(f"/jobs?topic={topic}").expect(200)["jobs"] == []
+
+
 def test_bytes_are_signed_as_they_are_sent(server, receiver, topic):
     server.request("PUT", f"/topics/{topic}", json.dumps({"secrets": [KEY]}), JSON).expect(200)
     arrival = deliver(server, receiver, topic, bodyBase64=TEXT)

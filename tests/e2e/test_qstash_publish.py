@@ -1,5 +1,6 @@
 """POST /v2/publish: what is delivered, when, and what is refused."""
 
+import base64
 import time
 
 import pytest
@@ -31,6 +32,16 @@ def test_a_message_is_delivered_with_its_headers(qstash, receiver, topic):
     assert arrival.headers["user-agent"] == "Upstash-QStash" and arrival.headers["upstash-retried"] == "0"
     assert arrival.headers["upstash-caller-ip"] == "127.0.0.1"
     assert not {"authorization", "x-not-forwarded", "duepost-topic", "webhook-id"} & set(arrival.headers)
+
+
+def test_a_body_in_another_charset_arrives_with_its_type(qstash, receiver, topic):
+    latin, said = "café".encode("latin-1"), "text/plain; charset=iso-8859-1"
+    waits = qstash.publish(receiver.url(f"/{topic}"), latin, Content_Type=said, Upstash_Delay="1h")
+    shown = qstash.call("GET", f"messages/{waits}").expect(200)
+    assert (shown["bodyBase64"], shown["header"]) == (base64.b64encode(latin).decode(), {"Content-Type": [said]})
+    qstash.publish(receiver.url(f"/{topic}"), latin, Content_Type=said)
+    arrival, = arrivals(receiver, f"/{topic}", 1)
+    assert (arrival.body, arrival.headers["content-type"]) == (latin, said)
 
 
 @pytest.mark.parametrize("body", [b"", b"plain text", b'"a string"', b"\x00\xff bytes", b'{"twice":1,"twice":2}', b' {"spaces": [1.0, 1e3]} ',
