@@ -123,8 +123,9 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
     }
     if (count == 0 || found->settings.size == 0) {
         refuse_group(run, "group",
-                     topic_is_sibling(run->recurring.group) ? "does not exist any more"
-                                                            : "does not exist; PUT /groups/<name> makes it");
+                     topic_is_sibling(run->recurring.group)
+                         ? "does not exist any more"
+                         : "does not exist; PUT /groups/<name> creates it");
         return;
     }
     status = recurring_send(&run->recurring, buffer_slice(&run->job), found->settings, run->app->forms,

@@ -88,7 +88,7 @@ static void refuse_field(const struct app_send *send, const char *field, const c
 
 static void refuse_missing(const struct app_send *send)
 {
-    refuse_field(send, "group", "does not exist; PUT /groups/<name> makes it");
+    refuse_field(send, "group", "does not exist; PUT /groups/<name> creates it");
 }
 
 /* Adds the jobs of a send to a verdict. */

@@ -190,8 +190,8 @@ static const struct command {
     {"resume", "TOPIC", "resumes a paused topic", topic_resume, 1, NULL},
     {"groups", "", "lists groups and their endpoints", groups_run, 0,
      "  --limit N             at most N groups\n"},
-    {"group", "NAME [ENDPOINT=URL...]", "shows, makes or removes a group", group_run, ARGUMENT_WORDS_MAX,
-     "  ENDPOINT=URL          makes the group, or replaces it\n"
+    {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,
+     "  ENDPOINT=URL          creates the group, or replaces it\n"
      "  --remove              removes the group\n"},
     {"schedules", "[VERB TOPIC/ID]", "lists schedules; or set, show, pause, resume, run, delete",
      schedules_command, 2,
@@ -201,7 +201,7 @@ static const struct command {
      "+1h\n"
      "  --label LABEL         lists only schedules whose jobs have this label; can be repeated\n"
      "  --limit N             lists at most N schedules\n"
-     "Options of run, which makes a job now:\n"
+     "Options of run, which creates a job now:\n"
      "  --idempotency-key KEY  repeated with this key, prints the first answer and makes no second job\n"
      "Options of set, which creates a schedule or replaces it:\n"
      "  --cron '30 4 * * *'   a job at these times, or @hourly, @daily, @weekly, @monthly, @yearly\n"

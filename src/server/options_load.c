@@ -455,7 +455,7 @@ enum status options_check_start(struct options *options, struct problem *problem
     if (!options->tokens || token_table_count(options->tokens) > 0)
         return STATUS_OK;
     snprintf(what, sizeof what,
-             "%.250s holds no token; duepost token new NAME scopes=... makes one, and prints its line",
+             "%.250s holds no token; duepost token new NAME scopes=... creates one, and prints its line",
              options->tokens_file);
     return place_problem(&loading, OPTION_TOKENS, &options->settings[OPTION_TOKENS], what);
 }

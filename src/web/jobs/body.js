@@ -115,7 +115,7 @@ export function Body() {
   return {
     view({ attrs: { text, isHidden } }) {
       if (of !== text) [read, of] = [bodyOf(text), text];
-      if (read.kind === "none") return m("p.faint", isHidden ? "Bodies of jobs that the server makes are not shown." : "This job has no body.");
+      if (read.kind === "none") return m("p.faint", isHidden ? "Bodies of jobs that the server creates are not shown." : "This job has no body.");
       if (read.kind === "left_out")
         return m("p.faint", "The job had a body, which this server's history does not keep (", m("code", "--history-bodies off"), ").");
       return m(

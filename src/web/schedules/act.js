@@ -20,7 +20,7 @@ export const pause = (schedule, isPaused) => say(async () => {
 
 export const runNow = (schedule) => say(async () => {
   const { body } = await post(`${where(schedule)}/run`);
-  toast(`${body.jobId} is made.`);
+  toast(`${body.jobId} is created.`);
 });
 
 // Resolves to whether it was deleted: not after Undo, nor after an error.
