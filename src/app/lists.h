@@ -50,7 +50,7 @@ struct app_list {
 
 typedef void app_job_fn(void *arg, const struct app_job *);
 
-/* Calls each for each job of the page, and then fn. */
+/* Calls each() for every job of the page, and then fn. */
 void app_list(struct app *, const struct app_list *, app_job_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Counts the jobs. max is ignored. */

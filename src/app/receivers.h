@@ -15,12 +15,12 @@ struct app_receiver_cursor {
 /* Reads a cursor from a page. Returns false if the text is not a cursor. */
 bool app_receiver_cursor_parse(const struct app *, struct slice text, struct app_receiver_cursor *);
 
-/* Calls each for each receiver of a page, and then fn. max is 1 to APP_PAGE_MAX. */
+/* Calls each() for every receiver of a page, and then fn. max is 1 to APP_PAGE_MAX. */
 void app_receivers(struct app *, size_t max, struct app_receiver_cursor from, app_receiver_fn *each,
                    app_verdict_fn *fn, void *arg);
 
-/* Closes the breaker of a receiver and the breakers of its paths, and removes its limit. Calls each with the
- * receiver, and then fn. Ends with NOT_FOUND if the receiver has no record. */
+/* Closes the breaker of a receiver and the breakers of its paths, and removes its limit. Calls each() with
+ * the receiver, and then fn. Ends with NOT_FOUND if the receiver has no record. */
 void app_receiver_close(struct app *, const struct app_caller *, struct slice name, app_receiver_fn *each,
                         app_verdict_fn *fn, void *arg);
 

@@ -19,7 +19,7 @@ struct app_schedule_call {
     bool is_paused;
 };
 
-/* Defines a schedule, or changes one. Calls each with the schedule, and then fn with DONE and was_there. A
+/* Defines a schedule, or changes one. Calls each() with the schedule, and then fn with DONE and was_there. A
  * schedule whose times do not change keeps its next time. */
 void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
                          app_schedule_fn *each, app_verdict_fn *fn, void *arg);
@@ -39,7 +39,7 @@ struct app_schedule_run {
 void app_schedule_run(struct app *, const struct app_caller *, const struct app_schedule_run *,
                       app_verdict_fn *, void *arg);
 
-/* Calls each with the schedule and the state of its last occurrence, and then fn. */
+/* Calls each() with the schedule and the state of its last occurrence, and then fn. */
 void app_schedule_read(struct app *, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Position of a list of schedules. All zeros mean the beginning. The id points into room. */
@@ -64,8 +64,8 @@ struct app_schedule_list {
     const struct job_labels *labels; /* labels that the jobs must all have */
 };
 
-/* Calls each for each schedule of a page, and then fn. With filters, a page examines up to 1,000 schedules,
- * so it may be short or empty although it has a cursor. Borrows the list until fn is called. */
+/* Calls each() for every schedule of a page, and then fn. With filters, a page examines up to 1,000
+ * schedules, so it may be short or empty although it has a cursor. Borrows the list until fn is called. */
 void app_schedules(struct app *, const struct app_schedule_list *, app_schedule_fn *each, app_verdict_fn *fn,
                    void *arg);
 

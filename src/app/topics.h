@@ -15,8 +15,8 @@ struct app_topic_cursor {
 /* Reads a cursor from a page, and borrows its text. Returns false if the text is not a cursor. */
 bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_topic_cursor *);
 
-/* Calls each for each topic of a page that the caller has a right to, and then fn. max is 1 to APP_PAGE_MAX.
- * If the page needs several calls of the store, other requests are served between the calls. */
+/* Calls each() for every topic of a page that the caller has a right to, and then fn. max is 1 to
+ * APP_PAGE_MAX. If the page needs several calls of the store, other requests are served between the calls. */
 void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
@@ -25,11 +25,11 @@ void app_topics(struct app *, const struct app_caller *, size_t max, struct app_
 void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Calls each with the topic, which may have no jobs and no settings, and then fn. */
+/* Calls each() with the topic, which may have no jobs and no settings, and then fn. */
 void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Calls each for each pattern that has settings and that the caller has a right to, with its own settings;
- * then calls fn. If name is not empty, calls each only for this pattern, even if it has no settings. */
+/* Calls each() for every pattern that has settings and that the caller has a right to, with its own settings;
+ * then calls fn. If name is not empty, calls each() only for this pattern, even if it has no settings. */
 void app_patterns(struct app *, const struct app_caller *, struct slice name, app_topic_fn *each,
                   app_verdict_fn *fn, void *arg);
 

@@ -50,7 +50,7 @@ struct app_finding {
 
 typedef void app_finding_fn(void *arg, const struct app_finding *);
 
-/* Calls each with the finding, and then fn. */
+/* Calls each() with the finding, and then fn. */
 void app_why(struct app *, struct slice id, app_finding_fn *each, app_verdict_fn *fn, void *arg);
 
 #endif

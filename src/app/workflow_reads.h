@@ -82,7 +82,7 @@ struct app_workflow_list {
     struct app_workflow_cursor from;
 };
 
-/* Calls each for each workflow of a page, the latest first (with several shards, shard by shard), and then
+/* Calls each() for every workflow of a page, the latest first (with several shards, shard by shard), and then
  * fn. Settings and results of more than 8 KiB are empty, and there are neither elements nor jobs. A page may
  * have fewer workflows than max although there are more pages. */
 typedef void app_workflow_each_fn(void *arg, const struct app_workflow *);

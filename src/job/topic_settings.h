@@ -51,7 +51,7 @@ struct topic_settings {
     size_t header_count;
     struct buffer text;          /* owned: decoded headers */
     struct buffer united;        /* owned: the text of several layers, see topic_layers.h */
-    struct signing_keys secrets; /* secrets that sign the topic's deliveries; empty: the server's keys do */
+    struct signing_keys secrets; /* for deliveries; empty: the keys of the server are used */
     /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrowed from the text. */
     struct slice on_delivered, on_dead, on_attempt;
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
