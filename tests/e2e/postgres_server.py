@@ -95,10 +95,16 @@ class PostgresServer:
         self.process.wait()
 
     def freeze(self):
-        os.killpg(self.process.pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def thaw(self):
-        os.killpg(self.process.pid, signal.SIGCONT)
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number):
+        """Each backend of PostgreSQL has a process group of its own."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        for pid in [self.process.pid, *map(int, children.read_text().split())]:
+            os.kill(pid, number)
 
     def stop(self):
         self.kill()
