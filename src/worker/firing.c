@@ -16,7 +16,7 @@
 #define RETRY_US    INT64_C(1000000) /* wait after a step in which nothing could be done */
 
 enum {
-    STEP_SCHEDULES = 128,
+    STEP_SCHEDULES = 256,
     STEP_OCCURRENCES = 100, /* maximum number of jobs that one schedule creates in one step */
     STEP_GROUP_BYTES =
         16 * 1024 *
