@@ -10,6 +10,7 @@ import pytest
 
 from patience import SLOW, until, watch
 from receiver import HANG
+from timestamp import from_ms
 
 JSON = {"Content-Type": "application/json"}
 KEYS = "duepost:{0}:"
@@ -569,6 +570,23 @@ def test_a_run_of_a_group_is_repeated_as_a_whole(server, receiver, topic):
     until(lambda: server.get(f"/jobs/{topic}/{first['jobId']}?group={topic}").expect(200)["jobs"][1]["state"] == "ended", 10, "and are over")
     assert run(server, topic, "s", "k").expect(202) == first
     watch(0.5, lambda: receiver.count(topic) == 2, "no second send")
+
+
+def test_many_schedules_of_one_second_fire_and_hold_nothing_up(start, receiver, topic):
+    """More than a few steps take. Jobs of another topic that are due meanwhile are delivered between these steps."""
+    server, count, waiting = start(), 2000, topic + ".pull"
+    server.request("PUT", f"/topics/{waiting}", json.dumps({"delivery": "pull"}), JSON).expect(200)
+    at = int(time.time()) + 10 * SLOW
+    moment = time.gmtime(at)
+    cron = f"{moment.tm_sec} {moment.tm_min} {moment.tm_hour} {moment.tm_mday} {moment.tm_mon} *"
+    for number in range(count):
+        put(server, waiting, f"s{number}", cron=cron, job={})
+    assert time.time() < at, "the machine is too slow for this test"
+    server.schedule_many([{"topic": topic, "url": receiver.url(), "dueAt": from_ms(at * 1000 + 20 * number)} for number in range(50)])
+    until(lambda: receiver.count(topic) == 50, 10 * SLOW + 10, "the jobs of the other topic")
+    until(lambda: server.get(f"/topics/{waiting}").expect(200)["jobs"]["ready"] == count, 5 * SLOW, "a job of each schedule")
+    jobs = server.get(f"/jobs?topic={waiting}&limit=1000").expect(200)["jobs"]
+    assert {job["jobId"].split("~")[1] for job in jobs} == {time.strftime("%Y%m%dT%H%M%SZ", moment)}
 
 
 def test_while_redis_is_away_nothing_is_confirmed(start, redis, topic):

@@ -22,13 +22,13 @@ def test_topics_with_a_backlog_share_by_weight(start, receiver, topic):
     due = from_ms(time.time() * 1000 + 5000 * SLOW)
     for name, weight in weights.items():
         set_weight(server, name, weight)
-        server.schedule_many([{"topic": name, "url": receiver.url(), "dueAt": due} for _ in range(400 * weight)])
-    until(lambda: sum(receiver.count(name) for name in weights) >= 4000, 120, "all deliveries")
+        server.schedule_many([{"topic": name, "url": receiver.url(), "dueAt": due} for _ in range(1000 * weight)])
+    until(lambda: sum(receiver.count(name) for name in weights) >= 10000, 180, "all deliveries")
     order = sorted((request for name in weights for request in receiver.of(name)), key=lambda request: request.at_ms)
-    begun = [request.topic for request in order[200:3600]]
+    begun = [request.topic for request in order[500:9000]]
     for name, weight in weights.items():
         ideal = len(begun) * weight / 10
-        assert 0.9 * ideal < begun.count(name) < 1.1 * ideal, (name, begun.count(name), ideal)
+        assert 0.95 * ideal < begun.count(name) < 1.05 * ideal, (name, begun.count(name), ideal)
 
 
 def test_a_weight_is_a_whole_number_from_1_to_100(server, topic):
