@@ -1549,7 +1549,7 @@ START_TEST(a_claim_carries_first)
         {"bucket:t: t/a@now-1 t/b@now\ndue: t@now-1\njobs: t/a={1} t/b={2}\n", "claim 1 n5 5000 2 1000 2",
          "1 0 1 t/a now-1 {1} -1",
          "bucket:t: t/b@now\nholders:t: t/a=n5,now-1\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
-         "ready: t\nturns: t@1\n"},
+         "ready: t\nturns: t@1048577\n"},
         /* A paused topic is not offered. */
         {COME PAUSED, "claim 10 n5 5000 2 1000 1", "0 0 0 -1",
          "bucket:t: t/a@now-1000\ndue: t@inf\njobs: t/a={r}\n" PAUSED}, );

@@ -24,6 +24,7 @@ STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
+FREED = "freed"  # fewer of the topic's jobs are in flight, and nothing else has changed
 TAG_SIZE, CHUNK = 48, 16  # of texts of the outbox; of what a call looks at together
 
 Claim = collections.namedtuple("Claim", "id due record")
@@ -93,7 +94,7 @@ class Pool(Workflows):
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
         self.bell = []
-        self.touched = {}  # topic -> whether anything but new places has changed, in order
+        self.touched = {}  # topic -> whether anything but new places has changed, or FREED, in order
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints) of what was sent to a group
         self.sends_until = {}  # the same -> when it is looked at next, ms
@@ -329,7 +330,11 @@ class Pool(Workflows):
         self.date_dead()
         self.write_outbox()
         for topic, has_changed in self.touched.items():
-            if has_changed or not self.are_behind(topic, self.places[topic]):
+            if topic in self.places and not self.are_behind(topic, self.places[topic]):
+                has_changed = True
+            if has_changed == FREED:
+                has_changed = self.due.get(topic, INF) == INF
+            if has_changed:
                 self.offer(topic)
         is_any_ready = any(self.offered.values())
         self.write_offers()
@@ -384,11 +389,18 @@ class Pool(Workflows):
         self.put_back(job_id, self.last_scores[topic, at])
         return at
 
-    def take(self, job_id):
+    def touch_freed(self, topic):
+        if self.touched.get(topic) is not True:
+            self.touched[topic] = FREED
+
+    def take(self, job_id, is_completed=False):
         """Where the id was."""
         self.show()
         self.shown.pop(job_id, None)
-        self.touched[topic_of(job_id)] = True
+        if is_completed and job_id in (self.leases | self.pulled):
+            self.touch_freed(topic_of(job_id))
+        else:
+            self.touched[topic_of(job_id)] = True
         self.holders.pop(job_id, None)
         self.pull_notes.pop(job_id, None)
         self.held.pop(job_id, None)
@@ -1132,7 +1144,7 @@ class Pool(Workflows):
 
     def free_place(self, job_id, nonce):
         if self.lingering.pop((job_id, nonce), None) is not None:
-            self.touched[topic_of(job_id)] = True
+            self.touch_freed(topic_of(job_id))
 
     def answer_of(self, job_id, nonce, is_held):
         """1 or 0, except for workers' leases that are completed, see complete."""
@@ -1152,7 +1164,7 @@ class Pool(Workflows):
             if is_pulled(nonce) and self.verdict(job_id, nonce) == "lease":
                 self.remembered.add((job_id, nonce))
                 line = line or self.line_of_completed(job_id)
-            self.take(job_id)
+            self.take(job_id, is_completed=True)
             self.end_job(job_id, "delivered", line)
         answers = self.end(items, finish_item)
         self.is_completing = False

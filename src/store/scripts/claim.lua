@@ -43,6 +43,30 @@ local function take_newest(turn, most)
   turn.is_front = false
 end
 
+-- Reads the due jobs at the front of a topic's bucket, up to a number. Sets turn.next to the score of the place
+-- after them, or to false. At light load one job is due and many wait, so the first read is short. Each read is
+-- longer than the one before.
+local function read_due_places(turn, most)
+  local ids, scores, times, number = turn.ids, turn.scores, turn.times, 0
+  turn.next = false
+  local from, to = '0', '1'
+  repeat
+    local places = call('ZRANGE', bucket_of(turn.topic), from, to, 'WITHSCORES')
+    turn.first = turn.first or places[2]
+    for i = 1, #places, 2 do
+      local time = tonumber(places[i + 1])
+      if number == most or time >= DUE_BEFORE then
+        turn.next = places[i + 1]
+        return
+      end
+      number = number + 1
+      ids[number], scores[number], times[number] = places[i], places[i + 1], time
+    end
+    local is_end = number <= tonumber(to)
+    from, to = to + 1, math.min(8 * to + 7, most)
+  until is_end
+end
+
 local NONE_HELD = {}
 -- Returns the first places of a topic's due jobs, up to a number. Also returns the score of the next place,
 -- or false.
@@ -52,16 +76,8 @@ local function plan_turn(topic, most, score, weight)
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   if has_settings() and is_fifo(topic) then turn.is_front = false end -- so that offer sees the bucket as it is then
-  local places, number = call('ZRANGE', bucket_of(topic), '0', most, 'WITHSCORES'), 0
-  local ids, scores, times = turn.ids, turn.scores, turn.times
-  while number < most and places[2 * number + 2] do
-    local score = places[2 * number + 2]
-    local time = tonumber(score)
-    if time >= DUE_BEFORE then break end
-    number = number + 1
-    ids[number], scores[number], times[number] = places[2 * number - 1], score, time
-  end
-  turn.first, turn.next = places[2], places[2 * number + 2] or false
+  read_due_places(turn, most)
+  local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
   if number > 0 and has(HELD) then turn.dues = held_dues(topic, turn.ids) end
   return turn
@@ -149,9 +165,9 @@ local VIRTUAL_MAX = 2251799813685248 -- 2^51: beyond 2^53 a score is not exact
 local rounds = 2 * left
 local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
 local are_all_over = false -- no topic is in turns any more
-local function take_turns()
+local function take_turns(carried)
   local last = math.min(TURNS_AT_ONCE - 1, left)
-  local found = call('ZRANGE', TURNS, '0', last, 'WITHSCORES')
+  local found = carried or call('ZRANGE', TURNS, '0', last, 'WITHSCORES')
   local topics, scores, turns, planned = {}, {}, {}, 0
   for i = 1, #found / 2 do topics[i], scores[i] = found[2 * i - 1], tonumber(found[2 * i]) end
   local is_alone = #topics == 1 -- no other topic waits for a turn
@@ -173,17 +189,26 @@ local function take_turns()
   delete_buckets()
   are_all_over = #topics <= last and ended == #topics and #turns_added == 0
   local is_stuck = is_alone and turns_added[1] and turns[1].taken == 0
-  if is_alone then turns_added = {} end -- the topic keeps its turn
+  if carried then
+    turns_removed = {} -- no topic is in turns
+  elseif is_alone then
+    turns_added = {} -- the topic keeps its turn
+  end
   write_offers(true)
   if not is_alone and scores[1] and scores[1] > VIRTUAL_MAX then renumber_turns(scores[1]) end
   return not are_all_over and not is_stuck
 end
 
 -- Offers topics whose time has come. No lock is needed, because carrying twice does no harm. The carry worker
--- carries the remaining topics.
+-- carries the remaining topics. If only one topic is due and no topic is in turns, this topic is served at once:
+-- carry returns it with a score, as ZRANGE would return it from turns.
 local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', '0', CARRY_MAX)
+  if #topics == 1 and call('EXISTS', TURNS) == 0 then
+    if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end -- without this topic
+    return {topics[1], '1'}
+  end
   if #topics > 1 and has_settings() then fetch_settings(topics) end
   look_at_holders(topics, CARRY_MAX)
   for i = 1, #topics do offer(topics[i]) end
@@ -191,9 +216,9 @@ local function carry()
 end
 
 probe()
-if ARGV[7] ~= '0' then carry() end
+local carried = ARGV[7] ~= '0' and carry() or nil
 if ARGV[7] == '2' then first_before = 0 end -- wake has no message for itself
-while has_work() and take_turns() do end
+while has_work() and take_turns(carried) do carried = nil end
 if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
 if has(HELD) then write_held() end

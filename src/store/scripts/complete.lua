@@ -48,7 +48,7 @@ local function complete(id, verdict, line, nonce, claim)
     if not ended then
       ended = {}
       by_topic[topic] = ended
-      touch(topic)
+      touch_freed(topic)
     end
     ended[#ended + 1] = id
     if not its_worker then leased[#leased + 1] = id end

@@ -24,5 +24,5 @@ local function end_lingering(id, nonce)
   local place = place_of(id, nonce)
   if not is_lingering(place) then return end
   free_place(place)
-  touch(topic_of(id))
+  touch_freed(topic_of(id))
 end

@@ -11,6 +11,15 @@ local function touch(topic, extent)
   if extent and extents[topic] ~= 'all' then extents[topic] = extent end
 end
 
+-- Touches a topic because fewer of its jobs are in flight. finish offers the topic only if it may have waited for
+-- that, unless something else has changed, too.
+local FREED, has_freed = 'freed', false
+local function touch_freed(topic)
+  if has_changed[topic] then return end
+  if has_changed[topic] == nil then touched[#touched + 1] = topic end
+  has_changed[topic], has_freed = FREED, true
+end
+
 -- Topics that had no bucket when this call began: they are in neither due nor turns.
 local had_none = {}
 
@@ -136,8 +145,8 @@ local function put(id, at)
   return ms
 end
 
--- Writes the new places of a topic. If all new places are after the existing ones, the first job has not
--- changed. If an id has several places, the last one counts.
+-- Writes the new places of a topic. If all of them are new, and after all existing places or after a job that is
+-- not due yet, the topic's turn has not changed. If an id has several places, the last one counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = list[1]
@@ -147,9 +156,29 @@ local function write_places(topic, list)
   end
   local are_new = 2 * number == #list
   if highest and are_new and tonumber(first) >= highest then return end
-  touch(topic)
   if highest == false or had_none[topic] then add_name(topic) end
-  if had_none[topic] and are_new then first_scores[topic] = first end
+  if had_none[topic] and are_new then
+    first_scores[topic] = first
+  else
+    local front = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
+    first_scores[topic] = front
+    if are_new and tonumber(front) < tonumber(first) and not is_due(front) then return end
+  end
+  touch(topic)
+end
+
+-- Topics that touch_freed touched are offered only if their time in due is not finite: a topic with a finite time waits
+-- for this time, and not for a place in flight.
+local function drop_freed()
+  local topics = {}
+  for i = 1, #touched do
+    if has_changed[touched[i]] == FREED then topics[#topics + 1] = touched[i] end
+  end
+  if #topics == 0 then return end
+  local times = call('ZMSCORE', DUE, unpack(topics))
+  for i = 1, #topics do
+    if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false end
+  end
 end
 
 -- Writes buckets, offers topics, rings the doorbell and wakes the carry worker. Called at the end of each
@@ -161,6 +190,7 @@ local function finish()
   end
   write_waiting()
   if has(HELD) then write_held() end
+  if has_freed then drop_freed() end
   if #touched > 1 and has_settings() then fetch_settings(touched) end
   for i = 1, #touched do
     local topic = touched[i]
