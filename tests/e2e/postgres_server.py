@@ -1,5 +1,6 @@
 """A private PostgreSQL, on a unix socket in a folder of its own, and perhaps on a port with TLS."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -101,10 +102,12 @@ class PostgresServer:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number):
-        """Each backend of PostgreSQL has a process group of its own."""
+        """Each backend of PostgreSQL has a process group of its own. A backend that is resumed may end at once."""
+        os.kill(self.process.pid, number) # a stopped server begins no backend
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        for pid in [self.process.pid, *map(int, children.read_text().split())]:
-            os.kill(pid, number)
+        for pid in map(int, children.read_text().split()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def stop(self):
         self.kill()
