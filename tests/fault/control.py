@@ -20,7 +20,7 @@ CONTROLS = {
     "no retry": [("retry", "      if wait < 0 and due then put_back(id, due) else put(id, at) end",
                   "call('HDEL', JOBS, id)")],
     # The time is the asker's business.
-    "no due time": [("claim", "if time >= DUE_BEFORE then break end", ""),
+    "no due time": [("claim", "number == most or time >= DUE_BEFORE then", "number == most then"),
                     ("lib/offer", "is_ready, first_due = is_due(first), ", "is_ready, first_due = true, ")],
     # A cancelled job's lease lives on.
     "no cancel": [("lib/cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
