@@ -124,13 +124,20 @@ static void on_bell_down(void *arg, const char *why)
     on_lost(arg, "bell", why);
 }
 
+static void note_subscription(const struct shard *shard)
+{
+    facts_note_subscription(shard->facts, false);
+    if (shard->on_subscribed.fn)
+        shard->on_subscribed.fn(shard->on_subscribed.arg);
+}
+
 static void on_wake_message(void *arg, struct slice channel, struct slice text)
 {
     struct shard *shard = arg;
     uint64_t due_ms;
     (void)channel;
     if (text.size == 0)
-        facts_note_subscription(shard->facts, false);
+        note_subscription(shard);
     if (shard->on_pull_wake.fn && (text.size == 0 || slice_starts_with(text, SLICE("pull "))))
         shard->on_pull_wake.fn(shard->on_pull_wake.arg, slice_skip(text, text.size ? 5 : 0));
     if (shard->on_receivers.fn && slice_equal(text, SLICE("receivers")))
@@ -154,7 +161,7 @@ static void on_subscriber_down(void *arg, const char *why)
 {
     const struct shard *shard = arg;
     on_lost(shard, "subscriber",
-            why); /* the carry worker's tick replaces the wake-ups that are missed meanwhile */
+            why); /* the carry worker's tick, and shard_on_subscribed, replace the wake-ups that are missed */
     if (rights_deny(slice_of(why)))
         facts_note_subscription(shard->facts, true);
 }
@@ -437,4 +444,10 @@ void shard_on_lock_left(struct shard *shard, loop_fn *fn, void *arg)
 {
     shard->on_lock_left.fn = fn;
     shard->on_lock_left.arg = arg;
+}
+
+void shard_on_subscribed(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_subscribed.fn = fn;
+    shard->on_subscribed.arg = arg;
 }

@@ -252,4 +252,8 @@ void shard_on_fire_wake(struct shard *, shard_wake_fn *fn, void *arg);
 /* Calls fn when an owner has released the carry lock. There is one listener. */
 void shard_on_lock_left(struct shard *, loop_fn *, void *arg);
 
+/* Calls fn when wake-ups begin to arrive, also after a reconnection: those published before are lost. There
+ * is one listener. */
+void shard_on_subscribed(struct shard *, loop_fn *, void *arg);
+
 #endif

@@ -118,7 +118,7 @@ struct shard {
     struct {
         loop_fn *fn;
         void *arg;
-    } on_lock_left;
+    } on_lock_left, on_subscribed;
     struct {
         shard_wake_fn *fn;
         void *arg;

@@ -326,6 +326,15 @@ static void on_lock_left(void *arg)
         carry(worker, true);
 }
 
+/* Replaces the wake-ups that were published before the subscription. A standby also asks for the lock, which
+ * may have been released before. */
+static void carry_worker_on_subscribed(void *arg)
+{
+    struct carry_worker *worker = arg;
+    if (!worker->is_stopping)
+        carry(worker, !worker->is_owner);
+}
+
 /* Notes a disturbance, because Redis may have lost the last renewals, even after a short outage. */
 static void carry_worker_on_up(void *arg)
 {
@@ -354,6 +363,7 @@ struct carry_worker *carry_worker_new(struct loop *loop, const struct carry_work
     worker->lost = timer_new(loop, on_lost, worker);
     shard_on_wake(options->shard, on_wake, worker);
     shard_on_lock_left(options->shard, on_lock_left, worker);
+    shard_on_subscribed(options->shard, carry_worker_on_subscribed, worker);
     shard_on_up(options->shard, carry_worker_on_up, worker);
     timer_start(worker->tick, 0);
     return worker;

@@ -1,9 +1,9 @@
 /* carry_worker.h - moves topics that have due jobs to the ready list ("carries" them).
  *
- * One process at a time owns the lock of a shard. The owner carries at the earliest due time, and once a
- * second. The owner also returns the jobs of lost leases, ends workers' leases that have run out, removes
- * expired idempotency keys and audits the stored counts. An owner that stops releases the lock, and Redis
- * then wakes the standbys.
+ * One process at a time owns the lock of a shard. The owner carries at the earliest due time, once a second,
+ * and when its subscription to wake-ups begins. The owner also returns the jobs of lost leases, ends workers'
+ * leases that have run out, removes expired idempotency keys and audits the stored counts. An owner that
+ * stops releases the lock, and Redis then wakes the standbys.
  *
  * A standby takes over the lock when the owner's beat has not changed for CARRY_STUCK_US of the standby's own
  * clock. The lock has no expiry time, because clocks can step. Carrying twice does no harm, so it needs no

@@ -1,8 +1,10 @@
 """With a Redis of the operator's: shared, away, restarted, not durable."""
 
+import itertools
 import os
 import re
 import signal
+import socket
 import time
 
 import pytest
@@ -83,6 +85,28 @@ def test_a_killed_process_leaves_its_work_to_the_other(start, redis, receiver, t
     until(lambda: len(receiver.of(topic, "leased")) == 2, 25, "the leased job again")
     two.wait_for_state(topic, "leased", None)
     assert [a.attempt for a in receiver.of(topic, "leased")] == [1, 1]
+
+
+def commands_of(behind):
+    """Yields the commands that Redis receives from now on."""
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(10 * SLOW)
+        link.connect(str(behind.socket))
+        link.sendall(b"MONITOR\r\n")
+        yield from link.makefile("rb")
+
+
+def test_wake_ups_that_came_before_the_subscription_are_replaced(start, redis):
+    """A process carries when its subscription begins, so that a job that was scheduled before does not wait for the next tick."""
+    behind = redis()
+    start("--reactors", "1", redis=behind)
+    commands = commands_of(behind)
+    assert next(commands) == b"+OK\r\n"
+    until(lambda: behind.command("CLIENT", "KILL", "TYPE", "pubsub") != b":0\r\n", 5, "a subscriber")
+    next(line for line in commands if re.search(rb'"SUBSCRIBE" ".*:wake"', line, re.I))
+    carry = rb'"duepost_carry_[0-9a-f]+" "1" "[^"]*" "\d+" "[0-9a-f]{32}" "(\d)"'
+    kinds = (re.search(carry, line) for line in commands)
+    assert b"0" in itertools.islice((kind[1] for kind in kinds if kind), 3)  # ticks are 1; without due jobs nothing else is 0
 
 
 def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_recovery(start, redis, receiver, topic):

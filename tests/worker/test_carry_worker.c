@@ -231,6 +231,42 @@ START_TEST(a_wake_up_that_overtakes_the_answer_is_remembered)
 }
 END_TEST
 
+/* Jobs may have been scheduled before: their wake-ups did not arrive. */
+START_TEST(it_carries_when_wake_ups_begin_to_arrive)
+{
+    own(-1);
+    world_subscribe(0);
+    ck_assert_uint_eq(carries(), 2);
+    ck_assert(!world_call(WORLD_CARRY)->carry.is_tick); /* ticks of the owner keep their pace */
+    own(300);
+    world_pass(301 * MS_US);
+    ck_assert_uint_eq(carries(), 3);
+    world_subscribe(0); /* after the reply under way was made */
+    own(-1);
+    ck_assert_uint_eq(carries(), 4);
+}
+END_TEST
+
+START_TEST(a_standby_asks_for_the_lock_when_wake_ups_begin_to_arrive)
+{
+    stand_by(-1, 1);
+    world_subscribe(0);
+    ck_assert_uint_eq(carries(), 2);
+    ck_assert(world_call(WORLD_CARRY)->carry.is_tick);
+    own(-1);
+    ck_assert_uint_eq(world_logged("carry_lock_taken"), 1);
+}
+END_TEST
+
+START_TEST(it_does_not_carry_after_it_was_stopped)
+{
+    stand_by(-1, 1);
+    carry_worker_stop(worker);
+    world_subscribe(0);
+    ck_assert_uint_eq(carries(), 1);
+}
+END_TEST
+
 START_TEST(a_call_that_was_full_is_followed_by_the_next_at_once)
 {
     struct shard_carried full = nothing;
@@ -604,6 +640,9 @@ Suite *suite(void)
     tcase_add_test(tests, a_job_that_is_due_earlier_wakes_it);
     tcase_add_test(tests, a_job_that_is_due_later_does_not_wake_it);
     tcase_add_test(tests, a_wake_up_that_overtakes_the_answer_is_remembered);
+    tcase_add_test(tests, it_carries_when_wake_ups_begin_to_arrive);
+    tcase_add_test(tests, a_standby_asks_for_the_lock_when_wake_ups_begin_to_arrive);
+    tcase_add_test(tests, it_does_not_carry_after_it_was_stopped);
     tcase_add_test(tests, a_call_that_was_full_is_followed_by_the_next_at_once);
     tcase_add_test(tests, one_call_is_under_way_at_a_time_and_no_tick_is_lost);
     tcase_add_test(tests, while_redis_is_away_it_asks_ten_times_a_second);

@@ -261,8 +261,8 @@ struct shard {
     loop_fn *on_up[STORE_UP_LISTENERS];
     void *up_arg[STORE_UP_LISTENERS];
     size_t ups;
-    loop_fn *on_bell_up, *on_receivers, *on_lock_left;
-    void *bell_up_arg, *receivers_arg, *lock_left_arg;
+    loop_fn *on_bell_up, *on_receivers, *on_lock_left, *on_subscribed;
+    void *bell_up_arg, *receivers_arg, *lock_left_arg, *subscribed_arg;
     shard_wake_fn *on_wake, *on_fire_wake;
     void *wake_arg, *fire_wake_arg;
 };
@@ -336,6 +336,11 @@ void shard_on_lock_left(struct shard *shard, loop_fn *fn, void *arg)
     shard->on_lock_left = fn, shard->lock_left_arg = arg;
 }
 
+void shard_on_subscribed(struct shard *shard, loop_fn *fn, void *arg)
+{
+    shard->on_subscribed = fn, shard->subscribed_arg = arg;
+}
+
 void world_come_up(size_t number)
 {
     const struct shard *shard = &shards[number];
@@ -351,6 +356,11 @@ void world_wake(size_t number, int64_t due_ms)
 void world_wake_fire(size_t number, int64_t next_ms)
 {
     shards[number].on_fire_wake(shards[number].fire_wake_arg, next_ms);
+}
+
+void world_subscribe(size_t number)
+{
+    shards[number].on_subscribed(shards[number].subscribed_arg);
 }
 
 void world_leave_lock(size_t number)
