@@ -1,11 +1,10 @@
 """The receiver (judge.c), which logs each request and follows its instructions; and its log."""
 
-import collections
 import dataclasses
 import mmap
-import os
 import struct
 import subprocess
+import threading
 
 import place
 from node import gauge_of
@@ -31,6 +30,31 @@ class Arrival:
         return not (self.action[0] == "2" or self.action.startswith("drip"))
 
 
+class _Log:
+    """What the judge's log has told so far: hundreds of stories ask for it many times a second."""
+
+    def __init__(self, path):
+        self.jobs = {}  # arrivals of each
+        self.lock = threading.Lock()
+        self._file = path.open()
+        self._begun = ""  # a line that is being written
+
+    def read(self):
+        """Reads what was written since the last call."""
+        *lines, self._begun = (self._begun + self._file.read()).split("\n")
+        for line in lines:
+            self._take(line.split())
+
+    def _take(self, words):
+        if words[0] == "A":
+            self.jobs.setdefault(words[5], []).append(Arrival(int(words[1]), words[2], int(words[3]), words[4]))
+            return
+        for arrival in reversed(self.jobs.get(words[3], ())):  # the last one of this attempt that waits for its answer
+            if arrival.attempt == int(words[2]) and arrival.answered_us is None:
+                arrival.answered_us = int(words[1])
+                return
+
+
 class Judge:
     def __init__(self):
         self.directory = scratch.directory("judge")
@@ -39,6 +63,7 @@ class Judge:
         self.process = subprocess.Popen([place.tool("fault_judge"), self.log_path, gauges],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.port = int(self.process.stdout.readline())
+        self._log = _Log(self.log_path)
         with gauges.open("rb") as file:
             self._gauges = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 
@@ -51,10 +76,15 @@ class Judge:
 
     def arrivals(self):
         """By job, in order."""
-        return read_log(self.log_path)
+        with self._log.lock:
+            self._log.read()
+            return dict(self._log.jobs)
 
     def of(self, key):
-        return self.arrivals().get(key, [])
+        """Those of one job."""
+        with self._log.lock:
+            self._log.read()
+            return list(self._log.jobs.get(key, ()))
 
     def count(self):
         """POSTs so far."""
@@ -64,22 +94,3 @@ class Judge:
         self.process.stdin.close()
         self.process.wait(10)
         self.process.stdout.close()
-
-
-def read_log(path):
-    jobs = collections.defaultdict(list)
-    if not os.path.exists(path):
-        return jobs
-    with open(path) as log:
-        for line in log:
-            if not line.endswith("\n"):
-                break  # it is being written
-            words = line.split()
-            if words[0] == "A":
-                jobs[words[5]].append(Arrival(int(words[1]), words[2], int(words[3]), words[4]))
-                continue
-            for arrival in reversed(jobs[words[3]]):  # the last one of this attempt that waits for its answer
-                if arrival.attempt == int(words[2]) and arrival.answered_us is None:
-                    arrival.answered_us = int(words[1])
-                    break
-    return jobs

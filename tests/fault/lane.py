@@ -80,9 +80,9 @@ class Lane:
         return status
 
     def arrivals(self, job_id=None):
-        key = f"{self.name}/{job_id}"
-        return [a for k, found in self.judge.arrivals().items() if k == key or job_id is None and k.startswith(self.name + "/")
-                for a in found]
+        if job_id is not None:
+            return self.judge.of(f"{self.name}/{job_id}")
+        return [arrival for key, found in self.judge.arrivals().items() if key.startswith(self.name + "/") for arrival in found]
 
     def ask(self, *words):
         link = Link(str(self.redis.socket))
