@@ -344,11 +344,12 @@ class Pool(Workflows):
         self.shown, self.last_scores = None, {}
 
     def are_behind(self, topic, places):
-        """Whether these jobs are new, and behind all others of their topic: then its turn is as it was."""
+        """Whether these jobs are new, and behind all others of their topic or behind one that is not due: then its turn is as it was."""
         others = [score for other, score in self.shown.items() if topic_of(other) == topic]
         ids = [job_id for job_id, _ in places]
         are_new = len(set(ids)) == len(ids) and not any(job_id in self.shown for job_id in ids)
-        return others and are_new and min(score for _, score in places) >= max(others)
+        first, front = min(score for _, score in places), self.waiting(topic_of(ids[0]))[0][0]
+        return others and are_new and (first >= max(others) or front < first and not self.is_due(front))
 
     def is_due(self, score):
         return score < self.now + 1
