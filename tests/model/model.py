@@ -33,6 +33,7 @@ ENDPOINTS = ("x", "y", "z")  # of groups
 SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
 LIMIT = 2  # in flight of one topic
 WORKFLOWS = ("a/w", "a/v", "b/w")
+EVENTS = ("e", "f/g")
 BREAKERS = ("h:1", "h:2/path")
 SHARE = 2
 SLOTS = 3
@@ -127,6 +128,7 @@ class World:
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the life that is in the pool
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
+        self.waits = 0  # all waits and events so far
         self.workflows_behind = ""  # where a list of workflows goes on
         self.seen_tags, self.listed = {}, []  # of schedules, as a process has seen them some time ago
         self.deaths = {}  # id -> the life that is dead and kept, and when it died
@@ -291,12 +293,40 @@ class World:
                 ("LRANGE", f"{BASE}element_jobs:{place}", 0, -1)))])
         fields, elements, ids, element_jobs = ({place: part for place, part in zip(places, parts[i::4]) if part} for i in range(4))
         self.workflow_keys = [f"{BASE}{kind}:{place}" for kind in ("workflow", "elements", "element_jobs", "open") for place in places]
-        return {
+        return self.read_waits() | {
             "workflows": dict(zip(workflows[::2], workflows[1::2])), "workflow_jobs": dict(zip(jobs[::2], jobs[1::2])),
             "workflow_times": dict(zip(times[::2], map(int, times[1::2]))), "workflows_over": dict(zip(over[::2], map(int, over[1::2]))),
             "workflow": {place: dict(zip(part[::2], part[1::2])) for place, part in fields.items()}, "elements": elements, "open": ids,
             "element_jobs": element_jobs,
         }
+
+    def read_waits(self):
+        """Any key of these kinds counts, also one of a workflow that is over."""
+        kinds = {"waits": "HGETALL", "waiters:": "ZRANGE", "events:": "LRANGE", "event_names:": "HGETALL"}
+        keys = [(kind, key) for kind in kinds for key in self.keys if key == BASE + kind or kind[-1] == ":" and key.startswith(BASE + kind)]
+        more = {"HGETALL": (), "LRANGE": (0, -1), "ZRANGE": (0, -1, "WITHSCORES")}
+        replies = self.link.pipeline([(kinds[kind], key, *more[kinds[kind]]) for kind, key in keys]) if keys else ()
+        found = {kind.strip(":"): {} for kind in kinds}
+        for (kind, key), reply in zip(keys, replies):
+            part = reply if kind == "events:" else dict(zip(reply[::2], map(int, reply[1::2]) if kind == "waiters:" else reply[1::2]))
+            if kind == "waits":
+                found[kind] = part
+            else:
+                found[kind.strip(":")][key[len(BASE + kind):]] = part
+        self.workflow_keys += [key for _, key in keys]
+        return found
+
+    def check_waits(self, found, after):
+        """A wait ends once: by its event or at its deadline. An event is kept or taken once. Places that are over have neither."""
+        waiting = {job_id for job_id, text in found["workflow_jobs"].items() if text.startswith("w ")}
+        expect(found["waits"].keys() == waiting, "waits", found["waits"], "of", waiting, "after", after)
+        for place, elements in found["elements"].items():
+            ends = [element[2:] for element in elements if element[1] in "wn"]
+            expect(len(set(ends)) == len(ends), "a wait of", place, "ended twice:", elements, "after", after)
+            pending = [text.split("=")[1] for job_id, text in found["waits"].items() if self.pool.members[job_id][3] == place]
+            expect(not set(ends) & set(pending), "a wait of", place, "ended and goes on:", elements, pending, "after", after)
+        for place in found["event_names"]:
+            expect(found["workflow"].get(place, {}).get("state") == "active", place, "is over and has events, after", after)
 
     def check_workflows(self, found, after):
         """The jobs of a workflow are in the pool, and it is active. A step that was accepted is in the list for good, see the pool."""
@@ -306,6 +336,7 @@ class World:
         expect(opened == places, "jobs of workflows", places, "are", opened, "after", after)
         for place in places.values():
             expect(found["workflow"][place]["state"] == "active", place, "is over and has jobs, after", after)
+        self.check_waits(found, after)
 
     def check_keyspace(self, after):
         found = self.read_keyspace() | self.read_schedules() | self.read_workflows()
@@ -945,10 +976,66 @@ class World:
         expect(job_id not in self.lives, job_id, "was accepted twice")
         self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
 
+    def step_wait(self):
+        """The caller has read the first kept event, or has not, or another one was the first since."""
+        if self.is_away:
+            return
+        workflow, event = self.chance.choice(WORKFLOWS), self.chance.choice(EVENTS)
+        owner = workflow[0]
+        job_id, other = (f"{owner}/{self.chance.choice('12345678')}" for _ in range(2))
+        when = self.chance.choice((self.some_when(), "1000", str(self.chance.randrange(8000))))
+        kept = self.pool.kept_events.get(self.pool.active_place(workflow), {}).get(event) or [""]
+        read = self.chance.choice((kept[0], kept[0], kept[-1], ""))
+        self.waits += 1
+        item = (workflow, event, f"t={self.waits}", job_id, when, self.some_record(), f"w{self.waits}", read,
+                other, self.some_record(), f"n{self.waits}")
+        result, = self.call_items("wait", (self.chance.choice((0, 0, 0, 6)),), [item])
+        if result == 1:
+            self.accept_member(job_id, when)
+        elif result == 2:
+            expect(read, workflow, "has taken an event that its caller had not read")
+            self.accept_member(other, "0")
+
+    def step_notify(self):
+        """The caller reads who waits, and notifies them, or some of them, or one that has stopped waiting since."""
+        if self.is_away:
+            return
+        owner, event = self.chance.choice("ab"), self.chance.choice(EVENTS)
+        workflow = self.chance.choice(("", *(name for name in WORKFLOWS if name[0] == owner)))
+        most = self.chance.choice((1, 9, 9))
+        found = self.call("waiters", owner, event, workflow, most)
+        self.check("waiters", (owner, event, workflow, most), found, self.pool.waiting_for(owner, event, workflow, most))
+        waiters = self.chance.choice((found[::2], found[::2], found[::2], [], self.some_ids()))
+        waiters = [job_id for job_id in waiters if topic_of(job_id) == owner]
+        notices = []
+        for waiter in waiters:
+            _, text, _ = self.pool.waits.get(waiter, ("", "t=-", ""))
+            notices.append((waiter, f"{owner}/{self.chance.choice('12345678')}", self.some_record(), "n" + text.split("=")[1]))
+        self.waits += 1
+        words = (owner, event, workflow, f"d{self.waits}", *(word for notice in notices for word in notice))
+        (_, *results), = answer = self.call("notify", *words)
+        self.check("notify", words, answer, self.pool.notify(*words[:4], notices))
+        self.note_workflows()
+        for (_, job_id, *_), is_notified in zip(notices, results):
+            if is_notified:
+                self.accept_member(job_id, "0")
+
     def step_arrive(self):
-        ids = self.some_ids()
+        """Only a consumer that has claimed a job lets it arrive."""
+        claimed = sorted(job_id for job_id in self.pool.waits if self.pool.deadline(job_id) is not None)
+        ids = [job_id for job_id in claimed + self.some_ids() if job_id in claimed or job_id not in self.pool.waits]
         if not self.is_away:
-            self.check("arrive", ids, self.call("arrive", *ids), self.pool.arrive(ids))
+            self.arrive(*ids)
+
+    def arrive(self, *ids):
+        self.check("arrive", ids, self.call("arrive", *ids), self.pool.arrive(ids))
+
+    def has_arrived(self, attempt):
+        """Whether its body is known. A wait ends here, by its deadline."""
+        is_wait = attempt.id in self.pool.waits and attempt.life is self.lives.get(attempt.id)
+        if is_wait and not self.is_away:
+            self.arrive(attempt.id)
+        return not is_wait or not self.is_away
 
     def step_conclude(self):
         if self.is_away:
@@ -1210,7 +1297,7 @@ class World:
         consumer.attempts = [attempt for attempt in consumer.attempts
                              if attempt.is_posting or self.may_post(attempt)]
         for attempt in consumer.attempts:
-            if not attempt.is_posting and not attempt.outcome:
+            if not attempt.is_posting and not attempt.outcome and self.has_arrived(attempt):
                 self.post(attempt)
 
     def step_post(self):
@@ -1432,7 +1519,7 @@ class World:
         "define": 4, "fire": 5, "schedule": 24, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "reoffer": 2, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
-        "begin": 5, "append": 8, "arrive": 2, "conclude": 2, "workflow_list": 2,
+        "begin": 5, "append": 8, "arrive": 2, "wait": 8, "notify": 6, "conclude": 2, "workflow_list": 2,
     }
     TROUBLE = {"crash": 2, "leave": 1, "freeze": 3, "cut": 3, "outage": 0.4, "clock": 0.6}
 
@@ -1712,6 +1799,23 @@ CONTROLS = {
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
     "a workflow goes on again and again": [("begin", "    cancel_dead(letter)\n", "")],
     "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i], state) end\n", "")],
+    "a kept event is taken twice": [("wait", "    call('LPOP', events_of(place, event))\n", "")],
+    "a wait takes an event that its caller has not read": [("wait", "  if kept and kept ~= ARGV[10] then return {kept} end\n", "")],
+    "a wait passes an event that was kept": [("wait", "  if kept then\n", "  if false then\n")],
+    "a workflow that is over waits": [("wait", "active_place(id), tonumber(ARGV[2])", "place_of_workflow(id), tonumber(ARGV[2])")],
+    "no event finds a wait": [("wait", "  call('ZADD', waiters_of(owner_of_place(place), event), integer(now), job)\n", "")],
+    "a wait that has timed out takes an event": [("arrive", "  forget_wait(id, place)\n", "")],
+    "a wait times out with each attempt": [("arrive", "  note_membership(id, 's', position, bytes, place)\n", "")],
+    "a wait times out without its element": [("arrive", "  if role == 'w' then position, bytes = end_wait(id, place) end\n", "")],
+    "a wait that was notified times out": [("notify", "  drop_member(waiter)\n", "")],
+    "a job that waits no more is notified": [("notify", "if role ~= 'w' or", "if not role or")],
+    "an event replaces a job": [("notify", "or call('HEXISTS', JOBS, job) == 1 then return 0 end", "then return 0 end")],
+    "an event is kept while its workflow waits": [("notify", "  if call('ZCARD', waiters_of(place, event)) > 0 then return RESULT_AGAIN end\n", "")],
+    "an event is taken and kept": [("notify", "if taken == 0 and ARGV[4] ~= ''", "if ARGV[4] ~= ''")],
+    "a workflow that is over keeps events": [("notify", "  if not place then return RESULT_NOT_FOUND end\n", "  place = place or place_of_workflow(ARGV[4])\n  if not place then return RESULT_NOT_FOUND end\n")],
+    "waits of a workflow that is over stay": [("lib/leave", "  if role == 'w' then forget_wait(id, place) end\n", "")],
+    "events of a workflow that is over stay": [("lib/leave", "  forget_events(place)\n", "")],
+    "waiters of other workflows are told": [("waiters", "if ARGV[4] ~= '' then scope = active_place(ARGV[4]) end\n", "")],
     "pages by rank": [("list", "rank_of(key, ARGV[5], ARGV[6], ", "rank_of(key, ARGV[5], '', ")],
 }
 

@@ -1,7 +1,8 @@
-"""Workflows in the model: lists of elements that grow, and the jobs that belong to them, see src/store/scripts/lib/workflows.lua."""
+"""Workflows in the model: lists of elements that grow, and the jobs that belong to them, see src/store/scripts/lib/workflows.lua and
+waits.lua."""
 
-ROLES = "sca"
 KEPT_MS = 604_800_000
+RESULT_AGAIN = -2
 LISTED = ("state", "createdAt", "endedAt", "first", "failedBy", "result", "settings")
 
 
@@ -16,6 +17,9 @@ class Workflows:
         self.open = {}  # place -> its jobs that have not ended, in the order in which they came
         self.members = {}  # id of such a job -> (role, elements up to its own, their bytes, place)
         self.over = {}  # place -> when it ended, ms
+        self.waits = {}  # id of a job that waits -> (event, text, element at its deadline)
+        self.waiters = {}  # (owner or place, event) -> job -> when it began to wait, ms
+        self.kept_events = {}  # place -> event -> data
         self.dropped_members, self.prepared_members = [], []  # by the call under way: (id, whether it was leased), (id, due)
 
     def active_place(self, workflow):
@@ -29,14 +33,16 @@ class Workflows:
         self.members[job_id] = role, position, size, place
         self.open.setdefault(place, {})[job_id] = ""
 
+    def add_element(self, place, role, job_id, element):
+        """Its position, and the size of all elements."""
+        self.elements.setdefault(place, []).append(role + element)
+        self.element_jobs.setdefault(place, []).append(f"{role} {self.now} {len(element)} {job_id}")
+        fields = self.workflows[place]
+        fields["bytes"] = str(int(fields.get("bytes", 0)) + len(element) + 1)
+        return len(self.elements[place]), int(fields["bytes"])
+
     def add_member(self, place, role, job_id, when, record, element):
-        position = size = 0
-        if role != "a":
-            self.elements.setdefault(place, []).append(role + element)
-            self.element_jobs.setdefault(place, []).append(f"{role} {self.now} {len(element)} {job_id}")
-            fields = self.workflows[place]
-            position, size = len(self.elements[place]), int(fields.get("bytes", 0)) + len(element) + 1
-            fields["bytes"] = str(size)
+        position, size = self.add_element(place, role, job_id, element) if role in "sc" else (0, 0)
         self.add_membership(job_id, role, position, size, place)
         return self.start(job_id, when, record)[0]
 
@@ -45,12 +51,22 @@ class Workflows:
         role, _, _, place = self.members.pop(job_id, (None, 0, 0, None))
         if role:
             del self.open[place][job_id]
+        if role == "w":
+            self.forget_wait(job_id, place)
         return role, place
+
+    def forget_wait(self, job_id, place):
+        event, *_ = self.waits.pop(job_id)
+        for scope in (place.split("/")[0], place):
+            del self.waiters[scope, event][job_id]
 
     def drop_members(self, place, how=None):
         for job_id in list(self.open.get(place, ())):
             is_last = how == "succeeded" and self.members[job_id][0] != "c" and self.deadline(job_id) is not None
-            self.dropped_members.append((job_id, bool(self.remove(job_id, "delivered" if is_last else "cancelled"))))
+            self.drop_member(job_id, "delivered" if is_last else "cancelled")
+
+    def drop_member(self, job_id, state):
+        self.dropped_members.append((job_id, bool(self.remove(job_id, state))))
 
     def begin(self, max_jobs, items):
         room = max_jobs - len(self.jobs) if max_jobs else float("inf")
@@ -117,6 +133,63 @@ class Workflows:
         self.finish()
         return answers
 
+    def wait(self, max_jobs, items):
+        answers = [self.wait_one(max_jobs, *item) for item in items]
+        self.finish()
+        return answers
+
+    def wait_one(self, max_jobs, workflow, event, text, job_id, when, record, element, read, *taking):
+        place = self.active_place(workflow)
+        if not place:
+            return -1
+        if max_jobs and len(self.jobs) >= max_jobs:
+            return -7
+        events = self.kept_events.get(place, {}).get(event)
+        if events and events[0] != read:
+            return [events[0]]
+        if (taking[0] if events else job_id) in self.jobs:
+            return -6
+        if events:
+            events.pop(0)
+            self.add_member(place, "s", taking[0], "0", *taking[1:])
+            return 2
+        self.add_member(place, "w", job_id, when, record, "")
+        self.waits[job_id] = event, text, element
+        for scope in (place.split("/")[0], place):
+            self.waiters.setdefault((scope, event), {})[job_id] = self.now
+        return 1
+
+    def scope_of(self, owner, workflow):
+        return self.active_place(workflow) if workflow else owner
+
+    def waiting_for(self, owner, event, workflow, most):
+        """The first jobs that wait for the event, and their texts."""
+        found = sorted((at, job_id) for job_id, at in self.waiters.get((self.scope_of(owner, workflow), event), {}).items())
+        return [word for _, job_id in found[:most] for word in (job_id, self.waits[job_id][1])]
+
+    def notify(self, owner, event, workflow, data, notices):
+        results = [self.notify_one(*notice) for notice in notices]
+        kept = self.keep_event(event, workflow, data) if workflow and not any(results) else 0
+        self.finish()
+        return [[kept, *results]]
+
+    def notify_one(self, waiter, job_id, record, element):
+        if waiter not in self.waits or job_id in self.jobs:
+            return 0
+        place = self.members[waiter][3]
+        self.drop_member(waiter, "cancelled")
+        self.add_member(place, "s", job_id, "0", record, element)
+        return 1
+
+    def keep_event(self, event, workflow, data):
+        place = self.active_place(workflow)
+        if not place:
+            return -1
+        if self.waiters.get((place, event)):
+            return RESULT_AGAIN
+        self.kept_events.setdefault(place, {}).setdefault(event, []).append(data)
+        return 1
+
     def arrive(self, ids):
         return [self.arrive_one(job_id) for job_id in ids]
 
@@ -124,6 +197,12 @@ class Workflows:
         if job_id not in self.members:
             return ["over"]
         role, position, _, place = self.members[job_id]
+        if role == "w":
+            role = "s"
+            element = self.waits[job_id][2]
+            self.forget_wait(job_id, place)
+            position, size = self.add_element(place, role, job_id, element)
+            self.members[job_id] = role, position, size, place
         upto = position if role == "s" else 1
         return ["list" if role == "s" else "own", int(self.workflows[place]["createdAt"]), self.elements.get(place, [])[:upto]]
 
@@ -158,6 +237,7 @@ class Workflows:
 
     def end_workflow(self, place, state, prepared, **more):
         self.drop_members(place, state)
+        self.kept_events.pop(place, None)
         self.workflows[place] |= {"state": state, "endedAt": str(self.now), **more}
         self.over[place] = self.now
         parent = self.workflows[place].get("parent")
@@ -171,7 +251,7 @@ class Workflows:
 
     def fail_workflow_of(self, job_id):
         role, place = self.leave(job_id)
-        if role in ("s", "a"):
+        if role in ("s", "a", "w"):
             self.end_workflow(place, "failed", self.workflows[place].get("ifFailed"), failedBy=job_id)
 
     def forget_old(self):
@@ -194,4 +274,9 @@ class Workflows:
             "element_jobs": self.element_jobs,
             "open": {place: list(ids) for place, ids in self.open.items() if ids},
             "workflow_jobs": {job_id: " ".join(map(str, words)) for job_id, words in self.members.items()},
+            "waits": {job_id: f"{len(event)} {len(text)} {event}{text}{element}" for job_id, (event, text, element) in self.waits.items()},
+            "waiters": {f"{scope}/{event}": jobs for (scope, event), jobs in self.waiters.items() if jobs},
+            "events": {f"{place}/{event}": data for place, events in self.kept_events.items() for event, data in events.items() if data},
+            "event_names": {place: {event: str(sum(map(len, data))) for event, data in events.items()}
+                            for place, events in self.kept_events.items()},
         }
