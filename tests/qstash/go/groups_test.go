@@ -132,14 +132,39 @@ func TestAScheduleSends(t *testing.T) {
 	id, err := client.Schedules().CreateJSON(qstash.ScheduleJSONOptions{Cron: "* * * * * *", Destination: r.url,
 		Body: map[string]interface{}{"n": 1}})
 	ok(t, err)
-	until(t, "an arrival", func() bool { r.mutex.Lock(); defer r.mutex.Unlock(); return len(r.arrivals) > 0 })
+	got := r.first(t)
 	ok(t, client.Schedules().Delete(id))
-	r.mutex.Lock()
-	got := r.arrivals[0]
-	r.mutex.Unlock()
 	equal(t, "what arrived", []string{got.body, got.header.Get("Upstash-Schedule-Id"), got.header.Get("Content-Type")},
 		[]string{`{"n":1}`, id, "application/json"})
 	ok(t, verify(t, got, r.url))
+}
+
+func TestAScheduleSendsToAUrlGroup(t *testing.T) {
+	name, one, two := t.Name(), newReceiver(t), newReceiver(t)
+	ok(t, client.UrlGroups().UpsertEndpoints(name, []qstash.Endpoint{{Url: one.url, Name: "one"}, {Url: two.url}}))
+	id, err := client.Schedules().Create(qstash.ScheduleOptions{Cron: "* * * * * *", Destination: name, Body: "text",
+		Headers: map[string]string{"My-Header": "v"}, Retries: qstash.RetryCount(1)})
+	ok(t, err)
+	schedule, err := client.Schedules().Get(id)
+	ok(t, err)
+	equal(t, "schedule", []interface{}{schedule.Destination, schedule.Body, int(schedule.Retries)}, []interface{}{name, "text", 1})
+	schedules, err := client.Schedules().List()
+	ok(t, err)
+	found := false
+	for _, each := range schedules {
+		found = found || each.Id == id && each.Destination == name
+	}
+	equal(t, "is listed", found, true)
+	for _, r := range []*receiver{one, two} {
+		got := r.first(t)
+		equal(t, "what arrived", []string{got.body, got.header.Get("My-Header"), got.header.Get("Upstash-Schedule-Id"),
+			got.header.Get("Upstash-Topic-Name")}, []string{"text", "v", id, name})
+		ok(t, verify(t, got, r.url))
+	}
+	ok(t, client.Schedules().Delete(id))
+	_, err = client.Schedules().Get(id)
+	fails(t, err, "not found")
+	ok(t, client.UrlGroups().Delete(name))
 }
 
 // dead publishes a message that dies, and returns its dead letter.

@@ -70,6 +70,15 @@ func (r *receiver) wait(t *testing.T, count int) (found []arrival) {
 	return found
 }
 
+// first returns the first arrival, which others may follow.
+func (r *receiver) first(t *testing.T) arrival {
+	t.Helper()
+	until(t, "an arrival", func() bool { r.mutex.Lock(); defer r.mutex.Unlock(); return len(r.arrivals) > 0 })
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.arrivals[0]
+}
+
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	slowness, err := strconv.ParseFloat(os.Getenv("DUEPOST_TEST_SLOW"), 64)
