@@ -6,8 +6,9 @@
 //   await put(path`/jobs/${topic}/${jobId}`, job, { ifMatch: etag });
 //   post(path, body, { query, ifMatch, headers, signal });  del(path, body?, { … });  get(path, query, { signal, timeoutMs })
 //
-// Each returns {status, body, text, etag, headers} of a 2xx answer (text is body before it was parsed), and else throws an ApiError: status (0: no answer),
-// title, detail, errors ([{field, detail}]), body, retryAfter (seconds, of a 429 or 503). A request that gets 401 waits for the login and is sent again.
+// Each returns {status, body, text, etag, headers} of a 2xx answer; text is body before it was parsed. Otherwise it throws an
+// ApiError: status (0: no answer), title, detail, errors ([{field, detail}]), body, retryAfter (seconds, of a 429 or 503).
+// A request that gets 401 waits for the login and is sent again.
 //
 //   can("cancel", topic)  whether the token has this scope (schedule, read, cancel, admin, lease), for this topic if
 //                         one is given
@@ -38,7 +39,7 @@ export const session = { isLocked: false, hasToken: false, access: null };
 let token = null;
 let unlocked = null; // resolved by the login
 
-// Encodes what is put in: path`/jobs/${topic}/${jobId}`.
+// Encodes the inserted values: path`/jobs/${topic}/${jobId}`.
 export function path(texts, ...values) {
   return texts.reduce((all, text, i) => all + encodeURIComponent(values[i - 1]) + text);
 }
@@ -61,10 +62,10 @@ export async function login(text) {
   m.redraw();
 }
 
-// A reload forgets the token, and everything that was read with it.
+// A reload drops the token and everything that was read with it.
 export const logout = () => location.reload();
 
-// Asks what this browser may do. Called once at start.
+// Reads the rights of this browser. Called once at start.
 export async function loadAccess() {
   session.access = (await get("/access")).body;
   m.redraw();
@@ -79,7 +80,7 @@ export function can(scope, topic) {
 
 export function whyNot(scope, topic) {
   if (can(scope, topic)) return undefined;
-  return can(scope) ? `Your token does not reach the topic ${topic}` : `Your token lacks the scope "${scope}"`;
+  return can(scope) ? `Your token has no access to the topic ${topic}` : `Your token lacks the scope "${scope}"`;
 }
 
 function reaches(pattern, topic) {
@@ -137,7 +138,7 @@ async function ask(method, where, body, { query, ifMatch, headers = {}, signal, 
   } catch (error) {
     if (error.name === "AbortError") throw error;
     connectionLost();
-    throw new ApiError(0, { title: "No answer", detail: "The server did not answer. The page goes on when it is back." });
+    throw new ApiError(0, { title: "No answer", detail: "The server did not answer. The page continues when it is back." });
   }
 }
 

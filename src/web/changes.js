@@ -1,7 +1,7 @@
 // changesOf(old, now, isMerged): the JSON merge patch (RFC 7396) that turns the object old into now.
 //
-// Members that are as they were are left out, so that values which the API hides (***) stay as the server has them.
-// isMerged(name) says for which members the server merges objects; others are sent whole.
+// Leaves out unchanged members, so that the server keeps values that the API hides (***). isMerged(name) returns whether
+// the server merges the member's object; other members are sent whole.
 
 export function changesOf(old = {}, now = {}, isMerged = () => true) {
   const patch = {};

@@ -1,5 +1,5 @@
-// One timer for everything that shows how long ago something was. It redraws once a second while it is needed and
-// the tab is visible.
+// One timer for all texts such as "3 s ago". Redraws the page once a second while such a text is shown and the tab is
+// visible.
 //
 //   oninit: () => (stop = useClock()), onremove: () => stop()
 

@@ -1,8 +1,8 @@
-// Whether the server answers. api.js reports each request; while the server is away this module asks /healthz.
+// Whether the server answers. api.js reports each request; while the server does not answer, this module polls /healthz.
 //
-//   connection.isOk     false from the first request that got no answer until the next one that did
+//   connection.isOk     false from the first unanswered request until the next answered one
 //   connection.since    when the connection was lost, in ms; null while it is there
-//   onReturn(fn)        calls fn each time the connection comes back; returns a function that ends this
+//   onReturn(fn)        calls fn each time the connection comes back; returns the function that unsubscribes
 
 import { m } from "./lib.js";
 
@@ -51,7 +51,7 @@ async function probe() {
   }
 }
 
-// A computer that wakes up, or a tab that is looked at again, need not wait for the timer.
+// When the computer wakes up, or the tab becomes visible again, try at once instead of waiting for the timer.
 function probeNow() {
   if (connection.isOk || document.hidden) return;
   clearTimeout(timer);

@@ -1,11 +1,11 @@
-# Puts the dashboard, the contract and its page into the program: the files of this folder and the libraries that they
+# Embeds the dashboard, the contract and its page in the program: the files of this folder and the libraries that they
 # use, compressed, in a C table.
 #
 # The libraries come from the npm registry, pinned by version and SHA-256, and are kept in build/web-libraries for all
 # builds of this checkout. Without network, the packages node-mithril and libjs-chart.js of Debian take their place, and
 # /docs has a link to the contract instead of Swagger UI, which Debian does not have.
-# DUEPOST_WEB_LIBRARIES says where they come from: auto, npm or debian. DUEPOST_DASHBOARD=OFF leaves out the dashboard
-# and all libraries; / then says so, and /openapi.yaml and /docs stay.
+# DUEPOST_WEB_LIBRARIES sets their source: auto, npm or debian. DUEPOST_DASHBOARD=OFF leaves out the dashboard and all
+# libraries; / then says so, and /openapi.yaml and /docs stay.
 set(DUEPOST_WEB_LIBRARIES auto CACHE STRING "Where the dashboard's libraries come from: auto, npm or debian")
 option(DUEPOST_DASHBOARD "Build the dashboard into the program" ON)
 set(web_folder ${CMAKE_CURRENT_LIST_DIR})

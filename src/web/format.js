@@ -1,4 +1,4 @@
-// Figures and times as people read them. Times are taken as ms or as the API's text.
+// Formats figures and times for people. Takes times in ms or as the API's text.
 //
 //   time(at)      "14:03:22", with the date if it is not today     utc(at)   "2030-01-01 13:03:22.000 UTC"
 //   ago(at)       "3 min ago"     until(at)  "in 3 min"            relative(at)  whichever of the two is right

@@ -1,9 +1,9 @@
-// The keyboard of the whole page. A page adds keys of its own with useKeys.
+// Keyboard shortcuts of all pages. A page adds its own with useKeys.
 //
 //   const stop = useKeys([{keys: "r", text: "Run now", run: () => …}])     in oninit; stop() in onremove
 //   helpIsOpen(), showHelp(isOpen)                                         the list that `?` shows
 //
-// A key does nothing while one types or a dialog is open.
+// Shortcuts do nothing while the person types or a dialog is open.
 
 import { m } from "./lib.js";
 import { go } from "./router.js";

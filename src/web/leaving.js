@@ -1,5 +1,5 @@
-// keepOpen(): asks before the tab is closed, for what ends with it. Call the function that it returns once that is over.
-// The browser asks only if the person has done something on the page, and in words of its own.
+// keepOpen(): makes the browser ask before the tab is closed, while something runs that ends with the tab. Call the function
+// that it returns when that is over. The browser asks only if the person has used the page, and in its own words.
 
 let reasons = 0;
 

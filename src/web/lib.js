@@ -5,9 +5,9 @@
 
 export const m = window.m.version?.startsWith("1.") ? asMithril2(window.m) : window.m;
 
-// Mithril 1 differs in two ways. It leaves an attribute in the page whose value becomes undefined or null, for example
-// aria-current. And it uses elements again that were removed, for which it moves their neighbours: a dialog that is moved is
-// no longer modal. It does not do that with elements that have an onremove.
+// Mithril 1 differs in two ways. It keeps an attribute, such as aria-current, whose value becomes undefined or null. And it
+// reuses removed elements and moves their neighbours to do so: a dialog that is moved is no longer modal. It does not reuse
+// elements that have an onremove.
 function asMithril2(original) {
   const isAttributes = (value) => value !== null && typeof value === "object" && !Array.isArray(value) && value.tag === undefined;
   const given = (attrs) => Object.fromEntries(Object.entries(attrs).filter(([, value]) => value !== undefined && value !== null));
@@ -22,8 +22,8 @@ function asMithril2(original) {
 
 let chart;
 
-// Returns a promise of Chart.js's constructor. Loads the file with the first call, once the page has been painted: reading
-// so much script would delay the first picture.
+// Returns a promise of Chart.js's constructor. Loads the file with the first call, after the page has been painted, because
+// such a large script would delay the first paint.
 export function loadChart() {
   chart ??= painted().then(loadScript).catch((error) => {
     chart = undefined;

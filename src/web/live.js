@@ -1,4 +1,4 @@
-// The server's figures, once a second, while the tab is visible and a page uses them.
+// Polls the server's figures once a second while the tab is visible and a page uses them.
 //
 //   oninit: () => (stop = follow()), onremove: () => stop()
 //   view: () => live.overview?.jobs.ready
@@ -17,11 +17,11 @@ export { connection };
 export const live = { overview: null, series: null, error: null };
 
 const PERIOD_MS = 1000;
-const LIMITED_PERIOD_MS = 5000; // a token that is limited to topics gets no series, and each request costs of its rate
+const LIMITED_PERIOD_MS = 5000; // for a token that is limited to topics: it gets no series, and each request counts against its rate
 const TIMEOUT_MS = 10_000;
 const KEPT_SECONDS = 900;
-const STEP = 5; // seconds that each number of the series stands for; the plots have no room for more
-const OVERLAP_MS = 5000; // seconds that are over are asked for again: other processes report them a little later
+const STEP = 5; // seconds for each number of the series; the plots have no room for more numbers
+const OVERLAP_MS = 5000; // past seconds are read again, because other processes report them a little later
 
 const followers = new Set();
 let timer = null;
@@ -74,7 +74,7 @@ function askAfter() {
   return series ? Math.max(series.from, series.until - OVERLAP_MS) : undefined;
 }
 
-// Returns old with the steps of added put over it, at most KEPT_SECONDS long. The newer figures win.
+// Returns the series old with the steps of added, at most KEPT_SECONDS long. Where both have a step, the newer figures win.
 export function mergeSeries(old, added) {
   if (!added) return old;
   if (!old || old.step !== added.step) return added;

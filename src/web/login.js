@@ -26,7 +26,7 @@ export default function Login() {
     view: () =>
       m(".login",
         m("h1", "Log in"),
-        m("p", "This server needs a token. It stays in the memory of this tab: a reload asks for it again."),
+        m("p", "This server needs a token. Only this tab keeps it, in memory: after a reload, enter it again."),
         m(Form, { onsubmit, error, isBusy, submit: "Log in" },
           m(Field, { label: "Token", name: "token", type: "password", value: token, oninput: (text) => (token = text), isRequired: true, autocomplete: "current-password" }))),
   };

@@ -11,4 +11,4 @@ startTheme();
 startRouter();
 startKeys();
 m.mount(document.getElementById("app"), Shell);
-loadAccess().catch(() => {}); // a server that does not know /access says no by 403 where it must
+loadAccess().catch(() => {}); // if /access is missing, requests without the right get 403

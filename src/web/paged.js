@@ -1,21 +1,21 @@
-// Paged: a list of the API, which comes in pages, as far as it was asked for.
+// Paged: a list that the API returns in pages, loaded as far as the person has scrolled.
 //
 //   const list = new Paged(({ body }) => body.groups, (row) => row.group, (query) => get("/groups", query));
-//   repeat(() => list.load(), 5000)      reads anew what is shown
+//   repeat(() => list.load(), 5000)      reads the loaded pages again
 //   m(Table, {rows: list.rows, hasMore: list.hasMore, onmore: () => list.more(), …})
 //
-// read(query) resolves to an answer of get(), of which rowsOf takes the rows; query is {limit, cursor}.
+// read(query) resolves to an answer of get(), and rowsOf returns the rows of that answer; query is {limit, cursor}.
 
 const PAGE = 1000;
 
 export class Paged {
-  // pages: how many are read at first.
+  // pages: the number of pages to read at first.
   constructor(rowsOf, keyOf, read, pages = 1) {
     Object.assign(this, { rowsOf, keyOf, read, pages, rows: null, hasMore: false, error: null, cursor: undefined, pagesRead: 1, turns: 0 });
   }
 
-  // Reads all shown pages anew, but of n pages only each n-th time: a long list costs the server no more than a short one.
-  // What was shown stays if that fails. isAsked: a person wants it now.
+  // Reads all loaded pages again. With n pages, only every n-th call reads, so that a long list costs the server no more than
+  // a short one. If reading fails, the old rows stay. isAsked: reads in any case, because a person asked for it.
   async load(isAsked = false) {
     if (!isAsked && this.rows && ++this.turns % this.pagesRead) return;
     try {
@@ -47,7 +47,7 @@ export class Paged {
     }
   }
 
-  // A row that moved from one page to another while they were read is there once.
+  // Drops the second copy of a row that moved from one page to another while they were read.
   take(rows, cursor) {
     this.rows = [...new Map(rows.map((row) => [this.keyOf(row), row])).values()];
     this.cursor = cursor;

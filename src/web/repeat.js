@@ -1,4 +1,4 @@
-// repeat(load, ms): calls the async function load now, and again ms after it has ended, while the tab is visible.
+// repeat(load, ms): calls the async function load now, and again ms after each call has ended, while the tab is visible.
 // Returns {again(), stop()}: again() calls it now, unless a call is under way. Use it in oninit and stop it in onremove.
 
 import { m } from "./lib.js";

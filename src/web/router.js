@@ -1,4 +1,4 @@
-// Routes live in the hash: #/jobs/orders/order-1041?tab=body.
+// Routes are in the hash: #/jobs/orders/order-1041?tab=body.
 //
 //   route.segments         ["jobs", "orders", "order-1041"], decoded
 //   route.query            {tab: "body"}
@@ -46,7 +46,7 @@ export function queryText(query) {
       if (one !== undefined && one !== null && one !== "") params.append(name, String(one));
     }
   }
-  return params.toString().replaceAll("+", "%20"); // the API reads + as itself
+  return params.toString().replaceAll("+", "%20"); // for the API, + is a plus sign
 }
 
 function read() {

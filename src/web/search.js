@@ -1,4 +1,4 @@
-// The search field of the header. It opens the list of jobs with what was typed; topic/jobId opens the job itself.
+// The search field of the header. It opens the list of jobs with the search; topic/jobId opens the job itself.
 
 import { m } from "./lib.js";
 import { href } from "./router.js";
@@ -30,8 +30,8 @@ export function Search() {
   };
 }
 
-// Returns the address that a search leads to: "orders/order-1041" is a job, and everything else is for the search of
-// the list of jobs, which knows "topic:orders state:dead".
+// Returns the address of a search: "orders/order-1041" opens a job. Other searches, such as "topic:orders state:dead", open
+// the list of jobs.
 export function searchTarget(text) {
   const job = /^([A-Za-z0-9._~-]{1,256})\/(.+)$/.exec(text);
   return job ? href(["jobs", job[1], job[2]]) : href(["jobs"], { q: text });

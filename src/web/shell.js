@@ -99,7 +99,7 @@ const Rail = {
         m("li.to-docs", m("a", { href: "docs", title: "The contract of the API" }, m(Icon, { name: "docs" }), m("span", "API"))))),
 };
 
-// On a small screen the rail scrolls: the item of a page that was just opened comes into view.
+// On a small screen the rail scrolls. Brings the item of a newly opened page into view.
 let shownHere = null;
 function showHere({ dom }) {
   const here = dom.querySelector("li [aria-current]");
@@ -136,12 +136,12 @@ function themeButton() {
   return m("button.quiet", { type: "button", "aria-label": `Theme: ${names[theme()]}`, title: `Theme: ${names[theme()]}`, onclick: nextTheme }, m(Icon, { name: theme() }));
 }
 
-// Says that the connection is lost, without taking the page away.
+// Reports a lost connection above the page, which stays.
 function Lost() {
   let stop = null;
   return {
     oninit: () => (stop = useClock()),
     onremove: () => stop(),
-    view: () => m(".lost", { role: "status" }, connection.isOk ? null : m("p", `No connection since ${ago(connection.since).replace(" ago", "")}. What you see is from before. Trying again…`)),
+    view: () => m(".lost", { role: "status" }, connection.isOk ? null : m("p", `No connection since ${ago(connection.since).replace(" ago", "")}. The page shows the state before that. Trying again…`)),
   };
 }

@@ -1,8 +1,8 @@
-// Light or dark: as the system says, or as chosen here. The choice is kept in this browser.
+// The colour theme: the system's, light or dark. This browser stores the choice.
 //
 //   theme()         "system", "light" or "dark"
 //   nextTheme()     goes to the next of the three
-//   onTheme(fn)     calls fn when the colours change; returns a function that ends this
+//   onTheme(fn)     calls fn when the colours change; returns the function that unsubscribes
 
 const NAME = "duepost.theme";
 const ORDER = ["system", "light", "dark"];

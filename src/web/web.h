@@ -2,7 +2,7 @@
  * /web/<hash>/...
  *
  * The files of this folder and the libraries that they use are compressed at build and are a part of the
- * program, see embed.cmake. Their address has a hash of all of them, so browsers keep them until the program
+ * program, see embed.cmake. Their URL path has a hash of all of them, so browsers keep them until the program
  * changes. No token is needed: the files are the same for all users, and the page gets all data from the API.
  */
 #ifndef DUEPOST_WEB_WEB_H

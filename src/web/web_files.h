@@ -1,4 +1,4 @@
-/* web_files.h - the table of the dashboard's files, which embed.cmake makes. */
+/* web_files.h - the table of the dashboard's files, which embed.cmake generates. */
 #ifndef DUEPOST_WEB_WEB_FILES_H
 #define DUEPOST_WEB_WEB_FILES_H
 
@@ -13,7 +13,7 @@ struct web_file {
 extern const struct web_file web_files[];
 extern const size_t web_file_count;
 
-/* A page. Its address has no hash. It is also stored uncompressed, for clients that do not accept gzip. */
+/* A page. Its URL path has no hash. It is also stored uncompressed, for clients that do not accept gzip. */
 struct web_page {
     struct slice type, plain, gzip;
 };

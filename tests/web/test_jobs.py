@@ -55,7 +55,7 @@ def rows(browser):
 
 def test_the_first_job_is_shown_as_it_arrives(browser, server):
     browser.open(server, "#/jobs")
-    browser.await_text("This line makes a job", "curl ")
+    browser.await_text("This command schedules one", "curl ")
     server.schedule(topic="orders", jobId="first", url="http://127.0.0.1:9/hook", delay=LATER)
     browser.await_one("row", "first")
 
@@ -321,7 +321,7 @@ def test_an_edit_keeps_what_it_does_not_show(browser, server, receiver, topic):
     browser.open(server, f"#/jobs/{topic}/job")
     browser.click("button", "Edit")
     browser.fill("Body", '{"a": 2.50}', exact=True)
-    browser.fill("Labels, with commas", "eu, vip")
+    browser.fill("Labels, separated by commas", "eu, vip")
     browser.click("button", "Remove X-Other")
     browser.click("button", "Save")
     browser.await_one("link", "vip")
@@ -336,13 +336,13 @@ def test_an_edit_of_a_job_that_has_changed_is_explained(browser, server, topic):
     server.schedule(topic=topic, jobId="job", url="http://127.0.0.1:9/hook", delay=LATER, body="mine")
     browser.open(server, f"#/jobs/{topic}/job")
     browser.click("button", "Edit")
-    browser.fill("Labels, with commas", "mine")
+    browser.fill("Labels, separated by commas", "mine")
     server.request("PATCH", f"/jobs/{topic}/job", json.dumps({"retry": 3, "timeout": 7}), JSON).expect(200)
     browser.expect("412")
     browser.click("button", "Save")
     browser.await_text("The job has changed since you opened it", "timeout")
     assert "labels" not in server.job(topic, "job")
-    browser.click("button", "Save mine over it")
+    browser.click("button", "Overwrite with my changes")
     browser.await_one("link", "mine")
     job = server.job(topic, "job")
     assert (job["labels"], job["retry"], job["timeout"]) == (["mine"], 3, 7)
@@ -357,7 +357,7 @@ def test_a_cancel_can_be_undone(browser, server, topic):
     assert browser.requested(f"/jobs/{topic}/job", "DELETE") == []
     browser.click("button", "Cancel")
     browser.expect("404")
-    browser.await_text("The job has left the pool", seconds=30)
+    browser.await_text("The job is no longer in the pool", seconds=30)
     assert server.job(topic, "job") is None
 
 
@@ -377,7 +377,7 @@ def test_the_next_attempts_of_a_wait_by_expression(browser, server, topic):
     browser.open(server, f"#/jobs/{topic}/a")
     browser.await_text("pow(10, retried) * 1000", "1 s after attempt 1", "10 s after attempt 2", "1 min 40 s after attempt 3")
     browser.click("button", "Edit")
-    browser.fill("Wait by expression", "retried * 500")
+    browser.fill("Wait as an expression", "retried * 500")
     browser.click("button", "Save")
     until(lambda: server.get(f"/jobs/{topic}/a").expect(200)["retryWait"] == "retried * 500", 10, "it is changed")
 

@@ -104,7 +104,7 @@ def test_a_tenant_sees_its_topics_only(browser, guarded):
         assert "job-of-other" not in browser.text() and "nightly" not in browser.text()
     for route in ("#/jobs/other/job-of-other", "#/topics/other"):
         browser.go(route)
-        until(lambda: any(word in browser.text() for word in ("403", "does not reach", "no such")), 10,
+        until(lambda: any(word in browser.text() for word in ("403", "has no access to", "no such")), 10,
               lambda: f"refused\n{browser.shown()}", 0.05)
 
 

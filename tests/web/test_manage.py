@@ -144,7 +144,7 @@ def test_a_topic_is_paused_and_goes_on(browser, server):
     browser.click("button", "Pause mail")
     until(lambda: own_settings(server, "mail") == {"paused": True}, 10, "it is paused")
     browser.click("button", "Resume mail")
-    until(lambda: own_settings(server, "mail") == {}, 10, "it goes on")
+    until(lambda: own_settings(server, "mail") == {}, 10, "it is resumed")
 
 
 def test_a_setting_is_saved_and_says_where_it_comes_from(browser, server):
@@ -214,7 +214,7 @@ def test_a_change_of_others_is_not_overwritten_unseen(browser, server):
     settings(server, "orders", timeout=30)
     browser.fill("Timeout", "1m")
     browser.click("button", "Save")
-    browser.await_text("Somebody else has changed this setting")
+    browser.await_text("This setting has changed since you opened it")
     assert own_settings(server, "orders") == {"timeout": 30}
 
 
@@ -267,7 +267,7 @@ def test_an_edit_of_a_schedule_keeps_hidden_values(browser, server, receiver):
               job={"url": receiver.url("/hook?key=s3cret"), "headers": {"Authorization": "Bearer s3cret"}, "body": {"kind": "daily"}})
     browser.open(server, "#/schedules/reports/daily")
     browser.click("button", "Change")
-    browser.fill("Times", "every so often")
+    browser.fill("Times", "fixed interval")
     browser.fill("Every", "2h")
     browser.click("button", "Save")
     until(lambda: server.get("/schedules/reports/daily").expect(200).get("every") == 7200, 10, "it is changed")
@@ -280,7 +280,7 @@ def test_an_edit_of_a_schedule_keeps_hidden_values(browser, server, receiver):
 def test_the_jobs_of_a_schedule_are_linked(browser, server):
     recurring(server, "reports", "daily", cron="0 4 * * *", job={"url": "http://127.0.0.1:9/", "retrySchedule": [3600]})
     browser.open(server, "#/schedules/reports/daily")
-    browser.await_text("None that waits")
+    browser.await_text("No job of this schedule is waiting")
     browser.click("button", "Run now")
     browser.click("link", "daily~run-")
     browser.await_one("heading", "daily~run-")

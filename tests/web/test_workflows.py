@@ -95,14 +95,14 @@ def test_steps_and_jobs_lead_to_each_other(browser, world):
     browser.await_true("location.hash.startsWith('#/jobs/qstash~messages/msg_')")
     browser.click("link", "order-1041")
     browser.await_true("location.hash === '#/workflows/qstash/order-1041'")
-    browser.await_text("Step 2 goes on in")
+    browser.await_text("Step 2 continues in")
 
 
 def test_a_wait_says_what_it_waits_for_and_how_long(browser, world):
     browser.open(world.server, "#/workflows/qstash/signup-7")
     found = await_rows(browser, 3)
     assert found[2][:2] == ["wait for an event", "waiting"]
-    browser.await_text("It waits for an event, and goes on without it in ")
+    browser.await_text("It waits for an event, and continues without it in ")
 
 
 def test_a_failure_leads_to_the_dead_job(browser, world):

@@ -1,6 +1,7 @@
-// A group as a form has it, and as the API takes it. No page, no requests.
+// A group as the form edits it, and its JSON for the API. No page, no requests.
 //
-// Hidden values (a url's query, headers) are not known here: what is left alone is not sent, so the server keeps it.
+// The draft does not have hidden values (a url's query, headers). A field that the person does not change is not sent, so
+// the server keeps its value.
 
 import { HIDDEN, hasHiddenQuery } from "../jobs/draft.js";
 
@@ -10,11 +11,11 @@ export const newEndpoint = () => ({ key: nextKey++, was: null, name: "", method:
 
 const headerLines = (headers = {}) => Object.entries(headers).map(([name, value]) => `${name}: ${value}`).join("\n");
 
-// The endpoints of a group; was: the name at the server, before: the endpoint there.
+// Returns the endpoints of a group; was: the name that the server has, before: the endpoint that the server has.
 export const draftOf = (group) =>
   Object.entries(group.endpoints).map(([name, one]) => ({ key: nextKey++, was: name, before: one, name, method: one.method ?? "POST", url: one.url, headers: headerLines(one.headers) }));
 
-// Faults that the server cannot name as well: [{field, detail}].
+// Returns the faults that this page can explain better than the server: [{field, detail}].
 export function faultsOf(endpoints) {
   const names = endpoints.map((one) => one.name.trim());
   const faults = [];
@@ -24,15 +25,15 @@ export function faultsOf(endpoints) {
     if (names.indexOf(names[i]) !== i) faults.push({ field: names[i], detail: "two endpoints have this name" });
     if (isMoved && hasHiddenQuery(one.url)) faults.push({ field: names[i], detail: "the query of its URL is hidden: type the whole URL" });
     if (one.was !== names[i] && headers && Object.values(headers).includes(HIDDEN)) faults.push({ field: names[i], detail: "it has a new name: type its hidden headers again" });
-    if (!headers) faults.push({ field: names[i], detail: "each line of its headers is Name: value" });
+    if (!headers) faults.push({ field: names[i], detail: "write each header on a line of its own, as Name: value" });
   }
   return faults;
 }
 
-// The endpoints of a new group.
+// Returns the endpoints of a new group.
 export const endpointsOf = (endpoints) => Object.fromEntries(endpoints.map((one) => [one.name.trim(), endpointOf(one)]));
 
-// The merge patch with what was changed. An endpoint with another name is a new one.
+// Returns the merge patch of the changes. A renamed endpoint is a new one.
 export function patchOf(endpoints, group) {
   const left = endpoints.map((one) => one.name.trim());
   const patch = Object.fromEntries(Object.keys(group.endpoints).filter((name) => !left.includes(name)).map((name) => [name, null]));
@@ -59,7 +60,7 @@ function changeOf({ before, url, method, headers }) {
   return change;
 }
 
-// {name: value} of the lines; null if one of them is no header.
+// Returns {name: value} of the lines; null if one of them is not a header.
 function readHeaders(text) {
   const headers = {};
   for (const line of text.split("\n").filter((one) => one.trim())) {

@@ -1,4 +1,4 @@
-// A dialog that makes or changes a group: an endpoint is a row of fields.
+// A dialog that creates or changes a group, with a row of fields for each endpoint.
 
 import { m } from "../lib.js";
 import { ApiError, patch, path, put } from "../api.js";
@@ -27,7 +27,7 @@ export function GroupDialog({ attrs: { group, etag, onclose } }) {
       toast(`${state.name.trim()} is saved.`);
       onclose(true);
     } catch (problem) {
-      state.error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: group ? "The group has changed meanwhile. Close this and open it again." : "There is a group of this name already." }) : problem;
+      state.error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: group ? "The group has changed since you opened it. Close this dialog and open it again." : "A group with this name exists already." }) : problem;
     }
     state.isBusy = false;
     m.redraw();
@@ -36,10 +36,10 @@ export function GroupDialog({ attrs: { group, etag, onclose } }) {
     view: () =>
       m(Dialog, { title: group ? `Group ${group.group}` : "New group", onclose: () => onclose(false), isWide: true },
         m(Form, { onsubmit, error: state.error, isBusy: state.isBusy, oncancel: () => onclose(false) },
-          group ? null : m(Field, { label: "Group", value: state.name, isRequired: true, oninput: (text) => (state.name = text), help: "As a topic: letters, digits, . _ -" }),
+          group ? null : m(Field, { label: "Group", value: state.name, isRequired: true, oninput: (text) => (state.name = text), help: "Letters, digits, . _ -, as in the name of a topic." }),
           m(".endpoints", state.endpoints.map((one, i) => endpoint(state.endpoints, one, i))),
           m("div", m("button", { type: "button", onclick: () => state.endpoints.push(newEndpoint()) }, "Add an endpoint")),
-          state.endpoints.some(hasHidden) ? m("p.sub", "*** stands for hidden values: what is left so stays.") : null)),
+          state.endpoints.some(hasHidden) ? m("p.sub", "*** stands for a hidden value. Leave *** to keep the value.") : null)),
   };
 }
 
@@ -51,5 +51,5 @@ function endpoint(endpoints, one, i) {
     m(Field, { label: "Method", type: "select", options: METHODS, value: one.method, oninput: change("method") }),
     m(Field, { label: "URL", value: one.url, isRequired: true, isCode: true, placeholder: "https://north.example/hook", oninput: change("url") }),
     m("button.quiet", { type: "button", "aria-label": `Remove ${name}`, title: endpoints.length < 2 ? "A group has at least one endpoint" : undefined, disabled: endpoints.length < 2, onclick: () => endpoints.splice(i, 1) }, m(Icon, { name: "close" })),
-    m(".endpoint-headers", m(Field, { label: "Headers, one a line", type: "textarea", rows: Math.max(1, one.headers.split("\n").length), isCode: true, value: one.headers, placeholder: "Authorization: Bearer …", oninput: change("headers") })));
+    m(".endpoint-headers", m(Field, { label: "Headers, one per line", type: "textarea", rows: Math.max(1, one.headers.split("\n").length), isCode: true, value: one.headers, placeholder: "Authorization: Bearer …", oninput: change("headers") })));
 }

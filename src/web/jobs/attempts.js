@@ -1,4 +1,4 @@
-// Attempts - the table of a job's finished attempts, with the answers. Answers are hostile text.
+// Attempts - the table of a job's finished attempts, with the answers. Answers are untrusted text.
 import { m } from "../lib.js";
 import { Copy } from "../parts/copy.js";
 import { Time } from "../parts/time.js";
@@ -7,14 +7,14 @@ import { indent, readJson } from "./json_text.js";
 
 const SIGNS = { good: "✓", failed: "✕", again: "↻" };
 const ERRORS = {
-  dns: "The name of the receiver was not found.",
+  dns: "The host name of the receiver was not found.",
   connect: "No connection to the receiver.",
   tls: "The TLS handshake failed.",
   timeout: "No answer within the timeout.",
   reset: "The receiver closed the connection.",
   target_refused: "The address is not allowed.",
   answer_too_large: "The answer was too long.",
-  protocol: "The answer was no valid HTTP.",
+  protocol: "The answer was not valid HTTP.",
   worker: "The worker reported a failure.",
   lease_expired: "The worker's lease ran out.",
 };

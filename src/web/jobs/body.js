@@ -1,4 +1,4 @@
-// Body - the body of a job as a person reads it: JSON as a tree that folds, text, or bytes. All of it is hostile text.
+// Body - shows the body of a job: JSON as a folding tree, text, or bytes. All of it is untrusted text.
 import { m } from "../lib.js";
 import { bytes, number } from "../format.js";
 import { Copy } from "../parts/copy.js";
@@ -8,7 +8,7 @@ import { indent } from "./json_text.js";
 const SHOWN = 100,
   LONG = 20000;
 
-// A member or element; objects and arrays fold, and draw what is in them once they are open.
+// A member or element. Objects and arrays fold, and draw their contents when they are first opened.
 function Node({ attrs }) {
   let isOpen = attrs.depth < 3 && attrs.value.items?.length <= 50,
     shown = SHOWN;
@@ -68,7 +68,7 @@ function hex(data, most = 1024) {
   return lines.join("\n");
 }
 
-// Text of which a long one is cut until it is asked for.
+// Shows text. A long text is cut until the person asks for all of it.
 function LongText() {
   let isWhole = false;
   return {
@@ -95,7 +95,7 @@ function LongText() {
 
 const KINDS = { json: "JSON", text: "text", bytes: "bytes (Base64)" };
 
-// attrs: text, the JSON text of the job as the API gave it; isHidden, whether the API leaves bodies of its topic out.
+// attrs: text, the JSON text of the job from the API; isHidden, whether the API leaves out bodies of the topic.
 export function Body() {
   let view = "tree",
     read = null,

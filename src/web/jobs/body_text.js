@@ -1,4 +1,4 @@
-// The body of a job. No page, no requests.
+// Reads the body of a job. No page, no requests.
 
 import { memberText, readJson, stringOf } from "./json_text.js";
 

@@ -1,8 +1,9 @@
-// Operation: an action for all jobs that match a filter, sent page by page through the public API.
+// Operation: an action on all jobs that match a filter, sent page by page through the public API.
 //
-// Each page is one request, and the next one goes where the last one ended, so an operation can be stopped between two
-// pages. It ends with its tab, so the browser asks before the tab is closed. Jobs that no filter can name are sent one by one. A request without an answer is repeated: a job that was changed already no longer matches. With a rate the
-// pages are as small as what is sent in PAGE_SECONDS, and are spread over time; stopping then leaves the rest as it is.
+// Each page is one request that continues where the last one ended, so an operation can be stopped between two pages. It
+// ends with its tab, so the browser asks before the tab is closed. Jobs that no filter can name are sent one by one. A
+// request without an answer is repeated, which is safe: jobs that it has already changed no longer match. With a rate, a
+// page has the jobs of PAGE_SECONDS, and pages are spread over time; stopping leaves the remaining jobs unchanged.
 
 import { del, path, post } from "../api.js";
 import { keepOpen } from "../leaving.js";
@@ -12,7 +13,7 @@ const PAGE = 1000;
 const PAGE_SECONDS = 2;
 const LONGEST_WAIT_MS = 8000;
 const DRY_PAGES = 200;
-const TOGETHER = 6; // requests at once, where jobs are sent one by one
+const TOGETHER = 6; // concurrent requests, if jobs are sent one by one
 
 const whereOf = (job) => path`/jobs/${job.topic}/${job.jobId}`;
 const runOne = (job) => post(`${whereOf(job)}/run`);
@@ -33,7 +34,7 @@ export const dismiss = (operation) => operations.splice(operations.indexOf(opera
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Counts what an action would change, without changing it. onPage(count) returns false to end this.
+// Counts the jobs that an action would change, without changing them. onPage(count) returns false to stop.
 // Returns {matched, isWhole}.
 export async function dryRun(action, query, onPage) {
   let matched = 0;
@@ -48,14 +49,14 @@ export async function dryRun(action, query, onPage) {
   return { matched, isWhole: false };
 }
 
-// A request that may be repeated: without an answer, or refused for now.
+// Whether a request can be repeated: it got no answer, or was refused for now.
 const isPassing = (error) => error.status === 0 || error.status === 429 || error.status === 503;
 
-// A job that has changed since it was seen: run or deleted by others, or expired.
+// Whether the job has changed since it was listed: it was run or deleted by others, or has expired.
 const hasChanged = (error) => error.status === 404 || error.status === 409 || error.status === 412;
 
 export class Operation {
-  // parts, one after the other: {query, total} or {jobs}. Without perSecond all are sent as fast as they are answered.
+  // parts are processed in order: {query, total} or {jobs}. Without perSecond, the next request follows each answer.
   constructor(action, parts, { perSecond = null, title = "", onend = () => {} } = {}) {
     Object.assign(this, { action, parts, perSecond, title, onend });
     Object.assign(this, { total: parts.reduce((sum, part) => sum + (part.jobs?.length ?? part.total), 0), matched: 0, done: 0, skipped: 0 });

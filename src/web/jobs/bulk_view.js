@@ -1,7 +1,7 @@
-// BulkDialog and Operations: how a person begins an action for many jobs, and sees it go on.
+// BulkDialog and Operations: start an action on many jobs, and show its progress.
 //
-//   m(BulkDialog, {action, parts: [{query} or {jobs}], text, onclose, onend})    what is changed, and a last look at how many
-//   m(Operations)                                                               progress, Stop, and what came of it
+//   m(BulkDialog, {action, parts: [{query} or {jobs}], text, onclose, onend})    what will change, and the number of jobs
+//   m(Operations)                                                               progress, Stop, and the result
 
 import { m } from "../lib.js";
 import { number, plural } from "../format.js";
@@ -16,12 +16,12 @@ import { WhenFields, whenQuery } from "./when.js";
 const WARNINGS = {
   run: "They are due at once. A delivered job cannot be taken back.",
   redrive: "They start over: due again, with no attempts. Expired jobs stay dead.",
-  reschedule: "Only the due time changes. Jobs that would expire before it are left alone.",
-  cancel: "No attempt begins after that. The jobs are gone from the pool.",
+  reschedule: "Only the due time changes. Jobs that would expire before it are skipped.",
+  cancel: "The jobs are removed from the pool, and no further attempt begins.",
   delete: "The dead jobs are removed and cannot be run again.",
 };
 
-const OF_HISTORY = "Each becomes a new job with the id that it had, also where Redis has forgotten it. Jobs whose id a later job has, and those whose body is not kept, are left alone.";
+const OF_HISTORY = "Each becomes a new job with its old id, even if Redis no longer has the job. Jobs are skipped if a later job has their id, or if their body is not kept.";
 
 const isDangerous = (action) => action === "cancel" || action === "delete";
 
@@ -70,7 +70,7 @@ export function BulkDialog({ attrs: first }) {
         m("form.form", { onsubmit: (event) => { event.preventDefault(); if (canSend(state)) send(attrs); } },
           m("p.bulk-count", { role: "status" }, countText(state)),
           m("p", parts[0]?.query?.source === "history" ? OF_HISTORY : WARNINGS[action]),
-          action === "redrive" ? m(Field, { label: "Jobs a second", type: "number", min: "0.001", max: "1000000", step: "any", value: state.perSecond, placeholder: "all at once", help: "They become due one after the other. Stop then leaves the rest dead.", oninput: (value) => (state.perSecond = value) }) : null,
+          action === "redrive" ? m(Field, { label: "Jobs a second", type: "number", min: "0.001", max: "1000000", step: "any", value: state.perSecond, placeholder: "all at once", help: "They become due one after the other. If you stop, the rest stay dead.", oninput: (value) => (state.perSecond = value) }) : null,
           action === "reschedule" ? m(WhenFields, { when: state.when }) : null,
           m(Problem, { error: state.error }),
           m(".dialog-actions",
@@ -96,9 +96,9 @@ export const Operations = {
 
 function operationView(one) {
   return m(".operation", { class: one.problem ? "is-bad" : "" },
-    m(".operation-text", m("strong", headOf(one)), one.skipped ? m("span.sub", ` ${number(one.skipped)} left alone: they ${isOfHistory(one) ? "live again, or their body is not kept" : "had changed or expired"}`) : null,
-      one.isRunning ? m(".sub", "Keep this tab open: closing it stops the action. What is done stays done.") : null),
-    m(Progress, { done: one.matched, total: Math.max(one.total, one.matched), text: one.isRetrying ? "No answer, trying again:" : undefined }),
+    m(".operation-text", m("strong", headOf(one)), one.skipped ? m("span.sub", ` ${number(one.skipped)} skipped: ${isOfHistory(one) ? "a later job has their id, or their body is not kept" : "they had changed or expired"}`) : null,
+      one.isRunning ? m(".sub", "Keep this tab open: closing it stops the action. Jobs that it has changed stay changed.") : null),
+    m(Progress, { done: one.matched, total: Math.max(one.total, one.matched), text: one.isRetrying ? "No answer, trying again …" : undefined }),
     one.isRunning
       ? m("button", { type: "button", disabled: one.isStopping, onclick: () => one.stop() }, one.isStopping ? "Stopping…" : "Stop")
       : m("button", { type: "button", onclick: () => dismiss(one) }, "Dismiss"),

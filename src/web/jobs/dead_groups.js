@@ -1,5 +1,5 @@
-// DeadSample: dead jobs read page by page, the newest first, and grouped by why they died. If there are
-// very many, only the newest are read, and the page says so.
+// DeadSample: dead jobs, read page by page from the newest and grouped by the reason of their death. If there are very
+// many, only the newest are read, and the page says so.
 
 import { get } from "../api.js";
 import { answerOf } from "./life.js";
@@ -10,7 +10,7 @@ const MOST = 10_000;
 export const hostOf = (job) => /^https?:\/\/([^/?#]+)/i.exec(job.url ?? "")?.[1] ?? "";
 
 export class DeadSample {
-  // topic: only its jobs, or undefined.
+  // With a topic, reads only its jobs.
   constructor(topic, changed) {
     Object.assign(this, { topic, changed, jobs: [], total: null, isLoading: true, isWhole: false, isClosed: false, arrived: 0, problem: null });
   }
@@ -41,12 +41,12 @@ export class DeadSample {
     return { state: "dead", topic: this.topic };
   }
 
-  // When the newest of these jobs died, as a limit that leaves out what dies later.
+  // Returns when the newest of these jobs died. As an upper limit, it leaves out jobs that die later.
   get until() {
     return this.jobs.length ? new Date(Date.parse(this.jobs[0].deadAt) + 1).toISOString() : undefined;
   }
 
-  // Counts what has died since.
+  // Counts the jobs that have died since.
   async look() {
     if (this.isLoading || this.isClosed) return;
     const [fresh, all] = await Promise.all([get("/jobs/count", { ...this.query, diedAfter: this.until }), get("/jobs/count", this.query)]);
@@ -72,7 +72,7 @@ export function groupsOf(jobs, by) {
   return [...groups.values()].sort((a, b) => b.jobs.length - a.jobs.length);
 }
 
-// The filter that names a group; null where the API has none: it cannot ask for an error without a status, or for no url.
+// Returns the filter of a group; null if the API cannot filter for it: for an error without a status, or for no url.
 export function filterOf(group, sample) {
   if (!group.status || !group.place) return null;
   const place = group.by === "topic" ? { topic: group.place } : { topic: sample.topic, urlHost: group.place };

@@ -1,7 +1,7 @@
 // A job as a person edits it, and the JSON that is sent for it. No page, no requests.
 //
-// A draft has the texts of the fields. Hidden values (a url's query, headers) are not known here: a field that is left
-// alone is not sent, so the server keeps its value.
+// A draft has the texts of the fields. It does not have hidden values (a url's query, headers). A field that the person
+// does not change is not sent, so the server keeps its value.
 
 import { bodyOf } from "./body_text.js";
 import { memberText, readJson } from "./json_text.js";
@@ -31,7 +31,7 @@ export function draftOf(job, text) {
   };
 }
 
-// The callbacks of a draft that cannot be sent: parts of them are hidden.
+// Returns the callbacks that cannot be sent because parts of them are hidden.
 export const hiddenCallbacks = (draft) => Object.keys(draft.callbacks).filter((name) => JSON.stringify(draft.callbacks[name]).includes(HIDDEN));
 
 function bodyDraft(text) {
@@ -48,13 +48,13 @@ const UNITS = [
   [60, "m"],
 ];
 
-// 15 is "15s", 5400 is "90m".
+// Writes seconds: 15 as "15s", 5400 as "90m".
 export function waitText(seconds) {
   const unit = UNITS.find(([length]) => seconds >= length && seconds % length === 0);
   return unit ? `${seconds / unit[0]}${unit[1]}` : `${seconds}s`;
 }
 
-// The schedule's waits as the API takes them: durations as text.
+// Returns the retry schedule's waits in the form that the API takes: durations as text.
 const readWaits = (text) =>
   text
     .split(/[\s,]+/)
@@ -68,7 +68,7 @@ const readLabels = (text) =>
 
 export const hasHiddenQuery = (url) => url.endsWith(HIDDEN_QUERY);
 
-// Whether another server would get the job: hidden headers do not go there.
+// Whether the draft sends the job to another server, which must not get hidden headers.
 export function isElsewhere(draft, original) {
   return draft.url !== original.url && originOf(draft.url) !== originOf(original.url);
 }
@@ -81,7 +81,7 @@ function originOf(url) {
   }
 }
 
-// Faults that the server cannot name as well: [{field, detail}].
+// Returns the faults that this page can explain better than the server: [{field, detail}].
 export function faultsOf(draft) {
   const faults = [];
   if (draft.bodyKind === "json" && !readJson(draft.body)) faults.push({ field: "body", detail: "is not valid JSON" });
@@ -90,7 +90,7 @@ export function faultsOf(draft) {
   return faults;
 }
 
-// The JSON text of an object. values are JSON texts, so that a body stays as it was typed.
+// Returns the JSON text of an object. The values are JSON texts, so that a body stays as it was typed.
 const objectText = (members) =>
   `{${Object.entries(members)
     .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
@@ -102,7 +102,7 @@ function bodyMembers(draft) {
   return { body: draft.bodyKind === "text" ? JSON.stringify(draft.body) : draft.body.trim() };
 }
 
-// The merge patch with what differs from original; null if nothing does.
+// Returns the merge patch that turns original into the draft; null if they are equal.
 export function patchText(draft, original) {
   const members = {};
   const take = (name, value) => {
@@ -125,7 +125,8 @@ export function patchText(draft, original) {
   return Object.keys(members).length ? objectText(members) : null;
 }
 
-// Removed headers are null. Those of another server that were not typed again are removed: it must not get them.
+// Removed headers are null. If the job now goes to another server, hidden headers that were not typed again are removed,
+// too: that server must not get them.
 function headerPatch(draft, original) {
   const headers = {},
     elsewhere = isElsewhere(draft, original);
@@ -139,7 +140,7 @@ function headerPatch(draft, original) {
   return headers;
 }
 
-// The JSON text of a new job. Hidden values that were not typed are left out.
+// Returns the JSON text of a new job. Hidden values that were not typed are left out.
 export function jobText(draft, { topic, jobId, delay }) {
   const members = { topic: JSON.stringify(topic) };
   if (jobId) members.jobId = JSON.stringify(jobId);
@@ -158,7 +159,7 @@ export function jobText(draft, { topic, jobId, delay }) {
   return objectText(members);
 }
 
-// The draft over another version of the job: fields that the person left alone are as they are there.
+// Applies the person's changes to another version of the job: fields that the person did not change come from that version.
 export function moveDraft(draft, original, now) {
   const moved = { ...now, isUrlChanged: draft.isUrlChanged };
   for (const name of ["url", "method", "labels", "retry", "retrySchedule", "retryWait", "timeout"]) if (draft[name] !== original[name]) moved[name] = draft[name];
@@ -171,7 +172,7 @@ export function moveDraft(draft, original, now) {
 
 const shellQuote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
-// A command that schedules the same job at this server. Hidden values are shown as the API shows them, to be filled in.
+// Returns a command that schedules the same job at this server. Hidden values are ***, for the person to fill in.
 export function curlOf(job, text, server, hasToken) {
   const draft = draftOf(job, text);
   draft.headers = draft.headers.map((header) => ({ ...header, value: header.isHidden ? HIDDEN : header.value, isTyped: true }));

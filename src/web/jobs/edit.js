@@ -1,5 +1,5 @@
-// EditDialog: changes a job's members. The request names the version of the job that was read (If-Match): if the job has
-// changed since, nothing is changed, and the person sees how it differs and decides.
+// EditDialog: changes a job's members. The request names the version of the job that was read (If-Match). If the job has
+// changed since, the server refuses the request, and the person sees the differences and decides.
 
 import { m } from "../lib.js";
 import { get, patch, path } from "../api.js";
@@ -14,7 +14,7 @@ const SHOWN = ["state", "dueAt", "attempts", "url", "method", "labels", "retry",
 const valueText = (value) => (value === undefined ? "none" : typeof value === "string" ? (/^\d{4}-.*Z$/.test(value) ? time(value) : value) : JSON.stringify(value));
 const short = (text) => (text.length > 120 ? `${text.slice(0, 120)}…` : text);
 
-// How a job differs from what it was: [{name, was, is}].
+// Returns the differences between two versions of a job: [{name, was, is}].
 export function differences(was, is) {
   return SHOWN.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name])).map((name) => ({ name, was: valueText(was[name]), is: valueText(is[name]) }));
 }
@@ -70,21 +70,21 @@ export function EditDialog({ attrs: { job, text, etag } }) {
         state.conflict
           ? conflictView(state.conflict, { onover: () => { goOn(); save(attrs); }, ontheirs: takeTheirs, onback: goOn })
           : m(Form, { onsubmit: () => save(attrs), error: state.error, isBusy: state.isBusy, submit: "Save", oncancel: attrs.onclose },
-              job.state === "dead" ? m("p.hint", "The job is dead. It stays dead until you run it again; it is sent as you leave it here.") : null,
+              job.state === "dead" ? m("p.hint", "The job is dead. It stays dead until you run it again, and is then sent with these values.") : null,
               m(JobFields, { draft: state.draft, original: state.original, error: state.error }))),
   };
 }
 
 function conflictView({ differences: found }, { onover, ontheirs, onback }) {
   return m(".conflict", { role: "alert" },
-    m("p", m("strong", "The job has changed since you opened it. "), "Nothing of yours was saved."),
+    m("p", m("strong", "The job has changed since you opened it. "), "Your changes were not saved."),
     found.length
       ? m("table.plain", { "aria-label": "What has changed" },
           m("thead", m("tr", m("th", { scope: "col" }, "Member"), m("th", { scope: "col" }, "When you opened it"), m("th", { scope: "col" }, "Now"))),
           m("tbody", found.map((one) => m("tr", m("th", { scope: "row" }, one.name), m("td", short(one.was)), m("td", short(one.is))))))
       : m("p", "Only hidden values, or its version, differ."),
     m(".dialog-actions",
-      m("button", { type: "button", onclick: ontheirs }, "Discard mine"),
+      m("button", { type: "button", onclick: ontheirs }, "Discard my changes"),
       m("button", { type: "button", onclick: onback }, "Back to my changes"),
-      m("button.primary", { type: "button", onclick: onover }, "Save mine over it")));
+      m("button.primary", { type: "button", onclick: onover }, "Overwrite with my changes")));
 }

@@ -1,4 +1,4 @@
-// The filter of a list of jobs: as the query of the API, and as the words of the search field. No page, no requests.
+// The filter of a list of jobs, as a query of the API and as the words of the search field. No page, no requests.
 
 export const STATES = ["delayed", "ready", "leased", "dead", "delivered", "cancelled", "any"];
 export const REASONS = [
@@ -14,7 +14,7 @@ export const REASONS = [
 ];
 export const STATUSES = ["5xx", "4xx", "2xx", "429", "500", "502", "503", "504", "404", "410"];
 
-// Words of the search field, and the parameters they stand for. The names of times depend on the state.
+// Words of the search field and the query parameters for which they stand. The names of times depend on the state.
 const PARAMETERS = {
   state: "state",
   topic: "topic",
@@ -31,7 +31,7 @@ const OF_ENDED = ["delivered", "cancelled", "any"];
 
 export const WORDS = [...Object.keys(PARAMETERS), "after", "before"];
 
-// Which time the filter of a state is about: due, died or ended.
+// Returns which time the filter of a state compares: due, died or ended.
 export function timeKind(filter) {
   if (OF_ENDED.includes(filter.state) || filter.source === "history") return "ended";
   return filter.state === "dead" ? "died" : "due";
@@ -41,15 +41,15 @@ export function timeNames(filter) {
   return TIMES[timeKind(filter)];
 }
 
-// Whether jobs of the history are listed, which have ended and cannot be changed.
+// Whether the list has jobs of the history, which have ended and cannot be changed.
 export function isEnded(filter) {
   return timeKind(filter) === "ended";
 }
 
-// Whether these are the dead jobs of the history, also those that Redis has forgotten.
+// Whether the list has the dead jobs of the history, including those that Redis no longer has.
 export const isDeadOfHistory = (filter) => filter.state === "dead" && filter.source === "history";
 
-// The known members of a query that fit together. A time of another kind than the state's takes the state's name.
+// Returns the known members of a query that can be combined. A time is renamed if the state compares another kind of time.
 export function clean(query) {
   const filter = {};
   for (const name of ALL) if (query[name]) filter[name] = String(query[name]);
@@ -66,7 +66,7 @@ export function clean(query) {
   return filter;
 }
 
-// The filter with some members changed; empty values remove a member.
+// Returns the filter with some members changed; an empty value removes a member.
 export function change(filter, members) {
   const changed = { ...filter, ...members };
   if ("state" in members && members.state !== filter.state) {
@@ -76,23 +76,23 @@ export function change(filter, members) {
   return clean(changed);
 }
 
-// Ended jobs are read newest first, waiting ones by the time at which they are due.
+// The default order: ended jobs newest first, waiting jobs by their due time.
 export function orderOf(filter) {
   return filter.order || (isEnded(filter) || filter.state === "dead" ? "newest" : "oldest");
 }
 
-// The query of GET /jobs.
+// Returns the query of GET /jobs.
 export function toQuery(filter) {
   return { ...filter, order: orderOf(filter) };
 }
 
-// The query of a count.
+// Returns the query that counts the jobs.
 export function toCount(filter) {
   const { order, ...query } = filter;
   return query;
 }
 
-// Whether Redis counts these without reading the jobs.
+// Whether Redis can count the jobs of the filter without reading them.
 export function isCheap(filter) {
   return !filter.urlHost && !filter.lastStatus && !filter.reason && !filter.label;
 }
@@ -101,7 +101,7 @@ export function isEmpty(filter) {
   return Object.keys(filter).every((name) => OTHERS.includes(name));
 }
 
-// Whether anything but the state narrows the list.
+// Whether the filter has a condition besides the state.
 export function isNarrow(filter) {
   return Object.keys(filter).some((name) => name !== "state" && !OTHERS.includes(name));
 }
@@ -110,7 +110,7 @@ export function isNarrow(filter) {
 
 const quote = (value) => (/[\s"]/.test(value) ? `"${value.replace(/"/g, "")}"` : value);
 
-// The text of the search field for a filter.
+// Returns the text of the search field for a filter.
 export function format(filter) {
   const texts = Object.entries(PARAMETERS)
     .filter(([, name]) => filter[name])
@@ -123,7 +123,8 @@ export function format(filter) {
 
 const UNITS = { s: 1e3, m: 60e3, h: 3600e3, d: 86400e3 };
 
-// A time as RFC 3339: of 2026-01-31, 2026-01-31T12:00, -2h, +30m; null if it is none. Times without a zone are local.
+// Returns a time such as 2026-01-31, 2026-01-31T12:00, -2h or +30m as RFC 3339; null if text is not a time. Times without a
+// zone are local.
 export function readTime(text, now = Date.now()) {
   const relative = /^([+-]?)(\d+)([smhd])$/.exec(text);
   if (relative) return new Date(now + (relative[1] === "+" ? 1 : -1) * relative[2] * UNITS[relative[3]]).toISOString();
@@ -131,7 +132,7 @@ export function readTime(text, now = Date.now()) {
   return Number.isNaN(ms) ? null : new Date(ms).toISOString();
 }
 
-// Splits a search into its words, each with its place in the text.
+// Splits a search into its words, each with its position in the text.
 export function split(text) {
   return [...text.matchAll(/(?:([A-Za-z]+):)?("[^"]*"?|\S+)?/g)]
     .filter((found) => found[0])
@@ -143,7 +144,7 @@ export function split(text) {
     }));
 }
 
-// Reads a search: {filter, id, unknown}. id: the text without a word before it, which is an id or its beginning.
+// Reads a search: {filter, id, unknown}. id is the text that has no word and colon before it: an id or its beginning.
 export function parse(text, others = {}) {
   const members = {},
     unknown = [];

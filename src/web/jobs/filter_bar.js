@@ -1,4 +1,4 @@
-// StateTabs and FilterBar: the filter of a list of jobs as a person sees and sets it. showCurrentTab: an oncreate of such tabs.
+// StateTabs and FilterBar: controls that show and set the filter of a list of jobs. showCurrentTab: an oncreate of such tabs.
 //
 //   m(StateTabs, {filter, counts})              links, so that each can be opened in a tab of its own
 //   m(FilterBar, {filter, topics, seen, onfilter})
@@ -20,7 +20,7 @@ const TABS = [
   { state: "any", name: "All ended" },
 ];
 
-// On a small screen the tabs scroll.
+// Scrolls to the current tab: on a small screen it may be out of view.
 export function showCurrentTab({ dom }) {
   const current = dom.querySelector("[aria-current]");
   if (current) dom.scrollLeft = current.offsetLeft - 40;
@@ -39,7 +39,7 @@ export const StateTabs = {
 
 const TIME_TITLES = { due: ["Due from", "Due before"], died: ["Died from", "Died before"], ended: ["Ended from", "Ended before"] };
 
-// A time of the API as an input of the local time, and back.
+// Convert between a time of the API and the value of an input for local time.
 function toLocal(text) {
   const at = text ? new Date(text) : null;
   return at && !Number.isNaN(at.getTime()) ? new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19) : "";

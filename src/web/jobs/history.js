@@ -1,4 +1,4 @@
-// hasHistory(): a promise of whether the server keeps a history of ended jobs. Asked once.
+// hasHistory(): a promise of whether the server keeps a history of ended jobs. Sends one request for all calls.
 
 import { get } from "../api.js";
 
@@ -8,7 +8,7 @@ export function hasHistory() {
   answer ??= get("/overview").then(
     ({ body }) => Boolean(body.history),
     () => {
-      answer = null; // asked again the next time
+      answer = null; // the next call asks again
       return false;
     },
   );

@@ -1,6 +1,6 @@
-// JobFields: the fields of a job's draft (draft.js), for an edit and for a new job like another one.
+// JobFields: the fields of a job's draft (draft.js), to edit a job or to send a copy of it.
 //
-//   m(JobFields, {draft, original, error, isNew})    draft is changed in place; isNew: for a new job
+//   m(JobFields, {draft, original, error, isNew})    changes draft in place; isNew: for a new job
 
 import { m } from "../lib.js";
 import { Field, faultOf } from "../parts/form.js";
@@ -32,8 +32,8 @@ export const JobFields = {
       m(Field, { label: "Retries", type: "number", min: "0", max: "100", value: draft.retry, oninput: change(draft, "retry"), error: faultOf(error, "retry") }),
       m(Field, { label: "Waits between attempts", value: draft.retrySchedule, placeholder: "15s 3m 1h", oninput: change(draft, "retrySchedule"), error: faultOf(error, "retrySchedule") }),
       m(Field, { label: "Timeout, seconds", value: draft.timeout, oninput: change(draft, "timeout"), error: faultOf(error, "timeout") })),
-    original.retryWait ? m(Field, { label: "Wait by expression, ms", value: draft.retryWait, isCode: true, help: "Instead of the waits above; retried is the number of retries so far.", oninput: change(draft, "retryWait"), error: faultOf(error, "retryWait") }) : null,
-    m(Field, { label: "Labels, with commas", value: draft.labels, oninput: change(draft, "labels"), error: faultOf(error, "labels") }),
+    original.retryWait ? m(Field, { label: "Wait as an expression, ms", value: draft.retryWait, isCode: true, help: "Replaces the waits above; retried is the number of retries so far.", oninput: change(draft, "retryWait"), error: faultOf(error, "retryWait") }) : null,
+    m(Field, { label: "Labels, separated by commas", value: draft.labels, oninput: change(draft, "labels"), error: faultOf(error, "labels") }),
   ],
 };
 
@@ -52,7 +52,7 @@ function headerFields(draft, original, error) {
   return m("fieldset.headers", m("legend", "Headers"),
     draft.headers.map((header) => headerField(draft, header)),
     m("button", { type: "button", onclick: () => draft.headers.push({ name: "", value: "", isTyped: true, isNew: true }) }, "Add a header"),
-    isAway ? m("p.warning", { role: "status" }, "The URL leads to another server. Hidden values do not go there: type them again, or these headers are removed.") : null,
+    isAway ? m("p.warning", { role: "status" }, "The URL leads to another server, which does not receive hidden values. Headers with hidden values are removed unless you type these again.") : null,
     faultOf(error, "headers") ? m(".field-error", faultOf(error, "headers")) : null);
 }
 

@@ -1,9 +1,9 @@
-// JSON read without loss: numbers stay as they were written (1.10, 12345678901234567890), and duplicate keys stay, too.
+// Reads JSON without loss: numbers stay as they were written (1.10, 12345678901234567890), and duplicate keys are kept.
 
 const SPACE = /[ \t\r\n]*/y,
   SCALAR = /"(?:[^"\\\u0000-\u001f]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 
-// {kind: "object" | "array" | "string" | "number" | "word", text, from, to, items: [{name, value}]}; null if text is no JSON.
+// {kind: "object" | "array" | "string" | "number" | "word", text, from, to, items: [{name, value}]}; null if text is not JSON.
 export function readJson(text) {
   const reader = { text, at: 0 };
   try {
@@ -59,19 +59,19 @@ function readValue(reader, depth) {
   return { kind, from, to: reader.at, items, text: "" };
 }
 
-// The characters of a string of JSON.
+// Returns the text that a JSON string stands for.
 export function stringOf(value) {
   return JSON.parse(value.text);
 }
 
-// The text of a member of an object, as it stands in the object's JSON; null if there is none.
+// Returns the JSON text of an object's member, as it was written; null if the object does not have it.
 export function memberText(text, name) {
   const document = readJson(text);
   const found = document?.kind === "object" && document.items.find((item) => item.name === name);
   return found ? text.slice(found.value.from, found.value.to) : null;
 }
 
-// The same JSON with white space for reading.
+// Returns the same JSON with line breaks and indentation.
 export function indent(value, depth = 0) {
   if (!value.items) return value.text;
   const [open, close] = value.kind === "object" ? "{}" : "[]";

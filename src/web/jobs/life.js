@@ -1,6 +1,6 @@
-// The life of a job as a row of spans, for its timeline. No page, no requests.
+// The life of a job as a sequence of time spans, for its timeline. No page, no requests.
 //
-// Spans are drawn to scale. A wait that would leave no room for the others is shortened, and says so with a break.
+// Spans are drawn to scale. A wait that would leave no room for the others is shortened and drawn with a break.
 
 import { duration } from "../format.js";
 import { waitBefore } from "./retry_wait.js";
@@ -9,7 +9,7 @@ const ms = (text) => (text ? Date.parse(text) : null);
 
 export const endedAt = (job) => ms(job.deliveredAt || job.cancelledAt || job.deadAt);
 
-// The result of an attempt: good, failed, or again for an answer that asked for the job again.
+// Returns the result of an attempt: good, failed, or again if the receiver asked for the job again.
 export function resultOf(attempt, job, isLast) {
   if (attempt.error || attempt.status >= 300 || attempt.status < 200) return "failed";
   return isLast && job.state !== "delivered" ? "again" : "good";
@@ -17,29 +17,29 @@ export function resultOf(attempt, job, isLast) {
 
 export const answerOf = (attempt) => (attempt.status ? String(attempt.status) : attempt.error || "?");
 
-// How long an attempt took; the API counts whole milliseconds.
+// Returns the duration of an attempt as text; the API counts whole milliseconds.
 export const took = (durationMs) => (durationMs < 1 ? "< 1 ms" : duration(durationMs));
 
-// The finished attempts, oldest first. The job itself knows the last one, where the list is not there.
+// Returns the finished attempts, oldest first. Without the list, this is the last attempt, which the job itself has.
 export function attemptsOf(job, attempts) {
   if (attempts?.length) return attempts;
   return job.lastAttempt ? [{ attempt: job.attempts || 1, ...job.lastAttempt }] : [];
 }
 
-// Reasons of GET …/why for which a due job is held, as the timeline names them.
+// The reasons of GET …/why why a due job is held, and their names on the timeline.
 const HELD = {
   paused: "paused", breaker: "receiver fails", receiver_limit: "receiver is busy", max_in_flight: "limit in flight", rate: "rate", order: "order",
   settings: "settings", later_version: "version", waits_for_worker: "no worker yet", in_turn: "in turn",
 };
 
-// When the attempt that is under way was due, as far as the job says so: the API does not give the time of its lease.
+// Returns the due time of the attempt under way, if the job has it: the API does not show when its lease began.
 function leasedFrom(job, at) {
   if (job.attempts > 0) return at + 1000 * waitBefore(job, job.attempts - 1);
   return job.delay === undefined ? at : at + 1000 * job.delay;
 }
 
-// The spans of a job's life without gaps, from its creation to now or its end, and to its due time:
-//   {kind: "wait", from, to, isAhead: not yet over, hold: what holds a due job, hidden: earlier attempts, not kept}
+// Returns the spans of a job's life without gaps, from its creation to its end or to now, and on to its due time:
+//   {kind: "wait", from, to, isAhead: not over yet, hold: what holds a due job, hidden: number of earlier attempts that are not kept}
 //   {kind: "attempt", from, to, attempt, result}     {kind: "running", from, to}
 export function spansOf(job, attempts, now, why = null) {
   const spans = [];
@@ -73,8 +73,8 @@ const LEAST_WAIT = 6;
 const LEAST_ATTEMPT = 24;
 const LEGIBLE = 30;
 
-// Gives each span an x and a width, in proportion to its length. Waits that would squeeze the rest are shortened (isShort),
-// as little as is needed to see every span that is long enough to matter.
+// Gives each span an x and a width, in proportion to its length. Waits that would squeeze the others are shortened (isShort),
+// but only until all spans of relevant length are visible.
 export function layOut(spans, width) {
   const total = spans.reduce((sum, span) => sum + lengthOf(span), 0);
   const matters = spans.filter((span) => lengthOf(span) >= 200 || lengthOf(span) > total / 50);
@@ -101,7 +101,7 @@ function widthOf(span, scale, most) {
   return span.kind === "wait" ? Math.min(Math.max(wanted, LEAST_WAIT), most) : Math.max(wanted, LEAST_ATTEMPT);
 }
 
-// Pixels a millisecond with which the spans fill the width.
+// Returns the scale, in pixels a millisecond, with which the spans fill the width.
 function fit(spans, width, most) {
   let low = 1e-12;
   let high = 1e3;
@@ -113,7 +113,8 @@ function fit(spans, width, most) {
   return low;
 }
 
-// The attempts that would follow if each one failed: [{attempt, at, wait, isExact, expires}]. at counts failures that take no time.
+// Returns the attempts that would follow if each one failed: [{attempt, at, wait, isExact, expires}]. at assumes that each
+// fails immediately.
 export function comingAttempts(job, now) {
   const last = job.retry + 1,
     expires = ms(job.expiresAt),

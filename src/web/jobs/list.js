@@ -1,11 +1,11 @@
-// JobSource - the jobs of a filter, page by page as they are asked for, and what has come since.
+// JobSource - the jobs of a filter, loaded page by page on demand, and the number of jobs that have arrived since.
 import { get } from "../api.js";
 import { isCheap, toCount, toQuery } from "./filter.js";
 
 const FIRST_PAGE = 100; // jobs of the first request
-const PAGE = 500; // and of each other one
-const HEAD = 100; // jobs at the head of the list that are looked at again and again
-const EMPTY_PAGES = 20; // without a job of the filter, before the person is asked
+const PAGE = 500; // jobs of each further request
+const HEAD = 100; // jobs at the head of the list that are refreshed regularly
+const EMPTY_PAGES = 20; // pages without a match, before the person is asked whether to continue
 const COUNT_PAGES = 5;
 
 let nextId = 1;
@@ -43,7 +43,7 @@ export class JobSource {
     });
   }
 
-  // A source that is left draws nothing any more.
+  // Stops all redraws by this source.
   close() {
     this.isClosed = true;
   }
@@ -52,7 +52,7 @@ export class JobSource {
     return !this.isDone && !this.isPaused;
   }
 
-  // Loads the next page that has jobs of the filter. After many that have none the person is asked whether to go on.
+  // Loads the next page that has jobs of the filter. After many pages without one, asks the person whether to continue.
   async more() {
     if (this.isLoading || this.isDone || this.isClosed) return;
     this.isLoading = true;
@@ -79,7 +79,7 @@ export class JobSource {
     return fresh.length;
   }
 
-  /* Counts what the filter matches; with a filter that Redis can only answer by reading the jobs, not all of many. */
+  /* Counts the jobs of the filter. If Redis has to read jobs for that, stops after COUNT_PAGES requests. */
   async recount() {
     const query = toCount(this.filter);
     let count = 0,
@@ -97,7 +97,7 @@ export class JobSource {
     this.countAtFirst ??= count;
   }
 
-  /* Looks at the head of the list again: rows are brought up to date in their places, and what is new is counted. */
+  /* Reads the head of the list again: updates rows in place, and counts new jobs. */
   async look() {
     if (this.isLoading || this.isClosed || this.isFirst) return;
     try {
@@ -121,7 +121,7 @@ export class JobSource {
     this.arrived = Math.max(fresh, cursor ? grown : 0, 0);
   }
 
-  /* The whole list has been seen: rows that are not in it have left it. */
+  /* The whole list was read: rows that are not in it have left the list. */
   markLeft(keys) {
     if (this.isDone) for (const job of this.rows) job.hasLeft = !keys.has(keyOf(job));
   }

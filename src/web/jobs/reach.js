@@ -1,6 +1,7 @@
-// needsTopic(filter) and TopicChoice: a token that is limited to topics lists the jobs, or workflows, of one topic at a time.
+// needsTopic(filter) and TopicChoice, for tokens that are limited to topics: these list the jobs or workflows of one topic at
+// a time.
 //
-//   m(TopicChoice, {page: ["jobs"], query, isOwn})    links to the topics that the token reaches; isOwn: without those of the server
+//   m(TopicChoice, {page: ["jobs"], query, isOwn})    links to the topics of the token; isOwn: without sibling topics (orders~callbacks)
 
 import { m } from "../lib.js";
 import { get, session } from "../api.js";
@@ -22,7 +23,7 @@ export function TopicChoice() {
       m.redraw();
     },
     view: ({ attrs: { page, query, isOwn } }) =>
-      m(".empty", m("h2", "Choose a topic"), m("p", "Your token is limited to topics. It lists one topic at a time."), m(Problem, { error }),
+      m(".empty", m("h2", "Choose a topic"), m("p", "Your token is limited to some topics and can list one topic at a time."), m(Problem, { error }),
         topics && !topics.length ? m("p", "None of its topics has jobs or settings now.") : null,
         m("ul.topic-choice", (topics ?? []).filter((topic) => !isOwn || !topic.includes("~")).map((topic) => m("li", m("a.button", { href: href(page, { ...query, topic }) }, topic))))),
   };

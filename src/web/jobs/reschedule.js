@@ -1,4 +1,4 @@
-// RescheduleDialog: another due time for one job, if it is still as it was read.
+// RescheduleDialog: changes the due time of a job, unless the job has changed since it was read.
 
 import { m } from "../lib.js";
 import { patch, path } from "../api.js";
@@ -19,7 +19,7 @@ export function RescheduleDialog() {
       toast(`Due ${body.dueAt ? time(body.dueAt) : "when it is run again"}.`);
       onsaved();
     } catch (error) {
-      state.error = error.status === 412 ? { title: "The job has changed", detail: "It is not as you saw it, so nothing was changed. Look at it, then try again." } : error;
+      state.error = error.status === 412 ? { title: "The job has changed", detail: "It has changed since you opened it, so nothing was saved. Check the job, then try again." } : error;
     }
     state.isBusy = false;
     m.redraw();

@@ -12,7 +12,7 @@ export function waitBefore(job, retried) {
   return waits[Math.min(retried, waits.length - 1)] ?? 0;
 }
 
-// NaN for a text that is no expression.
+// Returns NaN for a text that is not an expression.
 function evaluate(text, retried) {
   const parts = text.match(/(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[A-Za-z]+|\S/g) ?? [];
   let at = 0;

@@ -1,4 +1,4 @@
-// SearchField: the search over jobs, with completion of its words and of what they may say.
+// SearchField: the search field for jobs. Completes its words and their values.
 //
 //   m(SearchField, {filter, seen, onsearch})   onsearch({filter, id}) with Enter. seen: {labels, hosts} of the list.
 
@@ -8,14 +8,14 @@ import { Icon } from "../parts/icon.js";
 import { format, parse, REASONS, split, STATES, STATUSES, WORDS } from "./filter.js";
 
 const HELP = {
-  state: "delayed, ready, leased, dead …", topic: "a topic", id: "beginning of the id", label: "a label", status: "of the last answer: 5xx, 404",
+  state: "delayed, ready, leased, dead …", topic: "a topic", id: "beginning of the id", label: "a label", status: "status of the last answer: 5xx, 404",
   reason: "why it died", host: "of the receiver", after: "a time: 2026-01-31, -2h", before: "a time: 2026-01-31, +1d",
 };
 const MOST = 10;
 
-let topics = null; // names of topics, asked for once they are wanted
+let topics = null; // names of topics, read when they are first needed
 
-// then() is called once they are there.
+// Calls then() when the topics have been read.
 async function loadTopics(then) {
   if (topics) return;
   topics = [];
@@ -33,7 +33,7 @@ function valuesOf(word, seen) {
   return values[word] ?? [];
 }
 
-// Returns the completions at the cursor: [{text, help}] and the place of the text that it replaces.
+// Returns the completions at the cursor, [{text, help}], and the position of the text that they replace.
 export function completions(text, cursor, seen) {
   const before = text.slice(0, cursor);
   const last = split(before).pop();

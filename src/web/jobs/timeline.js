@@ -12,7 +12,7 @@ const ENDS = { delivered: "Delivered", cancelled: "Cancelled", dead: "Dead" };
 
 const label = (x, y, anchor, ...children) => m("text", { x, y, "text-anchor": anchor }, ...children);
 
-// A zigzag across the line: here time was left out.
+// A zigzag across the line, where a wait is shortened.
 function brokenLine(x, y) {
   return [
     m("rect.timeline-gap", { x: x - 7, y: y - 8, width: 14, height: 16 }),
@@ -74,7 +74,7 @@ function mark(x, width, name, at, kind) {
   );
 }
 
-// Marks that would lie on each other: the later one stays.
+// Where marks would overlap, the later one stays.
 function marksOf(job, placed, width, now) {
   const last = placed[placed.length - 1],
     end = endedAt(job),
@@ -97,7 +97,7 @@ function marksOf(job, placed, width, now) {
     .map((one) => mark(one.x, width, one.name, one.at, one.kind));
 }
 
-// The timeline in words, for screen readers.
+// Returns the timeline in words, for screen readers.
 function summary(job, spans) {
   const attempts = spans.filter((span) => span.kind === "attempt");
   const texts = [`Accepted ${time(Date.parse(job.createdAt))}`];

@@ -1,10 +1,10 @@
-// A job that is looked at: read again each second while the tab is visible, so that the page shows what happens to it.
+// Watches a job: reads it each second while the tab is visible, so that its page stays up to date.
 
 import { get, path } from "../api.js";
 
 const PERIOD_MS = 1000;
-const SLOW_PERIOD_MS = 5000; // while there is no such job
-const DETAILS_EVERY = 5; // rounds: why it waits may change while the job does not
+const SLOW_PERIOD_MS = 5000; // while the job does not exist
+const DETAILS_EVERY = 5; // rounds; the answer of …/why can change even if the job does not
 
 export class JobWatch {
   constructor(topic, jobId, changed) {
@@ -55,7 +55,7 @@ export class JobWatch {
     if (isNew || this.rounds++ % DETAILS_EVERY === 0) await this.readDetails(where);
   }
 
-  // A job that ends between the requests is read as a whole with the next round.
+  // If the job ends between the requests, the next round reads all of it.
   async readDetails(where) {
     const [attempts, why] = await Promise.allSettled([get(`${where}/attempts`), get(`${where}/why`)]);
     if (attempts.value) this.attempts = attempts.value.body.attempts;

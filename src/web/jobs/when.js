@@ -1,6 +1,6 @@
-// WhenFields: m(WhenFields, {when}). Lets a person choose a due time: a delay from now, or a time of the clock.
-// when is changed in place: {delay: "15m"} or {at: "2030-01-01T09:00"}, a local time.
-// whenQuery(when) is what the API takes: {delay} or {dueAt}.
+// WhenFields: m(WhenFields, {when}). Fields for a due time: a delay from now, or a local time.
+// Changes when in place, to {delay: "15m"} or {at: "2030-01-01T09:00"}.
+// whenQuery(when) returns the query for the API: {delay} or {dueAt}.
 
 import { m } from "../lib.js";
 import { Field } from "../parts/form.js";

@@ -1,4 +1,4 @@
-// The sentence of GET …/why in the words of the page: what one can click instead of requests of the API.
+// Rewrites the sentence of GET …/why for the page: it names buttons instead of API requests.
 
 const WORDS = [
   [/\bA PATCH of its expiresAt, and then POST \.\.\.\/run, brings/, `Change its expiresAt with "Edit"; "Run now" then brings`],
@@ -7,7 +7,7 @@ const WORDS = [
   [/\bDELETE it, or PUT the job again\./, `"Delete" it, and send the job again.`],
   [/\bPOST \.\.\.\/run\b/g, `"Run now"`],
   [/\bPUT \/topics\/\S+ replaces them, DELETE resets them\./, "Change or remove them on the page of the topic."],
-  [/\bPATCH \/topics\/\S+ with \{"paused":null\} lets it go on\./, `"Resume" on the page of the topic lets it go on.`],
+  [/\bPATCH \/topics\/\S+ with \{"paused":null\} lets it go on\./, `"Resume" on the page of the topic resumes it.`],
   [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
   [/\bGET \.\.\.\/.+?\/why says what/, "Its own page says what"],
   [/\bPOST \/receivers\/\S+\/close lets/, `"Let through" on the page Receivers lets`],

@@ -7,9 +7,9 @@ import { Table } from "../parts/table.js";
 import { Sparkline } from "../parts/sparkline.js";
 
 const KEPT = 60; // seconds of each topic's sparkline
-const MEAN = 10; // seconds that its figures are the mean of
+const MEAN = 10; // each figure is the mean of this many seconds
 const SHOWN = 8;
-const OTHERS = "_other"; // what the server calls the topics beyond the hundred that each process counts
+const OTHERS = "_other"; // the server's name for all topics beyond the hundred that each process counts
 
 const topics = new Map();
 
@@ -32,7 +32,7 @@ export function busiest() {
 
 const shown = (one) => (one ? one.delivered ?? 0 : null);
 
-// The order is that of the whole minute: rows that change places each second cannot be read.
+// Sorted by the whole minute: rows that change places each second cannot be read.
 const sum = (past) => past.reduce((all, one) => all + (one.accepted ?? 0) + (one.delivered ?? 0) + (one.retried ?? 0), 0);
 
 function means(past) {

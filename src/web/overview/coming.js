@@ -1,4 +1,4 @@
-// What is coming: how many jobs are due in the next minute, hour, day and week.
+// Upcoming jobs: how many are due in the next minute, hour, day and week.
 
 import { m } from "../lib.js";
 import { Card } from "../parts/page.js";
@@ -27,7 +27,7 @@ export const Coming = {
   },
 };
 
-const OLD_MS = 30_000; // it is counted anew every 12 seconds, or longer with many topics
+const OLD_MS = 30_000; // the server counts again every 12 seconds, or less often with many topics
 
 function note(coming) {
   const parts = [];

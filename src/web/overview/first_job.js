@@ -1,4 +1,4 @@
-// The lesson of a server without jobs: a command that makes the first one, and then its arrival, step by step.
+// Shown on a server without jobs: a command that schedules the first job, and then the progress of that job.
 
 import { m } from "../lib.js";
 import { get, session } from "../api.js";
@@ -40,11 +40,11 @@ export function FirstJob() {
     },
     view: () =>
       m("section.first", { "aria-label": "The first job" },
-        m("h2", job ? "It arrived" : "Make the first job"),
+        m("h2", job ? "It arrived" : "Schedule the first job"),
         job ? arrived(job) : [
-          m("p", "This server has no jobs yet. Run this in a terminal: it asks for a POST in ten seconds."),
+          m("p", "This server has no jobs yet. Run this in a terminal to schedule a POST in ten seconds."),
           m(Command, { text: firstCommand() }),
-          m("p.waits", { role: "status" }, m("span.pulse", { "aria-hidden": "true" }), "Waiting for the first job. It shows here by itself."),
+          m("p.waits", { role: "status" }, m("span.pulse", { "aria-hidden": "true" }), "Waiting for the first job. It appears here automatically."),
           m("p", "No terminal at hand? ", m("a", { href: href(["try"]) }, "Compose one here"), "."),
         ]),
   };

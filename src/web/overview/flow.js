@@ -1,5 +1,5 @@
-// What happens: accepted, delivered, retried and dead a second, and how late. 15 minutes live, hours and days from the
-// history.
+// Charts of accepted, delivered, retried and dead jobs a second, and of lateness. The last 15 minutes are live; hours and
+// days come from the history.
 
 import { m } from "../lib.js";
 import { live } from "../live.js";
@@ -17,8 +17,8 @@ const SPANS = [
   { name: "week", text: "7 days", seconds: 604_800, step: 3600, reload: 300 },
 ];
 const FLOW = ["accepted", "delivered", "retried", "dead"];
-const RECENT = 3; // the steps that the figures of the legend are the mean of: 10 to 15 seconds
-const LEAST_MS = 0.1; // the logarithmic scale has no zero
+const RECENT = 3; // the legend shows the mean of this many steps: 10 to 15 seconds
+const LEAST_MS = 0.1; // drawn instead of 0, which a logarithmic scale does not have
 
 export function Flow() {
   const past = { span: null, stats: null, error: null, timer: null };
@@ -74,7 +74,7 @@ function spanButton(span, chosen, choose) {
 function flowing(actions) {
   const series = live.series;
   if (live.overview && !series) {
-    return m(Card, { title: "Jobs a second", class: "span-all" }, m("p.faint", "Your token is limited to some topics. The figures of the whole server are not shown to it. See ", m("a", { href: href(["topics"]) }, "your topics"), "."));
+    return m(Card, { title: "Jobs a second", class: "span-all" }, m("p.faint", "Your token is limited to some topics, so it cannot read the figures of the whole server. See ", m("a", { href: href(["topics"]) }, "your topics"), "."));
   }
   const { from = 0, step = 1 } = series ?? {};
   const flow = FLOW.map((name) => ({ name, values: rates(series, name), value: rateNow(series, name), isFilled: name === "delivered" }));
@@ -104,7 +104,7 @@ function ended(past, actions, retry) {
 const summary = (series) => series.map((one) => `${one.name} ${number(Math.round(one.value ?? 0))}`).join(", ");
 const last = (values) => values.findLast((value) => value !== null) ?? null;
 
-// A second's mean of each step. The last step is not over yet.
+// The mean a second of each step. The last step is not over yet.
 function rates(series, name) {
   const values = series?.[name] ?? [];
   return values.map((value, i) => value / secondsOf(series, i));
@@ -112,7 +112,7 @@ function rates(series, name) {
 
 const secondsOf = (series, i) => Math.max(1, Math.min(series.step, (series.until - series.from) / 1000 - i * series.step));
 
-// The mean of the latest steps.
+// Returns the mean of the latest steps.
 function rateNow(series, name) {
   const values = series?.[name] ?? [];
   const first = Math.max(0, values.length - RECENT);

@@ -25,15 +25,15 @@ export const Server = {
         workers ? pair("Workers", `${number(workers.waiting)} waiting, ${plural(workers.leases, "lease")}`) : null)),
 };
 
-const BEHIND_SECONDS = 30; // ended jobs are in the history a second or two after their end
+const BEHIND_SECONDS = 30; // usually a job is in the history a second or two after its end
 
-// The history is in trouble when jobs wait long to get into it.
+// The history is behind when ended jobs wait more than BEHIND_SECONDS to get into it.
 function historyText({ backlogJobs = 0, backlogBytes = 0, behindSeconds = 0 }) {
   const isBehind = behindSeconds > BEHIND_SECONDS;
   const backlog = `${plural(backlogJobs, "ended job")} (${bytes(backlogBytes)})`;
   return [
     m(State, { state: isBehind ? "warn" : "ok", text: isBehind ? "behind" : "ok" }),
-    m("span.sub", isBehind ? ` for ${duration(behindSeconds * 1000)}; ${backlog} wait. Is its database up?` : backlogJobs ? ` ${backlog} on the way` : " has all ended jobs"),
+    m("span.sub", isBehind ? ` for ${duration(behindSeconds * 1000)}; ${backlog} waiting. Check the history's database.` : backlogJobs ? ` ${backlog} on the way` : " has all ended jobs"),
   ];
 }
 

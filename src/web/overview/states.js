@@ -1,4 +1,4 @@
-// The number of jobs in each state; each leads to its list.
+// The number of jobs in each state, each with a link to its list.
 
 import { m } from "../lib.js";
 import { href } from "../router.js";
@@ -6,12 +6,12 @@ import { compact, number } from "../format.js";
 import { stateSign } from "../parts/state.js";
 
 const STATES = [
-  { name: "delayed", text: "Delayed", to: href(["jobs"], { state: "delayed" }), help: "Jobs that wait for their time" },
+  { name: "delayed", text: "Delayed", to: href(["jobs"], { state: "delayed" }), help: "Jobs that wait for their due time" },
   { name: "ready", text: "Ready", to: href(["jobs"], { state: "ready" }), help: "Jobs that are due and wait for a free slot" },
   { name: "held", text: "Held", to: href(["receivers"]), help: "Jobs that are due and wait for an impaired receiver" },
   { name: "leased", text: "In flight", to: href(["jobs"], { state: "leased" }), help: "Jobs that are being delivered" },
   { name: "pulled", text: "Pulled", to: href(["pull"]), help: "Jobs of pull topics that workers have leased" },
-  { name: "dead", text: "Dead", to: href(["dead"]), help: "Jobs that were given up and kept" },
+  { name: "dead", text: "Dead", to: href(["dead"]), help: "Jobs that were given up and are kept" },
 ];
 
 export const States = {

@@ -1,14 +1,14 @@
-// One sentence on top of the overview: whether jobs flow, and if not, what is in the way.
+// The sentence at the top of the overview: whether jobs are on time, and if not, why.
 
 import { m } from "../lib.js";
 import { State } from "../parts/state.js";
 import { duration, number, plural } from "../format.js";
 
-const LATE_MS = 5000; // jobs that are later than this are worth a sentence
+const LATE_MS = 5000; // jobs later than this are reported
 
-// Returns {state, text, detail} for an answer of GET /overview, or null if the answer does not tell.
+// Returns {state, text, detail} for an answer of GET /overview, or null if the answer lacks the figures.
 export function statusOf(overview) {
-  if (overview.redis && !overview.redis.isUp) return { state: "bad", text: "Redis is away", detail: "Nothing is accepted or delivered until it is back." };
+  if (overview.redis && !overview.redis.isUp) return { state: "bad", text: "Redis is away", detail: "No job is accepted or delivered until it is back." };
   if (!overview.overdue || !overview.jobs) return null;
   const late = overview.overdue.filter((one) => one.lateSeconds * 1000 > LATE_MS && !one.isPaused);
   const impaired = overview.receivers?.impaired ?? 0;
@@ -27,7 +27,7 @@ function lateText(late, impaired) {
 function idleText(jobs) {
   if (!jobs) return "";
   const waiting = (jobs.delayed ?? 0) + (jobs.ready ?? 0) + jobs.held;
-  return waiting > 0 ? `${number(waiting)} ${waiting === 1 ? "job waits" : "jobs wait"} for ${waiting === 1 ? "its" : "their"} time.` : "Nothing waits.";
+  return waiting > 0 ? `${number(waiting)} ${waiting === 1 ? "job waits" : "jobs wait"} for ${waiting === 1 ? "its" : "their"} due time.` : "No jobs are waiting.";
 }
 
 export const Status = {

@@ -1,4 +1,4 @@
-// What is stuck: topics with the oldest overdue job, and impaired receivers.
+// Stuck jobs: the topics with the oldest overdue jobs, and impaired receivers.
 
 import { m } from "../lib.js";
 import { href } from "../router.js";
@@ -22,14 +22,14 @@ function holder(row) {
   return row.isPull ? m(State, { state: "held", text: "no worker" }) : null;
 }
 
-const LEAST_SECONDS = 1; // jobs that are later by less are being delivered
+const LEAST_SECONDS = 1; // jobs that are less late are being delivered
 
 export const Overdue = {
   view: ({ attrs: { overdue } }) =>
     m(Card, { title: "Overdue topics", sub: "the one furthest behind first", class: "seven" },
       m(Table, {
         label: "Topics with overdue jobs", columns: OVERDUE, rows: overdue.filter((row) => row.lateSeconds >= LEAST_SECONDS), rowKey: (row) => row.topic, href: (row) => href(["topics", row.topic]),
-        empty: m("p.none", m(State, { state: "ok", text: "none" }), "Each job that is due is being delivered."),
+        empty: m("p.none", m(State, { state: "ok", text: "none" }), "Every due job is being delivered."),
       })),
 };
 

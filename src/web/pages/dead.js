@@ -1,4 +1,4 @@
-// Dead letters: grouped by why they died, to be run again at a rate or deleted.
+// Dead letters: dead jobs, grouped by the reason of their death, with actions that redrive or delete them.
 
 import { m } from "../lib.js";
 import { session, whyNot } from "../api.js";
@@ -18,8 +18,8 @@ const LOOK_MS = 3000;
 const SHOWN_JOBS = 20;
 
 const REASONS = {
-  retries_exhausted: "Each attempt failed, and no retry is left.", gone: "The receiver answered 410: do not come back.", rejected: "A worker gave it up.",
-  target_refused: "The address may not be called (--allow-target).", no_url: "Neither the job nor its topic has a url.", expired: "Its time to live was over.",
+  retries_exhausted: "Each attempt failed, and no retry is left.", gone: "The receiver answered 410 Gone.", rejected: "A worker gave up the job.",
+  target_refused: "Requests to its address are not allowed (--allow-target).", no_url: "Neither the job nor its topic has a url.", expired: "It expired: its time to live had passed.",
   rounds: "The receiver said “not yet” too often.", consumer_lost: "The process that delivered it was lost five times.", unreadable: "Its record cannot be read.",
 };
 
@@ -52,7 +52,7 @@ export default function Dead({ attrs: first }) {
 }
 Dead.title = "Dead letters";
 
-// Reads the dead jobs anew; what was shown stays until they are there.
+// Reads the dead jobs again. The old ones stay on the page until the answer arrives.
 async function load(page, topic = page.topic) {
   if (page.isRemoved) return;
   const sample = new DeadSample(topic, () => m.redraw());
@@ -185,10 +185,10 @@ function groupJobs({ jobs, selected, sample }, group) {
     m("p", m("a", { href: href(["jobs"], filter) }, group.jobs.length > SHOWN_JOBS ? `All ${number(group.jobs.length)} in the list of jobs` : "In the list of jobs")));
 }
 
-// Jobs that Redis has forgotten can be run again as long as the history has them.
+// Jobs that Redis no longer has can be run again as long as the history has them.
 const fromHistory = ({ hasHistory, topic }) =>
-  hasHistory ? m("p.sub", "Dead jobs that Redis has forgotten can be run again, too: ", m("a", { href: href(["jobs"], { state: "dead", source: "history", topic }) }, "dead jobs of the history"), ".") : null;
+  hasHistory ? m("p.sub", "The history also has dead jobs that Redis no longer has. You can run these again: ", m("a", { href: href(["jobs"], { state: "dead", source: "history", topic }) }, "dead jobs of the history"), ".") : null;
 
 const emptyView = (page) =>
-  m(Empty, { title: "No dead letters", text: "A job is dead when its attempts are used up, when its receiver answers 410, when it expires, or when its address may not be called. It is kept here until it is run again or deleted. From a terminal, this runs all of them again, ten a second:",
+  m(Empty, { title: "No dead letters", text: "A job is dead when its attempts are used up, when its receiver answers 410, when it expires, or when requests to its address are not allowed. It is kept here until it is run again or deleted. From a terminal, this runs all of them again, ten a second:",
     command: `curl -X POST '${new URL(".", document.baseURI).href}jobs/redrive?state=dead&all=true&perSecond=10'` }, fromHistory(page));

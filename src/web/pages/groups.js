@@ -30,7 +30,7 @@ export default function Groups() {
         m(Problem, { error: page.error ?? page.list.error, retry: page.reload }),
         m(Table, {
           label: "Groups", rows: page.list.rows, rowKey: (row) => row.group, columns: columns(page),
-          empty: m(Empty, { title: "No groups yet", text: "A group is how one job reaches several servers.", command: "duepost group shops north=https://north.example/hook south=https://south.example/hook" }),
+          empty: m(Empty, { title: "No groups yet", text: "Use a group to send one job to several servers.", command: "duepost group shops north=https://north.example/hook south=https://south.example/hook" }),
           hasMore: page.list.hasMore, onmore: () => page.list.more(),
         }),
         page.edited ? m(GroupDialog, { ...page.edited, onclose: (hasChanged) => { page.edited = null; if (hasChanged) page.reload(); } }) : null),

@@ -1,4 +1,4 @@
-// A job: its life, why it waits or how it ended, its attempts, its body, and what one can do with it.
+// A job: its timeline, why it waits or how it ended, its attempts, its body, and the actions on it.
 
 import { m } from "../lib.js";
 import { del, path, post, session, whyNot } from "../api.js";
@@ -50,14 +50,14 @@ export default function Job({ attrs: { params } }) {
 }
 Job.title = ({ topic, jobId }) => `${topic}/${jobId}`;
 
-// Before there is a job to show.
+// Shown before there is a job.
 function firstView({ topic, jobId, problem, round }) {
   if (!problem) return m(".loading", { role: "status" }, "Loading…");
   if (problem.status !== 404) return [m(Page, { title: `${topic}/${jobId}` }), m(Problem, { error: problem })];
   return [
     m(Page, { title: `${topic}/${jobId}` }),
-    m(Empty, { title: "There is no such job", text: "It was delivered or cancelled, which is kept only with a history or a retention of its topic, or it never existed. If it is scheduled now, it is shown here." },
-      m("p", m("a", { href: href(["jobs"], { topic, idPrefix: jobId }) }, "Jobs whose id begins so"), " · ",
+    m(Empty, { title: "There is no such job", text: "It never existed, or it was delivered or cancelled: ended jobs are kept only with a history, or with a retention of their topic. If it is scheduled now, it appears here." },
+      m("p", m("a", { href: href(["jobs"], { topic, idPrefix: jobId }) }, "Jobs whose id begins like this"), " · ",
         m("a", { href: href(["jobs"], { topic, state: "any" }) }, `Ended jobs of ${topic}`))),
   ];
 }
@@ -68,7 +68,7 @@ function jobView(watch, page) {
   const isOver = endedAt(job) !== null;
   return [
     m(Page, { title: [job.jobId, " ", m(Copy, { text: job.jobId, label: "Copy the id" })], sub: subtitle(job), actions: isGone ? null : actions(watch, page) }),
-    isGone ? m(".notice", { role: "status" }, "The job has left the pool since: it was delivered or cancelled, and is not kept. This is how it was.") : null,
+    isGone ? m(".notice", { role: "status" }, "The job is no longer in the pool: it was delivered or cancelled, and is not kept. This page shows its last known state.") : null,
     m(Problem, { error: watch.problem ?? page.error }),
     isGone ? null : whyView(watch),
     m(Card, { title: "Life", class: "life" }, m(Timeline, { job, attempts, why: isGone ? null : watch.why, now })),
@@ -129,7 +129,8 @@ const SIBLING = "Only the server writes jobs of this topic";
 
 const isSibling = (job) => job.topic.includes("~");
 
-// {text, whyNot, run, kind} of a button. reason: why it cannot be done now; else a scope may be missing.
+// Returns {text, whyNot, run, kind} for a button. reason: why the action is not possible now. Without one, a scope may be
+// missing.
 const action = (name, run, { scope, job, reason, kind }) => ({ name, run, kind, whyNot: reason || whyNot(scope, job.topic) });
 
 const actIfAllowed = (one) => one && !one.whyNot && one.run();
@@ -169,7 +170,7 @@ function actions(watch, page) {
 
 const whereOf = (job) => path`/jobs/${job.topic}/${job.jobId}`;
 
-// Actions that cannot be taken back wait five seconds with "Undo" before they are sent.
+// An action without a way back offers "Undo" for five seconds before it is sent.
 async function send(watch, page, text, request, done) {
   page.error = null;
   try {

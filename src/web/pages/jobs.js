@@ -1,4 +1,4 @@
-// Jobs: search over everything, the list, and actions for all that a filter matches.
+// Jobs: search, the list of jobs, and actions on all jobs of a filter.
 
 import { m } from "../lib.js";
 import { get, whyNot } from "../api.js";
@@ -21,7 +21,7 @@ import { needsTopic, TopicChoice } from "../jobs/reach.js";
 import { SearchField } from "../jobs/search_field.js";
 
 const LOOK_MS = 2000;
-const DEAR_LOOK_MS = 10_000; // where Redis has to read the jobs
+const DEAR_LOOK_MS = 10_000; // if Redis has to read the jobs to count them
 const POOL_STATES = ["delayed", "ready", "leased", "dead"];
 const OUTCOMES = ["delivered", "cancelled"];
 
@@ -58,7 +58,7 @@ export default function Jobs({ attrs: first }) {
 }
 Jobs.title = "Jobs";
 
-// Lists the jobs of a filter anew.
+// Starts a new list for the filter.
 function list(page, filter) {
   if (page.isRemoved) return;
   page.source?.close();
@@ -88,11 +88,11 @@ async function loadTopics(page) {
   try {
     page.topics = (await get("/topics", { limit: 1000 })).body.topics.map((one) => one.topic);
   } catch {
-    page.topics = []; // without them the field has no suggestions
+    page.topics = []; // the field then has no suggestions
   }
 }
 
-// How many jobs each state has, where Redis can tell without reading them.
+// Reads the number of jobs in each state, if Redis can count them without reading them.
 async function countStates(page, filter) {
   const { state, order, source, reason, ...rest } = filter;
   const others = Object.fromEntries(Object.entries(rest).filter(([name]) => !/(After|Before)$/.test(name)));
@@ -105,7 +105,7 @@ async function countStates(page, filter) {
       const { body } = await get("/jobs/count", { ...others, ...query });
       if (page.countsOf === key) for (const [name, member] of names) page.counts[name] = body[member];
     } catch {
-      // The tabs do without it: the list itself says what is wrong.
+      // The tabs stay without counts; the list reports the error.
     }
   };
   await Promise.all([
@@ -128,7 +128,7 @@ function searchFor(page, text) {
 
 const TOPIC = /^[A-Za-z0-9._~-]+$/;
 
-// An id of a known topic opens the job; else the jobs whose id begins so are listed.
+// topic/jobId, or a complete jobId, opens the job. Other texts list the jobs whose id begins with them.
 async function search({ filter, id }) {
   if (!id) return setQuery(filter);
   const slash = id.indexOf("/");
@@ -137,7 +137,8 @@ async function search({ filter, id }) {
   return topic ? go(["jobs", topic, id]) : setQuery(clean({ ...filter, idPrefix: id }));
 }
 
-// The topic of the only job that has this id, among those that begin with it; null if there is no such one.
+// Returns the topic of the only job with exactly this id; null if there is no such job or several, or if
+// the filter has a state.
 async function topicOf({ topic, state }, id) {
   const found = new Set();
   const look = async (query) => {
@@ -148,7 +149,7 @@ async function topicOf({ topic, state }, id) {
     await look({});
     if (await hasHistory()) await look({ state: "any" });
   } catch {
-    return null; // the list itself says what is wrong
+    return null; // the list reports the error
   }
   return found.size === 1 && !state ? [...found][0] : null;
 }
@@ -189,7 +190,7 @@ function answerView({ lastAttempt, state, reason }) {
     reason && reason !== "retries_exhausted" ? m("span.faint", ` ${reason.replaceAll("_", " ")}`) : null);
 }
 
-// Labels and hosts of the jobs that were loaded, for completion.
+// Returns labels and hosts of the loaded jobs, for completion.
 function seenIn(rows) {
   const labels = new Set();
   const hosts = new Set();
@@ -234,14 +235,14 @@ function listView(page) {
         label: "Jobs", columns: columns(), rows: source.isFirst ? null : source.rows, rowKey: keyOf, hasMore: source.hasMore, more: () => source.more(),
         empty: emptyView(page), height: isNarrowScreen() ? 52 : 36, href: (job) => href(["jobs", job.topic, job.jobId]),
       }))]),
-    source.isPaused ? m("p.notice", { role: "status" }, "Many jobs were looked at, and none matched. ", m("button", { type: "button", onclick: () => { source.isPaused = false; } }, "Search on")) : null,
+    source.isPaused ? m("p.notice", { role: "status" }, "Many jobs were read, and none matched. ", m("button", { type: "button", onclick: () => { source.isPaused = false; } }, "Search on")) : null,
   ];
 }
 
 function emptyView({ source, counts }) {
   const { filter } = source;
   if (isEmpty(filter))
-    return m(Empty, { title: "No jobs", text: "Nothing waits, and nothing is dead. This line makes a job, which is shown here as it arrives:",
+    return m(Empty, { title: "No jobs", text: "No jobs are waiting or dead. This command schedules one, which then appears here:",
       command: `curl ${new URL(".", document.baseURI).href}jobs -H 'Content-Type: application/json' \\\n  -d '{"topic": "orders", "url": "https://example.com/hook", "delay": "30s", "body": {"order": 1}}'` });
   const query = { ...filter, state: "any" };
   const hasEnded = !isEnded(filter) && counts.any > 0;
@@ -267,7 +268,8 @@ function whyNotAll(action, filter, count) {
   return whyNot(scope, filter.topic) ?? (count === 0 ? "No job matches" : undefined);
 }
 
-// Dead jobs of the history are redriven, also those that Redis has forgotten. The API names the times of their end as those of a death.
+// Redrives dead jobs of the history, including those that Redis no longer has. Renames the times of an end to the API's times
+// of a death.
 function bulkQuery({ source, endedAfter, endedBefore, ...filter }) {
   return source === "history" ? { ...filter, source, diedAfter: endedAfter, diedBefore: endedBefore } : filter;
 }

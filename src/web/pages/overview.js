@@ -1,4 +1,4 @@
-// Overview: whether jobs flow, what is coming, what is stuck.
+// Overview: whether jobs are on time, upcoming jobs, stuck jobs.
 
 import { m } from "../lib.js";
 import { live, follow } from "../live.js";
@@ -16,7 +16,7 @@ import { FirstJob, isEmptyServer } from "../overview/first_job.js";
 
 export default function Overview() {
   let stop = null;
-  let isLesson = null; // decided by the first answer; the lesson then stays until one leaves the page
+  let isLesson = null; // whether to show the first job; the first answer decides, until the person leaves the page
   return {
     oninit: () => (stop = follow(remember)),
     onremove: () => stop(),

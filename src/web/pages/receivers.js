@@ -32,14 +32,15 @@ export default function Receivers() {
         m(Problem, { error: page.list.error, retry: page.reload }),
         m(Table, {
           label: "Receivers", rows: page.list.rows?.slice().reverse(), rowKey: keyOf, sort: { by: "state", isDown: false }, columns: columns(page),
-          empty: m(Empty, { title: "All receivers are well", text: "A receiver appears here when requests to it fail. After 20 failures in a row its jobs are held, and a probe is sent now and then until it is back." }),
+          empty: m(Empty, { title: "No receiver is impaired", text: "A receiver appears here when requests to it fail. After 20 failures in a row its jobs are held, and a probe is sent now and then until it is back." }),
           hasMore: page.list.hasMore, onmore: () => page.list.more(),
         })),
   };
 }
 Receivers.title = "Receivers";
 
-// The API lists up to 10,000 of a shard, the latest report last. All of these are read, as the latest stands first here.
+// The API lists up to 10,000 receivers of a shard, the latest report last. The page reads them all, because it shows the
+// latest first.
 const PAGES = 10;
 const keyOf = (row) => row.receiver + (row.path ?? "");
 const receiverList = () => new Paged(({ body }) => body.receivers, keyOf, (query) => get("/receivers", query), PAGES);
@@ -55,7 +56,7 @@ function columns(page) {
     { name: "probe", title: "Next probe", view: (row) => (row.state === "open" ? m(Time, { at: row.probeAt, style: "relative" }) : m("span.faint", "–")) },
     { name: "limit", title: "At once", isNumber: true, view: (row) => (row.maxInFlight ? number(row.maxInFlight) : m("span.faint", "–")) },
     { name: "jobs", title: "", view: (row) => m("a", { href: href(["jobs"], { state: "delayed", urlHost: row.receiver }) }, "Jobs") },
-    { name: "close", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: row.state === "closed" ? "Its jobs are let through already" : whyNot("admin"), label: `Let through jobs to ${row.receiver}`, onclick: () => close(page, row) }, "Let through") },
+    { name: "close", title: "", view: (row) => m(Button, { kind: "quiet", whyNot: row.state === "closed" ? "Its jobs are already let through" : whyNot("admin"), label: `Let through jobs to ${row.receiver}`, onclick: () => close(page, row) }, "Let through") },
   ];
 }
 

@@ -1,4 +1,4 @@
-// One schedule: its next times, its last one, its job.
+// One schedule: its next times, its last time, its job.
 
 import { m } from "../lib.js";
 import { get, path, whyNot } from "../api.js";
@@ -47,7 +47,7 @@ async function load(page) {
   }
 }
 
-// Five seconds after a click on Delete one may be on another page.
+// Five seconds after a click on Delete, the person may be on another page.
 const isShown = (page) => route.segments[1] === page.topic && route.segments[2] === page.scheduleId;
 
 function actions(page) {

@@ -30,12 +30,12 @@ export default function Schedules() {
     },
     onremove: () => stops.forEach((stop) => stop()),
     view: () =>
-      m(Page, { title: "Schedules", sub: "They make a job at each of their times", actions: m(Button, { kind: "primary", whyNot: whyNot("schedule"), onclick: () => (page.isNew = true) }, "New schedule") },
+      m(Page, { title: "Schedules", sub: "A schedule creates a job at each of its times", actions: m(Button, { kind: "primary", whyNot: whyNot("schedule"), onclick: () => (page.isNew = true) }, "New schedule") },
         m(Problem, { error: page.list.error, retry: page.reload }),
         page.list.rows?.length ? m(Field, { class: "narrow", label: "Filter", placeholder: "part of a topic or a name", value: page.filter, oninput: (text) => (page.filter = text) }) : null,
         m(Table, {
           label: "Schedules", rows: page.list.rows && shown(page), rowKey: (row) => `${row.topic}/${row.scheduleId}`, href: (row) => href(["schedules", row.topic, row.scheduleId]), columns: columns(page),
-          empty: page.filter ? m(Empty, { text: "No schedule matches." }) : m(Empty, { title: "No schedules yet", text: "A schedule makes a job each night, each minute, or every two hours.", command: "duepost schedules set reports/daily --cron '0 4 * * *' --url https://example.com/report" }),
+          empty: page.filter ? m(Empty, { text: "No schedule matches." }) : m(Empty, { title: "No schedules yet", text: "A schedule creates a job each night, each minute, or every two hours.", command: "duepost schedules set reports/daily --cron '0 4 * * *' --url https://example.com/report" }),
           hasMore: page.list.hasMore, onmore: () => page.list.more(),
         }),
         page.isNew ? m(ScheduleDialog, { schedule: null, onclose: (saved) => { page.isNew = false; if (saved) go(["schedules", saved.topic, saved.scheduleId]); } }) : null),

@@ -1,4 +1,4 @@
-// Tokens: who may what.
+// Tokens: the tokens of the server and their rights.
 
 import { m } from "../lib.js";
 import { get, session } from "../api.js";
@@ -25,11 +25,11 @@ export default function Tokens() {
   return {
     oninit: load,
     view: () =>
-      m(Page, { title: "Tokens", sub: "Who may what. The tokens themselves are shown nowhere." },
+      m(Page, { title: "Tokens", sub: "Tokens and their rights. The tokens themselves are never shown." },
         session.access?.name ? m("p", "You use the token ", m("strong", session.access.name), ", which may ", session.access.scopes.join(", "), ".") : null,
-        error?.status === 403 ? m(Empty, { title: "Not for this token", text: error.detail }) : m(Problem, { error, retry: load }),
-        error ? null : m(Table, { label: "Tokens", rows, rowKey: (row) => row.name, columns: COLUMNS, empty: m(Empty, { title: "No tokens", text: "Without a file of tokens, every process on this host may do everything, and duepost listens on loopback only. A new token and its line for the file:", command: NEW_TOKEN }) }),
-        rows?.length ? m(Card, { title: "A new token" }, m("p", "Prints a token and its line for the file of --tokens; then reload it with SIGHUP."), m(Command, { text: NEW_TOKEN })) : null),
+        error?.status === 403 ? m(Empty, { title: "Your token cannot read this", text: error.detail }) : m(Problem, { error, retry: load }),
+        error ? null : m(Table, { label: "Tokens", rows, rowKey: (row) => row.name, columns: COLUMNS, empty: m(Empty, { title: "No tokens", text: "Without a file of tokens, every process on this host has all rights, and duepost listens on loopback only. This command prints a new token and its line for the file:", command: NEW_TOKEN }) }),
+        rows?.length ? m(Card, { title: "A new token" }, m("p", "This command prints a token and its line for the file of --tokens. Then reload the file with SIGHUP."), m(Command, { text: NEW_TOKEN })) : null),
   };
 }
 Tokens.title = "Tokens";

@@ -1,4 +1,4 @@
-// One topic, or a pattern of topics: its numbers, why due jobs wait, and its settings.
+// One topic, or a pattern of topics: its figures, the reason why due jobs wait, and its settings.
 
 import { m } from "../lib.js";
 import { del, get, path } from "../api.js";
@@ -98,7 +98,7 @@ function waiting(state) {
 }
 
 const settings = (page) =>
-  m(Card, { title: "Settings", sub: page.state.from ? "where a topic has none, those of the longest matching pattern hold" : "they apply to all topics whose names match" },
+  m(Card, { title: "Settings", sub: page.state.from ? "a setting that a topic does not have comes from the longest matching pattern" : "they apply to all topics whose names match" },
     m(SettingTable, { settings: page.state.settings, from: page.state.from ?? null, whyNot: whyNotSet(page.topic), onchange: (setting) => (page.setting = setting) }));
 
 const dialog = (page) =>

@@ -1,4 +1,4 @@
-// Topics: counts, what waits, limits; filtered as one types.
+// Topics: counts, waiting jobs, limits; filtered while the person types.
 
 import { m } from "../lib.js";
 import { useClock } from "../clock.js";
@@ -41,7 +41,7 @@ export default function Topics() {
           label: "Topics", rows: list.rows && shown(list.rows, query.filter), rowKey: (row) => row.topic,
           href: (row) => href(["topics", row.topic]), columns: columns(() => list.load(true).then(m.redraw)), sort: { by: "overdue", isDown: true },
           empty: query.filter ? m(Empty, { text: `No topic has “${query.filter}” in its name.` })
-            : m(Empty, { title: "No topics yet", text: "A topic begins with its first job.", command: firstJob() }),
+            : m(Empty, { title: "No topics yet", text: "A topic is created with its first job.", command: firstJob() }),
           isDense: true, hasMore: list.hasMore, onmore: () => list.more(),
         }),
         list.patterns?.length ? patterns(list.patterns) : null),
@@ -101,7 +101,7 @@ const patterns = (rows) =>
 const settingsText = (settings) =>
   SETTINGS.filter(({ name }) => name in settings).map((setting) => `${setting.title}: ${setting.kind === "json" ? JSON.stringify(settings[setting.name]) : textOf(setting, settings[setting.name])}`).join(", ");
 
-// A field that leads to the page of a topic or a pattern that may be new.
+// A field that opens the page of a topic or pattern, which need not exist yet.
 function NewTopic() {
   let name = "";
   return {

@@ -11,7 +11,7 @@ import { LANGUAGES } from "../try/code.js";
 import { JobForm } from "../try/job_form.js";
 import { Follow } from "../try/follow.js";
 
-let kept = null; // the draft, while one looks at other pages
+let kept = null; // the draft, kept while the person visits other pages
 
 export default function Try({ attrs: { query } }) {
   kept = Object.keys(query).length || !kept ? newDraft(query) : kept;
@@ -23,7 +23,7 @@ export default function Try({ attrs: { query } }) {
 
   const onsubmit = async () => {
     const { job, errors } = jobOf(draft);
-    error = errors.length ? { title: "The job has a fault", detail: errors.map((one) => one.detail).join(". "), errors } : null;
+    error = errors.length ? { title: "The job is invalid", detail: errors.map((one) => one.detail).join(". "), errors } : null;
     if (error) return;
     isBusy = true;
     try {

@@ -1,4 +1,4 @@
-// A workflow: how it stands, its steps on a timeline, and a button that cancels it.
+// A workflow: its status, its steps on a timeline, and a button that cancels it.
 
 import { m } from "../lib.js";
 import { del, path, whyNot } from "../api.js";
@@ -36,7 +36,7 @@ export default function Workflow({ attrs: { params, query } }) {
 }
 Workflow.title = ({ workflowId }) => workflowId;
 
-// Before there is a workflow to show.
+// Shown before there is a workflow.
 function firstView(watch) {
   const { workflowId, problem } = watch;
   if (!problem) return m(".loading", { role: "status" }, "Loading…");
@@ -84,7 +84,7 @@ function cancelButton(watch, page) {
 
 async function cancel(watch, page) {
   const { topic, workflowId } = watch.workflow;
-  const isAgreed = await confirm({ title: `Cancel ${workflowId}?`, text: "It takes no more steps, and no attempt of its jobs begins any more. This cannot be undone.", action: "Cancel the workflow", decline: "Keep it", danger: true });
+  const isAgreed = await confirm({ title: `Cancel ${workflowId}?`, text: "It takes no more steps, and its jobs are not attempted again. This cannot be undone.", action: "Cancel the workflow", decline: "Keep it", danger: true });
   if (!isAgreed) return;
   page.error = null;
   try {

@@ -77,4 +77,4 @@ const COLUMNS = [
 const emptyView = ({ state, idPrefix }) =>
   state || idPrefix
     ? m(Empty, { title: "No workflow matches" })
-    : m(Empty, { title: "No workflows yet", text: "An application with the client @upstash/workflow makes them, if the server runs with:", command: "duepost --qstash on" });
+    : m(Empty, { title: "No workflows yet", text: "Applications create workflows with the client @upstash/workflow. The server must run with:", command: "duepost --qstash on" });

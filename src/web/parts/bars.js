@@ -1,5 +1,5 @@
 // Bars: m(Bars, {label, values, texts, format}). A small histogram of plain elements. texts[i] says what bar i covers;
-// it is shown on hover. Under the first and the last bar stand `first` and `last`.
+// it is shown on hover. `first` and `last` are shown under the first and the last bar.
 
 import { m } from "../lib.js";
 import { compact, number } from "../format.js";

@@ -1,5 +1,5 @@
 // Copy: m(Copy, {text, label: "Copy the command"}). A button that copies text. text may be a function.
-// copyText(text) returns a promise of whether it worked; it also works where the page came by plain HTTP.
+// copyText(text) returns a promise of whether it succeeded; it also works on pages that were loaded over plain HTTP.
 
 import { m } from "../lib.js";
 import { Icon } from "./icon.js";

@@ -1,6 +1,6 @@
 // Dialog: m(Dialog, {title, onclose, isWide}, children). Modal while it is in the tree; Escape calls onclose.
-// confirm({title, text, action, decline, danger}): a promise of whether the person agreed. text may be vnodes; action and decline are the
-//   words of the buttons.
+// confirm({title, text, action, decline, danger}): a promise of whether the person agreed. text may be vnodes; action and
+//   decline are the texts of the buttons.
 
 import { m } from "../lib.js";
 import { Icon } from "./icon.js";
@@ -14,7 +14,7 @@ export function Dialog() {
       (dom.querySelector("[autofocus]") ?? dom.querySelector("input, select, textarea, .dialog-actions button"))?.focus();
     },
     onremove: ({ dom }) => {
-      dom.close(); // what is behind an open dialog cannot have the focus
+      dom.close(); // while the dialog is open, nothing behind it can have the focus
       if (focused?.isConnected) focused.focus({ preventScroll: true });
     },
     view: ({ attrs: { title, onclose, isWide }, children }) =>

@@ -1,4 +1,4 @@
-// Empty: m(Empty, {title, text, command}, children). What a list shows when it has nothing. command is a line for a
+// Empty: m(Empty, {title, text, command}, children). Shown in place of an empty list. command is a line for a
 // terminal, with a button that copies it.
 
 import { m } from "../lib.js";

@@ -7,7 +7,7 @@
 //     m(Field, {label: "Body", type: "textarea", rows: 6, isCode: true, …})])
 //
 // Form's error is an ApiError. A fault whose field is the `name` of a Field is shown there if the Field gets
-// error: faultOf(error, "retry").  isDisabled with `help` says why something cannot be changed.
+// error: faultOf(error, "retry").  Use isDisabled together with `help`, which gives the reason.
 
 import { m } from "../lib.js";
 import { Problem } from "./problem.js";

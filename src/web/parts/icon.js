@@ -1,4 +1,4 @@
-// Icon: m(Icon, {name: "jobs"}). Drawn with the colour of the text; hidden from screen readers, so put a word beside it.
+// Icon: m(Icon, {name: "jobs"}). Drawn with the colour of the text; hidden from screen readers, so put a word next to it.
 
 import { m } from "../lib.js";
 

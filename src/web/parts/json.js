@@ -4,7 +4,7 @@
 import { m } from "../lib.js";
 import { Copy } from "./copy.js";
 
-const COLOURED_BYTES = 100_000; // beyond, plain text is quicker
+const COLOURED_BYTES = 100_000; // larger texts are shown without colours, which is quicker
 
 export function Json() {
   let last = {};

@@ -1,5 +1,5 @@
-// Legend: m(Legend, {series: [{name, kind, value}], format}). The lines of a plot with their latest figures; the line's
-// pattern is drawn beside the name, so that colour alone says nothing.
+// Legend: m(Legend, {series: [{name, kind, value}], format}). The lines of a plot with their latest figures, and with the
+// dash pattern next to the name, so that readers do not depend on colour.
 
 import { m } from "../lib.js";
 

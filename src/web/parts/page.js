@@ -1,7 +1,7 @@
 // Page: m(Page, {title, sub, actions}, children). The heading that each page begins with. actions are buttons.
 // Card: m(Card, {title, sub, actions, class}, children). A box with a heading.
 // Button: m(Button, {onclick, whyNot, kind: "primary" | "danger" | "quiet", icon}, "Pause"). With whyNot, a reason, it
-//   is disabled and says the reason (see whyNot() of api.js).
+//   is disabled and shows the reason (see whyNot() of api.js).
 
 import { m } from "../lib.js";
 import { Icon } from "./icon.js";

@@ -1,6 +1,6 @@
 // Plot: m(Plot, {label, from, step, series, format, height, isBars, ticks}). Chart.js, loaded with the first plot.
 //
-//   from, step  the time of the first value in ms, and the distance of two values in seconds
+//   from, step  the time of the first value in ms, and the interval between two values in seconds
 //   series      [{name: "delivered", kind: "delivered", values: [numbers or null]}]; kind gives colour and dash pattern
 //   format      (value) => text, for axis and tooltip
 //   isLog       a logarithmic scale, for values that differ by powers of ten
@@ -18,7 +18,7 @@ const DASHES = { retried: [6, 3], dead: [2, 2], cancelled: [8, 3, 2, 3] };
 export function Plot() {
   let chart = null;
   let drawn = null;
-  let styled = null; // what the chart's options were made of: making them anew is what costs most
+  let styled = null; // the inputs of the chart's options; building options is the most expensive part of a redraw
   let isGone = false;
   let stopTheme = null;
 
@@ -70,7 +70,7 @@ function fingerprint({ from, step, series }) {
   return `${from} ${step} ${series.map((one) => `${one.name} ${one.values.join()}`).join(";")}`;
 }
 
-// Reads a colour of the theme: the canvas does not know CSS variables.
+// Reads a colour of the theme, because a canvas cannot use CSS variables.
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function restyle(chart, attrs) {
@@ -96,7 +96,7 @@ function dataset(one, attrs) {
   };
 }
 
-// Names the powers of ten only; the values between them have lines.
+// Labels only the powers of ten; the values between them have grid lines without a label.
 const isPower = (value) => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9;
 
 function options({ format = String, ticks, step, isBars, isLog }) {
@@ -124,7 +124,7 @@ function options({ format = String, ticks, step, isBars, isLog }) {
   };
 }
 
-// Making a format costs far more than using it.
+// Created once, because creating a format costs far more than using it.
 const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const hours = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });

@@ -1,4 +1,4 @@
-// Progress: m(Progress, {done, total, text}). Without total it only shows that something happens.
+// Progress: m(Progress, {done, total, text}). Without total it only shows activity.
 
 import { m } from "../lib.js";
 import { number } from "../format.js";

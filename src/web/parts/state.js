@@ -1,4 +1,4 @@
-// State: m(State, {state: "dead", text?, title?}). A chip with a sign and a word, so that colour alone says nothing.
+// State: m(State, {state: "dead", text?, title?}). A chip with a sign and a word, so that readers do not depend on colour.
 // States: delayed ready held leased pulled dead delivered cancelled; also retried, ok, warn, bad, paused, open,
 // half_open, closed.
 

@@ -1,20 +1,20 @@
 // Table: m(Table, {label, columns, rows, rowKey, href, empty, sort, onsort, hasMore, onmore}).
 //
 //   columns  [{name: "ready", title: "Ready", view: (row) => …, sort: (row) => number or text, isNumber, isWide, isExtra, help}]
-//            A column without a title is one of buttons. The first column's view is the row's link if href is given.
-//            `sort` makes the heading a button. isExtra: not on screens of a middle size.
+//            A column without a title has buttons. With href, the first column's view is the row's link.
+//            `sort` makes the heading a button. isExtra: hidden on medium screens.
 //   rows     an array, or null while it is being loaded
 //   rowKey   (row) => text that names the row (`key` is Mithril's own: it would name the whole table)
 //   href     (row) => address of the row's page; Enter opens it
 //   sort     {by: "ready", isDown: true}: the order at first; onsort(sort) is called when it changes
-//   empty    what is shown without rows
+//   empty    shown if there are no rows
 //   isDense  for many columns: narrow gaps between them
-//   hasMore  whether there are more rows to load; then onmore() is called when the end comes near. It returns a promise.
+//   hasMore  whether there are more rows to load; then onmore() is called near the end. It returns a promise.
 //
-// Of a long table only the first rows are in the document; the others come as one scrolls. The order is that of the loaded rows.
+// Only the first rows of a long table are in the document; scrolling adds the others. Sorting covers the loaded rows only.
 //
-// On a small screen each row becomes a card with the headings beside the values; the roles keep it a table for
-// screen readers.
+// On a small screen each row becomes a card with the headings next to the values. For screen readers, the roles keep it a
+// table.
 //
 // Keyboard: arrows, Home and End move between rows; Enter opens; headings are buttons.
 
@@ -23,7 +23,7 @@ import { number } from "../format.js";
 import { moveAmongRows } from "./rows.js";
 
 const ROWS_AT_ONCE = 100;
-const LOADS_UNSEEN = 20; // pages that are read without a row to show, as with a filter, before the person is asked
+const LOADS_UNSEEN = 20; // pages without a row to show, because of a filter for example, before the person is asked to continue
 
 export function Table({ attrs }) {
   let sort = attrs.sort ?? null;
@@ -46,7 +46,7 @@ export function Table({ attrs }) {
   };
 }
 
-// What follows the last row in the document. It brings the next ones before one gets there.
+// The element after the last row in the document. It adds the next rows before the person gets there.
 function TableEnd({ attrs: first }) {
   let current = first;
   let watcher;
@@ -67,7 +67,8 @@ function TableEnd({ attrs: first }) {
       m.redraw();
     } else if (hasMore && !end.isLoading && !end.error && end.unseen < LOADS_UNSEEN) load(current);
   };
-  // The observer calls at first, and when the end comes or goes: watched anew, it calls again while the end stays in sight.
+  // An observer calls when it starts, and when the element comes into view or leaves it. Observing it anew makes the observer
+  // call again while the element stays in view.
   const watch = (dom) => {
     watcher.unobserve(dom);
     watcher.observe(dom);

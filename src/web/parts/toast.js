@@ -1,10 +1,10 @@
-// Short notices at the bottom. Screen readers are told politely.
+// Short notices at the bottom. Screen readers announce them politely (aria-live).
 //
 //   toast("Paused orders.")                              gone after 5 s
 //   toast("Deleted.", {undo: () => …, seconds: 5})        with a button "Undo"
 //   toast("Not saved", {kind: "bad"})                    stays 10 s
-//   later("Deleting 3 jobs", send, {seconds: 5})         for what cannot be undone: waits with "Undo", then calls send.
-//       Returns a promise of true after send was called (its errors are thrown), of false after Undo.
+//   later("Deleting 3 jobs", send, {seconds: 5})         for actions without a way back: offers "Undo" first, then calls send.
+//       Returns a promise: true after send was called (its errors are thrown), false after Undo.
 
 import { m } from "../lib.js";
 import { keepOpen } from "../leaving.js";
@@ -23,13 +23,13 @@ export function toast(text, { undo, seconds, kind = "ok", onend } = {}) {
   return () => end(one);
 }
 
-// At most three others stay. One with "Undo" stays in any case: it has something to do at its end.
+// Keeps at most three of the other notices. One with "Undo" always stays, because it calls send at its end.
 const withRoom = (others) => others.filter((other, i) => other.undo || other.onend || i >= others.length - 3);
 
 export function later(text, send, { seconds = 5 } = {}) {
   return new Promise((resolve, reject) => {
     let isUndone = false;
-    const close = keepOpen(); // nothing is sent if the tab is closed before
+    const close = keepOpen(); // closing the tab now would cancel send
     toast(text, {
       seconds,
       undo: () => {

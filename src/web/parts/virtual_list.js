@@ -1,10 +1,10 @@
-// VirtualList: a table of which only the visible rows are in the document; smooth with 100,000 rows.
+// VirtualList: a table with only its visible rows in the document; scrolls smoothly with 100,000 rows.
 //
 //   m(VirtualList, {label, columns, rows, rowKey, href, hasMore, more, empty, height, selected, onselect})
 //
 //   columns   [{title, view: (row, i) => …, width: "12rem" | "1fr", isNumber}]; the first is the row's link
-//   rows      what has been loaded, an array; null before the first page
-//   hasMore   whether there is more; then more() is called when the end comes near. It returns a promise.
+//   rows      the loaded rows, an array; null before the first page
+//   hasMore   whether there are more rows to load; then more() is called near the end. It returns a promise.
 //   rowKey, href  (row) => text (`key` is Mithril's own: it would name the whole list)
 //   selected  a Set of keys; with it each row begins with a checkbox, and onselect(key, isOn, row) is called
 //   height    of a row in pixels, 36 unless given
@@ -54,7 +54,7 @@ export function VirtualList({ attrs: first }) {
     const row = event.target.closest(".vrow");
     if (!row || event.target !== row || event.ctrlKey || event.metaKey || event.altKey) return;
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: view.rows - 1, PageUp: 1 - view.rows, Home: -Infinity, End: Infinity };
-    const to = attrs.href?.(attrs.rows[view.active]); // keys may come before the row that they move to has the focus
+    const to = attrs.href?.(attrs.rows[view.active]); // a key may arrive before the row to which the last key moved has the focus
     if (event.key === "Enter" && to) location.hash = to;
     else if (event.key === " ") row.querySelector("input[type=checkbox]")?.click();
     else if (event.key in steps) focusRow(view.active + steps[event.key], attrs);

@@ -1,4 +1,4 @@
-// What one does to a schedule: pause, go on, run now, delete. Each returns a promise.
+// Actions on a schedule: pause, resume, run now, delete. Each returns a promise.
 
 import { del, patch, path, post } from "../api.js";
 import { later, toast } from "../parts/toast.js";
@@ -15,7 +15,7 @@ async function say(action) {
 
 export const pause = (schedule, isPaused) => say(async () => {
   await patch(where(schedule), { paused: isPaused });
-  toast(isPaused ? `${schedule.scheduleId} is paused.` : `${schedule.scheduleId} goes on.`);
+  toast(isPaused ? `${schedule.scheduleId} is paused.` : `${schedule.scheduleId} is resumed.`);
 });
 
 export const runNow = (schedule) => say(async () => {
@@ -23,7 +23,7 @@ export const runNow = (schedule) => say(async () => {
   toast(`${body.jobId} is created.`);
 });
 
-// Resolves to whether it was deleted: not after Undo, nor after an error.
+// Resolves to true if the schedule was deleted, to false after Undo or an error.
 export async function remove(schedule) {
   let isDeleted = false;
   await say(async () => (isDeleted = await later(`Deleting ${schedule.scheduleId}`, () => del(where(schedule)))));

@@ -27,7 +27,7 @@ function definitionOf(draft, job) {
   return definition;
 }
 
-// The rules of PATCH /jobs: a body and callbacks are replaced as a whole.
+// As with PATCH /jobs, a body and callbacks are replaced as a whole.
 const isMerged = (name) => name === "job" || name === "headers";
 
 // attrs: schedule (null for a new one), etag, onclose(saved schedule or null)
@@ -51,7 +51,7 @@ export function ScheduleDialog({ attrs: { schedule, etag, onclose } }) {
       toast(`${draft.scheduleId.trim()} is saved.`);
       onclose(body);
     } catch (problem) {
-      error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: schedule ? "The schedule has changed meanwhile. Close this and open it again." : "There is a schedule of this name already." }) : problem;
+      error = problem.status === 412 ? new ApiError(412, { title: "Not saved", detail: schedule ? "The schedule has changed since you opened it. Close this dialog and open it again." : "A schedule with this name exists already." }) : problem;
     }
     isBusy = false;
     m.redraw();
@@ -65,17 +65,17 @@ function fields(draft, error, fault, isNew) {
   return [
     isNew ? m(".fields", field("topic", "Topic", { isRequired: true }), field("scheduleId", "Name", { isRequired: true })) : null,
     m(".fields",
-      field("kind", "Times", { type: "select", options: [{ value: "cron", text: "cron expression" }, { value: "every", text: "every so often" }] }),
-      isCron ? field("cron", "Cron expression", { isCode: true, help: "minute hour day month weekday, or @daily; a sixth field in front has seconds" }) : field("every", "Every", { help: "such as 30s, 15m or 1d" }),
+      field("kind", "Times", { type: "select", options: [{ value: "cron", text: "cron expression" }, { value: "every", text: "fixed interval" }] }),
+      isCron ? field("cron", "Cron expression", { isCode: true, help: "minute hour day month weekday, or @daily; an extra first field is the second" }) : field("every", "Every", { help: "such as 30s, 15m or 1d" }),
       isCron ? field("timezone", "Time zone", { list: zones() }) : null),
     m(NextTimes, { query: isCron ? { expression: draft.cron, timezone: draft.timezone } : { every: draft.every } }),
     m("details", m("summary", "When times are missed, overlap, limits"),
       m(".fields",
         field("misfire", "Missed times", { type: "select", options: [{ value: "one", text: "one job for all" }, { value: "skip", text: "no job" }, { value: "all", text: "a job for each" }] }),
-        field("overlap", "While the last job waits", { type: "select", options: [{ value: "allow", text: "make the next one" }, { value: "skip", text: "make none" }] }),
-        field("jitter", "Jitter", { help: "due up to this much later, such as 30s" }), field("grace", "Grace", { help: "later than this is missed, default 60s" }),
+        field("overlap", "While the last job waits", { type: "select", options: [{ value: "allow", text: "create the next one" }, { value: "skip", text: "create none" }] }),
+        field("jitter", "Jitter", { help: "due up to this much later, such as 30s" }), field("grace", "Grace", { help: "a time is missed if it is later than this; default 60s" }),
         field("startAt", "Start", { help: "RFC 3339, such as 2030-01-01T00:00:00Z" }), field("endAt", "End"))),
-    m(Raw, { label: "Job", rows: 8, text: draft.job, error: fault ?? faultOf(error, "job"), oninput: (text) => (draft.job = text), help: isNew ? "As in POST /jobs, without topic, jobId and times." : "As in POST /jobs. *** stands for hidden values: what you leave so stays." }),
+    m(Raw, { label: "Job", rows: 8, text: draft.job, error: fault ?? faultOf(error, "job"), oninput: (text) => (draft.job = text), help: isNew ? "As in POST /jobs, without topic, jobId and times." : "As in POST /jobs. *** stands for a hidden value. Leave *** to keep the value." }),
   ];
 }
 

@@ -1,7 +1,7 @@
 // The schedules that the token may read, page by page.
 //
-// A token that is limited to topics reads the schedules of each topic by itself: of the topics that it names, and of those
-// that match its patterns and have jobs or settings. A page are then those of a few topics.
+// With a token that is limited to topics, the schedules are read topic by topic: from the topics that the token names, and
+// from those that match its patterns and have jobs or settings. A page then has the schedules of a few topics.
 
 import { get, path, session } from "../api.js";
 import { Paged } from "../paged.js";
@@ -12,7 +12,7 @@ export const scheduleList = () => new Paged(({ body }) => body.schedules, (row) 
 
 const readPage = (query) => (session.access?.topics ? readOwn(query) : get("/schedules", query));
 
-// The cursor of this list is the topics that are left.
+// The cursor of this list consists of the topics that have not been read yet.
 async function readOwn({ cursor, limit }) {
   const topics = cursor ?? (await namesOf(session.access.topics, limit));
   const lists = await Promise.all(topics.slice(0, TOPICS_AT_ONCE).map((topic) => readTopic(topic, limit)));

@@ -1,5 +1,5 @@
-// Occurrences: the jobs that a schedule has made; those that wait or are dead, then those that have ended if there is a
-// history.
+// Occurrences: the jobs that a schedule has created: first the waiting and dead ones, then, if there is a history, the
+// ended ones.
 //
 //   m(Occurrences, {schedule})
 
@@ -44,7 +44,7 @@ export function Occurrences({ attrs: { schedule } }) {
     view: () => {
       if (error) return m(Problem, { error, retry: reading.again });
       if (!jobs) return m(".loading", { role: "status" }, "Loading…");
-      if (!jobs.length) return m("p.sub", "None that waits, is dead or is in the history.");
+      if (!jobs.length) return m("p.sub", "No job of this schedule is waiting, dead or in the history.");
       return m("ul.plain", jobs.map((job) => m("li", { key: keyOf(job) }, m(State, { state: job.state }), " ", m("a", { href: href(jobPath(job)) }, job.jobId))));
     },
   };

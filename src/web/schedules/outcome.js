@@ -1,4 +1,4 @@
-// How the last time of a schedule ended, and when the next one is, in a few words.
+// The outcome of a schedule's last time, and its next time, in a few words.
 
 import { m } from "../lib.js";
 import { duration } from "../format.js";

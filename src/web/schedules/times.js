@@ -1,5 +1,5 @@
-// The next times of a schedule while it is being typed: words, five times, or what is wrong. It asks the server a
-// moment after the last change.
+// The next times of a schedule while a person types it: the schedule in words and five times, or the error. Asks the
+// server a moment after the last change.
 
 import { m } from "../lib.js";
 import { get } from "../api.js";
@@ -31,7 +31,7 @@ export function NextTimes() {
   return {
     onremove: () => clearTimeout(timer),
     view: ({ attrs: { query } }) => {
-      if (!query.expression && !query.every) return m(".next-times.sub", "Type a cron expression, such as 30 9 * * mon-fri, or a distance.");
+      if (!query.expression && !query.every) return m(".next-times.sub", "Type a cron expression, such as 30 9 * * mon-fri, or an interval.");
       ask(query);
       return m(".next-times", { role: "status" }, error ? m("p.field-error", faultText(error)) : answer ? times(answer, Boolean(query.expression)) : m("p.sub", "…"));
     },
@@ -42,10 +42,10 @@ const faultText = (error) => error.errors?.map((one) => one.detail).join(" ") ||
 
 const times = ({ text, timezone, next }, isCron) => [
   text ? m("p", m("strong", text), isCron ? m("span.sub", `, ${timezone}`) : null) : null,
-  next.length ? m("ol", next.map((at) => m("li", m("time", { datetime: at, title: utc(at) }, isCron ? inZone(at, timezone) : time(at))))) : m("p.field-error", "It has no next time."),
+  next.length ? m("ol", next.map((at) => m("li", m("time", { datetime: at, title: utc(at) }, isCron ? inZone(at, timezone) : time(at))))) : m("p.field-error", "The schedule has no next time."),
 ];
 
-// The expression is about the clock of its zone. The clock of the browser stands beside it where it differs.
+// The expression is in the time of its zone. The browser's local time is shown next to it where the two differ.
 function inZone(at, timeZone) {
   const format = (zone) => new Intl.DateTimeFormat(undefined, { weekday: "short", year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: zone }).format(new Date(at));
   try {

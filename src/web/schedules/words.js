@@ -1,4 +1,4 @@
-// CronWords: m(CronWords, {cron, timezone}). A cron expression in words of the server; nothing until they are there.
+// CronWords: m(CronWords, {cron, timezone}). A cron expression in words, which the server writes; empty until they arrive.
 
 import { m } from "../lib.js";
 import { get } from "../api.js";
@@ -13,7 +13,7 @@ export function CronWords() {
       known.set(cron, (await get("/cron", { expression: cron, timezone })).body.text);
       m.redraw();
     } catch {
-      // The expression itself is shown in any case.
+      // The page shows the expression itself as well.
     }
   };
   return {

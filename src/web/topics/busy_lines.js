@@ -1,11 +1,12 @@
-// What each topic did in the last minute, as it comes with GET /overview: for sparklines, and for how much of a rate is used.
+// Each topic's deliveries and attempts of the last minute, from GET /overview: for sparklines, and for the used share of a
+// rate.
 
 import { live } from "../live.js";
 
 const KEPT = 60;
 const lines = new Map(); // topic to [{delivered, attempts} of each second]
 let seenAt = null;
-let seconds = 0; // that were seen without a gap
+let seconds = 0; // number of seconds in lines, without a gap
 
 const NOTHING = { delivered: 0, attempts: 0 };
 
@@ -27,7 +28,7 @@ export function rememberBusy() {
 
 export const busyLine = (topic) => lines.get(topic)?.map((one) => one.delivered) ?? null;
 
-// The attempts of the topic that ended in the last seconds; null if they were not all seen.
+// Returns the number of the topic's attempts that ended in the last seconds; null if lines does not have all these seconds.
 export function attemptsOf(topic, last) {
   const count = Math.ceil(last);
   if (count > Math.min(seconds, KEPT)) return null;

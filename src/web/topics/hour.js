@@ -1,4 +1,4 @@
-// Hour: what ended in a topic within the last hour, by minutes, from the history. Nothing without a history.
+// Hour: the jobs of a topic that ended within the last hour, by minute, from the history. Without a history, it shows nothing.
 
 import { m } from "../lib.js";
 import { get } from "../api.js";
@@ -20,7 +20,7 @@ export function Hour({ attrs }) {
     try {
       stats = (await get("/stats", { topic: attrs.topic })).body;
     } catch {
-      // What was shown stays.
+      // The last answer stays on the page.
     }
   };
   return {

@@ -1,4 +1,4 @@
-// setPaused: pauses a topic, or lets it go on. Returns a promise.
+// setPaused: pauses or resumes a topic. Returns a promise.
 // whyNotSet: the reason why the settings of a topic cannot be changed, or undefined.
 
 import { patch, path, whyNot } from "../api.js";
@@ -9,7 +9,7 @@ export const whyNotSet = (topic) => (topic.includes("~") ? "Only the server writ
 export async function setPaused(topic, isPaused) {
   try {
     await patch(path`/topics/${topic}`, { paused: isPaused || null });
-    toast(isPaused ? `${topic} is paused; jobs are still accepted.` : `${topic} goes on.`, { undo: () => setPaused(topic, !isPaused) });
+    toast(isPaused ? `${topic} is paused; jobs are still accepted.` : `${topic} is resumed.`, { undo: () => setPaused(topic, !isPaused) });
   } catch (error) {
     toast(`${topic} was not changed: ${error.detail || error.message}`, { kind: "bad" });
   }

@@ -8,7 +8,7 @@ import { Field, Form, faultOf } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
 import { textOf, valueOf } from "./settings.js";
 
-// The server merges these objects; others it replaces.
+// The server merges the objects of these settings, and replaces those of others.
 const MERGED = ["headers", "rate"];
 
 // attrs: topic (or pattern), setting, value, from, onclose(hasChanged)
@@ -51,12 +51,12 @@ export function SettingDialog({ attrs: { topic, setting, value, from, onclose } 
   };
 }
 
-// The API has no ETag for topics. This narrows the time in which a change of others could be overwritten unseen.
+// The API has no ETag for topics. This check shortens the time in which another person's change could be overwritten.
 async function checkUnchanged(topic, name, own) {
   const { body } = await get(path`/topics/${topic}`);
   const isOwn = body.from ? body.from[name] === "topic" : name in body.settings;
   if (JSON.stringify(isOwn ? body.settings[name] : undefined) === JSON.stringify(own)) return;
-  throw new ApiError(412, { title: "Not saved", detail: "Somebody else has changed this setting meanwhile. Close this, look at it, and open it again." });
+  throw new ApiError(412, { title: "Not saved", detail: "This setting has changed since you opened it. Close this dialog, check the value, and open it again." });
 }
 
 function field(setting, text, error, oninput) {

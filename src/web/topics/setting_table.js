@@ -1,4 +1,4 @@
-// All settings of a topic: value, where it comes from, and a button that changes it.
+// All settings of a topic, each with its value, the origin of the value, and a button that changes it.
 
 import { m } from "../lib.js";
 import { href } from "../router.js";

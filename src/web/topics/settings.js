@@ -1,5 +1,5 @@
-// The settings of a topic: how each is shown and typed. A row: name, title, kind, help, preset (what holds without a
-// value, or the option that says so), and for some kinds more.
+// The settings of a topic: how each is shown and entered. A row has name, title, kind, help, preset (the value, or the
+// option with the value, that applies if the setting is missing), and for some kinds more.
 //
 //   kind   "bool", "integer", "number", "duration" (seconds or 15m), "choice", "text", "waits" (a retry schedule),
 //          "rate", or "json"
@@ -10,9 +10,9 @@ import { parseRaw } from "../parts/raw.js";
 
 export const SETTINGS = [
   { name: "paused", title: "Paused", preset: "no", kind: "bool", help: "No attempt begins. Jobs are still accepted." },
-  { name: "pauseReason", title: "Reason of the pause", kind: "text", help: "For people; it goes when the topic goes on." },
+  { name: "pauseReason", title: "Reason of the pause", kind: "text", help: "Shown to people; removed when the topic is resumed." },
   { name: "delivery", title: "Delivery", preset: "push", kind: "choice", options: ["push", "pull"], help: "pull: workers lease the jobs over HTTP." },
-  { name: "maxInFlight", title: "Most attempts at once", preset: "--max-in-flight-topic", kind: "integer", help: "Exact over all processes. From 1." },
+  { name: "maxInFlight", title: "Most attempts at once", preset: "--max-in-flight-topic", kind: "integer", help: "At least 1; the limit is exact over all processes." },
   { name: "rate", title: "Rate", preset: "no limit", kind: "rate", help: "Attempts in a number of seconds, such as 10/1, 600/60 burst 5, or 600/60 window: all at once in each window of 60 s." },
   { name: "weight", title: "Weight", preset: "1", kind: "integer", help: "Share of attempts among topics with due jobs, 1 to 100." },
   { name: "order", title: "Order", preset: "due", kind: "choice", options: ["due", "fifo"], help: "fifo: strictly in order, one at a time." },
@@ -21,8 +21,8 @@ export const SETTINGS = [
   { name: "timeout", title: "Timeout", preset: "30s", kind: "duration", help: "Longest wait for an answer, such as 10 or 1m." },
   { name: "jitter", title: "Jitter of retries", preset: "0", kind: "number", help: "0 to 1: each wait grows by up to this share." },
   { name: "url", title: "Url", preset: "none", kind: "text", help: "For jobs without their own." },
-  { name: "headers", title: "Headers", preset: "none", kind: "json", help: "An object of texts. Values are shown as ***: own ones that you leave so stay." },
-  { name: "secrets", title: "Signing secrets", preset: "the server's keys", kind: "json", help: "An array of whsec_… or whsk_…. They are not shown: to change one, type all." },
+  { name: "headers", title: "Headers", preset: "none", kind: "json", help: "An object of strings. Values are shown as ***: leave *** to keep a value of this topic." },
+  { name: "secrets", title: "Signing secrets", preset: "the server's keys", kind: "json", help: "An array of whsec_… or whsk_…. They are not shown: to change one, enter all of them." },
   { name: "breaker", title: "Circuit breaker", preset: "--breaker", kind: "bool", help: "Whether jobs of failing receivers are held." },
   { name: "retention", title: "Retention", preset: "none; dead jobs: --dead-max-age", kind: "duration", help: "How long ended jobs stay in Redis, such as 7d." },
   { name: "onDelivered", title: "Callback when delivered", preset: "none", kind: "json", help: "A url, or an object with url, method, headers. It is replaced as a whole: type hidden parts again." },
@@ -64,7 +64,7 @@ function rateOf(text) {
   return { value: { jobs: Number(jobs), per: Number(per), ...(burst ? { burst: Number(burst) } : {}), ...(window ? { window: true } : {}) } };
 }
 
-// A url may be typed without quotes.
+// A url may be entered without quotes.
 function parseJson(text) {
   return /^https?:/.test(text) ? { value: text } : parseRaw(text);
 }

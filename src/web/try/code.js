@@ -1,4 +1,4 @@
-// A request to POST /jobs as programs write it. The token is never part of it: it is read from $TOKEN.
+// A request to POST /jobs as code in several languages. The code reads the token from $TOKEN and never contains it.
 //
 //   LANGUAGES            [{name: "curl", write: (job, {url, hasToken}) => text}]
 
@@ -44,7 +44,7 @@ export const jsonLiteral = (value, step) =>
 
 const pythonWord = (value) => PYTHON_WORDS.get(value) ?? JSON.stringify(value);
 
-// Strings are written anew, because Python has other escapes. Numbers stay as they are: Python's have any size.
+// Rewrites strings, because Python has other escapes. Numbers stay as they are: Python's integers have no limit.
 const pythonOfJson = (text) => text.replace(/"(?:[^"\\]|\\.)*"|\b(?:true|false|null)\b/g, (token) => pythonWord(JSON.parse(token)));
 
 // No string of JSON contains a line break.
@@ -53,7 +53,7 @@ const indented = (text, indent) => text.replaceAll("\n", `\n${indent}`);
 // Whether JavaScript's numbers would change the body.
 const isInexact = ({ body }) => body instanceof JsonText && /\d[\d.]{15,}/.test(body.text.replace(/"(?:[^"\\]|\\.)*"/g, ""));
 
-// Writes a JSON value: on one line if it fits, else each item on its own; `end` follows the last of them.
+// Writes a JSON value: on one line if it fits, else with a line for each item; `end` follows the last item.
 function literal(value, indent, step, end, word) {
   if (value === null || typeof value !== "object" || value instanceof JsonText) return word(value, indent);
   const deeper = indent + step;

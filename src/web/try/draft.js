@@ -1,7 +1,7 @@
-// What the form of "Try it" holds, and the job that follows from it. Pure; knows no page.
+// The values of the form "Try it", and the job that they describe. No page, no requests.
 //
 //   newDraft(query)    a draft, with the members of query put in
-//   jobOf(draft)       {job, errors}: the job as an object; errors are [{field, detail}] of what the form can tell
+//   jobOf(draft)       {job, errors}: the job as an object; errors are the faults that the form itself finds: [{field, detail}]
 //   jobText(job)       the JSON that is sent
 //   JsonText           a body that is JSON, as it was typed: a JavaScript number would change 1.10 and 12345678901234567890
 
@@ -48,7 +48,7 @@ export const jobText = (job) => `{${Object.entries(job).map(([name, value]) => `
 
 const valueText = (value) => (value instanceof JsonText ? value.text : JSON.stringify(value));
 
-// A body that is JSON is sent as JSON, any other as text.
+// Sends a body that is valid JSON as JSON, any other as text.
 export const bodyOf = (text) => (isJson(text) ? new JsonText(text) : text);
 
 export function isJson(text) {

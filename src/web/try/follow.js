@@ -12,7 +12,7 @@ import { Problem } from "../parts/problem.js";
 import { Table } from "../parts/table.js";
 
 const PERIOD_MS = 1000;
-const GONE_ASKS = 4; // an ended job gets into the history a second or two after its end
+const GONE_ASKS = 4; // the history has a job a second or two after its end
 const ENDED = ["delivered", "dead", "cancelled"];
 
 export function Follow({ attrs: { job: sent } }) {
@@ -49,7 +49,7 @@ export function Follow({ attrs: { job: sent } }) {
         m("p.arrived", m("a", { href: href(jobPath(sent)) }, `${sent.topic}/${sent.jobId}`), " ",
           misses >= GONE_ASKS ? m(State, { state: "ok", text: "gone" }) : job.state ? m(State, { state: job.state }) : null,
           job.dueAt && !isOver() ? [" due ", m(Time, { at: job.dueAt, style: "relative" })] : null),
-        m("p", misses >= GONE_ASKS ? "It was delivered, or cancelled. The server keeps no history, so this is all it knows." : why),
+        m("p", misses >= GONE_ASKS ? "It was delivered or cancelled. The server keeps no history, so it has no more details." : why),
         attempts.length ? m(Table, { label: "Attempts", columns: COLUMNS, rows: attempts, rowKey: (row) => row.at }) : null,
         m(Problem, { error })),
   };

@@ -16,10 +16,10 @@ export const JobForm = {
     return m(Form, { onsubmit, error: unplaced(error), isBusy, isDisabled: Boolean(whyNot), title: whyNot, submit: "Send the job" },
       m(".fields",
         field("topic", "Topic", { isRequired: true }),
-        field("jobId", "Job id", { help: "Empty: the server makes one." })),
+        field("jobId", "Job id", { help: "Empty: the server generates one." })),
       m(".fields.url",
         field("method", "Method", { type: "select", options: METHODS }),
-        field("url", "URL", { help: "Where the job is sent when it is due. Empty: the topic's." })),
+        field("url", "URL", { help: "Where the job is sent when it is due. Empty: the topic's url." })),
       m(".fields",
         field("when", "Due", { type: "select", options: [{ value: "delay", text: "after a delay" }, { value: "dueAt", text: "at a time" }] }),
         draft.when === "delay" ? field("delay", "Delay", { help: "Seconds, or 15m, 1h30m, 2d." }) : field("dueAt", "Time", { type: "datetime-local", step: 1 })),
@@ -28,9 +28,9 @@ export const JobForm = {
         : null,
       m("details.more", m("summary", "Headers, labels, retries, limits"),
         m(".form",
-          field("headers", "Headers", { type: "textarea", rows: 2, isCode: true, placeholder: "X-Shop: north", help: "One a line: Name: value." }),
+          field("headers", "Headers", { type: "textarea", rows: 2, isCode: true, placeholder: "X-Shop: north", help: "One per line, as Name: value." }),
           m(".fields",
-            field("labels", "Labels", { placeholder: "vip, eu", help: "At most ten. Lists find the job by them." }),
+            field("labels", "Labels", { placeholder: "vip, eu", help: "At most ten. You can filter lists by them." }),
             field("group", "Group", { help: "Sends to each endpoint of a group instead of the URL." })),
           m(".fields",
             field("retry", "Retries", { placeholder: "as the schedule" }),
@@ -43,7 +43,7 @@ export const JobForm = {
 
 const SHOWN = ["topic", "jobId", "method", "url", "delay", "dueAt", "body", "headers", "labels", "group", "retry", "retrySchedule", "timeout", "ttl"];
 
-// Returns the error without the faults that stand beside their fields; nothing if all do.
+// Returns the error without the faults that are shown at their fields.
 function unplaced(error) {
   if (!error?.errors?.length) return error;
   const rest = error.errors.filter((fault) => !SHOWN.includes(fault.field.split(/[.[]/)[0]));

@@ -1,4 +1,4 @@
-// WorkflowState: m(WorkflowState, {state}). The chip of a workflow or of one of its steps.
+// WorkflowState: m(WorkflowState, {state}). The chip with the state of a workflow or of one of its steps.
 
 import { m } from "../lib.js";
 import { State } from "../parts/state.js";
@@ -9,7 +9,7 @@ const LOOKS = {
 };
 const TITLES = {
   waiting: "Its job is not due yet", queued: "Its job is due", running: "It is being delivered", retrying: "It is delivered again after a failure",
-  open: "Its job has not ended", over: "The workflow ended before or after this step: its job tells more, if there is a history",
+  open: "Its job has not ended", over: "Unknown whether this step ran before the workflow ended; its job shows more if there is a history",
 };
 
 export const WorkflowState = { view: ({ attrs: { state } }) => m(State, { state: LOOKS[state] ?? "warn", text: state, title: TITLES[state] }) };

@@ -1,18 +1,18 @@
 // The steps of a workflow, as rows of its page. Computes only.
 //
 //   rowsOf(workflow, jobs)   [{key, name, topic, jobId, at, until, bytes, state, dueAt}], times in ms. First the elements, then the jobs
-//                            that have none, such as a wait for an event. until is null while the job of the row has not ended.
-//                            jobs is a Map from keyOf(job) to the jobs that were read: those that matter for the state.
-//   wanted(workflow)         the jobs of which it would be well to know more: the last ones, LOOKED_AT at most
-//   barOf(row, workflow, now)  where the row lies in the time of the workflow: {left, width}, in percent
+//                            without an element, such as a wait for an event. until is null while the job of the row has not ended.
+//                            jobs is a Map from keyOf(job) to the jobs that were read, which decide the states.
+//   wanted(workflow)         the jobs to read for rowsOf: the last ones, LOOKED_AT at most
+//   barOf(row, workflow, now)  the row's part of the workflow's duration: {left, width}, in percent
 //
-// States of rows: waiting, queued, running, retrying, open (nothing more is known), done, failed, cancelled, over.
+// States of rows: waiting, queued, running, retrying, open (the job was not read), done, failed, cancelled, over (ended, outcome unknown).
 
 export const LOOKED_AT = 10;
 
 export const keyOf = ({ topic, jobId }) => `${topic}/${jobId}`;
 
-// What the page calls a row: the first element is the payload of the trigger, and the application counts its steps from 1.
+// Returns the name of a row. The first element is the payload of the trigger; the application counts its steps from 1.
 const nameOf = (kind, i) => (i === 0 ? "trigger" : `${kind} ${i}`);
 const NAMES = { wait: "wait for an event", answer: "answer of a call" };
 
@@ -39,11 +39,11 @@ function openState(job) {
   return job.state === "delayed" ? "waiting" : "queued";
 }
 
-// The jobs of a workflow that was cancelled or that failed may have been dropped: the job tells, where it is known.
+// A workflow that was cancelled or failed may have dropped its jobs. If the job was read, its state decides.
 const ENDS = { delivered: "done", cancelled: "cancelled", dead: "failed" };
 const endState = (workflow, job) => (workflow.state === "active" || workflow.state === "succeeded" ? "done" : ENDS[job?.state] ?? "over");
 
-// A row lasts until the next one begins: then its job had been delivered, and the application had gone on.
+// A row lasts until the next one begins: by then its job had been delivered, and the application had continued.
 function withEnds(rows, workflow) {
   const end = timeOf(workflow.endedAt);
   let next = end;

@@ -1,4 +1,5 @@
-// Steps: m(Steps, {workflow, rows, now}). The steps of a workflow as a table, with a bar each, to the scale of the whole. Smooth with 10,000 steps.
+// Steps: m(Steps, {workflow, rows, now}). The steps of a workflow as a table, with a bar each, to the scale of the whole
+// workflow. Scrolls smoothly with 10,000 steps.
 
 import { m } from "../lib.js";
 import { bytes, duration, plural, time, until } from "../format.js";
@@ -53,7 +54,7 @@ function barView(row, workflow, now) {
   return bar && m(".step-track", { "aria-hidden": "true" }, m(".step-bar", { class: `is-${row.state}`, style: { left: `min(${bar.left}%, calc(100% - 3px))`, width: `${bar.width}%` } }));
 }
 
-// How a workflow stands, in a sentence.
+// The status of a workflow, in a sentence.
 export function standOf(workflow, rows, now) {
   if (workflow.state === "succeeded") return `It succeeded after ${duration(Date.parse(workflow.endedAt) - Date.parse(workflow.createdAt))}.`;
   if (workflow.state === "cancelled") return "It was cancelled.";
@@ -63,7 +64,7 @@ export function standOf(workflow, rows, now) {
   const [row] = open;
   const Name = row.name[0].toUpperCase() + row.name.slice(1);
   if (row.state === "running") return `${Name} is being delivered.`;
-  if (row.dueAt && row.dueAt > now) return row.bytes === null ? `It waits for an event, and goes on without it ${until(row.dueAt)}.` : `${Name} ${row.state === "retrying" ? "is tried again" : "goes on"} ${until(row.dueAt)}.`;
+  if (row.dueAt && row.dueAt > now) return row.bytes === null ? `It waits for an event, and continues without it ${until(row.dueAt)}.` : `${Name} ${row.state === "retrying" ? "is tried again" : "continues"} ${until(row.dueAt)}.`;
   return `${Name} is due.`;
 }
 

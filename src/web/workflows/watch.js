@@ -1,5 +1,5 @@
-// A workflow that is looked at: read again while it is active and the tab is visible. A long one is read more rarely, so that a page that
-// is open costs the server about the same.
+// Watches a workflow: reads it regularly while it is active and the tab is visible. Reads a long workflow less often, so
+// that each open page costs the server about the same.
 
 import { get, path } from "../api.js";
 import { repeat } from "../repeat.js";
@@ -8,7 +8,7 @@ import { keyOf, rowsOf, wanted } from "./steps.js";
 const PERIOD_MS = 1000;
 const ELEMENTS_PER_PERIOD = 500;
 const TURNS_WHEN_OVER = 30;
-const TURNS_WITHOUT_ONE = 5; // while it cannot be read
+const TURNS_WITHOUT_ONE = 5; // wait this many turns while the workflow cannot be read
 
 export class WorkflowWatch {
   constructor(topic, workflowId, created) {
@@ -20,7 +20,7 @@ export class WorkflowWatch {
     this.reading.stop();
   }
 
-  // Reads it now, after a change for example.
+  // Reads the workflow now, for example after a change.
   refresh() {
     this.turns = 0;
     return this.reading.again();
@@ -42,7 +42,7 @@ export class WorkflowWatch {
   }
 }
 
-// A job that has ended since is left out, unless there is a history.
+// Leaves out jobs that have ended since, unless there is a history.
 async function readJobs(jobs) {
   const found = await Promise.allSettled(jobs.map(({ topic, jobId }) => get(path`/jobs/${topic}/${jobId}`)));
   return new Map(found.filter((one) => one.value).map(({ value }) => [keyOf(value.body), value.body]));
