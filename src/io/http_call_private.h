@@ -105,7 +105,7 @@ void http_call_stop_connect(struct http_call *);
 bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
 
 /* http_call_take_line takes a line of a head or of the trailers with its line end; head_bytes already
- * includes its bytes. The other function takes bytes of the body. If the answer is too large, both set the
+ * includes its bytes. http_call_take_body takes bytes of the body. If the answer is too large, both set the
  * verdict and return false. */
 bool http_call_take_line(struct http_call *, struct slice line);
 bool http_call_take_body(struct http_call *, struct slice bytes);

@@ -30,7 +30,7 @@ bool event_states_take(struct slice word, unsigned *states)
     return false;
 }
 
-/* ---- what happened ---- */
+/* ---- the events of a message ---- */
 
 struct event_list {
     struct event *events;

@@ -78,8 +78,8 @@ static inline bool filters_are_empty(const struct filters *filters)
     return filters->given == 0;
 }
 
-/* filters_match returns whether a message matches. The other function returns whether its time matches
- * fromDate and toDate. */
+/* filters_match returns whether a message matches, and filters_match_time whether its time matches fromDate
+ * and toDate. */
 bool filters_match(const struct filters *, const struct message_view *);
 bool filters_match_time(const struct filters *, int64_t at_ms);
 

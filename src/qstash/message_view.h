@@ -19,9 +19,8 @@ struct message_view {
 bool message_view_read(struct slice id, struct slice record, struct message_view *);
 void message_view_fini(struct message_view *);
 
-/* message_view_of creates a view of a message from its job, which it borrows. The other function frees the
- * view's own data.
- */
+/* message_view_of creates a view of a message from its job, which it borrows. message_view_release
+ * frees the view's own data. */
 void message_view_of(const struct job *, struct message_view *);
 void message_view_release(struct message_view *);
 

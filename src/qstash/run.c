@@ -175,7 +175,7 @@ void run_fini(struct run *run)
     buffer_fini(&run->decoded);
 }
 
-/* ---- what later messages take ---- */
+/* ---- settings of later messages ---- */
 
 typedef bool takes_fn(struct slice name);
 

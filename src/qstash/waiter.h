@@ -22,8 +22,8 @@ struct waiter {
  * must have room for the body. Returns NULL, or a sentence that describes the error. */
 const char *waiter_read_request(struct slice body, struct waiter *, int64_t *timeout_ms, struct buffer *text);
 
-/* waiter_write writes the stored text. The other function reads it, and returns false if duepost did not
- * write the text. */
+/* waiter_write writes the stored text. waiter_read reads it, and returns false if duepost did not write the
+ * text. */
 void waiter_write(const struct waiter *, struct buffer *text);
 bool waiter_read(struct slice text, struct waiter *, struct buffer *decoded);
 

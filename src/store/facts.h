@@ -24,7 +24,7 @@ void facts_lay_out(struct facts *);
 void facts_start(struct facts *);
 void facts_stop(struct facts *);
 
-/* facts_note_denial is called when Redis has denied a right. The other function is called with the result of
+/* Call facts_note_denial when Redis has denied a right, and facts_note_subscription with the result of
  * subscribing to the wake-up channel. */
 void facts_note_denial(struct facts *);
 void facts_note_subscription(struct facts *, bool is_denied);

@@ -5,8 +5,7 @@
 --      row, while other topics are ready
 -- ARGV[6] maximum bytes of records; the first job is always returned
 -- ARGV[7] 1: carries first, as carry.lua does, because the caller's carry worker has found topics that are
--- due; 2: the same,
---      and no other process has a carry worker to wake; 0: only claims
+--      due; 2: the same, and no other process has a carry worker to wake; 0: only claims
 -- Returns {now_us, number of topics still ready, version of the records of receivers, number of jobs, then
 -- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are the
 -- topics of the jobs, and a few topics that were skipped because their settings cannot be read or need a
@@ -68,8 +67,8 @@ local function read_due_places(turn, most)
 end
 
 local NONE_HELD = {}
--- Returns the first places of a topic's due jobs, up to a number. Also returns the score of the next place,
--- or false.
+-- Plans the turn of a topic: which of its due jobs may be leased, up to a number, and their places. turn.next is
+-- the score of the place after them, or false.
 local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, holders = {},
     spending = 0, is_front = true}

@@ -4,8 +4,8 @@
 --
 -- ARGV[2] topic, or empty for all topics   [3] only ids after this id; may be empty
 -- ARGV[4] start of the step: 0, or the value that the previous step returned, which begins with 'p' in the
---      leases of workers   [5] approximate maximum number of leases to
---      examine   [6] only jobs of this topic and its siblings; may be empty
+--      leases of workers   [5] approximate maximum number of leases to examine
+-- ARGV[6] only jobs of this topic and its siblings; may be empty
 -- Returns {now_us, start of the next step or '0' at the end, id ...}.
 -- uses: clock has order topic
 local topic, behind, at, look, owner = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] or ''
