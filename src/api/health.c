@@ -4,6 +4,7 @@
 #include "api/handler.h"
 #include "api/problem.h"
 #include "app/exposition.h"
+#include "http/accept.h"
 
 HANDLER(health_handle)
 {
@@ -71,7 +72,24 @@ static void on_exposed(void *arg, struct slice text)
     exchange_answer_text(arg, SLICE("text/plain; version=0.0.4; charset=utf-8"), text);
 }
 
+static void on_exposed_openly(void *arg, struct slice text)
+{
+    exchange_answer_text(arg, SLICE("application/openmetrics-text; version=1.0.0; charset=utf-8"), text);
+}
+
+/* Returns whether the client prefers OpenMetrics. Prometheus names both formats, each with a weight. */
+static bool wants_openmetrics(struct exchange *exchange)
+{
+    static const char *const versions[] = {"1.0.0", "0.0.1", NULL}; /* 0.0.1 was a draft of 1.0.0 */
+    int weight = accept_weight(exchange, SLICE("application/openmetrics-text"), versions);
+    return weight > 0 && weight >= accept_weight(exchange, SLICE("text/plain"), NULL);
+}
+
 HANDLER(metrics_handle)
 {
-    app_expose(app_of(exchange), exchange_scratch(exchange), on_exposed, exchange);
+    if (wants_openmetrics(exchange))
+        app_expose(app_of(exchange), exchange_scratch(exchange), METRICS_FORMAT_OPENMETRICS,
+                   on_exposed_openly, exchange);
+    else
+        app_expose(app_of(exchange), exchange_scratch(exchange), METRICS_FORMAT_TEXT, on_exposed, exchange);
 }

@@ -26,7 +26,7 @@ static void write_lateness(struct buffer *text, const struct store_counts *count
         counts->due_age_ms);
 }
 
-static void write_outbox(struct buffer *text, const struct store_counts *counts)
+static void write_outbox(struct buffer *text, enum metrics_format format, const struct store_counts *counts)
 {
     buffer_printf(text,
                   "# HELP duepost_outbox_jobs Ended jobs that are not in the history yet.\n"
@@ -36,16 +36,14 @@ static void write_outbox(struct buffer *text, const struct store_counts *counts)
                   "# HELP duepost_outbox_bytes Size of these jobs in Redis.\n"
                   "# TYPE duepost_outbox_bytes gauge\nduepost_outbox_bytes %lld\n",
                   (long long)counts->outbox_bytes);
-    buffer_printf(text,
-                  "# HELP duepost_outbox_dropped_total Ended jobs that the history does not get, because the "
-                  "outbox was full.\n"
-                  "# TYPE duepost_outbox_dropped_total counter\nduepost_outbox_dropped_total %lld\n",
-                  (long long)counts->outbox_dropped);
+    metrics_write_head(text, format, "duepost_outbox_dropped_total", "counter",
+                       "Ended jobs that the history does not get, because the outbox was full.");
+    buffer_printf(text, "duepost_outbox_dropped_total %lld\n", (long long)counts->outbox_dropped);
     write_seconds(text, "duepost_outbox_oldest_seconds",
                   "How long ago the first job of the outbox ended; 0 if it is empty.", counts->outbox_age_ms);
 }
 
-static void write_jobs(struct buffer *text, const struct store_counts *counts)
+static void write_jobs(struct buffer *text, enum metrics_format format, const struct store_counts *counts)
 {
     buffer_append(text, SLICE("# HELP duepost_jobs Jobs of all processes, by state.\n"
                               "# TYPE duepost_jobs gauge\n"));
@@ -62,7 +60,7 @@ static void write_jobs(struct buffer *text, const struct store_counts *counts)
                   "# HELP duepost_kept_jobs Delivered and cancelled jobs that can still be read.\n"
                   "# TYPE duepost_kept_jobs gauge\nduepost_kept_jobs %lld\n",
                   (long long)(counts->kept - counts->dead));
-    write_outbox(text, counts);
+    write_outbox(text, format, counts);
     write_lateness(text, counts);
 }
 
@@ -105,32 +103,30 @@ static void write_build(struct buffer *text)
 }
 
 /* Writes the metrics of the process under the names that Prometheus's client libraries use. */
-static void write_process(struct buffer *text)
+static void write_process(struct buffer *text, enum metrics_format format)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     int64_t user_us = usage.ru_utime.tv_sec * INT64_C(1000000) + usage.ru_utime.tv_usec;
     int64_t us = user_us + usage.ru_stime.tv_sec * INT64_C(1000000) + usage.ru_stime.tv_usec;
-    buffer_printf(text,
-                  "# HELP process_cpu_seconds_total Processor time of this process.\n"
-                  "# TYPE process_cpu_seconds_total counter\n"
-                  "process_cpu_seconds_total %lld.%06lld\n",
-                  (long long)(us / 1000000), (long long)(us % 1000000));
+    metrics_write_head(text, format, "process_cpu_seconds_total", "counter",
+                       "Processor time of this process.");
+    buffer_printf(text, "process_cpu_seconds_total %lld.%06lld\n", (long long)(us / 1000000),
+                  (long long)(us % 1000000));
 }
 
-static void write_spans(struct buffer *text, const struct tracer *tracer)
+static void write_spans(struct buffer *text, enum metrics_format format, const struct tracer *tracer)
 {
     struct tracer_counts counts = {.exported = 0};
     if (tracer)
         counts = tracer_count(tracer);
-    buffer_printf(
-        text,
-        "# HELP duepost_spans_exported_total Spans that the collector has taken.\n"
-        "# TYPE duepost_spans_exported_total counter\nduepost_spans_exported_total %llu\n"
-        "# HELP duepost_spans_dropped_total Spans that were dropped, because the queue was full or the "
-        "collector did not take them.\n"
-        "# TYPE duepost_spans_dropped_total counter\nduepost_spans_dropped_total %llu\n",
-        (unsigned long long)counts.exported, (unsigned long long)counts.dropped);
+    metrics_write_head(text, format, "duepost_spans_exported_total", "counter",
+                       "Spans that the collector has taken.");
+    buffer_printf(text, "duepost_spans_exported_total %llu\n", (unsigned long long)counts.exported);
+    metrics_write_head(
+        text, format, "duepost_spans_dropped_total", "counter",
+        "Spans that were dropped, because the queue was full or the collector did not take them.");
+    buffer_printf(text, "duepost_spans_dropped_total %llu\n", (unsigned long long)counts.dropped);
 }
 
 static void write_up(struct buffer *text, bool is_up)
@@ -142,16 +138,16 @@ static void write_up(struct buffer *text, bool is_up)
         is_up);
 }
 
-static void write_connections(struct buffer *text, struct http_limits *limits)
+static void write_connections(struct buffer *text, enum metrics_format format, struct http_limits *limits)
 {
     struct http_limits_counts counts = http_limits_count(limits);
     buffer_printf(text,
                   "# HELP duepost_connections Connections of clients, without those for health alone.\n"
-                  "# TYPE duepost_connections gauge\nduepost_connections %zu\n"
-                  "# HELP duepost_connections_refused_total Connections that there was no room for.\n"
-                  "# TYPE duepost_connections_refused_total counter\n"
-                  "duepost_connections_refused_total %llu\n",
-                  counts.connections, (unsigned long long)counts.refused);
+                  "# TYPE duepost_connections gauge\nduepost_connections %zu\n",
+                  counts.connections);
+    metrics_write_head(text, format, "duepost_connections_refused_total", "counter",
+                       "Connections that there was no room for.");
+    buffer_printf(text, "duepost_connections_refused_total %llu\n", (unsigned long long)counts.refused);
     buffer_printf(text,
                   "# HELP duepost_waiting_leases Workers that wait for jobs of pull topics.\n"
                   "# TYPE duepost_waiting_leases gauge\nduepost_waiting_leases %zu\n",
@@ -173,6 +169,7 @@ static void write_durability(struct buffer *text, const struct store *store)
 struct exposition {
     struct app *app;
     struct buffer *text;
+    enum metrics_format format;
     app_exposed_fn *fn;
     void *arg;
 };
@@ -182,26 +179,30 @@ static void on_counted(void *arg, enum status status, const struct tally_count *
     struct exposition *exposition = arg;
     struct app *app = exposition->app;
     struct buffer *text = exposition->text;
+    enum metrics_format format = exposition->format;
     buffer_clear(text);
-    metrics_write(app->board, text);
-    write_connections(text, app->limits);
+    metrics_write(app->board, text, format);
+    write_connections(text, format, app->limits);
     write_build(text);
-    write_process(text);
-    write_spans(text, app->tracer);
+    write_process(text, format);
+    write_spans(text, format, app->tracer);
     write_up(text, status == STATUS_OK);
     write_durability(text, app->store);
     if (status == STATUS_OK) {
-        write_jobs(text, &count->all);
+        write_jobs(text, format, &count->all);
         write_topics(text, count);
     }
+    if (format == METRICS_FORMAT_OPENMETRICS)
+        buffer_append(text, SLICE(METRICS_END));
     exposition->fn(exposition->arg, buffer_slice(text));
     free(exposition);
 }
 
-void app_expose(struct app *app, struct buffer *text, app_exposed_fn *fn, void *arg)
+void app_expose(struct app *app, struct buffer *text, enum metrics_format format, app_exposed_fn *fn,
+                void *arg)
 {
     struct exposition *exposition = NEW(struct exposition);
-    *exposition = (struct exposition){app, text, fn, arg};
+    *exposition = (struct exposition){app, text, format, fn, arg};
     store_refresh_facts(app->store);
     tally_ask(app->tally, app->store, on_counted, exposition);
 }

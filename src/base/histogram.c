@@ -5,15 +5,18 @@ const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1] = {
     250000, 500000, 1000000, 2500000, 5000000, 15000000, 60000000,
 };
 
-void histogram_observe(struct histogram *histogram, int64_t us)
+size_t histogram_bucket_of(int64_t us)
 {
     size_t bucket = 0;
-    if (us < 0)
-        us = 0;
     while (bucket < HISTOGRAM_BUCKETS - 1 && us > histogram_bounds_us[bucket])
         bucket++;
-    counter_raise(&histogram->counts[bucket], 1);
-    counter_raise(&histogram->sum_us, (uint64_t)us);
+    return bucket;
+}
+
+void histogram_observe(struct histogram *histogram, int64_t us)
+{
+    counter_raise(&histogram->counts[histogram_bucket_of(us)], 1);
+    counter_raise(&histogram->sum_us, us < 0 ? 0 : (uint64_t)us);
 }
 
 void histogram_add(struct histogram *to, const struct histogram *from)

@@ -18,6 +18,9 @@ struct histogram {
     _Atomic uint64_t sum_us;
 };
 
+/* Returns the bucket of a duration. Negative durations belong to the first one. */
+size_t histogram_bucket_of(int64_t us);
+
 /* Counts one duration. Negative durations count as 0. */
 void histogram_observe(struct histogram *, int64_t us);
 

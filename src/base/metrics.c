@@ -1,5 +1,7 @@
 #include "base/metrics.h"
 
+#include <assert.h>
+
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/metrics_private.h"
@@ -9,8 +11,10 @@ struct metrics_board *metrics_board_new(size_t reactors)
     struct metrics_board *board = memory_new(sizeof *board + reactors * sizeof(struct metrics));
     pthread_mutex_init(&board->lock, NULL);
     board->reactor_count = reactors;
-    for (size_t i = 0; i < reactors; i++)
+    for (size_t i = 0; i < reactors; i++) {
         board->reactors[i].board = board;
+        pthread_mutex_init(&board->reactors[i].exemplars.lock, NULL);
+    }
     return board;
 }
 
@@ -18,6 +22,8 @@ void metrics_board_free(struct metrics_board *board)
 {
     if (!board)
         return;
+    for (size_t i = 0; i < board->reactor_count; i++)
+        pthread_mutex_destroy(&board->reactors[i].exemplars.lock);
     pthread_mutex_destroy(&board->lock);
     free(board);
 }
@@ -85,6 +91,21 @@ void metrics_attempt(struct metrics *metrics, struct slice topic, enum metrics_r
 void metrics_lateness(struct metrics *metrics, int64_t late_us)
 {
     histogram_observe(&metrics->lateness, late_us);
+}
+
+/* A traceparent is "00-", 32 digits of the trace, "-", 16 digits of the span, and the flags. */
+enum { TRACE_AT = 3, TRACE_DIGITS = 32, SPAN_AT = 36, SPAN_DIGITS = 16 };
+
+void metrics_exemplify(struct metrics *metrics, enum metrics_exemplified which, int64_t us,
+                       struct slice context, int64_t wall_us)
+{
+    struct exemplar made = {.us = us < 0 ? 0 : us, .wall_us = wall_us};
+    assert(context.size >= SPAN_AT + SPAN_DIGITS);
+    memcpy(made.trace_id, context.data + TRACE_AT, TRACE_DIGITS);
+    memcpy(made.span_id, context.data + SPAN_AT, SPAN_DIGITS);
+    pthread_mutex_lock(&metrics->exemplars.lock);
+    metrics->exemplars.buckets[which][histogram_bucket_of(us)] = made;
+    pthread_mutex_unlock(&metrics->exemplars.lock);
 }
 
 void metrics_fire_lateness(struct metrics *metrics, int64_t late_us)

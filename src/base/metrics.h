@@ -1,4 +1,5 @@
-/* metrics.h - the metrics of duepost, in Prometheus's text format.
+/* metrics.h - the metrics of duepost, in Prometheus's text format or in OpenMetrics 1.0:
+ * https://prometheus.io/docs/specs/om/open_metrics_spec/
  *
  * Each reactor has its own metrics, and only that reactor writes them. Any reactor may write the sum of all
  * as text. Clients choose the topics, so the number of topics is not limited. The first METRICS_TOPICS_MAX
@@ -62,6 +63,20 @@ enum metrics_counter {
     METRICS_COUNTER_COUNT,
 };
 
+/* The histograms that have exemplars. */
+enum metrics_exemplified {
+    METRICS_EXEMPLIFIED_LATENESS,
+    METRICS_EXEMPLIFIED_ATTEMPT,
+    METRICS_EXEMPLIFIED_COUNT
+};
+
+enum metrics_format {
+    METRICS_FORMAT_TEXT,        /* version 0.0.4 */
+    METRICS_FORMAT_OPENMETRICS, /* with exemplars; the caller ends the text with METRICS_END */
+};
+
+#define METRICS_END "# EOF\n"
+
 struct metrics_board; /* the metrics of all reactors, and the topics' names that they share */
 struct metrics;       /* the metrics of one reactor */
 
@@ -74,6 +89,11 @@ struct metrics *metrics_of(struct metrics_board *, size_t index);
 void metrics_accepted(struct metrics *, struct slice topic);
 void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);
 void metrics_lateness(struct metrics *, int64_t late_us);
+
+/* Keeps a traced duration as the exemplar of its bucket, in place of an earlier one. context is the
+ * traceparent of its span, wall_us the time since 1970. Does not count the duration. */
+void metrics_exemplify(struct metrics *, enum metrics_exemplified, int64_t us, struct slice context,
+                       int64_t wall_us);
 void metrics_fire_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 
@@ -106,7 +126,12 @@ struct metrics_topic_sums {
 size_t metrics_sum(struct metrics_board *, struct metrics_sums *,
                    struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1]);
 
-/* Appends the sum of all reactors' metrics in Prometheus's text format. */
-void metrics_write(struct metrics_board *, struct buffer *);
+/* Appends the sum of all reactors' metrics. */
+void metrics_write(struct metrics_board *, struct buffer *, enum metrics_format);
+
+/* Appends the lines HELP and TYPE of a metric. type is a word of the format. The name of a counter ends with
+ * "_total", which these lines of OpenMetrics leave out. */
+void metrics_write_head(struct buffer *, enum metrics_format, const char *name, const char *type,
+                        const char *help);
 
 #endif

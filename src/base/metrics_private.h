@@ -32,8 +32,20 @@ struct route_row {
     struct status_row statuses[METRICS_STATUSES_MAX];
 };
 
+/* One traced duration of a bucket. */
+struct exemplar {
+    char trace_id[33], span_id[17]; /* empty: none */
+    int64_t us, wall_us;
+};
+
+struct exemplars {
+    pthread_mutex_t lock; /* held while an exemplar is copied */
+    struct exemplar buckets[METRICS_EXEMPLIFIED_COUNT][HISTOGRAM_BUCKETS];
+};
+
 struct metrics {
     struct metrics_board *board;
+    struct exemplars exemplars;
     struct topic_row topics[TOPIC_ROWS];
     struct route_row routes[METRICS_ROUTES_MAX];
     struct histogram lateness, attempt, fire_lateness;

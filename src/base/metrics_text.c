@@ -42,9 +42,13 @@ static const struct {
     {"duepost_archived_total", "Ended jobs that were moved to the history."},
 };
 
-static void write_head(struct buffer *text, const char *name, const char *type, const char *help)
+void metrics_write_head(struct buffer *text, enum metrics_format format, const char *name, const char *type,
+                        const char *help)
 {
-    buffer_printf(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    struct slice family = slice_of(name), total = SLICE("_total");
+    if (format == METRICS_FORMAT_OPENMETRICS && strcmp(type, "counter") == 0)
+        family.size -= total.size;
+    buffer_printf(text, "# HELP %.*s %s\n# TYPE %.*s %s\n", SLICE_ARG(family), help, SLICE_ARG(family), type);
 }
 
 static const char *topic_name(const struct metrics_board *board, size_t row)
@@ -95,9 +99,9 @@ static size_t row_offset(size_t row, size_t within)
     return offsetof(struct metrics, topics) + row * sizeof(struct topic_row) + within;
 }
 
-static void write_accepted(const struct metrics_board *board, struct buffer *text)
+static void write_accepted(const struct metrics_board *board, struct buffer *text, enum metrics_format format)
 {
-    write_head(text, "duepost_jobs_accepted_total", "counter", "Jobs that were scheduled.");
+    metrics_write_head(text, format, "duepost_jobs_accepted_total", "counter", "Jobs that were scheduled.");
     for (size_t row = first_row(board); row < TOPIC_ROWS; row = next_row(board, row)) {
         uint64_t total = sum(board, row_offset(row, offsetof(struct topic_row, accepted)));
         if (total)
@@ -124,20 +128,44 @@ static void write_seconds(struct buffer *text, int64_t us)
     buffer_printf(text, "%lld.%06lld", (long long)(us / 1000000), (long long)(us % 1000000));
 }
 
-/* Writes a histogram. labels is "" or has the form "a=\"b\",", and is written before le. */
-static void write_histogram(struct buffer *text, const char *name, const char *labels,
-                            const struct histogram *histogram)
+/* Writes the limit of a bucket. OpenMetrics wants a whole number as "1.0". */
+static void write_bound(struct buffer *text, enum metrics_format format, size_t bucket)
+{
+    if (bucket == HISTOGRAM_BUCKETS - 1) {
+        buffer_append(text, SLICE("+Inf"));
+        return;
+    }
+    buffer_printf(text, "%g", (double)histogram_bounds_us[bucket] / 1e6);
+    if (format == METRICS_FORMAT_OPENMETRICS && histogram_bounds_us[bucket] % 1000000 == 0)
+        buffer_append(text, SLICE(".0"));
+}
+
+static void write_exemplar(struct buffer *text, const struct exemplar *exemplar)
+{
+    if (!exemplar->trace_id[0])
+        return;
+    buffer_printf(text, " # {trace_id=\"%s\",span_id=\"%s\"} ", exemplar->trace_id, exemplar->span_id);
+    write_seconds(text, exemplar->us);
+    buffer_append_byte(text, ' ');
+    write_seconds(text, exemplar->wall_us);
+}
+
+/* Writes a histogram. labels is "" or has the form "a=\"b\",", and is written before le. exemplars has one
+ * for each bucket, or is NULL. */
+static void write_histogram(struct buffer *text, enum metrics_format format, const char *name,
+                            const char *labels, const struct histogram *histogram,
+                            const struct exemplar *exemplars)
 {
     uint64_t cumulated = 0;
     int size = (int)strlen(labels);
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         cumulated += histogram->counts[i];
         buffer_printf(text, "%s_bucket{%sle=\"", name, labels);
-        if (i < HISTOGRAM_BUCKETS - 1)
-            buffer_printf(text, "%g", (double)histogram_bounds_us[i] / 1e6);
-        else
-            buffer_append(text, SLICE("+Inf"));
-        buffer_printf(text, "\"} %llu\n", (unsigned long long)cumulated);
+        write_bound(text, format, i);
+        buffer_printf(text, "\"} %llu", (unsigned long long)cumulated);
+        if (exemplars)
+            write_exemplar(text, &exemplars[i]);
+        buffer_append_byte(text, '\n');
     }
     if (size > 0)
         buffer_printf(text, "%s_sum{%.*s} ", name, size - 1, labels);
@@ -150,14 +178,48 @@ static void write_histogram(struct buffer *text, const char *name, const char *l
         buffer_printf(text, "\n%s_count %llu\n", name, (unsigned long long)cumulated);
 }
 
-static void write_whole_histogram(const struct metrics_board *board, struct buffer *text, const char *name,
-                                  const char *help, size_t offset)
+/* The histograms without labels. */
+static const struct {
+    const char *name, *help;
+    size_t offset;                  /* in struct metrics */
+    enum metrics_exemplified which; /* METRICS_EXEMPLIFIED_COUNT: no exemplars */
+} whole_histograms[] = {
+    {"duepost_lateness_seconds", "From a job's due time to its attempt.", offsetof(struct metrics, lateness),
+     METRICS_EXEMPLIFIED_LATENESS},
+    {"duepost_attempt_seconds", "From an attempt's name lookup to its end.",
+     offsetof(struct metrics, attempt), METRICS_EXEMPLIFIED_ATTEMPT},
+    {"duepost_fire_lateness_seconds", "From a schedule's time to the making of its job, missed times apart.",
+     offsetof(struct metrics, fire_lateness), METRICS_EXEMPLIFIED_COUNT},
+};
+
+/* Reads the latest exemplar of each bucket over all reactors. */
+static void read_exemplars(struct metrics_board *board, enum metrics_exemplified which,
+                           struct exemplar latest[HISTOGRAM_BUCKETS])
 {
-    struct histogram total = {0};
-    for (size_t i = 0; i < board->reactor_count; i++)
-        histogram_add(&total, (const void *)((const char *)&board->reactors[i] + offset));
-    write_head(text, name, "histogram", help);
-    write_histogram(text, name, "", &total);
+    for (size_t i = 0; i < board->reactor_count; i++) {
+        struct exemplars *exemplars = &board->reactors[i].exemplars;
+        pthread_mutex_lock(&exemplars->lock);
+        for (size_t b = 0; b < HISTOGRAM_BUCKETS; b++)
+            if (exemplars->buckets[which][b].wall_us > latest[b].wall_us)
+                latest[b] = exemplars->buckets[which][b];
+        pthread_mutex_unlock(&exemplars->lock);
+    }
+}
+
+static void write_whole_histograms(struct metrics_board *board, struct buffer *text,
+                                   enum metrics_format format)
+{
+    for (size_t i = 0; i < sizeof whole_histograms / sizeof *whole_histograms; i++) {
+        struct histogram total = {0};
+        struct exemplar exemplars[HISTOGRAM_BUCKETS] = {{.us = 0}};
+        for (size_t k = 0; k < board->reactor_count; k++)
+            histogram_add(&total,
+                          (const void *)((const char *)&board->reactors[k] + whole_histograms[i].offset));
+        if (format == METRICS_FORMAT_OPENMETRICS && whole_histograms[i].which < METRICS_EXEMPLIFIED_COUNT)
+            read_exemplars(board, whole_histograms[i].which, exemplars);
+        metrics_write_head(text, format, whole_histograms[i].name, "histogram", whole_histograms[i].help);
+        write_histogram(text, format, whole_histograms[i].name, "", &total, exemplars);
+    }
 }
 
 static bool has_label(const struct route_row *row, const char *label)
@@ -205,7 +267,8 @@ static void find_statuses(const struct metrics_board *board, const char *label, 
     }
 }
 
-static void write_route(const struct metrics_board *board, struct buffer *text, const char *route)
+static void write_route(const struct metrics_board *board, struct buffer *text, enum metrics_format format,
+                        const char *route)
 {
     bool is_used[STATUS_END] = {false};
     find_statuses(board, route, is_used);
@@ -222,64 +285,66 @@ static void write_route(const struct metrics_board *board, struct buffer *text, 
             continue;
         struct buffer label = {.data = labels, .capacity = sizeof labels, .max = sizeof labels - 1};
         buffer_printf(&label, "route=\"%s\",status=\"%u\",", route, status);
-        write_histogram(text, "duepost_http_request_seconds", buffer_text(&label), &total);
+        write_histogram(text, format, "duepost_http_request_seconds", buffer_text(&label), &total, NULL);
     }
 }
 
-static void write_requests(const struct metrics_board *board, struct buffer *text)
+static void write_requests(const struct metrics_board *board, struct buffer *text, enum metrics_format format)
 {
     const char *labels[METRICS_ROUTES_MAX];
     size_t count = 0;
-    write_head(text, "duepost_http_request_seconds", "histogram", "From a request's head to its answer.");
+    metrics_write_head(text, format, "duepost_http_request_seconds", "histogram",
+                       "From a request's head to its answer.");
     for (size_t i = 0; i < board->reactor_count; i++)
         count = collect_labels(&board->reactors[i], labels, count);
     for (size_t i = 0; i < count; i++)
-        write_route(board, text, labels[i]);
+        write_route(board, text, format, labels[i]);
 }
 
 static void write_gauge(struct buffer *text, const char *name, const char *help, uint64_t value)
 {
-    write_head(text, name, "gauge", help);
+    metrics_write_head(text, METRICS_FORMAT_TEXT, name, "gauge", help); /* the same in both formats */
     buffer_printf(text, "%s %llu\n", name, (unsigned long long)value);
 }
 
 /* Writes the processor time of Redis, if Redis reports it. */
-static void write_processor(const struct metrics_board *board, struct buffer *text)
+static void write_processor(const struct metrics_board *board, struct buffer *text,
+                            enum metrics_format format)
 {
     uint64_t us = largest(board, offsetof(struct metrics, redis_processor_us));
     if (us == 0)
         return;
-    write_head(text, "duepost_redis_cpu_seconds_total", "counter",
-               "Processor time of Redis with its children, some seconds ago.");
+    metrics_write_head(text, format, "duepost_redis_cpu_seconds_total", "counter",
+                       "Processor time of Redis with its children, some seconds ago.");
     buffer_append(text, SLICE("duepost_redis_cpu_seconds_total "));
     write_seconds(text, (int64_t)us);
     buffer_append_byte(text, '\n');
 }
 
-void metrics_write(struct metrics_board *board, struct buffer *text)
+static void write_counters(const struct metrics_board *board, struct buffer *text, enum metrics_format format)
 {
-    write_accepted(board, text);
-    write_head(text, "duepost_attempts_total", "counter", "POSTs to receivers, by result.");
-    write_by_topic(board, text, "duepost_attempts_total", "result", result_words, METRICS_RESULT_COUNT,
-                   offsetof(struct topic_row, attempts));
-    write_head(text, "duepost_jobs_ended_total", "counter", "Jobs that ended, by how they ended.");
-    write_by_topic(board, text, "duepost_jobs_ended_total", "how", end_words, METRICS_END_COUNT,
-                   offsetof(struct topic_row, ended));
-    write_whole_histogram(board, text, "duepost_lateness_seconds", "From a job's due time to its attempt.",
-                          offsetof(struct metrics, lateness));
-    write_whole_histogram(board, text, "duepost_attempt_seconds", "From an attempt's name lookup to its end.",
-                          offsetof(struct metrics, attempt));
-    write_whole_histogram(board, text, "duepost_fire_lateness_seconds",
-                          "From a schedule's time to the making of its job, missed times apart.",
-                          offsetof(struct metrics, fire_lateness));
-    write_requests(board, text);
     for (size_t i = 0; i < METRICS_COUNTER_COUNT; i++) {
-        write_head(text, counter_words[i].name, "counter", counter_words[i].help);
+        metrics_write_head(text, format, counter_words[i].name, "counter", counter_words[i].help);
         buffer_printf(
             text, "%s %llu\n", counter_words[i].name,
             (unsigned long long)sum(board, offsetof(struct metrics, counters) + i * sizeof(counter)));
     }
-    write_processor(board, text);
+}
+
+void metrics_write(struct metrics_board *board, struct buffer *text, enum metrics_format format)
+{
+    write_accepted(board, text, format);
+    metrics_write_head(text, format, "duepost_attempts_total", "counter", "POSTs to receivers, by result.");
+    write_by_topic(board, text, "duepost_attempts_total", "result", result_words, METRICS_RESULT_COUNT,
+                   offsetof(struct topic_row, attempts));
+    metrics_write_head(text, format, "duepost_jobs_ended_total", "counter",
+                       "Jobs that ended, by how they ended.");
+    write_by_topic(board, text, "duepost_jobs_ended_total", "how", end_words, METRICS_END_COUNT,
+                   offsetof(struct topic_row, ended));
+    write_whole_histograms(board, text, format);
+    write_requests(board, text, format);
+    write_counters(board, text, format);
+    write_processor(board, text, format);
     write_gauge(text, "duepost_in_flight", "Attempts that run or are being recorded in this process.",
                 sum(board, offsetof(struct metrics, in_flight)));
     write_gauge(text, "duepost_receivers_open", "Receivers with an open breaker that this process has seen.",

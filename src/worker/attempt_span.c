@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/metrics.h"
 #include "job/method.h"
 #include "job/url.h"
 #include "tracing/tracer.h"
@@ -84,11 +85,24 @@ static void fill_span(struct span *span, const struct attempt *attempt, const st
         set_error(span, result);
 }
 
+/* Makes this attempt the exemplar of its buckets. Both histograms have counted it, because it has a result.
+ */
+static void exemplify(const struct attempt *attempt, const struct span *span,
+                      const struct attempt_result *result)
+{
+    struct metrics *metrics = attempt->context->metrics;
+    struct slice context = slice_from(span->context, sizeof span->context);
+    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_ATTEMPT, result->duration_ms * 1000, context,
+                      span->end_us);
+    metrics_exemplify(metrics, METRICS_EXEMPLIFIED_LATENESS, attempt->late_ms * 1000, context, span->end_us);
+}
+
 void attempt_span_end(struct attempt *attempt, const struct attempt_result *result)
 {
     struct span span = {.kind = SPAN_CLIENT};
     if (!attempt->span || !attempt->span->is_recorded)
         return;
     fill_span(&span, attempt, result);
+    exemplify(attempt, &span, result);
     tracer_record(attempt->context->policy->tracer, &span);
 }

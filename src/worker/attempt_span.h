@@ -9,7 +9,8 @@
  * traceparent, the attempt begins a new trace. */
 void attempt_span_begin(struct attempt *, char context[TRACE_PARENT_BYTES]);
 
-/* Records the span after the ending was decided. Does nothing without a span. */
+/* Records the span after the ending was decided, and makes it an exemplar of the metrics. Does nothing
+ * without a span. */
 void attempt_span_end(struct attempt *, const struct attempt_result *);
 
 #endif

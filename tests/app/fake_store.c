@@ -503,7 +503,7 @@ void fake_expect_metric(const char *line)
 {
     struct buffer text;
     buffer_init(&text, 1 << 20);
-    metrics_write(app.board, &text);
+    metrics_write(app.board, &text, METRICS_FORMAT_TEXT);
     ck_assert_msg(strstr(buffer_text(&text), line), "%s is not in %s", line, buffer_text(&text));
     buffer_fini(&text);
 }

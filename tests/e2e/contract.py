@@ -124,8 +124,9 @@ def _check(response, method, status, headers, body):
         assert response.get("x-untyped"), "no Content-Type"
         assert headers["Connection"] == "close", "what could not be read, and the connection stays"
         return
-    (media, content), = response["content"].items()
-    assert headers["Content-Type"] == media, headers["Content-Type"]
+    media = headers["Content-Type"]
+    assert media in response["content"], media
+    content = response["content"][media]
     if method == "HEAD":
         assert body == b"", "a body"
         return

@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import time
 
+import prometheus_client.openmetrics.parser as openmetrics
 import pytest
 
+from collector import Collector
 from duepost import ROOT
 from patience import until
-from receiver import GARBAGE, HANG
+from receiver import GARBAGE, HANG, Answer
 
 
 def numbers(server):
@@ -55,6 +57,74 @@ def test_ends_and_errors_are_counted(start, receiver, topic):
                 'duepost_http_request_seconds_count{route="DELETE /jobs/{topic}/{jobId}",status="200"}': 2,
                 "duepost_attempt_seconds_count": 3, "duepost_lateness_seconds_count": 3}
     until(lambda: expected.items() <= numbers(server).items(), 5, lambda: numbers(server))
+
+
+OPENMETRICS = "application/openmetrics-text"
+PROMETHEUS = f"{OPENMETRICS};version=1.0.0;q=0.5,{OPENMETRICS};version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+
+
+def families(server, accept=OPENMETRICS):
+    """Name -> family, as the client library of Prometheus reads OpenMetrics. It refuses what is not OpenMetrics."""
+    answer = server.request("GET", "/metrics", headers={"Accept": accept})
+    assert answer.status == 200 and answer.headers["content-type"] == f"{OPENMETRICS}; version=1.0.0; charset=utf-8"
+    return {family.name: family for family in openmetrics.text_string_to_metric_families(answer.body.decode())}
+
+
+def exemplars(server, name):
+    return {float(sample.labels["le"]): sample.exemplar for sample in families(server)[name].samples if sample.exemplar}
+
+
+def test_openmetrics_has_the_same_numbers(start, receiver, topic):
+    server = start()
+    server.schedule(topic=topic, jobId="a", url=receiver.url())
+    server.wait_for_state(topic, "a", None)
+    until(lambda: numbers(server)["duepost_attempt_seconds_count"] == 1, 5, "the attempt is counted")
+    plain, found = numbers(server), families(server)
+    changing = {"process_cpu_seconds_total", "duepost_redis_cpu_seconds_total", "duepost_redis_commands_total", "duepost_claims_total"}
+    opened = {}
+    for family in found.values():
+        for sample in family.samples:
+            labels = ",".join(f'{name}="{float(value):g}"' if name == "le" and value != "+Inf" else f'{name}="{value}"' for name, value in sample.labels.items())
+            opened[sample.name + (f"{{{labels}}}" if labels else "")] = sample.value
+    assert opened.keys() == plain.keys()
+    # A scrape is a request, too, and is counted after its answer.
+    assert all(opened[name] == value for name, value in plain.items() if name not in changing and 'route="GET /metrics"' not in name)
+    assert found["duepost_jobs_accepted"].type == "counter" and found["duepost_in_flight"].type == "gauge"
+    assert not exemplars(server, "duepost_lateness_seconds") and not exemplars(server, "duepost_attempt_seconds")
+
+
+@pytest.mark.parametrize("accept, is_open", [
+    (PROMETHEUS, True), (OPENMETRICS, True), (f"{OPENMETRICS.upper()}; Version=1.0.0", True), (f'text/plain, {OPENMETRICS};version="0.0.1"', True),
+    ("*/*", False), ("text/plain", False), (f"{OPENMETRICS};version=2.0.0", False), (f"{OPENMETRICS};q=0", False), (f"{OPENMETRICS};q=0.000", False),
+    (f"{OPENMETRICS};q=0.3,text/plain;version=0.0.4;q=0.5", False), (f"{OPENMETRICS};q=0.05,text/plain;q=0.4", False), ("application/openmetrics", False), (",;=,", False)])
+def test_a_client_gets_openmetrics_when_it_prefers_it(server, accept, is_open):
+    answer = server.request("GET", "/metrics", headers={"Accept": accept})
+    assert (answer.headers["content-type"] == f"{OPENMETRICS}; version=1.0.0; charset=utf-8") == is_open
+    assert answer.body.endswith(b"\n# EOF\n") == is_open and answer.body.count(b"# EOF") == is_open
+    assert is_open or answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+
+
+def test_exemplars_lead_to_the_traces_of_slow_attempts(start, receiver, topic):
+    collector = Collector()
+    try:
+        server = start("--otlp-url", collector.url, "--reactors", "2")
+        receiver.script(topic, 200, Answer(200, delay=0.3))
+        trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        for job_id, sampled in ("quick", "01"), ("slow", "01"), ("unsampled", "00"):
+            parent = f"00-{trace[:-1]}{'qsu'.index(job_id[0])}-00f067aa0ba902b7-{sampled}"
+            server.post({"topic": topic, "jobId": job_id, "url": receiver.url()}, headers={"traceparent": parent}).expect(201)
+            server.wait_for_state(topic, job_id, None)
+        spans = {span.attributes["duepost.job.id"]: span for span in collector.of(topic, 4) if span.kind == "client"}
+        found = exemplars(server, "duepost_attempt_seconds")
+        slow = next(exemplar for le, exemplar in found.items() if exemplar.labels["trace_id"] == f"{trace[:-1]}1")
+        assert slow.labels["span_id"] == spans["slow"].id and 0.3 <= slow.value < 30 and abs(float(slow.timestamp) - time.time()) < 60
+        assert all(exemplar.value <= le for le, exemplar in found.items())
+        assert {exemplar.labels["trace_id"] for exemplar in found.values()} == {f"{trace[:-1]}0", f"{trace[:-1]}1"}
+        late = exemplars(server, "duepost_lateness_seconds")
+        assert late and all(exemplar.labels["trace_id"][-1] in "01" for exemplar in late.values())
+        assert b"trace_id" not in server.get("/metrics").body
+    finally:
+        collector.stop()
 
 
 def test_topics_beyond_a_hundred_are_counted_as_one(start):

@@ -358,7 +358,7 @@ START_TEST(its_routes_are_in_the_metrics)
     struct buffer numbers;
     expect(PUBLISH, "s1", "", "202 Accepted", "messageId");
     buffer_init(&numbers, 1 << 20);
-    metrics_write(fx.board, &numbers);
+    metrics_write(fx.board, &numbers, METRICS_FORMAT_TEXT);
     ck_assert_ptr_nonnull(
         strstr(buffer_text(&numbers),
                "duepost_http_request_seconds_count{route=\"POST /publish/{topic}\",status=\"202\"} 1"));

@@ -197,6 +197,12 @@ void metrics_lateness(struct metrics *metrics, int64_t late_us)
     (void)metrics, (void)late_us;
 }
 
+void metrics_exemplify(struct metrics *metrics, enum metrics_exemplified which, int64_t us,
+                       struct slice context, int64_t wall_us)
+{
+    (void)metrics, (void)which, (void)us, (void)context, (void)wall_us;
+}
+
 void metrics_fire_lateness(struct metrics *board, int64_t late_us)
 {
     (void)board, (void)late_us;
