@@ -445,6 +445,22 @@ def test_held_jobs_resume_when_their_topic_loses_its_breaker(start, receiver, to
     assert receiver.count(kept) == 0, "the breaker holds the jobs of other topics"
 
 
+@pytest.mark.parametrize("body", [None, {"timeout": 5}], ids=str)
+def test_held_jobs_resume_when_a_pattern_loses_its_breaker(start, receiver, topic, body):
+    """Breakers are off, and two patterns had one. body: the new settings of the first pattern; None removes it."""
+    server, kept, pattern = start("--breaker", "off", "--breaker-wait", "300s"), "kept-" + topic, f"/topics/{topic}-*"
+    for name in pattern, "/topics/kept-*":
+        server.request("PUT", name, json.dumps({"breaker": True}), JSON).expect(200)
+    names = [f"{topic}-{i}" for i in range(3)]
+    open_breaker(server, receiver, names[0])
+    for name in kept, *names:
+        hold(server, receiver, name, 150)
+    server.request(*(("PUT", pattern, json.dumps(body), JSON) if body else ("DELETE", pattern))).expect(200)
+    for name in names[1:]:
+        until(lambda name=name: receiver.count(name) == 150, 10 * SLOW, lambda name=name: receiver.count(name))
+    assert receiver.count(kept) == 0, "the breaker holds the jobs of topics that another pattern matches"
+
+
 def test_a_breaker_that_is_on_holds_the_jobs_of_a_topic_that_loses_its_setting(start, receiver, topic):
     server = start("--breaker-wait", "300s")
     settings(server, topic, breaker=True)

@@ -80,6 +80,9 @@ END_TEST
 #define HELD_IN_BOTH                                                                                         \
     "bucket:t: t/a@now+9001\nbucket:u: u/a@now+9002\ndue: t@now+9001 u@now+9002\n"                           \
     "held: t@now-3000 u@now-2000\nheld:t: t/a@now-3000\nheld:u: u/a@now-2000\njobs: t/a={1} u/a={2}\n"
+#define HELD_IN_SIBLING                                                                                      \
+    "bucket:t~callbacks: t~callbacks/a@now+9001\ndue: t~callbacks@now+9001\nheld: t~callbacks@now-3000\n"    \
+    "held:t~callbacks: t~callbacks/a@now-3000\njobs: t~callbacks/a={1}\n"
 #define T_RESUMED                                                                                            \
     "bucket:t: t/a@now-3000\nbucket:u: u/a@now+9002\ndue: u@now+9002\nheld: u@now-2000\n"                    \
     "held:u: u/a@now-2000\njobs: t/a={1} u/a={2}\n" BELL
@@ -101,6 +104,30 @@ START_TEST(a_change_of_patterns_finds_the_topics)
          T_RESUMED "patterns: *=" OFF "\ntopics: u=" ON "\nturns: t@1\n"},
         {ABSENT, "set_patterns 0 '' 3 1 t* " OFF, "1700000000123456",
          "meta: format=3 patterns=1700000000123456 redate=0\npatterns: t*=" OFF "\n"},
+        /* A pattern loses its breaker: --breaker decides then. */
+        {HELD_IN_BOTH "patterns: t*=" ON "\n", "set_patterns 0 '' 0 0", "1700000000123456",
+         HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t*\n"},
+        {HELD_IN_BOTH "patterns: t*=" ON "\n", "set_patterns 0 '' 3 1 t* " LIMITED, "1700000000123456",
+         HELD_IN_BOTH "meta: format=3 patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t*\n"
+                      "patterns: t*=" LIMITED "\n"},
+        {HELD_IN_BOTH "patterns: t*=" ON "\n", "set_patterns 0 '' 3 2 t* " ON " u* " LIMITED,
+         "1700000000123456",
+         HELD_IN_BOTH "meta: format=3 patterns=1700000000123456 redate=0 resume_held=0\n"
+                      "patterns: t*=" ON " u*=" LIMITED "\n"},
+        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\n", "reoffer 9", "0 0", T_RESUMED "turns: t@1\n"},
+        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=*\ntopics: u=" ON "\n", "reoffer 9", "0 0",
+         T_RESUMED "topics: u=" ON "\nturns: t@1\n"},
+        /* The patterns of an unfinished walk are kept. */
+        {HELD_IN_BOTH "meta: resume_held=7 resume_lost=u*\npatterns: t*=" ON "\n", "set_patterns 0 '' 0 0",
+         "1700000000123456",
+         HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t* u*\n"},
+        {HELD_IN_BOTH "meta: resume_held=7 resume_lost=t*\npatterns: t*=" ON "\n", "set_patterns 0 '' 0 0",
+         "1700000000123456",
+         HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t*\n"},
+        /* Another pattern has a breaker; patterns do not match siblings. */
+        {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\npatterns: *=" ON "\n", "reoffer 9", "0 0",
+         HELD_IN_BOTH "patterns: *=" ON "\n"},
+        {HELD_IN_SIBLING "meta: resume_held=0 resume_lost=*\n", "reoffer 9", "0 0", HELD_IN_SIBLING},
         /* The topic that is least far goes first. */
         {HELD_IN_BOTH "resuming: t@now-4000 u@now-5000\n", "reoffer 1", "0 1",
          "bucket:t: t/a@now+9001\nbucket:u: u/a@now-2000\ndue: t@now+9001\nheld: t@now-3000\n"

@@ -1488,7 +1488,9 @@ class World:
                  {"delivery": "pull", "order": "fifo"}, {"delivery": "pull", "retention": 60}, {"delivery": "pull", "onDelivered": "http://h/"},
                  {"delivery": "push"}, {"onDead": "http://h/"}, {"onDelivered": "http://h/", "onAttempt": "http://h/"})
         if self.chance.random() < 0.4:
-            self.set_patterns(self.chance.choice(("*", "a*", "b*")), self.chance.choice(kinds))
+            name = self.chance.choice(("*", "a*", "b*"))
+            loses_breaker = self.pool.patterns.get(name, {}).get("breaker") and self.chance.random() < 0.5
+            self.set_patterns(name, {} if loses_breaker else self.chance.choice(kinds + 4 * ({"breaker": True},)))
         else:
             self.set(self.chance.choice(TOPICS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
 
@@ -1710,6 +1712,7 @@ CONTROLS = {
     "what is not held resumes": [("lib/resume", "if dues[i] and places_now[i] and", "if not dues[i] or")],
     "a topic that turns its breaker off resumes nothing": [("lib/resume", "breaker == false or was_on and breaker == nil", "was_on and breaker == nil")],
     "a topic that loses its setting resumes nothing": [("lib/resume", " or was_on and breaker == nil", "")],
+    "a pattern that loses its breaker resumes nothing": [("set_patterns", "lost[#lost + 1] = name", "")],
     "a pattern that turns breakers off resumes nothing": [("lib/resume", "call('HSET', META, 'resume_held', '0')", "call('HLEN', META)")],
     "a breaker that is off holds what was claimed before": [("release", "if is_free(topic_of(id), ARGV[i + 4]) then wait = -1 end", "")],
     "a breaker forgets whom it holds": [("release", "hold_by_breaker(ARGV[i + 4], id, soonest + wait)", "local _ = 0")],

@@ -90,6 +90,7 @@ class Pool(Workflows):
         self.patterns, self.patterns_version = {}, 0  # the same of patterns
         self.redates = False
         self.resumes = False  # a step has to find topics whose breaker was turned off by patterns
+        self.lost_patterns = set()  # the patterns that lost their breaker before that step
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
@@ -926,12 +927,16 @@ class Pool(Workflows):
             self.resume_topics([topic] if is_off else [])
         self.finish()
 
+    def has_lost(self, topic):
+        """Whether a pattern of the topic has lost its breaker."""
+        return "~" not in topic and any(topic.startswith(name[:-1]) for name in self.lost_patterns)
+
     def resume_topics(self, topics):
         """Resumes the held jobs of topics whose breaker was turned off, all in one step here. After a change of patterns it finds the topics."""
         if self.resumes:
             found = {topic_of(job_id) for job_id in self.held}
-            topics = [*topics, *sorted(topic for topic in found if self.settings_of(topic).get("breaker") is False)]
-        self.resumes = False
+            topics = [*topics, *sorted(topic for topic in found if self.settings_of(topic).get("breaker", not self.has_lost(topic)) is False)]
+        self.resumes, self.lost_patterns = False, set()
         for topic in topics:
             held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
             self.resume_jobs([job_id for _, job_id in held])
@@ -962,12 +967,18 @@ class Pool(Workflows):
         """As Redis has it: with what comes from shorter ones."""
         return settings_json(self.with_patterns(name[:-1], {}))
 
+    def with_breaker(self):
+        return {name for name in self.patterns if self.with_patterns(name[:-1], {}).get("breaker")}
+
     def set_patterns(self, name, settings):
         """Here one step offers all topics again: first those that were held, by name, so that their turns come next. Those that are
         held now leave turns before."""
+        had_breaker = self.with_breaker()
         self.patterns.pop(name, None)
         if settings:
             self.patterns[name] = settings
+        if self.held:
+            self.lost_patterns |= had_breaker - self.with_breaker()
         self.patterns_version = max(self.patterns_version + 1, self.now_us)
         self.redates = True  # by the next sweep: here one step of it is enough
         self.resumes = self.resumes or bool(self.held)

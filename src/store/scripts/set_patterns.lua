@@ -15,18 +15,29 @@
 probe()
 local at, replies = 2, {now_us}
 
+-- Returns which patterns have a circuit breaker. Nothing is to resume if no job is held.
+local function patterns_with_breaker()
+  local texts, has_breaker = has(HELD) and has(PATTERNS) and call('HGETALL', PATTERNS) or {}, {}
+  for i = 2, #texts, 2 do has_breaker[texts[i - 1]] = read_settings(texts[i]).breaker == true or nil end
+  return has_breaker
+end
+
 local function write(version, format, first, number)
+  local is_lost, lost = patterns_with_breaker(), {}
   call('DEL', PATTERNS)
   if number > 0 then call('HSET', PATTERNS, unpack(ARGV, first, first + 2 * number - 1)) end
   is_there[PATTERNS] = number > 0
   raise_format(tonumber(format))
   for i = first + 1, first + 2 * number - 1, 2 do
-    if read_settings(ARGV[i]).delivery == 'pull' then raise_format(FORMAT_PULL) end
+    local settings = read_settings(ARGV[i])
+    if settings.delivery == 'pull' then raise_format(FORMAT_PULL) end
+    if settings.breaker == true then is_lost[ARGV[i - 1]] = nil end
   end
+  for name in pairs(is_lost) do lost[#lost + 1] = name end
   -- The next sweeps give dead jobs their new times.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
   start_reoffer()
-  start_resuming_all()
+  start_resuming_all(lost)
 end
 
 local function set(old, new, format, first, number)

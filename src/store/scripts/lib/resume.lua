@@ -2,11 +2,13 @@
 --
 -- The RESUMING key has topics whose circuit breaker was turned off. A walk examines the held jobs of a topic in the order in which
 -- they were due; the score is the time when the last one was due. resume_held in meta is the cursor of a walk through HELD, which
--- finds such topics after a change of patterns. A job that was held for another reason is tried once more.
+-- finds such topics after a change of patterns; resume_lost has the patterns that lost their breaker. A job that was held for
+-- another reason is tried once more.
 -- uses: has held line places
 
 local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
+local LOST_MAX = 100 -- as many as there are patterns
 
 -- A job that is no longer held keeps its place: it was cancelled, changed or claimed meanwhile.
 local function resume_jobs(topic, ids)
@@ -30,9 +32,34 @@ local function start_resuming(topic, was_on)
   if is_off and has(HELD) and call('EXISTS', held_of(topic)) == 1 then call('ZADD', RESUMING, '0', topic) end
 end
 
--- Starts the walk through all topics with held jobs, or restarts it.
-local function start_resuming_all()
-  if has(HELD) then call('HSET', META, 'resume_held', '0') end
+-- Starts the walk through all topics with held jobs, or restarts it. lost: names of the patterns that had a breaker before this
+-- change. Those of an unfinished walk are kept; the pattern * replaces too many of them.
+local function start_resuming_all(lost)
+  if not has(HELD) then return end
+  call('HSET', META, 'resume_held', '0')
+  if #lost == 0 then return end
+  local is_lost = {}
+  for i = 1, #lost do is_lost[lost[i]] = true end
+  for name in string.gmatch(call('HGET', META, 'resume_lost') or '', '%S+') do
+    if not is_lost[name] then lost[#lost + 1] = name end
+  end
+  call('HSET', META, 'resume_lost', #lost > LOST_MAX and '*' or table.concat(lost, ' '))
+end
+
+-- Returns a function that returns whether a pattern of the topic has lost its breaker.
+local function read_lost()
+  local is_lost, sizes, has_size = {}, {}, {}
+  for name in string.gmatch(call('HGET', META, 'resume_lost') or '', '%S+') do
+    local size = #name - 1
+    is_lost[name] = true
+    if not has_size[size] then sizes[#sizes + 1] = size end
+    has_size[size] = true
+  end
+  return function(topic)
+    for i = 1, #sizes do
+      if is_lost[string.sub(topic, 1, sizes[i]) .. '*'] then return not string.find(topic, '~', 1, true) end
+    end
+  end
 end
 
 -- Returns how many jobs were examined. Jobs that were due at the time of the last one are examined, too, so that none is left out.
@@ -58,11 +85,11 @@ end
 local function find_page(most)
   local cursor, topics = call('HGET', META, 'resume_held'), {}
   if not cursor then return end
-  local page = call('ZSCAN', HELD, cursor, 'COUNT', most)
+  local page, has_lost = call('ZSCAN', HELD, cursor, 'COUNT', most), read_lost()
   for i = 1, #page[2], 2 do topics[#topics + 1] = page[2][i] end
-  if page[1] == '0' then call('HDEL', META, 'resume_held') else call('HSET', META, 'resume_held', page[1]) end
+  if page[1] == '0' then call('HDEL', META, 'resume_held', 'resume_lost') else call('HSET', META, 'resume_held', page[1]) end
   for i = 1, #topics, UNPACK_MAX do fetch_settings({unpack(topics, i, math.min(i + UNPACK_MAX - 1, #topics))}) end
-  for i = 1, #topics do start_resuming(topics[i]) end
+  for i = 1, #topics do start_resuming(topics[i], has_lost(topics[i])) end
   return #topics + 1
 end
 
