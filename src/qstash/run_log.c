@@ -320,7 +320,7 @@ static bool last_line(struct slice lines, struct attempt_line *last)
 static void add_last(struct json_writer *json, const struct run_log *log,
                      const struct run_log_message *message, bool is_failure)
 {
-    struct attempt_line line;
+    struct attempt_line line = {0};
     struct buffer text;
     if (!last_line(message->lines, &line))
         return;

@@ -1,9 +1,10 @@
-"""A Debian in a directory, to run things in.
+"""A Debian or Ubuntu in a directory, to run things in.
 
 Whatever runs there has mounts and processes of its own: namespaces that end with its first process, and
 that one ends with us. Nothing has to be unmounted or looked for afterwards, whatever failed. The network
 is the host's."""
 
+import hashlib
 import os
 import pathlib
 import queue
@@ -12,8 +13,16 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.request
 
-DEBIANS = {"bookworm": "Debian 12", "trixie": "Debian 13"}  # by suite, as apt calls a release
+# By suite, as apt calls a release.
+DEBIANS = {"bookworm": "Debian 12", "trixie": "Debian 13"}
+UBUNTUS = {"noble": "Ubuntu 24.04"}
+SYSTEMS = {**DEBIANS, **UBUNTUS}
+UBUNTU = "http://archive.ubuntu.com/ubuntu/"
+# Debian 12 has no package of Ubuntu's keys.
+UBUNTU_KEYS = UBUNTU + "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
+UBUNTU_KEYS_SHA256 = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
 NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL"]
 
 ENTER = r"""
@@ -134,6 +143,8 @@ class Roots:
 
     def _sources(self):
         """[(address, release)]: where this host's apt has its own Debian from, with the suite in place of its release."""
+        if self.suite in UBUNTUS:
+            return [(UBUNTU, self.suite + part) for part in ("", "-updates", "-security")]
         lines = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
                                capture_output=True, text=True, check=True).stdout.splitlines()
         found = []
@@ -145,6 +156,16 @@ class Roots:
             raise Failed("this host's apt has no source of Debian 12 or 13; run apt-get update")
         return sorted(set(found))
 
+    def _ubuntu_keys(self):
+        """The file of the keys that sign Ubuntu's packages."""
+        package, folder = self.place / "ubuntu-keyring.deb", self.place / "ubuntu-keyring"
+        with urllib.request.urlopen(UBUNTU_KEYS, timeout=60) as answer:
+            package.write_bytes(answer.read(1_000_000))
+        if hashlib.sha256(package.read_bytes()).hexdigest() != UBUNTU_KEYS_SHA256:
+            raise Failed(f"{UBUNTU_KEYS} has not the SHA-256 {UBUNTU_KEYS_SHA256}")
+        self._call("dpkg-deb", "--extract", package, folder)
+        return folder / "usr/share/keyrings/ubuntu-archive-keyring.gpg"
+
     def _base(self):
         return self.place / f"base-{self.suite}.tar"
 
@@ -155,9 +176,14 @@ class Roots:
             return False
         sources, work = self._sources(), self.place / "base"
         shutil.rmtree(work, ignore_errors=True)
-        self._call("debootstrap", "--variant=minbase", self.suite, work,
-                   next(address for address, release in sources if release == self.suite))
-        (work / "etc/apt/sources.list").write_text("".join(f"deb {address} {release} main\n" for address, release in sources))
+        is_ubuntu = self.suite in UBUNTUS
+        keys, components = ([f"--keyring={self._ubuntu_keys()}"], "main universe") if is_ubuntu else ([], "main")
+        self._call("debootstrap", "--variant=minbase", *keys, self.suite, work,
+                   next(address for address, release in sources if release == self.suite),
+                   *(["gutsy"] if is_ubuntu else []))  # the recipe of all later Ubuntus, of which Debian 12 knows the older ones
+        for path in (work / "etc/apt/sources.list.d").glob("*"):
+            path.unlink()
+        (work / "etc/apt/sources.list").write_text("".join(f"deb {address} {release} {components}\n" for address, release in sources))
         settings = subprocess.run(["apt-config", "dump", "--no-empty", "Acquire::http", "Acquire::https", "Acquire::Check-Valid-Until",
                                    "Acquire::Check-Date"], capture_output=True, text=True, check=True).stdout
         (work / "etc/apt/apt.conf.d/90host").write_text(settings)
