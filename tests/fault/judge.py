@@ -31,7 +31,7 @@ class Arrival:
 
 
 class _Log:
-    """What the judge's log has told so far: hundreds of stories ask for it many times a second."""
+    """The judge's log so far. Hundreds of stories ask for it many times a second."""
 
     def __init__(self, path):
         self.jobs = {}  # arrivals of each
