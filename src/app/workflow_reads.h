@@ -51,7 +51,7 @@ struct app_workflow_query {
     struct slice id;
     int64_t made_ms; /* 0: the latest workflow with this id */
     bool with_jobs;
-    size_t texts_max; /* bytes; if the elements are larger together, all texts are empty */
+    size_t texts_max; /* bytes; if the elements are larger together, only the first text is read; 0: none */
 };
 
 /* Reads a workflow. workflow is NULL unless the verdict is DONE. Other ends are NOT_FOUND and UNAVAILABLE. */

@@ -21,7 +21,7 @@
 #include "qstash/run_resumption.h"
 #include "qstash/run_step.h"
 
-enum { LIST_MAX = 64 * 1024 * 1024 /* maximum size of the elements of a run that is continued */ };
+enum { LIST_MAX = 64 * 1024 * 1024 /* maximum size of the elements of a run that is resumed */ };
 
 struct again {
     struct exchange *exchange;
@@ -242,12 +242,23 @@ static void find_run(struct again *again, int64_t made_ms)
     app_workflow_find(app_of(again->exchange), &query, again_on_run, again);
 }
 
+static void again_refuse_size(struct again *again, int64_t bytes)
+{
+    char text[ANSWER_TEXT_SIZE];
+    snprintf(text, sizeof text,
+             "the steps of the run have %lld bytes together, and a run of at most %d bytes can be resumed; "
+             "restart the "
+             "run, or trigger it again",
+             (long long)bytes, LIST_MAX);
+    again_refuse(again, 413, text);
+}
+
 static void go_on_from(struct again *again, const struct app_workflow *workflow)
 {
     again->has_run = run_read(workflow->settings, workflow->made_ms, &again->run);
     snprintf(again->from, sizeof again->from, "%s/%lld", again->from_key, (long long)workflow->made_ms);
-    if (workflow->bytes > LIST_MAX) {
-        again_refuse(again, 413, "the steps of the run are over 64 MiB together");
+    if (!again->is_restart && workflow->bytes > LIST_MAX) {
+        again_refuse_size(again, workflow->bytes);
         return;
     }
     if (!again->has_run || !find_beginning(again, workflow)) {

@@ -175,7 +175,7 @@ struct workflow_query {
     struct slice id;
     int64_t made_ms; /* 0: the latest workflow with this id */
     bool with_jobs;
-    size_t texts_max; /* bytes; if the elements are larger together, all texts are empty */
+    size_t texts_max; /* bytes; if the elements are larger together, only the first text is read; 0: none */
 };
 
 /* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. Borrows the id until the callback. */

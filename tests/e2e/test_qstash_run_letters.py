@@ -4,6 +4,7 @@ import base64
 import contextlib
 import http.client
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -239,6 +240,34 @@ def test_many_runs_go_on_in_the_order_of_the_request(qstash, receiver, topic):
         assert arrivals(receiver, run.path, 3)[-1].headers["upstash-workflow-runid"] == one["workflowRunId"]
     answer = qstash.call("POST", f"workflows/dlq/resume?label={topic}&count=5", b"").expect(200)
     assert len(answer["workflowRuns"]) == 1 and decoded(arrivals(receiver, runs[1].path, 3)[-1]) == ["payload", step(1, 1)]
+
+
+def test_a_run_of_many_bytes_is_restarted_and_not_resumed(qstash, receiver, topic):
+    """Its steps have over 64 MiB together."""
+    run = Run(qstash, receiver, f"/{topic}", "payload", upstash_retries="0", upstash_label=topic)
+    receiver.script(run.path, TAKEN)
+    arrivals(receiver, run.path, 1)
+    for number in range(1, 56):
+        run.step(step(number, "x" * 950_000))
+    arrivals(receiver, run.path, 56, 60)
+    receiver.script(run.path, Answer(503), TAKEN)
+    run.step(step(56, "last"))
+    letter = letter_of(qstash, run)["dlqId"]
+    small = failing(qstash, receiver, f"{topic}-small", Answer(500), upstash_retries="0", upstash_label=topic)
+    receiver.script(small.path, Answer(500), TAKEN)
+    small.step(step(1, 1))
+    letter_of(qstash, small)
+    answer = qstash.call("POST", f"workflows/dlq/resume/{letter}", b"")
+    size, = re.findall(r"have (\d+) bytes together", answer.json["error"])
+    assert answer.status == 413 and 64 * 2**20 < int(size) < 80 * 2**20
+    assert "at most 67108864 bytes" in answer.json["error"] and "restart" in answer.json["error"]
+    for made in 1, 0:  # the others are resumed, and it stays
+        several = qstash.call("POST", f"workflows/dlq/resume?label={topic}", b"").expect(200)
+        assert len(several["workflowRuns"]) == made
+    assert letter_of(qstash, run)["dlqId"] == letter
+    new = qstash.call("POST", f"workflows/dlq/restart/{letter}", b"").expect(200)
+    arrival = arrivals(receiver, run.path, 58)[-1]
+    assert arrival.headers["upstash-workflow-runid"] == new["workflowRunId"] and decoded(arrival) == ["payload"]
 
 
 def test_parallel_steps_begin_again_unless_all_have_ended(qstash, receiver, topic):

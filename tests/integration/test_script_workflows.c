@@ -223,7 +223,7 @@ START_TEST(a_workflow_is_read_with_or_without_its_elements)
           ": t/a=\nworkflow_jobs: t/a=s,1,3," PLACE "\n"
     CHECK_EXAMPLES( //
         {THREE_JOBS, "workflow t/w '' 0 9", FIELDS " 1 3 (se1 ce2 se3) () ()", NULL},
-        {THREE_JOBS, "workflow t/w '' 0 8", FIELDS " 1 3 () () ()", NULL},
+        {THREE_JOBS, "workflow t/w '' 0 8", FIELDS " 1 3 (se1) () ()", NULL},
         {THREE_JOBS, "workflow t/w '' 0 -1", FIELDS " 1 3 () () ()", NULL},
         {THREE_JOBS, "workflow t/w '' 1 -1",
          FIELDS " 1 3 () (s now-9 2 t/a c now-8 2 t/b s now-7 2 t/c) (t/a s 1 3 " PLACE " '')", NULL},

@@ -2,7 +2,7 @@
 -- workflow.lua - reads one workflow.
 --
 -- ARGV[2] id: owner/workflowId   [3] time of its creation, ms, or '' for the latest one with this id   [4] 1: with its jobs
--- ARGV[5] maximum size of all elements, bytes; if they are larger, no element is read
+-- ARGV[5] maximum size of all elements, bytes; if they are larger, only the first element is read; below 0: none is read
 -- Returns {now_us, {name, value ... of its hash}, number of its jobs that have not ended, number of elements, elements with their
 -- kinds in front, {'kind time bytes job' of each element}, {job, 'role position bytes place', text of its wait or '' ...}: those that have not
 -- ended}, or {now_us} if there is no such workflow.
@@ -12,7 +12,8 @@ local fields = place and call('HGETALL', workflow_of(place)) or {}
 if #fields == 0 then return {now_us} end
 local count = call('LLEN', elements_of(place))
 local bytes = tonumber(call('HGET', workflow_of(place), 'bytes') or 0)
-local elements = bytes <= tonumber(ARGV[5]) and call('LRANGE', elements_of(place), '0', '-1') or {}
+local most, elements = tonumber(ARGV[5]), {}
+if most >= 0 then elements = call('LRANGE', elements_of(place), '0', bytes <= most and '-1' or '0') end
 if ARGV[4] ~= '1' then return {now_us, fields, call('HLEN', open_of(place)), count, elements, {}, {}} end
 local jobs, open = {}, call('HKEYS', open_of(place))
 for i = 1, #open do
