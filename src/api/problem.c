@@ -84,7 +84,7 @@ void problem_write_errors(struct buffer *members, const char *what, const struct
     json_end_array(&json);
 }
 
-const struct problem_words problem_of_read = {"request", "Nothing was to be changed; ask again."};
+const struct problem_words problem_of_read = {"request", "The request changes nothing; send it again."};
 
 static unsigned write_conflict(struct buffer *members, const char *detail, const struct app_job *job)
 {
@@ -108,10 +108,10 @@ static unsigned write_forbidden(struct buffer *members, const struct exchange *e
                                 const struct app_verdict *verdict)
 {
     if (verdict->end == APP_NOT_REACHED && verdict->group.size)
-        problem_write(members, "Token %s does not reach group %.*s.", exchange->caller.name,
+        problem_write(members, "Token %s has no access to group %.*s.", exchange->caller.name,
                       SLICE_ARG(verdict->group));
     else if (verdict->end == APP_NOT_REACHED)
-        problem_write(members, "Token %s does not reach topic %.*s.", exchange->caller.name,
+        problem_write(members, "Token %s has no access to topic %.*s.", exchange->caller.name,
                       SLICE_ARG(verdict->topic));
     else
         problem_write(
@@ -133,7 +133,7 @@ static unsigned write_unavailable(struct buffer *members, const struct app_verdi
         problem_write(members, "The outcome is unknown: Redis did not answer. %s", words->consequence);
     else if (verdict->end == APP_HISTORY_UNAVAILABLE)
         problem_write(members,
-                      "The history cannot be asked now: %.*s. Ask again later. Deliveries do not depend on "
+                      "The history cannot be read now: %.*s. Try again later. Deliveries do not depend on "
                       "the history.",
                       SLICE_ARG(verdict->why));
     else

@@ -108,7 +108,7 @@ static bool has_scopes(struct exchange *exchange)
 /* Answers 403. The answer is the same whether the topic exists or not. */
 static bool refuse_reach(struct exchange *exchange, const char *what, struct slice topic)
 {
-    exchange_refuse(exchange, 403, "Token %s does not reach %s%.*s.", exchange->token->name, what,
+    exchange_refuse(exchange, 403, "Token %s has no access to %s%.*s.", exchange->token->name, what,
                     SLICE_ARG(topic));
     return false;
 }

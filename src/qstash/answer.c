@@ -23,7 +23,7 @@ unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_T
     case APP_INVALID:
         return tell_errors(text, verdict->errors);
     case APP_NOT_REACHED:
-        return tell(text, 403, "the token does not reach the topic qstash");
+        return tell(text, 403, "the token has no access to the topic qstash");
     case APP_NOT_FOUND:
         return tell(text, 404, "not found");
     case APP_LEASED:

@@ -169,11 +169,11 @@ def test_what_a_token_does_not_reach_it_cannot_touch(place, operation):
         reply.expect(200)
         assert THEIRS not in reply.body.decode()
     elif operation.topics == "group":
-        assert reply.expect(403)["detail"] == f"Token bound does not reach group {THEIRS}."
+        assert reply.expect(403)["detail"] == f"Token bound has no access to group {THEIRS}."
     elif operation.topics == "all":
-        assert reply.expect(403)["detail"] == "Token bound does not reach all topics."
+        assert reply.expect(403)["detail"] == "Token bound has no access to all topics."
     else:
-        assert reply.expect(403)["detail"] == f"Token bound does not reach topic {THEIRS}."
+        assert reply.expect(403)["detail"] == f"Token bound has no access to topic {THEIRS}."
     if operation.topics == "query":
         assert "name one" in operation.ask(client, query_topic=False).expect(403)["detail"]
     assert place.state() == before
@@ -229,7 +229,7 @@ def test_of_many_jobs_each_is_judged_by_its_own_topic(place):
     jobs = [{"topic": topic, "jobId": "many", "url": "http://127.0.0.1:9/", "delay": 3600} for topic in (MINE, THEIRS, "mine", "my.mail")]
     results = place.client("bound").post(jobs).expect(207)["results"]
     assert [result["status"] for result in results] == [201, 403, 403, 201]
-    assert "does not reach topic theirs" in results[1]["detail"]
+    assert "has no access to topic theirs" in results[1]["detail"]
     assert place.server.job(THEIRS, "many") is None and place.server.job(MINE, "many")
 
 

@@ -319,10 +319,10 @@ def test_without_the_database_nothing_is_guessed(receiver, topic, postgres):
         deliver(server, receiver, topic, "a")
         postgres.kill()
         is_there = False
-        until(lambda: server.get(f"/jobs/{topic}/a").status == 503, 30, "the history cannot be asked")
+        until(lambda: server.get(f"/jobs/{topic}/a").status == 503, 30, "the history cannot be read")
         for path in f"/jobs/{topic}/a/why", f"/jobs/{topic}/a/attempts", "/jobs?state=any", "/jobs/count?state=any", "/stats":
             answer = server.get(path)
-            assert answer.expect(503)["detail"].startswith("The history cannot be asked now:") and answer.headers["Retry-After"]
+            assert answer.expect(503)["detail"].startswith("The history cannot be read now:") and answer.headers["Retry-After"]
         server.run(topic, "a").expect(503)
         server.request("DELETE", f"/history?topic={topic}").expect(503)
         # Jobs that Redis has can be read, and jobs are delivered.
