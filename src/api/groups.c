@@ -48,8 +48,7 @@ static void refuse_group(struct exchange *exchange, const struct app_verdict *ve
         exchange_refuse(exchange, 404, "There is no such group.");
         break;
     case APP_MISMATCH:
-        exchange_refuse(exchange, 412,
-                        "The group is not as the condition of the request says; nothing changed.");
+        exchange_refuse(exchange, 412, "The group does not meet If-Match or If-None-Match; nothing changed.");
         break;
     case APP_UNREADABLE:
         exchange_refuse(

@@ -140,7 +140,7 @@ static void complete_stats(struct query_reading *reading)
     if (stats->from_ms >= stats->to_ms)
         query_add_error(reading, SLICE("from"), "must be before to");
     else if ((stats->to_ms - stats->from_ms - 1) / stats->step_ms >= APP_STATS_STEPS_MAX)
-        query_add_error(reading, SLICE("step"), "makes more than 10000 steps");
+        query_add_error(reading, SLICE("step"), "gives more than 10000 steps");
 }
 
 HANDLER(stats_handle)

@@ -363,7 +363,7 @@ static void refuse_key(struct exchange *exchange)
 {
     struct job_errors errors;
     job_errors_clear(&errors);
-    job_errors_add(&errors, "Idempotency-Key", "is for one job: of many, give each a jobId instead");
+    job_errors_add(&errors, "Idempotency-Key", "is for one job: with many jobs, give each a jobId instead");
     exchange_refuse_errors(exchange, "request", &errors);
 }
 

@@ -126,9 +126,10 @@ static unsigned write_unavailable(struct buffer *members, const struct app_verdi
                                   const struct problem_words *words)
 {
     if (verdict->end == APP_CONTENDED)
-        problem_write(members, "Others change the %s all the time; nothing changed.", words->what);
+        problem_write(members, "Other requests keep changing the %s; nothing changed. Try again.",
+                      words->what);
     else if (verdict->end == APP_NO_MEMORY)
-        problem_write(members, "There is no memory for that; nothing changed.");
+        problem_write(members, "There is not enough memory for this request; nothing changed.");
     else if (verdict->end == APP_UNKNOWN)
         problem_write(members, "The outcome is unknown: Redis did not answer. %s", words->consequence);
     else if (verdict->end == APP_HISTORY_UNAVAILABLE)

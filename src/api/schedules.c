@@ -106,7 +106,7 @@ static void schedule_refuse(struct exchange *exchange, const struct app_verdict 
         exchange_refuse(exchange, 404, "There is no such schedule.");
         return;
     case APP_MISMATCH:
-        exchange_refuse(exchange, 412, "The schedule is not as If-%sMatch says; nothing changed.",
+        exchange_refuse(exchange, 412, "The schedule does not meet If-%sMatch; nothing changed.",
                         tags.size && tags.data[0] == JOB_TAGS_EXCLUDED ? "None-" : "");
         return;
     case APP_UNREADABLE:

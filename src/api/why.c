@@ -71,9 +71,8 @@ static void tell_attempt(const struct telling *telling)
     const struct app_finding *finding = telling->finding;
     char until[TIMESTAMP_SIZE];
     if (!finding->is_pull) {
-        buffer_append(telling->text,
-                      SLICE("An attempt is under way. Should its process be lost, another one takes "
-                            "over once the lease ends."));
+        buffer_append(telling->text, SLICE("An attempt is under way. If its process is lost, another one "
+                                           "takes over when the lease ends."));
         return;
     }
     timestamp_format(finding->next_ms, until);
@@ -161,7 +160,7 @@ static void tell_topic(const struct telling *telling)
         buffer_printf(
             telling->text,
             "It is due, and so are %lld jobs of its topic, %lld of which are under way; it is served in its "
-            "turn. Is a process with free attempts there (--max-in-flight)?",
+            "turn. If it keeps waiting, all attempts are in use: raise --max-in-flight or add a process.",
             (long long)finding->ready, (long long)finding->leased);
         break;
     case APP_WHY_SETTINGS:
@@ -173,7 +172,7 @@ static void tell_topic(const struct telling *telling)
         break;
     case APP_WHY_PAUSED:
         buffer_printf(telling->text,
-                      "Its topic is paused%s%s. PATCH /topics/%.*s with {\"paused\":null} lets it go on.",
+                      "Its topic is paused%s%s. PATCH /topics/%.*s with {\"paused\":null} resumes it.",
                       finding->pause_reason[0] ? ": " : "", finding->pause_reason, SLICE_ARG(telling->topic));
         break;
     case APP_WHY_ORDER:
@@ -184,11 +183,10 @@ static void tell_topic(const struct telling *telling)
                       SLICE_ARG(finding->head), SLICE_ARG(finding->head));
         break;
     case APP_WHY_MAX_IN_FLIGHT:
-        buffer_printf(
-            telling->text,
-            "%lld attempts of its topic are under way, as many as may be at once. A higher maxInFlight of "
-            "the topic, or --max-in-flight-topic, lets more begin.",
-            (long long)finding->leased);
+        buffer_printf(telling->text,
+                      "%lld attempts of its topic are under way, which is the limit. A higher maxInFlight of "
+                      "the topic, or --max-in-flight-topic, lets more begin.",
+                      (long long)finding->leased);
         break;
     default:
         buffer_printf(
@@ -209,7 +207,7 @@ static void tell_breaker(const struct telling *telling)
     buffer_printf(
         telling->text,
         "The circuit breaker of %s%.*s is open: %lld failures in a row, the last one %.*s. Its jobs "
-        "wait without an attempt until one of them may try it%s. POST /receivers/%.*s/close lets them go on.",
+        "wait without an attempt until one of them may try it%s. POST /receivers/%.*s/close resumes them.",
         is_path ? "the path " : "its receiver ", SLICE_ARG(receiver->name), (long long)receiver->failures,
         SLICE_ARG(receiver->cause), receiver->is_probing ? ", which is under way" : "", SLICE_ARG(host));
 }
@@ -221,7 +219,7 @@ static void tell_limit(const struct telling *telling)
     buffer_printf(
         telling->text,
         "Its receiver %.*s asked for fewer attempts at once: each reactor has %lld in flight there at "
-        "most, and one more for each delivery. POST /receivers/%.*s/close lets all go on.",
+        "most, and one more for each delivery. POST /receivers/%.*s/close removes this limit.",
         SLICE_ARG(host), (long long)receiver->limit, SLICE_ARG(host));
 }
 

@@ -97,7 +97,7 @@ static void write_topics(struct buffer *text, const struct tally_count *count)
 
 static void write_build(struct buffer *text)
 {
-    buffer_append(text, SLICE("# HELP duepost_build_info Which version this process is.\n"
+    buffer_append(text, SLICE("# HELP duepost_build_info Version of this process.\n"
                               "# TYPE duepost_build_info gauge\n"
                               "duepost_build_info{version=\"" DUEPOST_VERSION "\"} 1\n"));
 }
@@ -133,7 +133,7 @@ static void write_up(struct buffer *text, bool is_up)
 {
     buffer_printf(
         text,
-        "# HELP duepost_redis_up Whether Redis answered when it was asked last, at most about a second ago.\n"
+        "# HELP duepost_redis_up Whether Redis answered the last query, at most about a second ago.\n"
         "# TYPE duepost_redis_up gauge\nduepost_redis_up %d\n",
         is_up);
 }
@@ -146,7 +146,7 @@ static void write_connections(struct buffer *text, enum metrics_format format, s
                   "# TYPE duepost_connections gauge\nduepost_connections %zu\n",
                   counts.connections);
     metrics_write_head(text, format, "duepost_connections_refused_total", "counter",
-                       "Connections that there was no room for.");
+                       "Connections that were refused because of a limit.");
     buffer_printf(text, "duepost_connections_refused_total %llu\n", (unsigned long long)counts.refused);
     buffer_printf(text,
                   "# HELP duepost_waiting_leases Workers that wait for jobs of pull topics.\n"
@@ -160,7 +160,7 @@ static void write_durability(struct buffer *text, const struct store *store)
     store_durability_configured(store, configured);
     store_facts_durability(store_facts(store), in_force);
     buffer_printf(text,
-                  "# HELP duepost_durability_info What confirmed changes are to have reached.\n"
+                  "# HELP duepost_durability_info Durability of confirmed changes.\n"
                   "# TYPE duepost_durability_info gauge\n"
                   "duepost_durability_info{configured=\"%s\",in_force=\"%s\"} 1\n",
                   configured, in_force);

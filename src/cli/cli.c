@@ -202,7 +202,7 @@ static const struct command {
      "  --label LABEL         lists only schedules whose jobs have this label; can be repeated\n"
      "  --limit N             lists at most N schedules\n"
      "Options of run, which creates a job now:\n"
-     "  --idempotency-key KEY  repeated with this key, prints the first answer and makes no second job\n"
+     "  --idempotency-key KEY  repeated with this key, prints the first answer and creates no second job\n"
      "Options of set, which creates a schedule or replaces it:\n"
      "  --cron '30 4 * * *'   a job at these times, or @hourly, @daily, @weekly, @monthly, @yearly\n"
      "  --every 15m           a job each 15 minutes, instead of --cron\n"
@@ -212,7 +212,7 @@ static const struct command {
      "  --misfire skip        jobs for missed times: one (default), skip or all\n"
      "  --grace 60s           a time is missed when it is later than this\n"
      "  --overlap skip        no job while the last one has not ended\n"
-     "  --paused              makes no jobs until it is resumed\n"
+     "  --paused              creates no jobs until it is resumed\n"
      "  --group GROUP         sends each job to each endpoint of this group, instead of "
      "--url\n" NEW_JOB_HELP},
     {"work", "TOPIC -- COMMAND...", "runs a command for each job of a pull topic", work_run, 1,
@@ -254,7 +254,7 @@ static const struct command {
      "exit\n"
      "status is 1 if a line says FAIL. Run it as the user of the server.\n"
      "\n  --json                prints JSON\n"},
-    {"token", "new NAME FIELD...", "makes a token and its line for the --tokens file", token_run, 0, NULL},
+    {"token", "new NAME FIELD...", "creates a token and its line for the --tokens file", token_run, 0, NULL},
     {"sign-test", "URL FILE", "POSTs a sample, signed with the keys in FILE", sign_run, 0, NULL},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
 };

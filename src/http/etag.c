@@ -79,7 +79,9 @@ void etag_refuse(struct exchange *exchange)
 {
     struct slice seen = buffer_slice(&exchange->seen);
     bool is_none_match = seen.size && seen.data[0] == JOB_TAGS_EXCLUDED;
-    exchange_refuse(exchange, 412,
-                    is_none_match ? "The job exists, or is as If-None-Match says; nothing changed."
-                                  : "The job is not, or no longer, as If-Match says; nothing changed.");
+    exchange_refuse(
+        exchange, 412,
+        is_none_match
+            ? "The job does not meet If-None-Match: it exists, or has one of the tags; nothing changed."
+            : "The job does not meet If-Match: it has changed, or does not exist; nothing changed.");
 }

@@ -118,7 +118,7 @@ static bool is_whole(struct exchange *exchange)
     buffer_clear(&site->scratch);
     buffer_clear(&site->members);
     exchange_refuse(exchange, 503,
-                    "There is no memory for the answer; what was asked for may have been done.");
+                    "There is not enough memory for the answer; the change may have been made.");
     return false;
 }
 

@@ -24,7 +24,7 @@ static void check_topic(struct member_parse *parse, const struct member *member)
     else if (!topic_is_valid(job->topic))
         job_refuse(parse, member, "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..");
     else if (rules->topic.size && !slice_equal(job->topic, rules->topic))
-        job_refuse(parse, member, "must be that of the path");
+        job_refuse(parse, member, "must be the same as in the path");
 }
 
 static void check_job_id(struct member_parse *parse, const struct member *member)
@@ -35,7 +35,7 @@ static void check_job_id(struct member_parse *parse, const struct member *member
         job_refuse(parse, member,
                    "must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..");
     else if (rules->job_id.size && !slice_equal(job->job_id, rules->job_id))
-        job_refuse(parse, member, "must be that of the path");
+        job_refuse(parse, member, "must be the same as in the path");
 }
 
 static void check_group(struct member_parse *parse, const struct member *member)

@@ -135,7 +135,7 @@ static const char *check_header(const struct reading *reading, const struct job_
     if (header_is_refused(header->name))
         return "must not be set by a job";
     if (headers_find(reading->headers, reading->count, header->name))
-        return "must not stand there twice, in whatever case";
+        return "must not appear twice, regardless of case";
     if (!is_text)
         return "must be a string";
     if (!header_value_is_valid(header->value))

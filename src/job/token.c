@@ -140,14 +140,14 @@ static enum status read_field(struct slice word, unsigned *given, struct token *
         if (!slice_starts_with(word, fields[i].name))
             continue;
         if (*given & 1U << i) {
-            problem_set(problem, "%.*s is there twice", SLICE_ARG(fields[i].name));
+            problem_set(problem, "%.*s appears twice", SLICE_ARG(fields[i].name));
             return STATUS_INVALID;
         }
         *given |= 1U << i;
         return fields[i].read(slice_skip(word, fields[i].name.size), token, problem);
     }
-    return bad(problem, "behind the digest there may be scopes=, topics=, groups= and rate=, with spaces "
-                        "between, and nothing else");
+    return bad(problem,
+               "after the digest, only scopes=, topics=, groups= and rate= may follow, separated by spaces");
 }
 
 static enum status read_line(struct slice line, struct token *token, struct problem *problem)
@@ -160,7 +160,7 @@ static enum status read_line(struct slice line, struct token *token, struct prob
     token->name = slice_dup(word);
     if (!read_digest(take_word(&rest), token))
         return bad(problem,
-                   "behind the name there must be sha256: and 64 hex digits in lower case, the digest of the "
+                   "after the name, expected sha256: and 64 hex digits in lower case, the digest of the "
                    "token and not the token itself (duepost token new prints such a line)");
     while (status == STATUS_OK && (word = take_word(&rest)).size)
         status = read_field(word, &given, token, problem);

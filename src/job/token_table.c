@@ -23,9 +23,9 @@ static const char *why_double(const struct token_table *table, const struct toke
 {
     for (size_t i = 0; i < table->count; i++) {
         if (strcmp(table->tokens[i].name, token->name) == 0)
-            return "this name is there already, in an earlier line";
+            return "an earlier line has this name already";
         if (memcmp(table->tokens[i].digest, token->digest, TOKEN_DIGEST_BYTES) == 0)
-            return "this token is there already, in an earlier line with another name";
+            return "an earlier line has this token already, with another name";
     }
     return NULL;
 }

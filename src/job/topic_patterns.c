@@ -47,7 +47,7 @@ enum status topic_patterns_check(struct slice patterns, struct problem *problem)
             return STATUS_INVALID;
         }
         if (!is_pattern(pattern)) {
-            problem_set(problem, "'%.*s' is neither a topic nor the beginning of some with a '*' behind it",
+            problem_set(problem, "'%.*s' is neither a topic nor a pattern such as orders-*",
                         SLICE_ARG(pattern));
             return STATUS_INVALID;
         }

@@ -31,7 +31,7 @@ unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_T
     case APP_FULL:
         return tell(text, 507, "there are too many messages already, or Redis has no memory left");
     case APP_NO_MEMORY:
-        return tell(text, 503, "there is no memory for that; nothing changed");
+        return tell(text, 503, "there is not enough memory for this request; nothing changed");
     case APP_UNKNOWN:
         return tell(text, 503, "the outcome is unknown: Redis did not answer");
     case APP_NO_HISTORY:

@@ -92,11 +92,11 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(shares_port),
             .fallback = "off",
-            .help = "listen although another duepost of the same user listens on the port",
+            .help = "share the port with another duepost of the same user",
             .text =
                 "For a restart without a gap, with a separate Redis: start the new duepost with this\n"
                 "option, and stop the old one when the new one is ready. On SIGTERM, a duepost whose port\n"
-                "is shared goes on accepting connections while its attempts drain; otherwise it refuses\n"
+                "is shared accepts connections while its attempts drain; otherwise it refuses\n"
                 "connections at once. With net.ipv4.tcp_migrate_req = 1, the kernel resets no connection\n"
                 "at the moment when the old process closes its socket.",
         },
@@ -130,7 +130,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "NAME",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(sentinel_user),
-            .help = "user that duepost is to the Sentinels; default: their default user",
+            .help = "user name for the Sentinels; default: their default user",
             .text = "Needs sentinel-password-file. The user and the password in the option redis are those\n"
                     "of Redis. duepost never sends them to a Sentinel.",
         },
@@ -198,11 +198,10 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = STORE_SHARDS_MAX,
             .help = "number of parts into which the jobs in a Redis Cluster are split",
-            .text =
-                "Default: 16 with a Cluster; without one it must be 1. Each topic lies in one shard, and\n"
-                "each shard in one slot of the Cluster. The number is stored at the first start and\n"
-                "cannot change: a duepost with another number refuses to start. Each shard takes five\n"
-                "connections per reactor.",
+            .text = "Default: 16 with a Cluster; without one it must be 1. Each topic is in one shard, and\n"
+                    "each shard in one slot of the Cluster. The number is stored at the first start and\n"
+                    "cannot change: a duepost with another number refuses to start. Each shard takes five\n"
+                    "connections per reactor.",
         },
     [OPTION_DATA] =
         {
@@ -258,13 +257,13 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(trusts_durability),
             .fallback = "off",
-            .help = "take your word for fsync where Redis refuses CONFIG GET appendfsync",
+            .help = "trust fsync without a check if Redis refuses CONFIG GET appendfsync",
             .text =
                 "For managed services without CONFIG: duepost cannot check that Redis syncs each write, and\n"
-                "with --durability fsync answers 503. With this option it takes your word; the log, /readyz\n"
-                "and duepost check say so. Settings that Redis shows are checked as before: an appendfsync\n"
-                "that is not always, or an append-only file that cannot be written, is still refused.\n"
-                "Needs --redis, and fsync or fsync+replicated:N in --durability.",
+                "with --durability fsync answers 503. With this option it trusts the service; the log,\n"
+                "/readyz and duepost check say so. Settings that Redis shows are checked as before: an\n"
+                "appendfsync that is not always, or an append-only file that cannot be written, is\n"
+                "still refused. Needs --redis, and fsync or fsync+replicated:N in --durability.",
         },
     [OPTION_HISTORY] =
         {
@@ -619,7 +618,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "LIST",
             .kind = OPTION_KIND_TARGETS,
             .fallback = "",
-            .help = "CIDR blocks and hosts that jobs may lead to, in addition to public addresses",
+            .help = "CIDR blocks and hosts to which jobs may be sent, in addition to public addresses",
             .text =
                 "Separated by commas: 10.1.0.0/16,::1,hooks.internal,*.svc.cluster.local. A host name\n"
                 "allows all addresses that it resolves to; *.NAME allows every name below NAME.\n"
@@ -707,9 +706,8 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_LOG_LEVEL,
             .fallback = "info",
             .help = "debug, info, warning or error",
-            .text =
-                "info has a line for each failed attempt and each job that ends; warning has one for dead\n"
-                "jobs only. Audit lines are written at every level.",
+            .text = "info has a line for each failed attempt and each job that ends; warning has one\n"
+                    "for dead jobs only. Audit lines are written at every level.",
             .may_reload = true,
         },
     [OPTION_OTLP_URL] =

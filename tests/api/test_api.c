@@ -9,7 +9,7 @@ START_TEST(what_is_said_of_a_lack_of_memory_needs_none)
     struct buffer *members = &site->members, *scratch = &site->scratch;
     const char *room = members->data, *answer = scratch->data;
     ck_assert(members->may_fail && scratch->may_fail);
-    problem_write(members, "There is no memory for the answer; what was asked for may have been done.");
+    problem_write(members, "There is not enough memory for the answer; the change may have been made.");
     problem_write_head(scratch, 503, buffer_slice(members));
     ck_assert(room && answer);
     ck_assert_ptr_eq(members->data, room);

@@ -312,7 +312,7 @@ def test_a_token_is_made_shown_and_used(start, topic, tmp_path):
 @pytest.mark.parametrize("words, reason", [
     ([], "NAME"), (["new"], "NAME"), (["old", "a", "scopes=read"], "NAME"), (["new", "a b", "scopes=read"], "NAME"),
     (["new", "a"], "scopes="), (["new", "a", "scopes=all"], "scopes="), (["new", "a/b", "scopes=read"], "name"),
-    (["new", "a", "scopes=read", "topics=a b"], "nothing else"), (["new", "a", "scopes=read", "rate=1/d"], "rate="),
+    (["new", "a", "scopes=read", "topics=a b"], "only scopes="), (["new", "a", "scopes=read", "rate=1/d"], "rate="),
     (["new", "a", "scopes=read\nb"], "scopes="),
 ], ids=str)
 def test_a_wrong_token_is_not_made(words, reason):

@@ -221,8 +221,8 @@ START_TEST(a_named_job_may_leave_out_its_name)
     }
     struct slice other = SLICE("{\"topic\":\"u\",\"jobId\":\"b\",\"url\":1}"), wrong = SLICE("{\"jobId\":1}");
     ck_assert_int_eq(job_parse_named(SLICE("t/a"), other, NOW_MS, &job, &errors), STATUS_INVALID);
-    ck_assert_str_eq(
-        said(), "topic: must be that of the path\njobId: must be that of the path\nurl: must be a string");
+    ck_assert_str_eq(said(), "topic: must be the same as in the path\njobId: must be the same as in the "
+                             "path\nurl: must be a string");
     ck_assert_int_eq(job_parse_named(SLICE("t/a"), wrong, NOW_MS, &job, &errors), STATUS_INVALID);
     ck_assert_str_eq(said(), "jobId: must be a string");
 }
@@ -353,7 +353,7 @@ START_TEST(says_what_is_wrong_with_a_member)
          "and tab\n"
          "headers.D: must be visible ASCII, space and tab\nheaders.E: must be visible ASCII, space and tab"},
         {"\"headers\":{\"X-A\":\"1\",\"x-a\":\"2\"}",
-         "headers.x-a: must not stand there twice, in whatever case"},
+         "headers.x-a: must not appear twice, regardless of case"},
         {"\"headers\":{\"A\":\"***\",\"B\":\"****\"}",
          "headers.A: must be the value itself; it is only shown as ***"},
         {"\"method\":\"get\"", "method: must be GET, POST, PUT, PATCH, DELETE or HEAD"},

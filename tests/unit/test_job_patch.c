@@ -193,8 +193,7 @@ START_TEST(says_what_is_wrong)
         {"{\"url\":\"x\",\"delay\":-1,\"timeout\":0,\"headers\":{\"Host\":\"x\"}}",
          "url: must begin with http:// or https://\ndelay: must be 0 to 315360000\n"
          "timeout: must be 0.1 to 3600\nheaders.Host: must not be set by a job"},
-        {"{\"headers\":{\"X\":\"1\",\"x\":\"2\"}}",
-         "headers.x: must not stand there twice, in whatever case"},
+        {"{\"headers\":{\"X\":\"1\",\"x\":\"2\"}}", "headers.x: must not appear twice, regardless of case"},
         {"{\"headers\":[]}", "headers: must be an object of strings"},
         {"{\"retrySchedule\":[]}", "retrySchedule: must not be empty when retry is over 0"},
         {"{\"delay\":1,\"dueAt\":\"2030-01-01T00:00:00Z\"}", "dueAt: cannot be combined with delay"},

@@ -59,16 +59,16 @@ static const struct {
     {"a " DIGEST " scopes=read,", "scopes= takes"},
     {"a " DIGEST " scopes=Read", "scopes= takes"},
     {"a " DIGEST " scopes=read, schedule", "scopes= takes"},
-    {"a " DIGEST " scopes=read scopes=cancel", "scopes= is there twice"},
+    {"a " DIGEST " scopes=read scopes=cancel", "scopes= appears twice"},
     {"a " DIGEST " scopes=read topics=", "topics=: ''"},
     {"a " DIGEST " scopes=read topics=b*c", "topics=: 'b*c'"},
-    {"a " DIGEST " scopes=read topics=b topics=c", "topics= is there twice"},
+    {"a " DIGEST " scopes=read topics=b topics=c", "topics= appears twice"},
     {"a " DIGEST " scopes=read groups=b~c", "groups=: 'b~c'"},
-    {"a " DIGEST " scopes=read groups=b groups=c", "groups= is there twice"},
+    {"a " DIGEST " scopes=read groups=b groups=c", "groups= appears twice"},
     {"a " DIGEST " scopes=read rate=10", "rate= takes"},
-    {"a " DIGEST " scopes=read rate=1/s rate=1/s", "rate= is there twice"},
-    {"a " DIGEST " scopes=read admin", "nothing else"},
-    {"a " DIGEST " scopes=read role=x", "nothing else"},
+    {"a " DIGEST " scopes=read rate=1/s rate=1/s", "rate= appears twice"},
+    {"a " DIGEST " scopes=read admin", "only scopes="},
+    {"a " DIGEST " scopes=read role=x", "only scopes="},
 };
 
 START_TEST(a_wrong_line_is_told_by_its_field)

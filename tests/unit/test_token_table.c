@@ -54,7 +54,7 @@ START_TEST(a_wrong_line_is_told_by_its_number)
     buffer_init(&text, TOKENS_FILE_BYTES_MAX);
     add(&text, "a");
     buffer_append(&text, SLICE("\nb nonsense\n"));
-    parse(&text, "FILE:3: behind the name");
+    parse(&text, "FILE:3: after the name");
     buffer_fini(&text);
 }
 END_TEST
@@ -65,11 +65,11 @@ START_TEST(a_name_or_a_token_stands_there_once)
     buffer_init(&text, TOKENS_FILE_BYTES_MAX);
     add(&text, "a");
     token_write(&text, SLICE("a"), SLICE("other"), SLICE("scopes=read"));
-    parse(&text, "FILE:2: this name");
+    parse(&text, "FILE:2: an earlier line has this name");
     buffer_clear(&text);
     add(&text, "a");
     token_write(&text, SLICE("b"), SLICE("secret-a"), SLICE("scopes=read"));
-    parse(&text, "FILE:2: this token");
+    parse(&text, "FILE:2: an earlier line has this token");
     buffer_fini(&text);
 }
 END_TEST

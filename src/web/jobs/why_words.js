@@ -7,10 +7,10 @@ const WORDS = [
   [/\bDELETE it, or PUT the job again\./, `"Delete" it, and send the job again.`],
   [/\bPOST \.\.\.\/run\b/g, `"Run now"`],
   [/\bPUT \/topics\/\S+ replaces them, DELETE resets them\./, "Change or remove them on the page of the topic."],
-  [/\bPATCH \/topics\/\S+ with \{"paused":null\} lets it go on\./, `"Resume" on the page of the topic resumes it.`],
+  [/\bPATCH \/topics\/\S+ with \{"paused":null\} resumes it\./, `"Resume" on the page of the topic resumes it.`],
   [/\buntil PATCH \/topics\/\S+ with \{"paused":null\}\./, `until it is resumed on its page.`],
   [/\bGET \.\.\.\/.+?\/why says what/, "Its own page says what"],
-  [/\bPOST \/receivers\/\S+\/close lets/, `"Let through" on the page Receivers lets`],
+  [/\bPOST \/receivers\/\S+\/close\b/, `"Let through" on the page Receivers`],
   [/: POST \/topics\/\S+\/lease\./, ". The page Pull topics shows the workers."],
 ];
 
