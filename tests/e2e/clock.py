@@ -28,7 +28,7 @@ class MovableClock:
         self.environment = {"LD_PRELOAD": str(_library()), "TEST_CLOCK": str(path)}
 
     def move_to(self, ms):
-        """From now on the clock goes on from ms."""
+        """Sets the clock to ms, from where it continues."""
         self.move_by(ms / 1000 - time.time())
 
     def move_by(self, seconds):
@@ -36,5 +36,5 @@ class MovableClock:
         self._page[8:] = struct.pack("=q", int(seconds * 1e6))
 
     def now(self):
-        """In s since 1970."""
+        """Returns the time in s since 1970."""
         return time.time() + struct.unpack("=q", self._page[8:])[0] / 1e6

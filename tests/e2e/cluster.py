@@ -1,4 +1,4 @@
-"""A Redis Cluster: three primaries with a replica each, and what can befall them."""
+"""A Redis Cluster of three primaries with a replica each, and the faults that tests inject into it."""
 
 import subprocess
 
@@ -30,7 +30,7 @@ def slot_of(shard):
 
 
 def topic_in(shard, prefix, shards=16):
-    """A topic with this prefix that lives in the shard."""
+    """Returns a topic with this prefix that is in the shard."""
     return next(topic for topic in (f"{prefix}.{i}" for i in range(10000)) if shard_of(topic, shards) == shard)
 
 
@@ -81,7 +81,7 @@ class Cluster:
 
     @staticmethod
     def slots_of(node):
-        """The slots that the node reports as its own: ranges."""
+        """Returns the ranges of slots that the node reports as its own."""
         mine = next((line for line in node.text("CLUSTER", "NODES").splitlines() if "myself" in line), "")
         return [word for word in mine.split()[8:] if not word.startswith("[")]
 
@@ -98,7 +98,7 @@ class Cluster:
         return next(node for node in self.nodes if mark in (node.try_command("INFO", "replication") or b""))
 
     def begin_move(self, slot, target):
-        """From here on the slot is on the move; the source is returned."""
+        """Begins to move the slot. Returns its source."""
         source = self.owner(slot)
         target.ok("CLUSTER", "SETSLOT", str(slot), "IMPORTING", source.id)
         source.ok("CLUSTER", "SETSLOT", str(slot), "MIGRATING", target.id)
@@ -113,7 +113,7 @@ class Cluster:
             node.ok("CLUSTER", "SETSLOT", str(slot), "NODE", target.id)
 
     def keys(self):
-        """All keys of all primaries."""
+        """Returns all keys of all primaries."""
         found = []
         for node in self.primaries():
             listed = subprocess.run(["redis-cli", "-s", str(node.socket), "--scan"], capture_output=True, text=True,

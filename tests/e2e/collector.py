@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry: takes spans by OTLP over HTTP, and refuses what is not in its JSON.
+"""A collector of OpenTelemetry: takes spans by OTLP over HTTP, and refuses JSON that does not follow OTLP.
 
 The checks follow trace.proto 1.5 and the rules of OTLP's JSON: ids in hex, 64-bit numbers as strings, enums as numbers,
 no unknown members."""
@@ -118,7 +118,7 @@ class Collector:
             self.spans += spans
 
     def of(self, topic, count, seconds=15):
-        """The spans of a topic, in the order of their beginnings, once there are as many."""
+        """Waits for this many spans of a topic, and returns them in the order in which they began."""
         def found():
             spans = [span for span in list(self.spans) if span.topic == topic]
             return spans if len(spans) >= count else None

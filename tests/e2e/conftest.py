@@ -1,4 +1,4 @@
-"""Fixtures for every test; and the check that the tests have covered the whole contract."""
+"""Fixtures for every test; and a check that the tests have covered the whole contract."""
 
 import itertools
 import json
@@ -75,7 +75,7 @@ def data():
     return scratch.directory("data")
 
 
-# The files that take longest. They are begun first, so that none of them runs alone at the end.
+# The files that take longest. They start first, so that none of them runs alone at the end.
 LONG = ("overview", "receivers", "many", "redis", "dead_names", "archive", "cluster", "docs", "schedules", "process", "history",
         "hostile", "redis_tls", "upkeep", "sentinel", "check", "upgrade", "api_tls", "limits", "retention", "topics", "callbacks", "retry",
         "qstash_schedules", "partitions", "http_raw", "weights", "properties", "delivery", "in_flight", "again", "corrupt", "cancel")

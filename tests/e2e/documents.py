@@ -96,7 +96,7 @@ def generalised(text):
 
 
 def matches(expected, actual, is_json):
-    """Whether actual is what the page shows."""
+    """Returns whether actual matches the output on the page."""
     expected, actual = generalised(expected), generalised(actual)
     if is_json:
         expected, actual = re.sub(r"\s+", "", expected), re.sub(r"\s+", "", actual)
@@ -243,7 +243,7 @@ class Page:
         self._fail(block, f"exit status {status}, printed:\n{output}" + ("" if fits else f"not:\n{expected.text}"))
 
     def _bash(self, block):
-        """(exit status, output); the status of a server, which goes on, is None."""
+        """Returns (exit status, output). The status of a server, which keeps running, is None."""
         variables = self.place / "variables"
         script = self.place / "script"
         script.write_text(f"[ ! -e {variables} ] || . {variables}\nset -euo pipefail\n{self._in_ports(block.text)}\n"

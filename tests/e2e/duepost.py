@@ -1,6 +1,6 @@
 """The binary as a black box: start it, speak HTTP with it, stop it.
 
-Every answer is held against the contract."""
+Every answer is checked against the contract."""
 
 import concurrent.futures
 import http.client
@@ -59,7 +59,7 @@ class Client:
         self._local = threading.local()
 
     def with_token(self, token):
-        """The same server, asked by another client."""
+        """Returns the same server with another client."""
         return Client(self.host, self.port, token, self.tls)
 
     def _link(self):
@@ -112,7 +112,7 @@ class Client:
         return self.request("POST", "/jobs", text, {"Content-Type": "application/json", **(headers or {})}, check)
 
     def post_together(self, job, times, headers=None):
-        """The same at once, over as many connections."""
+        """Does the same in parallel, over as many connections."""
         with concurrent.futures.ThreadPoolExecutor(times) as pool:
             return list(pool.map(lambda _: self.post(job, headers=headers), range(times)))
 
@@ -127,7 +127,7 @@ class Client:
             list(pool.map(one, jobs))
 
     def job(self, topic, job_id):
-        """The job's JSON, or None when it is gone."""
+        """Returns the job's JSON, or None if the job is gone."""
         reply = self.get(f"/jobs/{topic}/{job_id}")
         return None if reply.status == 404 else reply.expect(200)
 
@@ -145,7 +145,7 @@ class Client:
         return until(condition, seconds, lambda: f"{topic}/{job_id} {state}, it is {self.job(topic, job_id)}")
 
     def raw(self, data, method="GET", target="/", check=True):
-        """Sends bytes as they are; everything that comes until the server closes."""
+        """Sends raw bytes. Returns all bytes until the server closes the connection."""
         with self.connect() as link:
             link.sendall(data)
             received = b""
@@ -174,14 +174,14 @@ def parse(data):
 
 
 def environment(extra=None):
-    """Ours, without what might configure a duepost."""
+    """Returns this process's environment, without the variables that configure duepost."""
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith("DUEPOST_") and name not in ("STATE_DIRECTORY", "XDG_STATE_HOME")}
     return {**kept, **(extra or {})}
 
 
 def run(*options, extra=None, seconds=10):
-    """For runs that end by themselves."""
+    """Runs a command that ends without a signal."""
     return subprocess.run([BINARY, *options], env=environment(extra), capture_output=True, text=True,
                           timeout=seconds * SLOW, check=False)
 
@@ -218,7 +218,7 @@ class Duepost(Client):
             raise
 
     def _await_address(self):
-        """The first line on stdout says where it listens."""
+        """Reads the address from the first line on stdout."""
         line, deadline = b"", time.monotonic() + 15 * SLOW
         while not line.endswith(b"\n"):
             left = max(0, deadline - time.monotonic())
@@ -239,7 +239,7 @@ class Duepost(Client):
         return self.process.pid
 
     def reload(self, event="options_reloaded"):
-        """SIGHUP; once the log has one more line of that event."""
+        """Sends SIGHUP, and waits until the log has one more line of that event."""
         before = self.log().count(f"event={event} ")
         self.process.send_signal(signal.SIGHUP)
         until(lambda: self.log().count(f"event={event} ") > before, 5, event)
@@ -251,17 +251,17 @@ class Duepost(Client):
         return processes.redis_servers_of(self.data)
 
     def terminate(self, seconds=10):
-        """SIGTERM; the exit code."""
+        """Sends SIGTERM and returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds * SLOW)
 
     def kill(self):
-        """As a power cut would, but for its Redis, which may live on."""
+        """Kills the process as a power cut would. Its Redis may survive."""
         processes.end(self.pid)
         self.process.wait()
 
     def stop(self):
-        """Whatever state it is in; its data stay if they were given to it."""
+        """Ends the process in any state. Data that the test has provided stays."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             try:
@@ -274,7 +274,7 @@ class Duepost(Client):
                 processes.end(pid)
 
     def _is_ended_by_sigterm(self):
-        """The first one drains, another one ends it at once."""
+        """Sends a SIGTERM, and returns whether the process has ended. The first SIGTERM drains it, a second one ends it at once."""
         self.process.send_signal(signal.SIGTERM)
         try:
             self.process.wait(0.05)

@@ -14,7 +14,7 @@ from network import Namespace, Unavailable
 from patience import until
 import scratch
 
-OWN = ("9.9.9.9", "2620:fe::9")  # what packets come from
+OWN = ("9.9.9.9", "2620:fe::9")  # the source of the packets
 API = ("127.0.0.1", 7700)
 
 # Addresses that are not public, on purpose written independently of the product's list.
@@ -33,7 +33,7 @@ def is_forbidden(text):
 
 class Field(Namespace):
     """Unavailable: it cannot be made. Each public address has a receiver behind it where a test makes one; without
-    one, who connects is refused, and was heard all the same."""
+    one, a connection is refused, but its packets are counted all the same."""
 
     def __init__(self, names=None):
         super().__init__()
@@ -67,7 +67,7 @@ class Field(Namespace):
         return "unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(resolver)
 
     def start(self, *options, **named):
-        """A duepost in here, whose names come from our name server. The test talks to it within the field."""
+        """Starts a duepost in this network, which uses the test's name server. The test talks to it within the field."""
         with self:
             self.started.append(Duepost(*options, listen="%s:%d" % API, through=self.through, **named))
         return self.started[-1]
@@ -91,7 +91,7 @@ class Field(Namespace):
                 continue
 
     def _note(self, packet):
-        """All but the test's own talk with the API and the name server's with duepost."""
+        """Counts a packet, unless it is one between the test and the API, or between the name server and duepost."""
         if packet[0] >> 4 == 4:
             at, protocol = (packet[0] & 15) * 4, packet[9]
             ends = [str(ipaddress.ip_address(packet[12:16])), str(ipaddress.ip_address(packet[16:20]))]

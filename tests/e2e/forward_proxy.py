@@ -1,4 +1,4 @@
-"""An HTTP proxy that forwards requests, and tunnels (CONNECT), and writes down what it was asked for.
+"""An HTTP proxy that forwards requests, and tunnels (CONNECT), and records its requests.
 
 One thread a connection. It connects to where `places` says a host leads, to nothing else, and denies the rest."""
 

@@ -1,4 +1,4 @@
-"""Proxies in front of duepost that let nothing through that deletes: nginx and HAProxy, as they are meant and lenient."""
+"""Proxies in front of duepost that refuse DELETE requests: nginx and HAProxy, in their usual configuration and in a lenient one."""
 
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-"""Values as a schema of the contract has them, and values that it has not, for hypothesis."""
+"""Strategies for hypothesis: values that match a schema of the contract, and values that do not."""
 
 import datetime
 import string
@@ -11,7 +11,7 @@ import scratch
 
 set_hypothesis_home_dir(scratch.directory("hypothesis"))  # before the first strategy: else it is made where the tests are started
 
-# Nothing of what is made may lead off this host.
+# No generated url may lead off this host.
 URLS = st.builds("{}127.0.0.1:9{}".format, st.sampled_from(["http://", "https://", "HTTP://"]),
                  st.sampled_from(["", "/", "/hook", "/hook?key=secret", "?a", "/%00", "/" + "p" * 1900]))
 TEXTS = st.text(max_size=20).filter(lambda text: "//" not in text)
@@ -106,7 +106,7 @@ def of(schema):
 
 @st.composite
 def spoiled(draw, values):
-    """One of values with something in it that is another: a member too many, one too few, another value."""
+    """Returns one of values with one change: an additional member, a missing one, or another value."""
     value = draw(values)
     for _ in range(draw(st.integers(1, 3))):
         value = _spoil(draw, value)
@@ -132,7 +132,7 @@ def _spoil(draw, value):
 
 @st.composite
 def broken(draw, texts):
-    """The bytes of a JSON text, some of them others."""
+    """Returns the bytes of a JSON text, some of them changed."""
     data = draw(texts).encode("utf-8", "surrogatepass")
     at = draw(st.integers(0, len(data)))
     return draw(st.sampled_from([

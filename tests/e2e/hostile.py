@@ -1,4 +1,4 @@
-"""Receivers that mean harm: what each does stands behind its name, and has a url of its own.
+"""Hostile receivers. Each has a name that is followed by its behaviour, and its own url.
 
 Each runs until the client closes the connection. Where a head is complete, it says 500, so that the job is dead and
 tells how long its attempt took."""
@@ -173,7 +173,7 @@ async def http_2_continuations(writer):
     await repeat(writer, frame(9, 0, 1, b"\x00\x01x\x7f\x80\x07" + bytes(135)) * 10)
 
 
-# The expected record of the attempt.
+# Returns the expected record of the attempt.
 PLAIN = {
     endless_body: 500, endless_chunks: 500, endless_chunk_extension: 500, endless_trailers: 500, body_a_byte_a_second: 500, gzip_bomb: 500,
     endless_headers: "answer_too_large", endless_line: "answer_too_large", interim_for_ever: "answer_too_large",

@@ -1,5 +1,5 @@
-"""Jobs that come in all the time while something befalls Redis, and the account of them at the end: what was confirmed
-is delivered, nothing early, nothing after its cancel."""
+"""Schedules jobs continuously while Redis has faults, and checks them at the end: confirmed jobs are delivered, none
+early, none after its cancel."""
 
 import concurrent.futures
 import dataclasses
@@ -105,14 +105,14 @@ class Load:
             self.jobs[result["topic"]][int(result["jobId"])] = Sent(False, time.monotonic(), to_ms(result["dueAt"]), CONFIRMED)
 
     def _await(self, what, seconds):
-        """Something of each topic."""
+        """Waits until what(topic) is true for each topic."""
         def is_there():
             return all(what(topic) for topic in self.topics)
         until(is_there, seconds, lambda: "still away: %s\n%s" % ([topic for topic in self.topics if not what(topic)],
                                                                  self.server.log()[-3000:]))
 
     def await_resumed(self, since, seconds):
-        """A job that was sent after that is confirmed and delivered, in each topic. The seconds it took."""
+        """Waits until, in each topic, a job that was sent after this call is confirmed and delivered. Returns the seconds that this took."""
         def has_resumed(topic):
             fresh = {number for number, job in list(self.jobs[topic].items()) if job.at > since and job.state == CONFIRMED}
             return fresh & self.delivered(topic)
@@ -120,7 +120,7 @@ class Load:
         return time.monotonic() - since
 
     def await_deliveries(self, seconds):
-        """A job that falls due from now on is delivered, in each topic."""
+        """Waits until, in each topic, a job that becomes due from now on is delivered."""
         now_ms = time.time() * 1000
 
         def has_delivered(topic):
@@ -151,7 +151,7 @@ class Load:
                 for number in sorted(self._numbers(topic, CONFIRMED) - self.delivered(topic))]
 
     def end(self):
-        """The account. How many were confirmed."""
+        """Checks all jobs. Returns how many were confirmed."""
         self.stop()
         assert not self.wrong, self.wrong[:5]
         missing = self.release()

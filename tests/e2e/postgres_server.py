@@ -64,7 +64,7 @@ class PostgresServer:
         return f"postgresql://postgres@/{database}?host={self.directory}" + (f"&port={self.port}" if self.port else "")
 
     def create(self, database):
-        """Makes a database and returns its url."""
+        """Creates a database and returns its url."""
         self.psql(f'CREATE DATABASE "{database}"', "postgres")
         return self._url_of(database)
 

@@ -8,7 +8,7 @@ from patience import until
 
 
 def is_alive(pid):
-    """A zombie is not."""
+    """Returns whether the process is alive; a zombie is not."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Requests to the API of QStash, and what its clients check of deliveries."""
+"""Requests to the API of QStash, and the checks that its clients make on deliveries."""
 
 import base64
 import hashlib

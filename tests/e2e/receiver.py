@@ -12,7 +12,7 @@ import time
 
 @dataclasses.dataclass
 class Arrival:
-    """One POST on the wire, written down when its body is complete."""
+    """One POST on the wire, recorded when its body is complete."""
     at_ms: float         # wall clock
     target: str
     topic: str
@@ -119,7 +119,7 @@ class _Connection(asyncio.Protocol):
             self.take_requests()
 
     def close_idle(self):
-        """A request that the kernel has received, but the receiver has not read, is lost."""
+        """Ends the receiver. A request that the kernel has received, and the receiver has not read, is lost."""
         if not self.transport.is_closing():
             self.transport.abort()
 

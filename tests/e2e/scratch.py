@@ -1,4 +1,4 @@
-"""Where a run keeps what it makes; gone at its end, with whatever still works in there."""
+"""The directory of a test run. At the end, it is removed, and processes that still use it are ended."""
 
 import pathlib
 import shutil

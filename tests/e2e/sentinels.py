@@ -53,7 +53,7 @@ class Sentinel:
             return False
 
     def primary(self):
-        """The place that it names."""
+        """Returns the address of the primary that it names."""
         words = self.ask("SENTINEL", "get-master-addr-by-name", "main").decode().split("\r\n")
         return f"{words[2]}:{words[4]}"
 
@@ -79,12 +79,12 @@ class Sentinels:
         until(lambda: all(sentinel.knows(replicas, count) for sentinel in self.sentinels), 30, "Sentinels know each other")
 
     def primary(self):
-        """The node that the first Sentinel names."""
+        """Returns the node that the first Sentinel names."""
         place = self.sentinels[0].primary()
         return next(node for node in self.nodes if node.place == place)
 
     def await_whole(self, seconds=40):
-        """All Sentinels name the same node, and the others are its replicas."""
+        """Waits until all Sentinels name the same node, and the others are its replicas."""
         def is_whole():
             primaries = [node for node in self.nodes if node.is_primary()]
             return (len(primaries) == 1 and primaries[0].replicas_online() == len(self.nodes) - 1

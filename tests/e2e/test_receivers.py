@@ -218,7 +218,7 @@ def test_failures_of_one_path_hold_no_other(start, receiver, topic):
     assert answer["why"] == "breaker" and PATH in answer["detail"] and f"/receivers/{name_of(receiver)}/close" in answer["detail"]
     assert PATH not in server.log()  # which may be as good as a password
 
-    # One close lets all go on.
+    # One close releases all of them.
     receiver.script(topic, 200)
     close(server, name_of(receiver)).expect(200)
     assert not [one for one in all_known(server).values() if one["state"] != "closed"]

@@ -75,7 +75,7 @@ class NoReplicas(Answer):
 
 
 class Loading(Answer):
-    """It starts anew, and takes its time over each key."""
+    """Redis restarts and loads its keys slowly."""
     words, seconds = "LOADING", 0.3
 
     def begin(self):
@@ -113,7 +113,7 @@ class ReadOnly(Answer):
 
 
 class Busy(Answer):
-    """Somebody's script runs too long."""
+    """A script of another client runs too long."""
     words = "BUSY|outcome is unknown|did not answer"
 
     def begin(self):
@@ -165,7 +165,7 @@ class NoPerm(Answer):
 
 
 class Unblocked(Answer):
-    """BLPOP's own."""
+    """A BLPOP gets an error."""
     status, delivers = 201, True
 
     def begin(self):
@@ -218,7 +218,7 @@ ANSWERS = (Oom, Misconf, NoReplicas, Loading, MasterDown, ReadOnly, Busy, NoScri
 
 class AnsweringRedis(Redis):
     def start_loading(self):
-        """Not awaited."""
+        """Starts Redis without waiting until it has loaded its data."""
         self.is_awaited = False
         try:
             super().start()
@@ -235,7 +235,7 @@ class AnsweringRedis(Redis):
 
 
 def one(kind, judge):
-    """Broken promises, in words: a job before, some during, one after."""
+    """Returns the broken promises as sentences, for one job before the fault, some during it and one after it."""
     redis = AnsweringRedis(options=kind.options)
     redis.proxy = Proxy(redis.port)
     if kind is ClusterDown:
@@ -312,7 +312,7 @@ def moved_name(report, judge):
 
 
 def outage(report):
-    """Redis away while jobs come due; the first one comes within 2 s of its return."""
+    """Jobs become due while Redis is away. The first one is delivered within 2 s of its return."""
     jobs, seconds, delay_ms = report.amount((10_000, 5, 5000), (100_000, 60, 30_000))
     site = Site(connections=64)
     try:

@@ -14,7 +14,7 @@ class Archive:
         self.options = ("--history", f"sqlite:{self.path}")
 
     def rows(self):
-        """topic/jobId -> the times when its jobs were created. Empty until duepost has made the table."""
+        """topic/jobId -> the times when its jobs were created. Empty until duepost has created the table."""
         found = collections.defaultdict(list)
         if not self.path.exists():
             return found
@@ -26,7 +26,7 @@ class Archive:
         return found
 
     def faults(self, lane):
-        """When all jobs of the lane have ended: those that are missing, and those that are there twice."""
+        """Returns the faults, when all jobs of the lane have ended: jobs that are missing, and jobs that have two rows."""
         size = lambda: lane.ask("HLEN", lane.keys + "ended")  # noqa: E731
         try:
             until(lambda: size() == 0, 60, "an empty outbox")

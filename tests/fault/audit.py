@@ -62,7 +62,7 @@ class Books:
 
     @property
     def dead(self):
-        """Job, and how many consumers were lost with it."""
+        """Returns the job, and how many consumers were lost with it."""
         kept = self.get("kept")
         return {key: int(re.match(r"dead \d+ (\d+)", kept[key])[1]) for key in self.get("dead") if key in kept}
 
@@ -82,7 +82,7 @@ def faults_of_workflows(books):
 
 
 def faults(books):
-    """Each broken promise, in words."""
+    """Returns each broken promise as a sentence."""
     yield from faults_of_workflows(books)
     jobs, leases, pulled, dead = set(books.get("jobs")), books.get("leases"), books.get("pulled"), books.get("dead")
     places = collections.defaultdict(list)
@@ -127,7 +127,7 @@ def faults(books):
 
 
 def kept_faults(books):
-    """Jobs that have ended: each whole, in the index of its end, and with a time at which it goes, or dead."""
+    """Jobs that have ended: each whole, in the index of its end, and with a time of removal, or dead."""
     ends = {state: {key for index in books.by_topic(state).values() for key in index} for state in ENDS}
     for key in set().union(*ends.values()) - books.get("kept").keys():
         yield f"{key} is in an index and not kept"

@@ -20,7 +20,7 @@ def ids_of(lane):
 
 
 def faults(lane, skipped=()):
-    """Broken promises in words, once no job is left. skipped: jobs that lost their callbacks when they were replaced. Jobs of a group have none."""
+    """Returns the broken promises as sentences, when no job is left. skipped: jobs that lost their callbacks when they were replaced. Jobs of a group have none."""
     found, books = ids_of(lane), lane.books()
     for (job_id, outcome), ids in found.items():
         if outcome != "attempt" and len(ids) > 1:

@@ -1,4 +1,4 @@
-"""Owners of jobs (client.c): their plan, and the answers that they got."""
+"""Owners of jobs (client.c): their plan, and the answers to their requests."""
 
 import dataclasses
 import mmap

@@ -19,15 +19,15 @@ CONTROLS = {
     # A failed attempt is the last one.
     "no retry": [("retry", "      if wait < 0 and due then put_back(id, due) else put(id, at) end",
                   "call('HDEL', JOBS, id)")],
-    # The time is the asker's business.
+    # Scripts use the caller's clock.
     "no due time": [("claim", "number == most or time >= DUE_BEFORE then", "number == most then"),
                     ("lib/offer", "is_ready, first_due = is_due(first), ", "is_ready, first_due = true, ")],
-    # A cancelled job's lease lives on.
+    # A cancelled job keeps its lease.
     "no cancel": [("lib/cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
                   ("lib/cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],
-    # Each lease seems lost, at once.
+    # Each lease counts as lost at once.
     "no leases": [("lib/lost", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
-    # Each worker's lease seems to have run out, at once.
+    # Each worker's lease counts as expired at once.
     "leases of workers": [("lapsed", "local ids = lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])", "local ids = call('ZRANGE', PULLED, 0, 99)")],
     # A lease lasts as long as an attempt may take.
     "short leases": [("lib/lost", "if #lost > 0 then return lost end", "if true then return lost end"),
@@ -37,7 +37,7 @@ CONTROLS = {
     "follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number], ARGV[i]) end\n", "")],
     # A second callback reports an end that another process has recorded.
     "fence of follow-ups": [("complete", "if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then", "if follow_ups[number] then")],
-    # A job that kills its consumer does so for ever.
+    # A job that kills its consumer is never buried.
     "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
 }
 PAD = b"\n--"
@@ -73,7 +73,7 @@ def without_fsync():
 
 
 def fit(text, size):
-    """As long as size: comments are left out, spaces come in."""
+    """Returns the script with exactly size bytes: without comments, and padded with spaces."""
     lines = text.split(b"\n")
     kept = [line for i, line in enumerate(lines) if i == 0 or not line.startswith(b"--")]
     text = b"\n".join(kept)
@@ -82,7 +82,7 @@ def fit(text, size):
 
 
 def replace_script(image, old, new):
-    """The text, and its digest."""
+    """Returns the text and its digest."""
     image = replace(image, old + b"\0", new + b"\0")
     return replace(image, hashlib.sha1(old).hexdigest().encode(), hashlib.sha1(new).hexdigest().encode())
 

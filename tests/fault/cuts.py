@@ -60,7 +60,7 @@ def to_redis(report, redis, judge):
 
 
 def to_receiver(report, redis, judge):
-    """Each k has a port, so all go at once: the first connection is cut, the next one is not."""
+    """Each k has its own port, so all cuts run at the same time. The first connection is cut, the next one is not."""
     for label, binary in (("a connection to a receiver cut behind byte k", None), ("no retry", control.without("no retry"))):
         lane = Lane(redis, judge, "receiver" if binary is None else "receiver-control", binary=binary)
         total = 420  # request and answer; what lies behind cuts nothing
@@ -90,8 +90,8 @@ MODES = {"delay": "no leases", "slice": "no leases", "blackhole": "destructive p
 
 
 def in_mode(seed, mode, binary=None):
-    """Through proxies on both sides: slow and sliced connections lose nothing and repeat nothing; silent ones are
-    given up. The verdict."""
+    """Through proxies on both sides: slow and sliced connections lose nothing and repeat nothing; silent ones
+    are closed. Returns the verdict."""
     redis = Redis()
     proxy = Proxy(redis.port)
     redis.address = f"redis://127.0.0.1:{proxy.port}/0"
@@ -130,7 +130,7 @@ CONTROL_TRIES = 3
 
 
 def in_mode_or_without(seed, mode, binary):
-    """In a control it depends on chance whether a claim with something to lose is under way when its connection falls
+    """In a control, chance decides whether a claim with something to lose is under way when its connection falls
     silent."""
     for i in range(CONTROL_TRIES if binary else 1):
         verdict = in_mode(seed + i, mode, binary)

@@ -13,7 +13,7 @@ import scratch
 
 @dataclasses.dataclass(slots=True)
 class Arrival:
-    """One POST, when it was complete. answered_us None: it got no status."""
+    """One POST that was received completely. answered_us None: it got no status."""
     at_us: int
     source: str
     attempt: int
@@ -40,7 +40,7 @@ class _Log:
         self._begun = ""  # a line that is being written
 
     def read(self):
-        """Reads what was written since the last call."""
+        """Reads the lines that were written since the last call."""
         *lines, self._begun = (self._begun + self._file.read()).split("\n")
         for line in lines:
             self._take(line.split())
@@ -75,19 +75,19 @@ class Judge:
         return struct.unpack_from("=q", self._gauges, 8 * gauge_of(source))[0]
 
     def arrivals(self):
-        """By job, in order."""
+        """Returns the arrivals by job, in order."""
         with self._log.lock:
             self._log.read()
             return dict(self._log.jobs)
 
     def of(self, key):
-        """Those of one job."""
+        """Returns the arrivals of one job."""
         with self._log.lock:
             self._log.read()
             return list(self._log.jobs.get(key, ()))
 
     def count(self):
-        """POSTs so far."""
+        """Returns the number of POSTs so far."""
         return sum(line[0] == "A" for line in self.log_path.open())
 
     def stop(self):

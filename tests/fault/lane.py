@@ -34,7 +34,7 @@ class Lane:
         return self.nodes[-1].start(wait=wait, **extra)
 
     def schedule(self, node, job_id, path="/200", url=None, **job):
-        """The status; 0 when the answer was lost."""
+        """Returns the status; 0 if the answer was lost."""
         key = f"{self.name}/{job_id}"
         told = self.told.setdefault(key, Told(sent_us=time.time_ns() // 1000))
         body = {"topic": self.name, "jobId": job_id, "url": (url or self.judge.url) + path,
@@ -57,7 +57,7 @@ class Lane:
         return told.cancel
 
     def send(self, node, job_id, group, endpoints, **job):
-        """Like schedule, of a job that goes to each endpoint of a group."""
+        """Like schedule, for a job that is sent to each endpoint of a group."""
         all_told = [self.told.setdefault(f"{self.name}/{job_id}~{endpoint}", Told(sent_us=time.time_ns() // 1000)) for endpoint in endpoints]
         status, answer = request(node, "POST", "/jobs", {"topic": self.name, "jobId": job_id, "group": group, "retrySchedule": [0.5] * 3, **job})
         for told in all_told:
@@ -68,7 +68,7 @@ class Lane:
         return status
 
     def unsend(self, node, job_id, group, endpoints):
-        """Like cancel, of all jobs that were sent and have not arrived."""
+        """Like cancel, for all jobs that were sent and have not arrived."""
         all_told = [self.told[f"{self.name}/{job_id}~{endpoint}"] for endpoint in endpoints]
         for told in all_told:
             told.cancel_sent_us = time.time_ns() // 1000
@@ -135,7 +135,7 @@ def side_by_side(work, items, at_once):
 
 
 def summed(verdicts):
-    """One verdict of many."""
+    """Combines several verdicts into one."""
     total = verdict.Verdict(verdict.collections.Counter(), [])
     for each in verdicts:
         total.counts += each.counts

@@ -45,13 +45,13 @@ class Plan:
         self.memory[:] = struct.pack(self.FORMAT, 0, number, 0, at_least, lasting)
 
     def stop(self):
-        """Whether there was a failure."""
+        """Returns whether an allocation has failed."""
         self.memory[8:16] = bytes(8)
         return struct.unpack(self.FORMAT, self.memory[:])[2] > 0
 
 
 def is_library(said):
-    """Whether it was a library that found no memory; some of them do not survive that."""
+    """Returns whether a library's allocation failed; some libraries do not survive this."""
     callers = [line for line in said.splitlines() if re.match(r"/.*\(.*\)\[0x", line)]
     ours = [line for line in callers if "memory_preload" not in line]
     return bool(ours) and "/duepost(" not in ours[0]
@@ -90,7 +90,7 @@ class Site:
         return self.receiver.url(path)
 
     def ask(self, method, target, body=None, media="application/json"):
-        """Status and body of an answer that is not a refusal."""
+        """Returns status and body of an answer that is not a refusal."""
         link = http.client.HTTPConnection("127.0.0.1", self.node.port, timeout=15 * SLOW)
         try:
             text = body if isinstance(body, (str, type(None))) else json.dumps(body)
@@ -143,7 +143,7 @@ class Site:
         return has_failed
 
     def look_after(self, what, before):
-        """Whether it lives or died, it said why, and goes on."""
+        """Waits until the process is ready or has ended. If it has ended, checks that it gave a reason, and restarts it."""
         try:
             alive = self.node.is_ready()
         except OSError:
@@ -167,7 +167,7 @@ class Site:
     # Helpers of the checks.
 
     def retried(self, ask):
-        """Asked until there is an answer: the last failure may still be felt."""
+        """Asks until there is an answer, because the last failure may still have an effect."""
         def answer():
             try:
                 return ask()
@@ -188,7 +188,7 @@ class Site:
         until(lambda: (self.job("dead", topic) or {}).get("state") == "dead", 30, lambda: f"{topic}/dead dead, not {self.job('dead', topic)}")
 
     def take_dead(self):
-        """Its topic; at the end it is to be dead again."""
+        """Returns a topic with a dead job. At the end, this job must be dead again."""
         topic = self.dead.pop()
         self.later.append(lambda: self.await_dead(topic))
         return topic
@@ -202,7 +202,7 @@ class Site:
             self.await_dead(topic)
 
     def prepare(self):
-        """The jobs that exist when the stories begin."""
+        """Creates the jobs that exist when the stories begin."""
         self.schedule("known", body=self.known)
         for i in range(LISTED):
             self.schedule(f"{i}", topic="listed", body=self.known)
@@ -210,7 +210,7 @@ class Site:
 
 
 def tell_each(site, report, step):
-    """Each step-th allocation, of any size."""
+    """Fails each step-th allocation, of any size."""
     for story in STORIES:
         told = 0
         for number in range(1 + report.seed % step, MAX, step):
@@ -221,7 +221,7 @@ def tell_each(site, report, step):
 
 
 def tell_large(site, report, step):
-    """Each step-th large one, and the first, or each, with all behind it."""
+    """Fails each step-th large allocation, and the first; or each, together with all later ones."""
     site.at_least = LARGE
     for story in LARGE_STORIES:
         site.tell(story, 1, lasting=True)

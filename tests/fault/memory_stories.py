@@ -21,7 +21,7 @@ def post(site, job_id):
 
 
 def post_again(site, _):
-    """It is there already, and another one is not it."""
+    """The same job exists already; a different job with its id is a conflict."""
     status, data = site.ask("POST", "/jobs", {"topic": "memory", "jobId": "known", "url": site.url(), "delay": FAR, "body": site.known})
     site.expect(status == 200, f"post_again: {status} {data[:200]!r}")
 
@@ -144,7 +144,7 @@ def topics(site, _):
 
 
 def _deliver(site, job_id, what, body):
-    """A failed attempt first, so that the retry is recorded, too."""
+    """The first attempt fails, so that a retry is recorded, too."""
     site.receiver.script("memory", 503, 200, job_id=job_id)
     site.schedule(job_id, delay=0, retrySchedule=[0.05], retry=5, body=body)
 
@@ -219,7 +219,7 @@ def patch_large(site, job_id):
 
 
 def headers_large(site, job_id):
-    """Refused for what they are, or for lack of memory."""
+    """These requests are refused because they are invalid, or because memory is short."""
     job = {"topic": "memory", "jobId": job_id, "url": site.url(), "headers": {"X-Long": "\n" + "x" * 200000}}
     status, data = site.ask("POST", "/jobs", job)
     site.expect(status == 400, f"headers_large: {status} {data[:200]!r}")
@@ -236,7 +236,7 @@ def topic_patch_large(site, _):
 
 
 def deliver_large(site, job_id):
-    """A string that is JSON, with escapes, signed."""
+    """The body is a JSON string with escapes, and the delivery is signed."""
     _deliver(site, job_id, "deliver_large", with_many_keys())
 
 

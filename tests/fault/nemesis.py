@@ -1,7 +1,7 @@
-"""Does faults to a site by a plan that a seed makes, and writes down when.
+"""Injects faults into a site, by a plan that depends on a seed, and records their times.
 
-A kill counts when at that instant a schedule or an attempt of the victim was without its answer: the victim is
-stopped first, looked at, and killed then."""
+A kill counts when at that instant a schedule or an attempt of the victim was without its answer: the victim
+is stopped, examined, and then killed."""
 
 import collections
 import dataclasses
@@ -89,7 +89,7 @@ class Nemesis:
     # ---- kills ----
 
     def look(self, node):
-        """Of a stopped process: is something without its answer?"""
+        """Returns whether a stopped process has a request or an attempt without an answer."""
         return self.site.client.open_schedules(node.index) > 0 or self.site.judge.open_posts(node.source) > 0
 
     def stop_in_the_middle(self, pid, nodes):
@@ -193,7 +193,7 @@ class Nemesis:
         self.site.redis.ask("CONFIG", "SET", "maxmemory", "0")
 
     def end(self):
-        """No fault is left."""
+        """Ends all faults: continues frozen processes and restarts dead ones."""
         for thaw in list(self.thaws):
             self.thaw(thaw)
         for node in self.site.nodes:

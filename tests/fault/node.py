@@ -1,5 +1,5 @@
-"""A duepost process that faults are done to. Each incarnation sends from an address of its own, so that the
-judge's log tells whose attempt it was."""
+"""A duepost process into which faults are injected. Each incarnation sends from its own address, so the
+judge's log shows which incarnation made an attempt."""
 
 import http.client
 import itertools
@@ -28,14 +28,14 @@ def next_source():
 
 
 def end_all():
-    """Whatever a story that broke off has left running."""
+    """Ends the processes that an aborted story has left running."""
     for process in _processes:
         if process.poll() is None:
             processes.end(process.pid)
 
 
 def gauge_of(source):
-    """Where the judge counts the open POSTs of this address."""
+    """Returns the index at which the judge counts the open POSTs of this address."""
     _, _, high, low = map(int, source.split("."))
     return 256 * high + low
 
@@ -82,7 +82,7 @@ class Node:
             return False
 
     def request(self, method, target, body=None, headers=None, timeout=10):
-        """Status and JSON of one request on a connection of its own."""
+        """Returns status and JSON of one request on its own connection."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout * SLOW)
         try:
             link.request(method, target, body=None if body is None else json.dumps(body),
@@ -133,7 +133,7 @@ def is_stopped(pid):
 
 
 def freeze(pid):
-    """Stopped for sure when it returns."""
+    """Stops the process; it has stopped when this returns."""
     os.kill(pid, signal.SIGSTOP)
     deadline = time.monotonic() + 5 * SLOW
     while not is_stopped(pid):

@@ -1,5 +1,5 @@
 """At each test point of src/ (base/test_point.h) the process is killed, stopped for longer than a lease, or
-delayed; a second one takes over meanwhile. Names the points that nothing comes by."""
+delayed; a second process takes over meanwhile. Names the points that no story reaches."""
 
 import collections
 import itertools
@@ -27,7 +27,7 @@ from verdict import Fault, Verdict
 
 
 def points():
-    """All there are, from the sources: script calls have theirs where calls are sent."""
+    """Returns all test points, from the sources. Those of script calls are where calls are sent."""
     source = place.SCRIPTS.parents[1]
     scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem not in ("survey", "trial"))  # thousands of topics; duepost check
     found = set()
@@ -42,7 +42,7 @@ ENDPOINTS = ("a", "b")  # of the group of each story
 
 
 class Story:
-    """Everything that a duepost does, once or a few times, in a lane of its own. is_plain: only one job that is delivered."""
+    """Does everything that a duepost can do, once or a few times, in its own lane. is_plain: only one job that is delivered."""
 
     def __init__(self, redis, judge, name, point, action, binary=None, is_plain=False):
         self.hit = scratch.file("points")
@@ -111,7 +111,7 @@ class Story:
         self.lane.ask("ZADD", self.lane.keys + "windows", 1, "nobody")
 
     def watch(self, node):
-        """Until the point has acted: another one takes over, and a stopped one goes on later."""
+        """Waits until the point has acted. Then starts another process, and later continues a stopped one."""
         while self.can_go_on(node) and not self.over.is_set():
             time.sleep(0.005)
         if self.can_go_on(node) or node.process.returncode == 0:
@@ -126,7 +126,7 @@ class Story:
             fault.end_us = now_us() + 1_000_000
 
     def use(self, node):
-        """Each call's answer may be lost; what was confirmed is kept in mind."""
+        """Each call's answer may be lost. Notes the changes that were confirmed."""
         lane = self.lane
         try:
             until(lambda: not node.is_alive() or is_stopped(node.pid) or node.is_ready(), 10, "up, or gone")
@@ -187,7 +187,7 @@ class Story:
             time.sleep(0.02)
 
     def send_to_a_group(self, node):
-        """Two jobs that are to arrive, and two that are cancelled together."""
+        """Schedules two jobs that must arrive, and two that are cancelled together."""
         lane, group = self.lane, f"/groups/{self.lane.name}"
         endpoints = {endpoint: {"url": lane.judge.url + "/200"} for endpoint in ENDPOINTS}
         if self.can_go_on(node):
@@ -217,7 +217,7 @@ class Story:
         self.go_on(node)
 
     def go_on(self, node):
-        """Lets the run that fails go on, twice: it fails again."""
+        """Continues the failed run, twice; it fails again."""
         for action in "resume", "restart":
             deadline = time.monotonic() + 3 * SLOW
             while time.monotonic() < deadline and self.can_go_on(node):
@@ -287,7 +287,7 @@ class Story:
         self.lane.ask("EVAL", script, 1, keys, key, self.lane.name, losses)
 
     def drain(self, node):
-        """With an attempt that has to be cut and given back."""
+        """Drains the process during an attempt, which must be cut off and released."""
         if not self.can_go_on(node):
             return
         job_id = f"held-{next(self.numbers)}"
@@ -312,7 +312,7 @@ AT_ONCE = 48  # stories; each has a duepost or two
 
 
 def tell(stories):
-    """Tells all stories, many at the same time; returns each one's verdict, or why it has no verdict."""
+    """Runs all stories, many at the same time. Returns the verdict of each, or why it has none."""
     def one(story):
         try:
             return story.run()

@@ -1,4 +1,4 @@
-"""Power cuts: everything on the host dies at once, and of Redis's files only what was fsynced is left."""
+"""Power cuts: all processes of the host die at once, and only the fsynced part of Redis's files is left."""
 
 import random
 import time
@@ -16,7 +16,7 @@ RETRY_S = 0.02
 
 
 class Disk:
-    """The files of a redis-server, and what of them a power cut leaves: see power_preload.c."""
+    """The files of a redis-server, and their parts that survive a power cut: see power_preload.c."""
 
     def __init__(self, directory, slow_us):
         self.directory = directory
@@ -25,7 +25,7 @@ class Disk:
         self.lost_bytes = 0
 
     def cut(self, chance):
-        """Behind the last byte that was fsynced stands nothing, or some of what was written, torn anywhere."""
+        """After the last fsynced byte, the file has nothing, or a part of the later writes, torn anywhere."""
         synced = {}
         for line in self.log.read_text().splitlines() if self.log.exists() else ():
             inode, size = map(int, line.split())
@@ -67,7 +67,7 @@ def is_busy(site):
 
 
 def await_work(site, seconds):
-    """So long, and then until something is under way, for at most two seconds."""
+    """Waits this long, and then until a request is under way, for at most two seconds."""
     time.sleep(seconds)
     deadline = time.monotonic() + 2
     while not is_busy(site) and time.monotonic() < deadline:

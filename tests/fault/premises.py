@@ -1,4 +1,4 @@
-"""A Redis, dueposts that share the work, owners of jobs and a judge: what faults are done to."""
+"""A Redis, dueposts that share the work, owners of jobs and a judge: the parts into which faults are injected."""
 
 import functools
 import time
@@ -34,7 +34,7 @@ class Site:
             time.sleep(0.02)
 
     def await_settled(self, seconds):
-        """Until only dead jobs are left; how long that took."""
+        """Waits until only dead jobs are left. Returns how long that took."""
         begin = time.monotonic()
         while True:
             jobs, leases = self.redis.counts()
@@ -52,7 +52,7 @@ class Site:
             link.close()
 
     def verdict(self, faults=(), **how):
-        """Everything that can be said at rest."""
+        """Runs all checks that are possible at rest, and returns the verdict."""
         books = self.books()
         said = verdict.judge(self.client.told(), self.judge.arrivals(), books.dead, list(faults),
                              hurried=functools.cache(lambda: verdict.hurried(node.log() for node in self.nodes)), **how)

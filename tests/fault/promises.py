@@ -45,7 +45,7 @@ ORPHAN_S = 10  # p99, from the consumer's death, whatever the attempt's timeout
 
 
 class Orphans:
-    """Consumers die with attempts under way that may take an hour."""
+    """Consumers die while attempts are under way that may take an hour."""
 
     def __init__(self, stage, seed, deaths, settle_s, binary=None):
         self.stage, self.chance = stage, random.Random(f"orphans {seed}")
@@ -55,7 +55,7 @@ class Orphans:
         self.waits = []
 
     def run(self):
-        """The verdict; waits has how long each orphan waited."""
+        """Returns the verdict. waits gets the waiting time of each orphan."""
         lane = self.lane
         try:
             nodes = [lane.start(), lane.start()]
@@ -180,7 +180,7 @@ def drained(stage, seed, end):
 
 
 def kill_instead(node):
-    """When the drain would end."""
+    """Waits until the drain would end, and kills the node."""
     time.sleep(DRAIN_S - HEARD_US / 1e6)
     node.kill()
 
@@ -227,7 +227,7 @@ def frozen_and_cancelled(stage, report):
     report.control("a lease by a clock that stands still", wrong)
 
 
-# ---- an outcome that comes late, for a job that was made anew under the same id ----
+# ---- an outcome that comes late, for a new job with the same id ----
 
 def late(stage, binary):
     lane = stage.lane("late", binary=binary)
@@ -264,7 +264,7 @@ def late_outcome(stage, report):
 # ---- Redis's clock ----
 
 def moved(seed, binary=None):
-    """An hour forward, and back, under way."""
+    """The clock steps an hour forward and back while jobs are under way."""
     clock = MovableClock()
     site = Site(redis=Redis(environment=clock.environment), binary=binary)
     steps = [(0, 0.0)]
@@ -274,7 +274,7 @@ def moved(seed, binary=None):
         clock.move_by(seconds)
 
     def clock_ms(at_us):
-        """The highest time that it has shown in the seconds before."""
+        """Returns the highest time that the clock has shown in the seconds before."""
         began = [i for i, (when, _) in enumerate(steps) if when <= at_us - 6_000_000][-1]
         return at_us / 1000 + max(seconds for when, seconds in steps[began:] if when <= at_us) * 1000
     try:
@@ -330,7 +330,7 @@ class EmbeddedLane(Lane):
 
 
 def embedded(stage, report):
-    """Killed under a duepost that lives on: at once, and while a thousand jobs wait."""
+    """Redis is killed and duepost survives: at once, and while a thousand jobs wait."""
     lane = EmbeddedLane(stage, "embedded", scratch.directory("data"))
     numbers, chance = itertools.count(), random.Random(f"embedded {report.seed}")
     try:
@@ -396,7 +396,7 @@ FREE_BYTES = 1 << 18
 
 
 def fill(ballast, data, names="*"):
-    """From now on there is room for FREE_BYTES. Functions that were called, which are more, are on the disk already."""
+    """From now on the disk has room for FREE_BYTES."""
     with ballast.open("wb") as file:
         file.truncate(FREE_BYTES + max(path.stat().st_size for path in data.rglob(names) if path.is_file()))
 

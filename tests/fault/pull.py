@@ -45,7 +45,7 @@ class Lease:
 
     @property
     def end_ms(self):
-        """Until then no other worker may have the job."""
+        """Returns the time until which no other worker may have the job."""
         return min([self.until_ms, *(sent for action, sent, _, _ in self.ends if action != "extend")])
 
     def may_have_ended(self, before_ms):
@@ -53,12 +53,12 @@ class Lease:
         return any(action != "extend" and sent < before_ms and status != 409 for action, sent, status, _ in self.ends)
 
     def confirmed(self, *actions):
-        """When an end was confirmed, or None."""
+        """Returns when an end was confirmed, or None."""
         return next((answered for action, _, status, answered in self.ends if action in actions and status == 200), None)
 
 
 class Ledger:
-    """The leases and ends that the workers have written down, by job."""
+    """Returns the leases and ends in the workers' ledgers, by job."""
 
     def __init__(self, paths):
         self.jobs = collections.defaultdict(dict)  # (topic, jobId): token: Lease
@@ -94,7 +94,7 @@ class Ledger:
 # ---- what must hold ----
 
 def pair_faults(first, second):
-    """Faults of two leases of a job that follow each other."""
+    """Returns the faults of two consecutive leases of a job."""
     if second.begin_ms < first.end_ms - ROUNDING_MS:
         yield f"leased again {first.end_ms - second.begin_ms:.0f} ms before its lease was over"
     for action in ("complete", "bury"):
@@ -115,7 +115,7 @@ def pair_faults(first, second):
 
 
 def lease_faults(lease):
-    """The first end of a lease that is held is not refused."""
+    """Yields the faults of one lease. While the lease is held, its first end must not be refused."""
     ends = [end for end in lease.ends if end[0] != "extend"]
     if lease.attempt > RETRIES + 1:
         yield f"attempt {lease.attempt} of {RETRIES + 1}"
@@ -129,7 +129,7 @@ def lease_faults(lease):
 
 
 def end_faults(job, is_confirmed, ledger, dead):
-    """How a job has ended; no job is left."""
+    """Returns how a job has ended. No job is left at this time."""
     leases = ledger.of(job)
     sent = {action for lease in leases for action, *_ in lease.ends}
     reason = dead.get(job, {}).get("reason")
@@ -146,7 +146,7 @@ def end_faults(job, is_confirmed, ledger, dead):
 
 
 def most_at_once(ledger, topic):
-    """How many leases of a topic lasted at the same time for certain."""
+    """Returns how many leases of a topic certainly existed at the same time."""
     steps = []
     for job in [job for job in ledger.jobs if job[0] == topic]:
         for lease in ledger.of(job):
@@ -247,7 +247,7 @@ class Site:
         return done
 
     def settle(self):
-        """Workers that complete everything, until no job is left."""
+        """Runs workers that complete all jobs, until none is left."""
         self.workers = [self.start_worker("calm") for _ in range(2)]
         until(lambda: self.redis.counts()[0] == 0, SETTLE_S, lambda: f"no job is left, there are {self.redis.counts()[0]}")
         self.end_workers()

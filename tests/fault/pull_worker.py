@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A worker of pull topics that writes down all that it sends and gets, and may be killed at any instant.
+"""A worker of pull topics that records all its requests and answers, and may be killed at any instant.
 
     pull_worker.py LEDGER SEED PORT,PORT TOPIC,TOPIC [calm]
 
@@ -33,7 +33,7 @@ class Worker:
         os.write(self.file, json.dumps({"at": now_ms(), **what}).encode() + b"\n")
 
     def ask(self, topic, action, document, key=None):
-        """Status and JSON; (0, None) if no answer came."""
+        """Returns status and JSON; (0, None) if no answer came."""
         port = self.chance.choice(self.ports)
         link = self.links.pop(port, None) or http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
         headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
@@ -48,7 +48,7 @@ class Worker:
         return answer.status, json.loads(text)
 
     def lease(self, topic):
-        """Jobs; the same request is repeated with its key if its answer was lost."""
+        """Returns jobs. If the answer was lost, repeats the request with the same key."""
         document = {"max": self.chance.randrange(1, 6), "lease": LEASE_S, "wait": 0 if self.is_calm else 0.3}
         key = str(uuid.uuid4()) if self.chance.random() < 0.7 else None
         for _ in range(4):

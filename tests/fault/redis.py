@@ -1,4 +1,4 @@
-"""A private redis-server that faults are done to, and a few words with it."""
+"""A private redis-server into which faults are injected, and a simple client."""
 
 import os
 import re
@@ -32,7 +32,7 @@ class Redis(RedisServer):
         self.start()
 
     def start(self):
-        """As docs/operations.md has it: what a power cut has torn off is removed first."""
+        """As in docs/operations.md: first removes the part that a power cut has torn."""
         manifest = self.directory / "appendonlydir" / "appendonly.aof.manifest"
         if manifest.exists():
             subprocess.run(["redis-check-aof", "--fix", str(manifest)], input=b"y\n", stdout=subprocess.DEVNULL, check=True)
@@ -50,7 +50,7 @@ class Redis(RedisServer):
         return Link(str(self.socket))
 
     def ask(self, *words):
-        """The value of one command."""
+        """Runs one command and returns its value."""
         link = self.link()
         try:
             return link(*words)
@@ -58,7 +58,7 @@ class Redis(RedisServer):
             link.close()
 
     def counts(self, keys=KEYS):
-        """Jobs in the pool, leases."""
+        """Returns the numbers of jobs in the pool and of leases."""
         link = self.link()
         try:
             return link.pipeline([("HLEN", keys + "jobs"), ("ZCARD", keys + "leases")])

@@ -28,13 +28,13 @@ class Ticks:
         request(node, "GET", "/schedules")
 
     def delete(self, node, may_go_on):
-        """When all of its jobs have come, so that it does not matter whether this is done."""
+        """Waits until all its jobs have arrived, so it does not matter whether the schedule is deleted. Deletes it."""
         until(lambda: not may_go_on() or len(self.arrived()) == len(self.times or ()), 20, "the ticks")
         if may_go_on():
             request(node, "DELETE", self.path)
 
     def arrived(self):
-        """Keys of jobs, by their times."""
+        """Returns the keys of jobs, by their times."""
         found = {}
         for key in self.lane.judge.arrivals():
             match = re.fullmatch(re.escape(self.lane.name) + r"/tick~(\d{8}T\d{6})(\.\d{3})?Z", key)
@@ -49,7 +49,7 @@ class Ticks:
         until(lambda: len(self.arrived()) >= len(self.times or ()), 60, lambda: f"{self.lane.name}: ticks at {self.times}, {self.arrived()}")
 
     def faults(self):
-        """Broken promises in words; and tells the lane of these jobs, which must come once and not early like all others."""
+        """Returns the broken promises as sentences. Adds the jobs to the lane, which checks that each comes once and not early."""
         arrived = self.arrived()
         for time_ms, key in arrived.items():
             self.lane.told[key] = Told(scheduled=201, sent_us=1000 * time_ms, due_ms=time_ms)

@@ -1,4 +1,4 @@
-"""Counts after a run: what was accepted, what came, and whether each difference has its fault.
+"""Compares accepted and delivered jobs after a run, and checks that a fault explains each difference.
 
     accepted is a part of delivered, cancelled and dead
     nothing was early, by Redis's clock; nothing came after a confirmed cancel
@@ -27,7 +27,7 @@ class Fault:
     sources: tuple = None
 
     def explains(self, arrival, next_us):
-        """That this attempt was repeated."""
+        """Returns whether this fault explains that the attempt was repeated."""
         if self.sources is not None and arrival.source not in self.sources:
             return False
         end_us = next_us
@@ -72,7 +72,7 @@ class Case:
         yield from self.spent()
 
     def story(self):
-        """For developers who look for the reason."""
+        """Returns details for developers who search for the cause."""
         near = [fault for fault in self.faults for a in self.arrivals if fault.explains(a, a.at_us + 10_000_000)]
         return "".join(f"\n      {what}" for what in (self.told, *self.arrivals, *near[:5]))
 
@@ -99,7 +99,7 @@ class Case:
                 yield f"attempt {arrival.attempt} came early, {(arrival.at_us - min(ends_us)) / 1e6:.3f} s after the one before"
 
     def is_first_reset(self, number):
-        """After which a job is sent again at once, where its connection was a kept one."""
+        """Returns whether a job is sent again at once after this attempt, if its connection was a reused one."""
         resets = {a.attempt for a in self.arrivals if a.action == "reset"}
         return bool(resets) and min(resets) == number
 
@@ -122,7 +122,7 @@ class Case:
                        f"{before.source} at {before.at_us}, answered at {before.answered_us}, without a fault")
 
     def spent(self):
-        """Each attempt but the last has failed by what the receiver did."""
+        """Yields each attempt but the last that has not failed because of the receiver."""
         last = max((a.attempt for a in self.arrivals), default=0)
         for number in range(1, last):
             is_failed = any(a.attempt == number and a.is_failure for a in self.arrivals)
@@ -148,7 +148,7 @@ class Context:
 
 
 def hurried(logs):
-    """The part of the logs that Context uses."""
+    """Returns the attempts in the logs that timed out in less than HURRY_MS."""
     found = re.compile(r'event=attempt_failed job=(\S+) receiver=\S+ attempt=(\d+) error=timeout (?:error_detail="[^"]*" )?ms=(\d+)')
     return {(job, int(number)) for log in logs for job, number, ms in found.findall(log) if int(ms) < HURRY_MS}
 

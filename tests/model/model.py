@@ -77,7 +77,7 @@ class Consumer:
 
 
 class Pulled:
-    """A lease, as its worker knows it."""
+    """A lease, from the worker's view."""
 
     def __init__(self, job_id, nonce, life, record):
         self.id, self.nonce, self.life, self.record = job_id, nonce, life, record
@@ -104,7 +104,7 @@ class CarryWorker:
 
 
 class Life:
-    """One job from its 201 on."""
+    """One job, from its 201 on."""
 
     def __init__(self, job_id, due):
         self.id, self.due = job_id, due
@@ -469,7 +469,7 @@ class World:
             if waiting and self.pool.is_due(waiting[0][0]):
                 # A topic that a rate holds goes on in the next whole ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
-                # After a step of the clock, a topic may wait for the old end of its window, which no longer holds it.
+                # After a clock step, a topic may wait for the old end of its window, although the window no longer holds it.
                 waits = self.pool.now < self.pool.due.get(topic, 0) < self.window_ends.get(topic, 0) + 1
                 expect(topic in self.pool.turns or self.pool.held_until(topic) or comes or waits or self.pool.is_pull(topic), topic, "is stuck")
 
@@ -553,7 +553,7 @@ class World:
             self.pulled.append(Pulled(job_id, nonce, life, record))
 
     def step_pull_end(self):
-        """Workers end what they hold, some of them late, again or with a token of another lease."""
+        """Workers end their leases: some of them late, twice, or with the token of another lease."""
         if self.is_away or not self.pulled:
             return
         held = [lease for lease in self.pulled[-30:] if self.pool.verdict(lease.id, lease.nonce) == "lease"]
@@ -615,7 +615,7 @@ class World:
                 self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
 
     def step_abandon_pulled(self):
-        """Gives back the jobs that a call without a reply has leased."""
+        """Releases the jobs that a call without a reply has leased."""
         if self.is_away or not self.lost_pulls:
             return
         nonce, lease_ms, sent_us = self.lost_pulls.pop(0)
@@ -762,7 +762,7 @@ class World:
                 consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in attempts]
 
     def die(self, job_id):
-        """It leaves the pool; an earlier dead one of its id is kept no longer."""
+        """Removes the job from the pool. An earlier dead job with its id is no longer kept."""
         if job_id in self.deaths:
             self.deaths[job_id][0].ended = "dead, and another one since"
         self.deaths[job_id] = self.lives.pop(job_id), self.pool.now
@@ -771,7 +771,7 @@ class World:
         self.lives[job_id] = self.deaths.pop(job_id)[0]
 
     def forget_deaths(self):
-        """Forgets deaths that are no longer kept."""
+        """Drops dead jobs that are no longer kept."""
         dead = self.pool.dead
         for job_id, (life, at) in list(self.deaths.items()):
             if dead.get(job_id) != at:
@@ -792,7 +792,7 @@ class World:
     # ---- steps ----
 
     def some_ids(self):
-        """Dead jobs are few, and would seldom be met."""
+        """Returns some ids. Prefers dead jobs, because they are few."""
         ids = [self.chance.choice(SENT_IDS if self.chance.random() < 0.1 else IDS) for _ in range(self.chance.choice((1, 1, 2, 3)))]
         return ids + [self.chance.choice(sorted(self.pool.dead))] if self.pool.dead and self.chance.random() < 0.2 else ids
 
@@ -911,7 +911,7 @@ class World:
             self.lives[job_id] = Life(job_id, due)
 
     def step_unsend(self):
-        """Or only looks, or forgets sends whose time has come."""
+        """Reads the jobs of a send. Then cancels them, or removes idempotency keys and sends whose time has come."""
         if self.is_away:
             return
         send_id = self.chance.choice([*sorted(self.pool.sends), f"{self.chance.choice(OWNERS)}/1"])
@@ -1031,7 +1031,7 @@ class World:
         self.check("arrive", ids, self.call("arrive", *ids), self.pool.arrive(ids))
 
     def has_arrived(self, attempt):
-        """Whether its body is known. A wait ends here, by its deadline."""
+        """Returns whether the body is known. A wait ends here at its deadline."""
         is_wait = attempt.id in self.pool.waits and attempt.life is self.lives.get(attempt.id)
         if is_wait and not self.is_away:
             self.arrive(attempt.id)
@@ -1206,7 +1206,7 @@ class World:
         expect(not by_number or len(self.pool.dead) >= dead_max, "too few dead are left")
 
     def step_mend(self):
-        """Where nothing is broken, a walk mends nothing and leaves topics where a carry has put them."""
+        """If the data is intact, a walk repairs nothing and leaves topics where a carry has put them."""
         owner = next((worker for worker in self.workers if worker.is_owner and not worker.is_frozen), None)
         if self.is_away or not owner:
             return
@@ -1259,7 +1259,7 @@ class World:
         self.check_history()
 
     def check_history(self):
-        """Each end that has left the outbox is in the table, or was dropped and counted."""
+        """Each ended job that has left the outbox is in the table, or was dropped and counted."""
         pool = self.pool
         left = {(field.split("\n")[0], text) for field, text in pool.outbox.items()}
         missing = set(pool.ends) - left - self.table
@@ -1321,7 +1321,7 @@ class World:
             self.record(attempts, self.chance.random() < 0.15, self.chance.random() < 0.1)
 
     def step_stray(self):
-        """Outcomes that come when they count no more."""
+        """Sends outcomes that arrive too late to count."""
         strays = [claim for claim in self.past[-20:] if not is_pulled(claim[1]) and not self.pool.verdict(*claim) and claim not in self.pool.lingering]
         self.chance.shuffle(strays)
         if strays and not self.is_away:
@@ -1349,7 +1349,7 @@ class World:
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
 
     def step_resume(self):
-        """A breaker closes: what it held comes when it was due."""
+        """A breaker closes: the jobs that it held get their earlier due times."""
         if self.is_away:
             return
         receiver, most = self.chance.choice(BREAKERS), self.chance.choice((1, 3, 100))
@@ -1508,8 +1508,8 @@ class World:
             expect(total <= self.pool.most_in_second(topic), topic, "is over its rate:", begun)
 
     def unbegin(self, topic, nonce):
-        """A job that is given back has not begun. If another rate or clock let it begin, more may be given back than
-        was taken."""
+        """A released job has not begun. If another rate or clock let it begin, more tokens may be returned than were
+        taken."""
         begun = self.begun.get(topic, {})
         if nonce in begun:
             at, number = begun[nonce]
@@ -1532,7 +1532,7 @@ class World:
         self.forget_deaths()
 
     def settle(self):
-        """Everybody is well again: each job that was accepted and not cancelled arrives."""
+        """All faults end: each job that was accepted and not cancelled is delivered."""
         self.chance.seed(0)
         for one in self.consumers + self.workers:
             one.is_frozen = False

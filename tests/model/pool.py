@@ -1,4 +1,4 @@
-"""The states of jobs in plain Python: what every script has to answer, and the keyspace it has to leave.
+"""The states of jobs in plain Python: the answer that each script must give, and the keyspace that it must leave.
 
 A method has the name of its script and returns the script's answer without the time. A topic's place
 in turns and due is worked out only when a script touches it, as in the product.
@@ -143,7 +143,7 @@ class Pool(Workflows):
         return self.settings_of(topic).get("order") == "fifo"
 
     def line_until(self, topic):
-        """Until when the head may not go."""
+        """Returns the time until which the head is held."""
         at, score, job_id = self.line.get(topic, (0, 0, ""))
         return at if at > self.now and self.waiting(topic)[:1] == [(score, job_id)] else None
 
@@ -187,7 +187,7 @@ class Pool(Workflows):
             del self.line[topic]
 
     def again(self, job_id, due, at):
-        """Gives a job back for its next attempt: at None: at once."""
+        """Puts a job back for its next attempt; at None: due at once."""
         is_fifo = self.is_fifo(topic_of(job_id))
         if is_fifo or at is None or due > at:
             self.put_back(job_id, due)
@@ -282,7 +282,7 @@ class Pool(Workflows):
         self.begun[topic] = (slots, first, self.now_us)
 
     def held_until(self, topic):
-        """None when it may be served."""
+        """Returns None if the topic may be served."""
         if self.settings_of(topic).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
             return INF
         if self.is_fifo(topic) and self.line_until(topic):
@@ -372,7 +372,7 @@ class Pool(Workflows):
             self.shown = dict(self.bucket)
 
     def put_back(self, job_id, score):
-        """Where it was."""
+        """Puts a job back to its old place."""
         self.show()
         self.touched.setdefault(topic_of(job_id), False)
         self.places.setdefault(topic_of(job_id), []).append((job_id, score))
@@ -380,7 +380,7 @@ class Pool(Workflows):
         self.bucket[job_id] = score
 
     def put(self, job_id, at):
-        """Behind those of its ms, which have room for more than the model's jobs. Returns the ms."""
+        """Puts a job after the others of its ms, which has room for all jobs of the model. Returns the ms."""
         self.show()
         topic = topic_of(job_id)
         if (topic, at) not in self.last_scores:
@@ -396,7 +396,7 @@ class Pool(Workflows):
             self.touched[topic] = FREED
 
     def take(self, job_id, is_completed=False):
-        """Where the id was."""
+        """Takes the id from its place, and returns which place this was."""
         self.show()
         self.shown.pop(job_id, None)
         if is_completed and job_id in (self.leases | self.pulled):
@@ -514,7 +514,7 @@ class Pool(Workflows):
             self.kept_until[job_id] = at + self.retention(job_id)
 
     def end_job(self, job_id, state, line=""):
-        """It leaves the pool, and is kept where its topic says so."""
+        """Removes the job from the pool, and keeps it if its topic has a retention."""
         if self.retention(job_id) or self.backlog:
             self.note(job_id, line)
             keep = self.keep if self.retention(job_id) else self.archive
@@ -964,7 +964,7 @@ class Pool(Workflows):
         return self.with_patterns(topic, self.settings.get(topic, {}))
 
     def pattern_text(self, name):
-        """As Redis has it: with what comes from shorter ones."""
+        """Returns the text in Redis, which includes the settings of shorter patterns."""
         return settings_json(self.with_patterns(name[:-1], {}))
 
     def with_breaker(self):
@@ -1055,7 +1055,7 @@ class Pool(Workflows):
     # ---- what consumers do ----
 
     def first_places(self, topic, most):
-        """Far behind, a quarter of the places is for what fell due last."""
+        """If the topic is far behind, a quarter of the places goes to the jobs that became due last."""
         places = [place for place in self.waiting(topic) if self.is_due(place[0])]
         quarter = most // 4 if most >= 4 else int(self.now_us % 4 == 0)
         if self.limit_of(topic) < NEWEST_LIMIT:

@@ -30,7 +30,7 @@ def is_right(data):
 
 
 def fetch():
-    """The package's bytes."""
+    """Returns the bytes of the package."""
     if KEPT.exists() and is_right(KEPT.read_bytes()):
         return KEPT.read_bytes()
     with urllib.request.urlopen(URL, timeout=60) as answer:

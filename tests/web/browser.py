@@ -1,6 +1,6 @@
 """A headless Chromium, and the page in it.
 
-The page is used as a person does it: by roles and visible names. check() fails if the page logged an error, violated its
+Tests use the page as a person does: by roles and visible names. check() fails if the page logged an error, violated its
 content security policy, executed a text that a test planted, or made a request to anywhere but loopback."""
 
 import base64
@@ -111,7 +111,7 @@ class Browser:
         return self.driver.execute_script(text, *arguments)
 
     def reset(self):
-        """As for a first visit: an empty page, nothing stored, a wide window, light."""
+        """Resets the browser as for a first visit: an empty page, nothing stored, a wide window, the light theme."""
         first, *others = self.driver.window_handles
         for handle in others:
             self.driver.switch_to.window(handle)
@@ -132,7 +132,7 @@ class Browser:
     # what the page did
 
     def read_logs(self):
-        """Adds what was logged since the last call."""
+        """Adds the entries that were logged since the last call."""
         self.messages += self.driver.get_log("browser")
         for entry in self.driver.get_log("performance"):
             event = json.loads(entry["message"])["message"]
@@ -152,7 +152,7 @@ class Browser:
         return [url for _, verb, url in self.requests if re.search(pattern, url) and method in (None, verb)]
 
     def fetched(self, pattern=""):
-        """Those of them that the browser had not in its cache."""
+        """Returns those that the browser did not have in its cache."""
         self.read_logs()
         return [url for request, _, url in self.requests if re.search(pattern, url) and request not in self.cached]
 
@@ -217,14 +217,14 @@ class Browser:
             return []  # the page has just changed
 
     def await_one(self, role, name=None, exact=False, root=None, seconds=10):
-        """The first of them, once it is there."""
+        """Waits for the first such element and returns it."""
         return until(lambda: self.all(role, name, exact, root), seconds, lambda: f"{role} {name!r} is shown\n{self.shown()}", PAUSE)[0]
 
     def await_none(self, role, name=None, exact=False, root=None, seconds=10):
         until(lambda: not self.all(role, name, exact, root), seconds, lambda: f"{role} {name!r} is gone\n{self.shown()}", PAUSE)
 
     def await_text(self, *texts, seconds=10):
-        """Until all of these texts are shown."""
+        """Waits until all of these texts are shown."""
         until(lambda: all(text in self.text() for text in texts), seconds,
               lambda: f"shown: {[text for text in texts if text not in self.text()]}\n{self.shown()}", PAUSE)
 
@@ -235,7 +235,7 @@ class Browser:
         until(lambda: self.script(f"return ({expression})", *arguments), seconds, lambda: f"{expression}\n{self.shown()}", PAUSE)
 
     def act(self, role, name, action, exact=False, root=None):
-        """Does action with the element once it is there and enabled; the page may draw it anew meanwhile."""
+        """Waits until the element exists and is enabled, then does action. The page may redraw the element meanwhile."""
         def done():
             for element in self.all(role, name, exact, root):
                 try:
@@ -252,7 +252,7 @@ class Browser:
         self.act(role, name, lambda element: element.click(), exact, root)
 
     def fill(self, name, text, exact=False, root=None):
-        """Replaces what a field has."""
+        """Replaces the text of a field."""
         def replace(element):
             if element.tag_name == "select":
                 self.script("""const [select, text] = arguments;
@@ -266,7 +266,7 @@ class Browser:
         self.act("field", name, replace, exact, root)
 
     def press(self, *keys):
-        """Types where the focus is."""
+        """Types into the element that has the focus."""
         actions = webdriver.ActionChains(self.driver)
         for key in keys:
             actions.send_keys(key)

@@ -31,13 +31,13 @@ def chromium():
 
 @pytest.fixture
 def browser(chromium):
-    """As on a first visit."""
+    """Returns the browser, reset as for a first visit."""
     chromium.reset()
     return chromium
 
 
 def pytest_pyfunc_call(pyfuncitem):
-    """Runs a test, which then fails if its page did what it must not. The test's servers still run at that time."""
+    """Runs a test, and then fails it if its page has broken a rule of check(). The test's servers still run at that time."""
     arguments = pyfuncitem.funcargs
     pyfuncitem.obj(**{name: arguments[name] for name in pyfuncitem._fixtureinfo.argnames})
     if "browser" in arguments:
@@ -47,7 +47,7 @@ def pytest_pyfunc_call(pyfuncitem):
 
 @pytest.fixture(scope="session")
 def world():
-    """A server with something of everything, which tests share; they change only what they add to it."""
+    """A server with examples of everything, which tests share. A test changes only the data that it adds."""
     made = World()
     yield made
     made.stop()

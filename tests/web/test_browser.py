@@ -1,4 +1,4 @@
-"""The browser of these tests sees what it looks for: each page here does what no page of the dashboard may do."""
+"""The browser of these tests detects violations: each page here does something that no page of the dashboard may do."""
 
 import http.server
 import threading

@@ -83,7 +83,7 @@ def test_a_second_visit_asks_for_one_file_only(browser, world):
 
 
 def test_no_module_makes_html_of_text():
-    """One of these would make HTML or a program of what others write."""
+    """Each of these would execute untrusted text as HTML or as a script."""
     for path in (ROOT / "src" / "web").rglob("*.js"):
         found = re.search(r"\bm\.trust\(|\.(inner|outer)HTML\b|insertAdjacentHTML|document\.write|\beval\(|\bnew Function\b|\bsrcdoc\b", path.read_text())
         assert not found, f"{path.name}: {found[0]}"

@@ -1,4 +1,4 @@
-"""Texts that others write are shown as text, whatever is in them."""
+"""Untrusted texts are shown as text, whatever they contain."""
 
 import json
 import urllib.parse
@@ -13,7 +13,7 @@ from world import JSON, group, recurring, settings
 import durable
 import scratch
 
-# Each of them calls executed() where it is taken for HTML, a script or a link. The policy would block most of that, which fails the
+# Each of them calls executed() if the page treats it as HTML, a script or a link. The policy would block most of that, which fails the
 # test, too.
 TEXTS = [
     "<img src=x onerror=executed('img')>",
@@ -26,7 +26,7 @@ TEXTS = [
 EVERYTHING = " ".join(TEXTS)
 RUNS = [text for text in TEXTS if "/" not in text]  # an id of a workflow has none
 
-# Elements that only a planted text can have made.
+# Elements that only a planted text can have created.
 PLANTED = """
 return [...document.querySelectorAll("[onerror], [onload], [onmouseover], [onclick], iframe, object, embed, script:not([src]), img[src=x], " +
     "[href^='javascript:' i], [src^='javascript:' i], [formaction], base, form[action^='javascript:' i]")].map(one => one.outerHTML.slice(0, 200));

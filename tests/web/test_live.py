@@ -1,4 +1,4 @@
-"""The page follows what happens while it is seen, and rests while it is hidden."""
+"""The page updates while it is visible, and sends no requests while it is hidden."""
 
 import re
 import time
@@ -11,7 +11,7 @@ QUIET = 3.5  # s in which a page that is not seen would have asked three times
 
 
 def requests_of(server):
-    """Requests that the server has answered, but for those of metrics."""
+    """Returns the number of requests that the server has answered, without those for metrics."""
     text = server.get("/metrics").body.decode()
     return sum(int(number) for label, number in re.findall(r'^duepost_http_request_seconds_count\{([^}]*)\} (\d+)$', text, re.M)
                if "/metrics" not in label)

@@ -1,4 +1,4 @@
-"""With tokens, the page asks for one, keeps it in memory only, and offers what the token allows."""
+"""With tokens, the page asks for one, keeps it in memory only, and enables the actions that the token allows."""
 
 import json
 

@@ -12,7 +12,7 @@ JOBS, BATCH = 100_000, 10_000
 MOST_ELEMENTS = 3_000  # of the whole page, however far one scrolls
 FRAMES = 60
 
-# Scrolls the list that has the most to scroll, a screen a frame, and gives the ms of each frame.
+# Scrolls the longest list by one screen in each frame, and returns the ms of each frame.
 SCROLL = """
 const [frames, done] = arguments;
 const scroller = [document.scrollingElement, ...document.querySelectorAll("main, main *")]

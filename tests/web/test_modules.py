@@ -1,4 +1,4 @@
-"""Functions of the page's modules that only compute, called in the page."""
+"""Pure functions of the page's modules, called in the page."""
 
 import re
 

@@ -20,7 +20,7 @@ MOST_ELEMENTS = 3000  # of the whole page
 
 @pytest.fixture(scope="module")
 def shop():
-    """A server with workflows, which tests add to, and their application."""
+    """A server with workflows, and their application. Tests add workflows."""
     application = Receiver()
     server = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")
     application.script("/shop", TAKEN)
