@@ -1,8 +1,12 @@
 """Spans for a collector of OpenTelemetry: what they say, how they hang together, and that nothing waits for the collector."""
 
 import json
+import pathlib
 import re
+import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 
@@ -268,6 +272,70 @@ def test_a_collector_that_hangs_delays_no_delivery(start, receiver, topic, colle
     assert len(spans.requests) == 1
     spans.hold.set()
     spans.of(topic, 6)
+
+
+def rss_kib(server):
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def test_a_collector_that_never_answers_costs_bounded_memory_and_each_span_is_counted(start, receiver, topic, collector):
+    """It accepts connections, and reads nothing. The queue is full soon; from then on, spans are dropped."""
+    deaf = socket.create_server(("127.0.0.1", 0))
+    port = deaf.getsockname()[1]
+    server = start("--otlp-url", f"http://127.0.0.1:{port}")
+    memory = []
+    for thousand in range(1, 13):
+        jobs = [{"topic": topic, "jobId": f"j{thousand}-{number}", "url": receiver.url()} for number in range(1000)]
+        server.request("POST", "/jobs", json.dumps(jobs), JSON, check=False).expect(207)
+        until(lambda thousand=thousand: receiver.count(topic) == 1000 * thousand, 30, "all jobs come")
+        memory.append(rss_kib(server))
+    until(lambda: metric(server, "duepost_attempt_seconds_count") == 12000, 10, "all attempts end")
+    # The queue was full after five thousand. A sanitizer keeps freed memory.
+    assert SLOW > 1 or max(memory[6:]) - memory[5] < 16 * 1024, memory
+    kept = 12012 - metric(server, "duepost_spans_dropped_total")
+    assert 4096 <= kept <= 4096 + 512 and metric(server, "duepost_spans_exported_total") == 0
+    deaf.close()
+    until(lambda: "event=spans_not_sent" in server.log(), 20, "the log says so")
+    spans = collector(port=port)
+    until(lambda: metric(server, "duepost_spans_exported_total") == kept, 60, "the spans of the queue come")
+    assert len({(span.trace, span.id) for span in spans.spans}) == len(spans.spans) == kept
+    assert metric(server, "duepost_spans_dropped_total") == 12012 - kept
+    other = f"{topic}-2"
+    server.post({"topic": other, "url": receiver.url()}).expect(201)
+    spans.of(other, 2)
+
+
+READ_AND_HANG = """
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+link, _ = server.accept()
+text = b""
+while b"]}]}]}" not in text:
+    text += link.recv(65536)
+print("read", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_collector_that_is_killed_with_a_batch_gets_it_again(start, receiver, topic, collector):
+    """It has read the batch, and was killed before its answer."""
+    with subprocess.Popen([sys.executable, "-c", READ_AND_HANG], stdout=subprocess.PIPE, text=True) as dying:
+        try:
+            port = int(dying.stdout.readline())
+            server = start("--otlp-url", f"http://127.0.0.1:{port}")
+            server.post({"topic": topic, "jobId": "a", "url": receiver.url()}).expect(201)
+            assert dying.stdout.readline() == "read\n"
+            server.post({"topic": topic, "jobId": "b", "url": receiver.url()}).expect(201)
+            until(lambda: receiver.of(topic, "b"), 10, "the job comes")
+        finally:
+            dying.kill()
+    until(lambda: "event=spans_not_sent" in server.log(), 20, "the log says so")
+    spans = collector(port=port)
+    assert {span.attributes["duepost.job.id"] for span in spans.of(topic, 4, 30)} == {"a", "b"}
+    until(lambda: metric(server, "duepost_spans_exported_total") == 4, 5, "each is counted once")
+    assert metric(server, "duepost_spans_dropped_total") == 0
 
 
 def test_a_batch_is_sent_again_when_the_collector_asks_for_it(start, receiver, topic, collector):
