@@ -91,7 +91,7 @@ static const char *way_back(const char *reason)
         {"target_refused",
          "POST .../run alone would be refused again: first PATCH its url, or have the operator allow "
          "the address (--allow-target)."},
-        {"gone", "POST .../run sends it again, to a receiver that said 410: never again."},
+        {"gone", "POST .../run sends it again, but its receiver has answered 410 (gone)."},
         {"unreadable", "POST .../run cannot help: this version cannot read its record. DELETE it, or PUT the "
                        "job again."},
     };

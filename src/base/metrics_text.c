@@ -11,9 +11,9 @@ static const struct {
     const char *name, *help;
 } counter_words[METRICS_COUNTER_COUNT] = {
     {"duepost_leases_recovered_total", "Jobs that came back because their consumer was lost."},
-    {"duepost_repairs_total", "Repairs that the janitor made; each is a fault worth a report."},
+    {"duepost_repairs_total", "Repairs that the janitor made; please report each of them."},
     {"duepost_redis_commands_total", "Commands sent to Redis; a script call with many items is one."},
-    {"duepost_claims_total", "Calls that asked for due jobs."},
+    {"duepost_claims_total", "Claims: calls that lease due jobs."},
     {"duepost_breakers_opened_total", "Breakers of receivers that attempts of this process opened."},
     {"duepost_breakers_closed_total", "Breakers of receivers that attempts of this process closed."},
     {"duepost_probes_total", "Attempts that probed a receiver with an open breaker."},

@@ -39,8 +39,9 @@ static void on_cancelled(void *arg, const struct app_verdict *verdict)
     if (verdict->end == APP_MISMATCH && ++cancelling->tries < TRIES_MAX)
         app_read(cancelling->app, cancelling->key, on_read, cancelling);
     else if (verdict->end == APP_MISMATCH)
-        cancelling_end(cancelling, &(struct app_verdict){.end = APP_CONTENDED,
-                                                         .why = SLICE("the message changes all the time")});
+        cancelling_end(cancelling, &(struct app_verdict){
+                                       .end = APP_CONTENDED,
+                                       .why = SLICE("other requests keep changing the message; try again")});
     else
         cancelling_end(cancelling, verdict);
 }

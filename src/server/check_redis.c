@@ -198,8 +198,8 @@ static void add_memory(const struct redis_check *check)
     long long percent = max ? facts->used_bytes * 100 / max : 0, mib = facts->used_bytes >> 20;
     if (percent >= MEMORY_HIGH_PERCENT)
         check_add(check->report, CHECK_WARNING, "memory",
-                  "Redis uses %lld MiB, %lld %% of %s (%lld MiB), without which it takes no jobs; give it "
-                  "more than %d %% to spare",
+                  "Redis uses %lld MiB, %lld %% of %s (%lld MiB), at which it accepts no more jobs; keep "
+                  "more than %d %% of it free",
                   mib, percent, of, (long long)max >> 20, 100 - MEMORY_HIGH_PERCENT);
     else
         check_add(check->report, CHECK_OK, "memory", "Redis uses %lld MiB, %lld %% of %s", mib, percent, of);

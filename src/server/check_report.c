@@ -59,7 +59,7 @@ bool check_report_end(struct check_report *report)
         json_end_object(&report->json);
         printf("%s\n", buffer_text(&report->text));
     } else {
-        printf("%u ok, %u to look at (warn), %u that must be repaired (FAIL)\n", report->counts[CHECK_OK],
+        printf("%u ok, %u to check (warn), %u to repair (FAIL)\n", report->counts[CHECK_OK],
                report->counts[CHECK_WARNING], report->counts[CHECK_FAILURE]);
     }
     buffer_fini(&report->text);

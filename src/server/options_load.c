@@ -347,10 +347,10 @@ static enum status check_trust(const struct loading *loading)
         return STATUS_OK;
     if (options->is_embedded)
         return place_problem(loading, OPTION_TRUST_DURABILITY, setting,
-                             "needs --redis, because the private Redis hides nothing");
+                             "needs --redis: duepost checks the private Redis itself");
     if (!options->is_durability_set || !options->durability.is_synced)
         return place_problem(loading, OPTION_TRUST_DURABILITY, setting,
-                             "needs --durability fsync or fsync+replicated:N, which is what to trust");
+                             "needs --durability fsync or fsync+replicated:N, the class to trust");
     return STATUS_OK;
 }
 
@@ -365,9 +365,9 @@ static enum status check_qstash_dev(const struct loading *loading)
     if (options->tokens_file)
         return place_problem(loading, OPTION_QSTASH_DEV, setting,
                              "cannot be combined with tokens: the token of the development mode is public");
-    options_warn(options,
-                 "qstash-dev is on: deliveries are signed with keys that everybody knows; use it for "
-                 "development only");
+    options_warn(
+        options,
+        "qstash-dev is on: deliveries are signed with keys that anyone can use; use it for development only");
     return STATUS_OK;
 }
 

@@ -138,7 +138,7 @@ static enum status set_redis(struct options *options, const struct option *optio
         return STATUS_INVALID;
     if (address.password && source == OPTION_SOURCE_FLAG) {
         redis_address_fini(&address);
-        problem_set(problem, "a password in a flag can be read by everybody on this host; put it into "
+        problem_set(problem, "a password in a flag can be read by every user of this host; put it into "
                              "DUEPOST_REDIS, the configuration file or --redis-password-file");
         return STATUS_INVALID;
     }
@@ -183,7 +183,7 @@ static enum status set_history_url(struct options *options, enum option_source s
         status = STATUS_INVALID;
     }
     if (status == STATUS_OK && has_password && source == OPTION_SOURCE_FLAG) {
-        problem_set(problem, "a password in a flag can be read by everybody on this host; put it into "
+        problem_set(problem, "a password in a flag can be read by every user of this host; put it into "
                              "DUEPOST_HISTORY, the configuration file or a file that ?passfile= names");
         status = STATUS_INVALID;
     }
@@ -345,7 +345,7 @@ static enum status set_proxy(struct options *options, const struct option *optio
         return STATUS_INVALID;
     }
     if (has_password && source == OPTION_SOURCE_FLAG) {
-        problem_set(problem, "a password in a flag can be read by everybody on this host; put it into "
+        problem_set(problem, "a password in a flag can be read by every user of this host; put it into "
                              "DUEPOST_EGRESS_PROXY or the configuration file");
         return STATUS_INVALID;
     }

@@ -109,7 +109,7 @@ static void on_drain_timeout(struct server *server)
         return;
     }
     log_warning("drain_timeout",
-                LOG_TEXT("then", "attempts that still run are aborted and their leases given back"));
+                LOG_TEXT("then", "attempts that still run are aborted and their leases released"));
     server->is_cut = true;
     for (size_t i = 0; i < server->reactor_count; i++)
         reactor_cut(server->reactors[i]);

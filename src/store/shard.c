@@ -356,7 +356,7 @@ static void tell_shortfall(const struct shard *shard, const struct store_facts *
     store_facts_durability(facts, given);
     problem_set(problem, "durability %s is configured, but Redis gives %s: %s", wanted, given,
                 !lacks_fsync             ? "too few replicas are online"
-                : facts->is_fsync_hidden ? "it does not let duepost ask (CONFIG GET appendfsync); if it has "
+                : facts->is_fsync_hidden ? "it refuses CONFIG GET appendfsync; if it has "
                                            "appendonly yes and appendfsync always, set --trust-durability on"
                                          : "it needs appendonly yes and appendfsync always");
 }
@@ -384,11 +384,11 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
         return false;
     }
     if (facts->role[0] && strcmp(facts->role, "master") != 0) {
-        problem_set(problem, "this Redis is a replica, which takes no writes");
+        problem_set(problem, "this Redis is a replica, which accepts no writes");
         return false;
     }
     if (!facts->is_known) {
-        problem_set(problem, "Redis has not said yet what it is (duepost needs the command INFO)");
+        problem_set(problem, "Redis has not answered INFO yet, which duepost needs");
         return false;
     }
     if (facts_trouble(shard->facts)) {
@@ -396,7 +396,7 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
         return false;
     }
     if (!facts_is_laid_out(shard->facts) && !shard->options->is_read_only) {
-        problem_set(problem, "shard 0 has not said yet how many shards there are");
+        problem_set(problem, "shard 0 has not reported the number of shards yet");
         return false;
     }
     if (!facts_give_durability(shard->facts)) {

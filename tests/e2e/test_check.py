@@ -1,4 +1,4 @@
-"""duepost check: each line, where all is well and where it is not, on real things; and it changes nothing."""
+"""duepost check: each line, without a problem and with one, on a real host and Redis. It changes nothing."""
 
 import hashlib
 import json
@@ -61,7 +61,7 @@ def of(redis):
 
 
 def state_of(directory):
-    """Names, modes and contents."""
+    """Returns names, modes and contents of the files."""
     return {str(path.relative_to(directory)): (path.stat().st_mode, path.is_file() and hashlib.sha1(path.read_bytes()).hexdigest())
             for path in sorted(directory.rglob("*"))}
 
@@ -78,7 +78,7 @@ def test_a_healthy_setup_passes_on_one_screen(redis):
     assert {line.split()[1] for line in lines[:-1]} == {
         "options", "tokens", "targets", "listen", "files", "dns", "timezones", "history", "redis", "version", "rights", "eviction", "data", "memory",
         "durability", "write", "clock"}
-    assert lines[-1].endswith("0 that must be repaired (FAIL)")
+    assert lines[-1].endswith("0 to repair (FAIL)")
 
 
 def test_wrong_options_are_a_line(tmp_path):
@@ -221,7 +221,7 @@ def tls_of(authority):
 
 
 def test_the_dates_of_the_certificate(authority):
-    """It lasts two days, which is soon; the clock moves past its end, and before its beginning."""
+    """A certificate of two days counts as ending soon. The clock then moves after its end, and before its beginning."""
     options = tls_of(authority)
     result, text = check(*options).line("tls")
     assert result == "warn" and "is valid until 2" in text and text.endswith("; renew it and send SIGHUP to duepost")

@@ -78,7 +78,7 @@ PUBLIC = {"current": "sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r", "next": "sig_5ZB6DVzB1w
 
 def test_the_development_mode_has_public_keys(data, receiver, topic):
     server = QStash("--qstash-dev", "on", data=data)
-    assert "qstash-dev is on: deliveries are signed with keys that everybody knows" in server.log()
+    assert "qstash-dev is on: deliveries are signed with keys that anyone can use" in server.log()
     server.publish(receiver.url(f"/{topic}"), "x")
     verified(arrivals(receiver, f"/{topic}", 1)[0], PUBLIC["current"], receiver.url(f"/{topic}"))
     assert keys(server) == PUBLIC
