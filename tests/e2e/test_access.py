@@ -99,7 +99,7 @@ class Place:
         self.server.request("PUT", f"/groups/{name}", json.dumps(BODIES["replaceGroup"]), {"Content-Type": "application/json"})
 
     def state(self):
-        """All that a request could have changed, as the one who sees all sees it."""
+        """Returns all data that a request could have changed, read with a token that has all rights."""
         return [self.server.get(f"/jobs?state={state}&topic={topic}").expect(200)
                 for topic in (MINE, THEIRS) for state in ("delayed", "dead")] + [self.server.get(path).expect(200) for path in ("/topics", "/groups", "/schedules")]
 

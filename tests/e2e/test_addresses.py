@@ -69,7 +69,7 @@ def host_of(url):
 
 
 def test_urls_in_every_spelling_lead_to_public_addresses_only(topic):
-    """All that may be scheduled is, and comes due; the names lead to a private address."""
+    """Every url that can be scheduled is scheduled, and becomes due. The names resolve to a private address."""
     with network({"*": [[PRIVATE, "fc00::6"]]}) as (field, receiver):
         server = field.start(allow=None)
         for url in table("invalid", "refused"):
@@ -96,7 +96,7 @@ def test_urls_in_every_spelling_lead_to_public_addresses_only(topic):
 
 
 def test_what_was_allowed_when_it_was_scheduled_is_judged_when_it_is_due(tmp_path, topic):
-    """Addresses spelt in urls get past POST here, and meet the check before the connection alone."""
+    """POST accepts addresses in urls here, so only the check before the connection can refuse them."""
     with network() as (field, receiver):
         config = tmp_path / "duepost.conf"
         config.write_text("allow-target = 0.0.0.0/0,::/0\n")
@@ -197,8 +197,8 @@ def test_a_public_address_that_does_not_answer_leads_to_no_private_one(topic):
 
 
 def test_an_answer_that_flips_is_judged_each_time(topic):
-    """Rebinding: public while it is looked at, private when it is connected to. Nothing is looked up twice for one
-    connection, and what is connected to is what was judged."""
+    """DNS rebinding: a name is public when it is checked, and private at a second lookup. There is no second lookup
+    for one connection, and duepost connects to the address that it has checked."""
     turns = [[[GOOD4], [PRIVATE]], [[PRIVATE], [GOOD4]], [[GOOD4], [PRIVATE], [GOOD4], ["127.0.0.1"]]]
     names = {f"{i}.flip.example": turns[i % len(turns)] for i in range(30)}
     with network(names) as (field, receiver):

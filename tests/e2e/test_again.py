@@ -28,7 +28,7 @@ def gaps(receiver, topic):
 
 
 def rounds(server, topic, number, job_id="a"):
-    """The job, once this many rounds have ended."""
+    """Waits until this many rounds have ended, and returns the job."""
     return until(lambda: (job := server.job(topic, job_id)) and job.get("rounds") == number and job["state"] == "delayed" and job,
                  20, lambda: f"{number} rounds: {server.job(topic, job_id)}")
 

@@ -32,7 +32,7 @@ def trust(authority):
 
 
 class Pair:
-    """The files that a server is given, and what they hold for now."""
+    """The files of a server's certificate and key, and their current contents."""
 
     def __init__(self, authority, directory):
         self.authority = authority
@@ -60,7 +60,7 @@ def server(authority, trust):
 
 
 def name_of(server):
-    """The name in the certificate that a new connection sees."""
+    """Returns the name in the certificate of a new connection."""
     with server.connect() as link:
         return dict(part[0] for part in link.getpeercert()["subject"])["commonName"]
 
@@ -223,7 +223,7 @@ def test_what_cannot_be_used_leaves_the_old_one(start, pair, trust):
 
 
 def test_certificates_change_while_many_connect(start, pair, trust):
-    """Each handshake ends with the certificate that it began with."""
+    """A handshake under way keeps its certificate."""
     server = start(*pair.options, "--reactors", "2", tls=trust)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         names = pool.submit(lambda: [name_of(server) for _ in range(80)])

@@ -107,7 +107,7 @@ def expected(topic, job_ids, outcome="delivered"):
 
 
 def schedule(server, receiver, topic, first, number=BATCH, **members):
-    """Schedules jobs in one request; their ids."""
+    """Schedules jobs in one request. Returns their ids."""
     ids = [f"j{n}" for n in range(first, first + number)]
     jobs = [{"topic": topic, "jobId": name, "url": receiver.url(), "body": {"n": 1}, **members} for name in ids]
     reply = server.request("POST", "/jobs", json.dumps(jobs), {"Content-Type": "application/json"})
@@ -120,7 +120,7 @@ def counter(server, name):
 
 
 def until_archived(history, topic, ids, seconds=30):
-    """Each of these jobs exactly once, and no other."""
+    """The history has each of these jobs exactly once, and no others."""
     wanted = expected(topic, ids)
     until(lambda: len(history.rows()) >= len(wanted), seconds, lambda: f"{len(history.rows())} of {len(wanted)} rows")
     assert outcomes(history) == wanted
@@ -177,7 +177,7 @@ def test_a_database_that_is_away_delays_rows_and_no_delivery(receiver, redis, hi
 
 
 def test_killed_processes_lose_and_double_no_row(receiver, redis, history, topic):
-    """The database goes away, comes back, and meanwhile duepost is killed again and again."""
+    """The database stops and starts again, and duepost is killed several times meanwhile."""
     ids = []
     server = start(redis, history)
     try:

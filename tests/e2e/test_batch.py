@@ -63,7 +63,7 @@ def test_ids_are_made_where_there_are_none(server, receiver, topic):
 
 
 def test_each_job_is_answered_as_if_it_had_come_alone(server, receiver, topic):
-    """One by one first, then all in a batch; what each says is the same."""
+    """Jobs are sent one by one, and then in a batch: the results are the same."""
     there = job_of(receiver, topic, "there")
     server.schedule(**there)
     refused = [there, {**there, "delay": 61}, {}, 1, [], "x", {**there, "topic": "a b", "colour": 1}, {**there, "headers": {"Host": "x"}},
@@ -233,7 +233,7 @@ def test_redis_dies_in_the_middle(start, redis, receiver, topic):
 
 
 def in_the_middle(server, jobs, action):
-    """Posts them, and does action when some are accepted."""
+    """Posts the jobs, and calls action when some are accepted."""
     text = json.dumps(jobs)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         reply = pool.submit(server.post, text, False)

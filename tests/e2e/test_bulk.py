@@ -38,7 +38,7 @@ SKIPPED = {"matched": 1, "done": 0, "skipped": 1}
 
 @pytest.mark.parametrize("method, path, done", [("DELETE", "/jobs?all=true&state=dead&topic=", 1), ("POST", "/jobs/redrive?all=true&topic=", 0)])
 def test_a_job_that_was_put_under_the_id_of_a_dead_one_is_left_alone(gated, receiver, topic, method, path, done):
-    """The dead one can be cancelled still; it cannot come back while its id is taken."""
+    """The dead job can still be cancelled. It cannot be run again while another job has its id."""
     server, gate, other = gated
     bury(server, receiver, topic, 1)
     job = {"url": receiver.url(), "dueAt": from_ms(FAR)}
@@ -105,7 +105,7 @@ def test_what_changes_while_a_bulk_action_runs_is_confirmed_and_stays(start, red
 # ---- walks end ----
 
 def test_what_dies_again_is_not_run_again_by_the_same_walk(start, receiver, topic):
-    """It lands behind the cursor."""
+    """The moved job is after the cursor."""
     server = start("--breaker", "off")
     receiver.script(topic, *[410] * 200)
     server.schedule_many([{"topic": topic, "jobId": f"j{i:03}", "url": receiver.url()} for i in range(20)])
@@ -162,7 +162,7 @@ def test_a_dry_run_changes_nothing(server, receiver, topic):
 
 
 def test_a_page_that_is_asked_for_late_is_no_burst(start, receiver, topic):
-    """The next page's jobs are spread from when it was asked for, at the earliest."""
+    """The jobs of the next page are spread from the time of its request, at the earliest."""
     server = start("--breaker", "off")
     bury(server, receiver, topic, 12)
     path = f"/jobs/redrive?topic={topic}&perSecond=4&all=true&pageLimit=6"
@@ -231,7 +231,7 @@ def test_waiting_jobs_are_run_now(server, receiver, topic):
 
 
 def test_what_waits_for_a_retry_is_not_run_again_by_the_same_walk(start, receiver, topic):
-    """The retries are due behind the cursor's job."""
+    """The retries are due after the job of the cursor."""
     server = start("--breaker", "off", "--retry-schedule", "2h")
     receiver.script(topic, *[500] * 100)
     for i in range(5):
@@ -249,7 +249,7 @@ def test_what_waits_for_a_retry_is_not_run_again_by_the_same_walk(start, receive
 
 
 def test_held_jobs_are_not_run_again_by_the_same_walk(start, receiver, topic):
-    """A breaker holds them: they come back without an attempt."""
+    """A breaker holds the jobs, which come back without an attempt."""
     server = start("--breaker-wait", "600")
     receiver.script(topic, *[503] * 1000)
     for i in range(30):

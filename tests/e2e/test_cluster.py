@@ -1,4 +1,4 @@
-"""A Redis Cluster: each topic whole in its shard, and what was confirmed is delivered, whatever befalls a node.
+"""A Redis Cluster: each topic whole in its shard, and what was confirmed is delivered, whatever happens to a node.
 
 DUEPOST_TEST_FAULTS is how often each fault happens."""
 
@@ -38,7 +38,7 @@ def server(cluster):
 
 
 def topics(prefix):
-    """One in each shard."""
+    """Returns a topic in each shard."""
     return [topic_in(shard, prefix) for shard in range(SHARDS)]
 
 
@@ -59,7 +59,7 @@ def kill(cluster, number):
 
 
 def freeze(cluster, number):
-    """It wakes up when another one is primary, and still thinks that it is."""
+    """The node wakes up after another one has become primary, and still acts as the primary."""
     victim = primary_of(cluster, number)
     heir = cluster.follower(victim)
     since = time.monotonic()
@@ -237,7 +237,7 @@ def test_no_node_is_a_target(start, cluster, topic):
 
 @pytest.fixture
 def partial(cluster):
-    """The Cluster goes on without some slots. Gives a primary, its replica, and the shards that they have."""
+    """The Cluster continues without some slots. Gives a primary, its replica, and the shards that they have."""
     def cover(word):
         for node in cluster.nodes:
             node.ok("CONFIG", "SET", "cluster-require-full-coverage", word)
@@ -249,7 +249,7 @@ def partial(cluster):
 
 
 def await_delivery(server, receiver, names, seconds):
-    """Waits for the delivery of a new job in each of these topics."""
+    """Waits until a new job is delivered in each of these topics."""
     before = {name: receiver.count(name) for name in names}
     for name in names:
         server.schedule(topic=name, url=receiver.url())

@@ -41,7 +41,7 @@ class Compose:
         return self.directory / "docker/secrets" / name
 
     def here(self, service, text):
-        """The text with the folders of this host in place of those that are mounted."""
+        """Returns the text with folders of this host instead of the mounted ones."""
         for volume in self.services[service]["volumes"]:
             source, target, *mode = volume.split(":")
             if source.startswith("./"):
@@ -57,7 +57,7 @@ def compose_fixture():
 
 @pytest.fixture(name="redis_port")
 def redis_port_fixture(compose):
-    """A Redis as the service redis has it."""
+    """Starts a Redis as the service redis does."""
     port = free_port()
     words = [compose.here("redis", word) for word in compose.services["redis"]["command"]]
     words[words.index("--tls-port") + 1] = str(port)
@@ -87,7 +87,7 @@ def redis_cli(compose, port, *words):
 
 @pytest.fixture(name="server")
 def server_fixture(compose, redis_port, start):
-    """duepost as the service duepost has it. The option redis-server-name makes up for the name in its address."""
+    """Starts duepost as the service duepost does. The option redis-server-name makes up for the name in its address."""
     variables = {name: compose.here("duepost", value) for name, value in compose.services["duepost"]["environment"].items()}
     address = variables.pop("DUEPOST_REDIS")
     assert "@redis:6379/" in address and variables.pop("DUEPOST_ALLOW_TARGET") in compose.services

@@ -86,7 +86,7 @@ def test_the_examples_of_jobs_are_accepted(start, name):
 
 
 def test_what_the_server_refuses_the_schema_refuses_too():
-    """As far as a schema can say it: not dates, urls, sizes in all, or one member's bearing on another."""
+    """Covers the rules that a schema can express: not dates, urls, total sizes, or rules about two members."""
     from test_validation import FIELDS, GOOD
     check = contract.validator(contract.schema_of("NewJob"))
     accepted = [members for _, members in FIELDS if check.is_valid({**GOOD, **members})]

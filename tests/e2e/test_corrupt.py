@@ -1,4 +1,4 @@
-"""Data in Redis that duepost did not write: nothing of it ends the process or holds up other jobs, every answer is sound,
+"""Data in Redis that duepost did not write: it does not end the process or delay other jobs, every answer is valid,
 and a job whose record cannot be read is dead in the open, with its id in the log."""
 
 import json
@@ -42,7 +42,7 @@ def corrupt(behind):
 
 
 def look(server, topic, job_id):
-    """All that reads a job; the contract is checked within."""
+    """Sends every request that reads a job, and checks the answers against the contract."""
     server.get(f"/jobs/{topic}/{job_id}")
     server.get(f"/jobs/{topic}/{job_id}/why")
     server.get(f"/jobs/{topic}/{job_id}/attempts")
@@ -58,7 +58,7 @@ def look_at_lists(server, topic):
 
 
 def is_well(server, receiver, topic):
-    """Another job goes its way."""
+    """Another job is delivered as usual."""
     server.schedule(topic=topic + ".well", jobId="w", url=receiver.url())
     until(lambda: receiver.count(topic + ".well") > 0, 20, "another job is delivered")
     assert server.process.poll() is None
@@ -115,7 +115,7 @@ def test_places(start, behind, corrupt, receiver, topic):
 
 
 def test_ended_jobs(start, behind, corrupt, receiver, topic):
-    """Damaged where they are kept: dead, unreadable, and removed like others."""
+    """Damaged kept jobs are dead and unreadable, and are removed like others."""
     server = start(redis=behind)
     receiver.script(topic, 410)
     texts = ["", "x", "dead", "dead 1", "dead 1 1 99 {}", f"dead {MAX} 1 2 {{}}", "sold 1 1 2 {}x", "dead x 1 2 {}"]

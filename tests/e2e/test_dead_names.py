@@ -1,4 +1,4 @@
-"""A name server that does not answer holds up the jobs of its names, and no others."""
+"""A name server that does not answer delays the jobs of its names, and no others."""
 
 import json
 import pathlib
@@ -73,7 +73,7 @@ def test_jobs_of_dead_names_hold_up_no_others(field, receiver):
 
 
 def test_posts_that_give_up_leave_so_many_lookups_behind(field, receiver, topic):
-    """libc goes on for 10 s, each attempt gives up after one. script/test leaves it out of sanitized builds, for which thousands of
+    """libc tries for 10 s, and each attempt gives up after 1 s. script/test leaves it out of sanitized builds, for which thousands of
     threads are too many."""
     server = field.start("--durability", "memory", "--max-in-flight-topic", str(IN_FLIGHT_MAX), allow=None)
     server.schedule(topic=topic, jobId="first", url="http://live1.example/")

@@ -60,7 +60,7 @@ FRAMING = {"host", "accept", "content-length", "content-type"}
 
 
 def check_headers(arrival, names):
-    """Those of the contract, and none that it does not know."""
+    """The request has the headers of the contract, and no others."""
     assert set(arrival.headers) - FRAMING == set(names)
     for name in names:
         value = arrival.headers[name]

@@ -32,7 +32,7 @@ def test_commands_and_programs_run(path):
 
 
 def anchors(path):
-    """As GitHub makes them from headings."""
+    """Returns the anchors that GitHub creates from headings."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -50,7 +50,7 @@ def test_links_lead_somewhere(path):
 
 
 def helps():
-    """The server's help and that of each command."""
+    """Returns the help of the server and of each command."""
     def of(*words):
         return subprocess.run([BINARY, *words], capture_output=True, text=True, timeout=30, check=True).stdout
     commands = re.findall(r"^  ([a-z]\S*) ", of("help"), re.M)
@@ -139,7 +139,7 @@ def test_the_request_that_the_guide_to_receivers_shows_is_signed():
 
 
 def test_the_guides_are_complete():
-    """Each key in Redis, setting of a topic, reason of a death and answer of why stands in its guide."""
+    """The guides describe each key in Redis, setting of a topic, reason of a death and answer of why."""
     guides = {path.name: path.read_text() for path in GUIDES}
     contract = yaml.safe_load((ROOT / "api" / "openapi.yaml").read_text())
     schemas = contract["components"]["schemas"]

@@ -27,7 +27,7 @@ def proxy():
 
 
 def test_http_goes_through_the_proxy_which_resolves_its_name(start, proxy, receiver, topic):
-    """No name server knows these names, and none of the environment's exceptions counts."""
+    """No name server has these names, and the exceptions in the environment have no effect."""
     between = proxy({"hook.example": ("127.0.0.1", receiver.port)})
     server = start("--egress-proxy", between.url(), allow=None,
                    extra={"no_proxy": "*", "NO_PROXY": "hook.example", "http_proxy": "http://127.0.0.1:1"})

@@ -17,7 +17,7 @@ OLD = "#!/bin/sh\necho 'Redis server v=6.2.7 sha=00000000:0 malloc=jemalloc-5.2.
 
 @pytest.fixture
 def folder(tmp_path):
-    """The only one in PATH."""
+    """A folder that is the only one in PATH."""
     made = tmp_path / "bin"
     made.mkdir()
     return made
@@ -29,7 +29,7 @@ def script(path, text):
 
 
 def program_of(server):
-    """The name under which its Redis runs."""
+    """Returns the name under which its Redis runs."""
     (pid,) = server.redis_pids()
     return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b" ")[0].decode().rpartition("/")[2]
 
@@ -76,7 +76,7 @@ def test_a_program_of_the_operators_choice(start, folder, tmp_path, is_relative)
 
 
 def test_a_program_that_does_not_serve(folder, tmp_path):
-    """With the reason, and the option that changes it."""
+    """The error has the reason, and the option that changes it."""
     def refused(*options):
         result = run("--data", str(tmp_path / "data"), "--listen", "127.0.0.1:0", *options, extra=path_of(folder))
         assert result.returncode == 1

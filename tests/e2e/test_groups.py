@@ -30,7 +30,7 @@ def make(server, receiver, name, *endpoints):
 
 
 def states(server, topic, job_id, group):
-    """By endpoint; None when nothing is known of it."""
+    """Returns the jobs by endpoint; None if there are no such jobs."""
     reply = server.get(f"/jobs/{topic}/{job_id}?group={group}")
     return None if reply.status == 404 else {job["endpoint"]: job["state"] for job in reply.expect(200)["jobs"]}
 
@@ -182,7 +182,7 @@ def test_the_same_again_is_not_sent_twice(server, receiver, topic):
     first = server.schedule(**job)
     assert server.post(job).expect(200) == first
     server.post({**job, "body": 2}).expect(409)
-    # Also when the group has changed meanwhile, or is gone.
+    # This works even if the group has changed meanwhile, or was removed.
     patch(server, topic, {"a": None, "z": URL}).expect(200)
     assert server.post(job).expect(200) == first
     remove(server, topic).expect(200)
@@ -370,7 +370,7 @@ def test_jobs_of_a_group_are_signed(server, receiver, topic):
 
 
 def test_the_durability_class_holds(start, redis, topic):
-    """Nothing is confirmed by a Redis that does not give what is configured."""
+    """Nothing is confirmed if Redis does not provide the configured durability."""
     server = start("--durability", "fsync", redis=redis(aof=False), ready=False)
     until(lambda: "fsync" in server.get("/readyz").expect(503)["detail"], 10, "it says why")
     for reply in (put(server, topic, {"a": URL}), remove(server, topic), server.post({"topic": topic, "group": topic}),

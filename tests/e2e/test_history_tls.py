@@ -1,4 +1,4 @@
-"""The history in a PostgreSQL with TLS: who is believed, and what happens while the server is not."""
+"""The history in a PostgreSQL with TLS: which certificates are trusted, and what happens while the server's is not."""
 
 import pytest
 

@@ -47,7 +47,7 @@ def shared(authority):
 
 
 def took(job):
-    """From the start of its attempt to the end, s."""
+    """Returns the duration of its attempt, s."""
     return job["lastAttempt"]["durationMs"] / 1000
 
 
@@ -70,7 +70,7 @@ def test_an_attempt_ends_in_time(shared, hostile, topic, where, kind):
 @pytest.mark.parametrize("where", ["plain", "within_tls"])
 @pytest.mark.parametrize("kind", [each for each in PLAIN if each.__name__.startswith("endless_")], ids=lambda kind: kind.__name__)
 def test_a_flood_is_cut_off_before_its_time(shared, hostile, topic, where, kind):
-    """It would have all of a core until then."""
+    """Such a receiver could use a whole core until then."""
     shared.schedule(topic=topic, jobId="a", url=getattr(hostile, where)[kind], retry=0, timeout=60)
     job = shared.wait_for_state(topic, "a", "dead", 20)
     print(f"{kind.__name__}: {took(job):.2f} s")

@@ -1,4 +1,4 @@
-"""Requests that readers may read in two ways are read in one, or refused; nothing behind them runs, nothing hangs."""
+"""Requests that readers may read in two ways are read in one, or refused; requests after them do not run, and no connection hangs."""
 
 import re
 import socket
@@ -57,7 +57,7 @@ def converse(server, data, count=1):
 
 
 def victim_lived(server):
-    """For the next test there is one again."""
+    """Returns whether the job VICTIM still exists. Otherwise schedules it again for the next test."""
     return server.post(VICTIM, check=False).status == 200
 
 

@@ -21,7 +21,7 @@ EXTRAS = 16  # connections a reactor, beyond the limit
 
 
 class Link:
-    """A connection that says and hears what a test wants."""
+    """A connection on which a test controls each byte that is sent and read."""
 
     def __init__(self, server, data=b"", source="127.0.0.1", receive_bytes=None):
         self.socket = socket.socket()
@@ -105,7 +105,7 @@ def health_of(server):
 
 
 def connections(server):
-    """Those that have a place; who asks here needs none."""
+    """Returns the number of connections that have a place. The request itself needs none."""
     return int(re.search(rb"^duepost_connections (\d+)$", health_of(server).get("/metrics").body, re.M)[1])
 
 

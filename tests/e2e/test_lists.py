@@ -23,7 +23,7 @@ def pages(server, query, between=lambda number: None):
 
 
 def test_leased_jobs_are_listed_exactly_once_while_their_leases_are_renewed(start, receiver, topic):
-    """Leases move all the time: 160 of them, renewed every 2 s, listed over 5 s and more."""
+    """Leases change all the time: 160 leases, renewed every 2 s, are listed over more than 5 s."""
     server = start("--max-in-flight", "400", "--max-in-flight-topic", "400")
     for name in (topic, topic + ".other"):
         receiver.script(name, HANG)
@@ -90,7 +90,7 @@ def test_delayed_jobs_of_all_topics_are_listed_by_their_due_times(start, receive
 
 
 def test_jobs_of_one_time_are_listed_by_arrival_in_their_topic_then_by_name(start, receiver):
-    """The slash counts: a-b/1 is before a/1, and a0/1 behind both."""
+    """The order includes the slash: a-b/1 is before a/1, and a0/1 is after both."""
     server = start()
     topics = ("b", "a0", "a", "a.c", "a-b")
     for i in range(4):

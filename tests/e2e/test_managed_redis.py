@@ -1,4 +1,4 @@
-"""Managed services take commands, databases, parts of INFO and idle connections away from a Redis."""
+"""Managed services disable commands, databases and parts of INFO, and close idle connections."""
 
 import re
 import socket

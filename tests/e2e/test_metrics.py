@@ -1,4 +1,4 @@
-"""The numbers for Prometheus move as jobs do, and Prometheus can read them."""
+"""The metrics for Prometheus follow the jobs, and Prometheus can read them."""
 
 import concurrent.futures
 import re

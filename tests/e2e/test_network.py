@@ -1,4 +1,4 @@
-"""The network that other tests lose packets in."""
+"""The network in which other tests drop packets."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Options: from flags, the environment and a file; wrong ones stop the start."""
+"""Options from flags, the environment and a file. Invalid options prevent the start."""
 
 import re
 import subprocess

@@ -119,7 +119,7 @@ class World:
         self.figures["201s and deliveries after " + words].append(self.load.await_resumed(since, seconds))
 
     def heal(self, seconds):
-        """From then on it takes at most so long until all is well."""
+        """Ends the fault, and waits until everything works again, at most this long."""
         self.net.heal()
         self.await_promises(time.monotonic(), seconds, "its end")
 
@@ -138,7 +138,7 @@ def await_service_without(world, victim, since):
 
 
 def cut_off(world, number):
-    """The primary is alone."""
+    """The primary is cut off from all others."""
     victim = world.group.victim(number)
     world.load.put_ahead(10)
     since = time.monotonic()
@@ -175,7 +175,7 @@ def minority(world, number):
 
 
 def one_way(world, number):
-    """Packets are lost in one direction only."""
+    """Packets are dropped in one direction only."""
     victim = world.group.victim(number)
     others = world.others(victim)
     senders, receivers = [([victim.host], others), (others, [victim.host]), ([victim.host], [world.here]),

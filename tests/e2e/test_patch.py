@@ -57,7 +57,7 @@ def test_each_member_is_changed_and_the_others_stay(server, receiver, topic):
 
 
 def test_hidden_headers_follow_no_patch_to_another_receiver(server, receiver, topic):
-    """A client that may schedule and read, but did not schedule this job, must not learn its headers by that."""
+    """A client that may schedule and read, but did not schedule this job, must not read its headers this way."""
     elsewhere = receiver.url("/x").replace("127.0.0.1", "localhost")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=3600, headers={"Authorization": "Bearer secret", "X-B": "2"})
     before = server.job(topic, "a")

@@ -95,7 +95,7 @@ def ask_all(sockets):
 
 
 def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
-    """The old one goes on accepting while its attempt drains."""
+    """The old process accepts connections while its attempt drains."""
     shared = redis()
     old = start("--reactors", "2", redis=shared)
     receiver.script(topic, Answer(200, delay=4 * SLOW), job_id="long")
@@ -251,7 +251,7 @@ def test_it_listens_on_ipv6(start, receiver, topic):
 
 
 def test_the_first_job_after_a_start_arrives_at_once(start, receiver, topic):
-    """Ready means that deliveries, too, are under way."""
+    """A ready process also delivers."""
     for number in range(3):
         server = start()
         due = to_ms(server.schedule(topic=topic, jobId=str(number), url=receiver.url())["dueAt"])

@@ -19,7 +19,7 @@ FAILURES = 20
 
 @pytest.fixture
 def receiver():
-    """One that no other test uses."""
+    """Returns a receiver that no other test uses."""
     started = Receiver()
     yield started
     started.stop()
@@ -86,7 +86,7 @@ def hold(server, receiver, topic, count, of=None):
 
 
 def await_known(*servers, is_open=True):
-    """Each has heard of the one breaker."""
+    """Waits until each process has seen the breaker."""
     until(lambda: all(number(server, "duepost_receivers_open") == is_open for server in servers), 2, "known to each")
 
 
@@ -105,7 +105,7 @@ def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
     for i in range(5):
         server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.1] * 5)
 
-    # Held, without an attempt; then one tries it.
+    # Jobs are held without an attempt; then one job probes the receiver.
     until(lambda: server.job(topic, "j0")["state"] == "delayed", 5, "a held job")
     watch(0.4, lambda: receiver.count(topic) == FAILURES, "an attempt while the breaker is open")
     assert server.job(topic, "j0")["attempts"] == 0
@@ -114,14 +114,14 @@ def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
     assert first >= to_ms(opened["probeAt"])
     assert first <= to_ms(opened["probeAt"]) + 500 * SLOW
 
-    # It failed: twice the wait. It counted.
+    # The probe failed: the wait doubles, and the attempt counts.
     again = until(lambda: known(server, receiver)["failures"] == FAILURES + 1 and known(server, receiver), 5, "its report")
     assert to_ms(again["probeAt"]) - first == pytest.approx(2000 * WAIT, abs=300 * SLOW)
     receiver.script(topic, 200)
     watch(2 * WAIT - 0.5, lambda: receiver.count(topic) == FAILURES + 1, "an attempt before the wait is over")
     assert sorted(server.job(topic, f"j{i}")["attempts"] for i in range(5)) == [0, 0, 0, 0, 1]
 
-    # It succeeded: all the others follow.
+    # The probe succeeded: all other jobs are delivered.
     until(lambda: receiver.count(topic) == FAILURES + 6, 2 * WAIT + 5, lambda: receiver.count(topic))
     assert receiver.of(topic)[FAILURES + 1].at_ms >= to_ms(again["probeAt"])
     closed = until(lambda: known(server, receiver)["state"] == "closed" and known(server, receiver), 5, "closed")
@@ -178,7 +178,7 @@ def test_what_is_no_answer_opens_a_breaker(start, receiver, topic, error):
 
 
 def test_jobs_that_wait_for_less_than_a_second_open_no_breaker(start, receiver, topic):
-    """They would open it for everybody else's jobs, too."""
+    """Such failures would open the breaker for the jobs of others, too."""
     server = start_one(start)
     receiver.script(topic, HANG)
     for i in range(FAILURES + 1):
@@ -199,7 +199,7 @@ def test_one_receiver_has_one_breaker_whichever_way_it_is_spelt(start, receiver,
 
 
 def test_failures_of_one_path_hold_no_other(start, receiver, topic):
-    """Nor do requests that hang there, or are cut."""
+    """Requests that hang there or are cut do not open it either."""
     server = start("--breaker-wait", "60s")
     open_breaker(server, receiver, topic)
     for action in (HANG, CLOSE):

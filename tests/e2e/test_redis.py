@@ -1,4 +1,4 @@
-"""With a Redis of the operator's: shared, away, restarted, not durable."""
+"""A Redis of the operator: shared, unreachable, restarted, or not durable."""
 
 import itertools
 import os
@@ -145,7 +145,7 @@ def test_what_a_claim_leased_unheard_comes_soon_and_has_lost_no_consumer(start, 
 
 
 def test_a_frozen_process_sends_nothing_that_was_cancelled_meanwhile(start, redis, receiver, topic):
-    """It is frozen for longer than a lease, at some point of a burst."""
+    """A process is frozen for longer than a lease, at a random time of a burst."""
     behind = redis()
     one = start(redis=behind)
     at = from_ms(int(time.time() * 1000) + 500)

@@ -114,7 +114,7 @@ def pipe():
 
 
 def is_refused(server, *words):
-    """Not ready, for this reason, which the log has since the start, too."""
+    """Waits until duepost is not ready for this reason, which the log also has since the start."""
     def is_told():
         reply = server.get("/readyz")
         assert reply.status == 503
@@ -308,7 +308,7 @@ def test_a_peer_that_stalls_blocks_nothing(start, redis, receiver, topic, author
 
 
 def test_sighup_reads_the_certificates_again(start, redis, receiver, topic, authority, other_authority):
-    """Redis and duepost go over to another CA."""
+    """Redis and duepost change to another CA."""
     files = {name: scratch.file(name) for name in ("ca", "cert", "key")}
 
     def use(source):

@@ -1,4 +1,4 @@
-"""A Redis user of duepost's own: what its ACL has to grant, and what happens when it does not."""
+"""A separate Redis user for duepost: the rights that its ACL must grant, and the effect of a missing right."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def test_what_the_documents_grant_is_enough(start, redis, receiver, topic):
     *((["~duepost:*", "&duepost:*", "+@all", "-" + name], name.upper().replace("|", " "))
       for name in ("publish", "zadd", "hset", "pexpire", "blpop", "wait", "time", "evalsha", "eval", "script|load", "info", "subscribe"))])
 def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
-    """By one message, with what grants them."""
+    """One message names them, with the line that grants them."""
     behind = redis(tcp=True)
     make_user(behind, *rules)
     result = run("--listen", "127.0.0.1:0", extra=address(behind))

@@ -1,5 +1,5 @@
-"""Nothing secret leaves by a side door: canaries are planted wherever a secret may stand, and then looked for in all
-that duepost says: logs, answers, metrics, what commands print, command lines."""
+"""Secrets do not leak. The tests put canaries wherever a secret may be, and then search all output of duepost for
+them: logs, answers, metrics, output of commands, command lines."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ def canary(name):
 
 
 def signing_key(name):
-    """Its base64 is what is looked for."""
+    """The tests search for its base64."""
     return "whsec_" + base64.b64encode(canary(name).encode().ljust(32, b"-")).decode()
 
 
@@ -39,7 +39,7 @@ PRIVATE = [canary(name) for name in ("body", "idempotency-key", "answer")]
 
 
 class Said:
-    """All that was said, and where."""
+    """All output that was collected, with its source."""
 
     def __init__(self):
         self.texts = []
@@ -55,7 +55,7 @@ class Said:
 
 
 class Talker:
-    """Asks, and keeps what is answered."""
+    """Sends requests, and keeps the answers."""
 
     def __init__(self, server, said):
         self.server, self.said = server, said
@@ -144,7 +144,7 @@ def be_refused(ask, url):
 
 
 def change(ask, url):
-    """A job's life in the hands of its owner."""
+    """An owner schedules, changes, reads and cancels jobs."""
     key = {"Idempotency-Key": canary("idempotency-key")}
     ask("POST", "/jobs", job("owned", url, delay=DAY), key).expect(201)
     ask("POST", "/jobs", job("owned", url, delay=DAY), key).expect(201)
@@ -242,7 +242,7 @@ def ask_for_all(ask, places):
 
 
 def reload(server, file):
-    """A sound file, then one that is not."""
+    """A valid file, and then an invalid one."""
     for text in (SIGNING["new-file-key"], SIGNING["new-file-key"] + "!"):
         file.write_text(text + "\n")
         before = server.log().count("reload")

@@ -1,4 +1,4 @@
-"""A primary is lost or moved, as Sentinels see it: what was confirmed is there, and all goes on."""
+"""A primary is lost or moved by Sentinels: confirmed jobs are kept, and deliveries continue."""
 
 import time
 
@@ -23,7 +23,7 @@ def kill(group):
 
 
 def freeze(group):
-    """It wakes up again when another one is primary, and still thinks that it is."""
+    """The node wakes up after another one has become primary, and still acts as the primary."""
     old = group.primary()
     old.freeze()
     until(lambda: group.primary() is not old, 20, "another primary")

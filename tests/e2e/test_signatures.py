@@ -1,4 +1,4 @@
-"""Deliveries that are signed, and what they say of the trace that they belong to."""
+"""Signatures of deliveries, and their trace headers."""
 
 import base64
 import hashlib
@@ -40,7 +40,7 @@ def v1(secret, arrival):
 
 
 def verify_v1a(signature, arrival):
-    """With the openssl command, which has seen none of our code."""
+    """Verifies with the openssl command, which is independent of duepost's code."""
     directory = scratch.directory("v1a")
     (directory / "key.der").write_bytes(bytes.fromhex("302a300506032b6570032100") + base64.b64decode(PUBLIC))
     (directory / "signature").write_bytes(base64.b64decode(signature.removeprefix("v1a,")))

@@ -1,4 +1,4 @@
-"""Spans for a collector of OpenTelemetry: what they say, how they hang together, and that nothing waits for the collector."""
+"""Spans for a collector of OpenTelemetry: their contents, their parents, and that nothing waits for the collector."""
 
 import json
 import pathlib

@@ -71,7 +71,7 @@ HOSTILE = ["$(id >&2)", "`id`", "a b", "a\"b'c\\", "../../etc/passwd", "--until-
 
 
 def test_names_reach_the_command_as_they_are(server, topic, work):
-    """In the environment, where no shell reads them."""
+    """Names are passed in the environment, where no shell interprets them."""
     pull(server, topic)
     labels = ["$(id)", "a=b", "two words", "\u20ac" * 21]
     for job_id in HOSTILE:

@@ -1,4 +1,4 @@
-"""A mebibyte of the worst JSON costs duepost little: it is refused, or taken, before others notice."""
+"""A mebibyte of the slowest JSON costs duepost little: it is refused or accepted before other requests are delayed."""
 
 import json
 import pathlib
@@ -22,7 +22,7 @@ def body(text, before="", behind=""):
 
 
 def fill(before, text, behind=""):
-    """text over and over, so that it all has just that size."""
+    """Repeats text to exactly this size."""
     return before + text * ((SIZE - len(before) - len(behind)) // len(text)) + behind
 
 

@@ -1,4 +1,4 @@
-"""A file of tokens, and who has which."""
+"""A file of tokens, and the tokens by name."""
 
 import hashlib
 import itertools

@@ -1,4 +1,4 @@
-"""duepost work: a worker whose command writes down what it gets."""
+"""duepost work: a worker whose command records its input."""
 
 import json
 import pathlib
