@@ -91,6 +91,11 @@ START_TEST(a_time_may_pass_without_a_job)
         {OTHER DUE, FIRE(JOB), "-6", OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
         {DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"} - 0"), "-5",
          NAMED FIRED("T,noUrl,0,now-10,now,") AT("now+60")},
+        /* The id that is taken counts first. */
+        {OTHER DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"} - 0"), "-6",
+         OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
+        {OTHER DUE, "fire 1 9 t/s T now-10 now+60 " JOB, "-6",
+         OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
         {OTHER ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"} - 0"), "-20",
          OTHER NAMED FIRED("T,overlap,0,now-10,now,t/s~1") AT("now+60")},
         {ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"} - 0"), "now",

@@ -26,7 +26,10 @@
 -- uses: idempotency places probe put_send schedules url when
 
 local ITEM = 13 -- arguments of an item without endpoints
-local KINDS = ' fire hold skip noGroup unsendable '
+local KINDS = {}
+for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable'}) do KINDS[kind] = true end
+
+local function is_time(word) return word == '-' or string.find(word, '^%d+$') end
 
 -- Returns the topic of an id, up to the mark of sibling topics. This name decides the shard.
 local function owner_of_id(id) return string.match(topic_of(id), '^[^~]*') end
@@ -38,12 +41,11 @@ local function read_item(at)
     record = ARGV[at + 10], once = ARGV[at + 11], size = ITEM}
   local number = tonumber(string.match(ARGV[at + 12] or '', '^%d+$'))
   if not number then error('wrong number of arguments') end
-  for _, word in ipairs({item.expected, item.next_at}) do
-    if not string.match(word, '^%d+$') and word ~= '-' then error('not a number') end
-  end
-  if not string.match(item.time, '^%d+$') or not string.match(item.when, '^@?%d+$') then error('not a number') end
-  if not string.find(KINDS, ' ' .. item.kind .. ' ', 1, true) or not string.match(item.id, '^[^/]+/.') then error('not an item') end
-  if item.kind == 'fire' and owner_of_id(item.job) ~= owner_of_id(item.id) then error('another topic') end
+  if not is_time(item.expected) or not is_time(item.next_at) then error('not a number') end
+  if not string.find(item.time, '^%d+$') or not string.find(item.when, '^@?%d+$') then error('not a number') end
+  if not KINDS[item.kind] or not string.find(item.id, '^[^/]+/.') then error('not an item') end
+  local is_of_id = string.sub(item.job, 1, #item.id) == item.id -- the usual form, of the same topic
+  if item.kind == 'fire' and not is_of_id and owner_of_id(item.job) ~= owner_of_id(item.id) then error('another topic') end
   if number > 0 then
     item.mark, item.group, item.size = ARGV[at + 13], ARGV[at + 14], ITEM + 2 + 2 * number
     item.endpoints, item.records = read_send_jobs(at + ITEM + 2, number)
@@ -67,8 +69,46 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
+-- Entries and times of the schedules of this call, read at once. write_schedules writes those that have changed.
+local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
+local entries, times, changed_entries, changed_times = {}, {}, {}, {}
+local function read_schedules()
+  for first = 1, #items, UNPACK_MAX do
+    local ids = {}
+    for i = first, math.min(first + UNPACK_MAX - 1, #items) do ids[#ids + 1] = items[i].id end
+    local texts, scores = call('HMGET', FIRED, unpack(ids)), call('ZMSCORE', FIRES, unpack(ids))
+    for i = 1, #ids do entries[ids[i]], times[ids[i]] = texts[i], scores[i] end
+  end
+end
+
+local function write_all(command, key, words)
+  for first = 1, #words, UNPACK_MAX do call(command, key, unpack(words, first, math.min(first + UNPACK_MAX - 1, #words))) end
+end
+
+local function write_schedules()
+  local texts, scores, ended = {}, {}, {}
+  for id in pairs(changed_entries) do
+    texts[#texts + 1] = id
+    texts[#texts + 1] = entries[id]
+  end
+  for id in pairs(changed_times) do
+    if times[id] then
+      scores[#scores + 1] = times[id]
+      scores[#scores + 1] = id
+    else
+      ended[#ended + 1] = id
+    end
+  end
+  write_all('HSET', FIRED, texts)
+  write_all('ZADD', FIRES, scores)
+  write_all('ZREM', FIRES, ended)
+end
+
+-- time: false if the schedule does not fire any more.
+local function set_time(id, time) times[id], changed_times[id] = time, true end
+
 local function is_expected(id, expected)
-  local at = tonumber(call('ZSCORE', FIRES, id) or 'inf')
+  local at = tonumber(times[id] or 'inf')
   return at == tonumber(expected) and at <= now
 end
 
@@ -92,11 +132,14 @@ end
 local function make_job(item, previous)
   if previous and previous ~= '' and is_in_pool(previous) then return RESULT_OVERLAP, 'overlap' end
   if item.endpoints then return make_jobs(item) end
-  if call('HEXISTS', JOBS, item.job) == 1 then return RESULT_TAKEN, 'conflict' end
-  if lacks_url(item.job, item.record) then return RESULT_NO_URL, 'noUrl' end
-  if room < 1 then return RESULT_FULL, 'full' end
+  local has_no_url = lacks_url(item.job, item.record)
+  if has_no_url or room < 1 then
+    if call('HEXISTS', JOBS, item.job) == 1 then return RESULT_TAKEN, 'conflict' end
+    if has_no_url then return RESULT_NO_URL, 'noUrl' end
+    return RESULT_FULL, 'full'
+  end
   local at, created = due_of(item.when)
-  call('HSET', JOBS, item.job, opening_of(created) .. item.record)
+  if call('HSETNX', JOBS, item.job, opening_of(created) .. item.record) == 0 then return RESULT_TAKEN, 'conflict' end
   room = room - 1
   return put(item.job, at), 'fire'
 end
@@ -112,9 +155,9 @@ local function fire(item)
   local id, kind = item.id, item.kind
   local answer = item.once ~= '-' and answered(item.once)
   if answer then return answer end
-  local its_tag, last = fired_of(id)
+  local its_tag, last = string.match(entries[id] or '', '^(%S+) (.*)$')
   if its_tag ~= item.tag then
-    if not its_tag then call('ZREM', FIRES, id) end -- a time without a schedule
+    if not its_tag then set_time(id, false) end -- a time without a schedule
     return 0
   end
   if item.expected == '-' then return run(item) end
@@ -122,14 +165,16 @@ local function fire(item)
   local previous, result, outcome = string.match(last, '^%S+ %S+ %S+ %S+ (.*)$') or '', 1, kind
   if kind == 'fire' then result, outcome = make_job(item, item.overlap == '1' and previous) end
   local made = result > 1 and item.job or previous
-  call('HSET', FIRED, id, table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' '))
-  if result == RESULT_FULL then return result end
-  if item.next_at == '-' then call('ZREM', FIRES, id) else call('ZADD', FIRES, item.next_at, id) end
+  entries[id] = table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' ')
+  changed_entries[id] = true
+  if result ~= RESULT_FULL then set_time(id, item.next_at ~= '-' and item.next_at) end
   return result
 end
 
 look_at_buckets(topics)
+read_schedules()
 local replies = {now_us}
 for i = 1, #items do replies[#replies + 1] = fire(items[i]) end
+write_schedules()
 finish()
 return replies
