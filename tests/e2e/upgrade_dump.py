@@ -5,37 +5,41 @@ import pathlib
 import subprocess
 
 from duepost import BINARY
-from upgrade_parts import PARTS, assert_is_shown
+from upgrade_parts import PARTS, TRACED, assert_is_shown
 from upgrade_world import World, hours_later
 import redis_text
 
+KINDS = {"": PARTS, "traced": TRACED}  # parts of dumps, by what follows the version in their names
 FOLDER = pathlib.Path(__file__).parent / "data"
 
 
-def number_of(version):
-    return tuple(map(int, version.split(".")))
+def number_of(name):
+    return tuple(map(int, name.partition("-")[0].split(".")))
 
 
 class Dump:
     """The files of one version: keys of Redis, tables of the history, and what was shown and noted."""
 
-    def __init__(self, version, folder=FOLDER, parts=None):
-        """parts: which it has, if these are not those of its version."""
-        self.version = version
-        self.parts = parts or [part for part in PARTS if number_of(part.since) <= number_of(version)]
-        self.redis, self.history, self.shown = (folder / f"{version}.{ending}" for ending in ("redis", "history.sql", "shown.json"))
+    def __init__(self, name, folder=FOLDER, parts=None):
+        """name: a version, or one with a kind, such as 0.2.0-traced. parts: which it has, if these are not those of its version."""
+        self.name, kind = name, name.partition("-")[2]
+        self.is_traced = kind == "traced"
+        self.parts = parts or [part for part in KINDS[kind] if number_of(part.since) <= number_of(name)]
+        self.redis, self.history, self.shown = (folder / f"{name}.{ending}" for ending in ("redis", "history.sql", "shown.json"))
 
 
 def versions():
-    return sorted((path.name.removesuffix(".redis") for path in FOLDER.glob("*.redis")), key=number_of)
+    return sorted((path.name.removesuffix(".redis") for path in FOLDER.glob("*.redis")), key=lambda name: (number_of(name), name))
 
 
-def write(binary=BINARY, folder=FOLDER, parts=None):
+def write(binary=BINARY, folder=FOLDER, parts=None, kind=""):
     """Runs a binary, has it make the parts, kills it, and writes the files of its version."""
     first, commit = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[:2]
-    dump = Dump(first.split()[1], folder, parts)
+    dump = Dump(first.split()[1] + (f"-{kind}" if kind else ""), folder, parts)
     world = World()
     try:
+        if dump.is_traced:
+            world.trace()
         world.start(binary)
         for part in dump.parts:
             part.write(world)
@@ -73,6 +77,8 @@ class Upgrade:
     def check(self):
         """With the server under test."""
         world = self.world
+        if self.dump.is_traced:
+            world.trace()
         world.start()
         for path, old in self.shown.items():
             assert_is_shown(old, world.answer(path), path)

@@ -558,5 +558,43 @@ def assert_is_shown(old, new, path):
         assert old == new, f"{path}: {old!r} became {new!r}"
 
 
+class Traced(Part):
+    """Jobs that were scheduled while spans went to a collector: their trace context is that of the request's span."""
+
+    trace, state = "4bf92f3577b34da6a3ce929d0e0e4736", "shop=7,other=x"
+    ids = ("given", "begun", "unsampled", "retried")
+
+    def write(self, world):
+        world.shop.script("traced", Answer(500), job_id="retried")
+        for job_id in self.ids:
+            context = {"traceparent": f"00-{self.trace}-00f067aa0ba902b7-{'00' if job_id == 'unsampled' else '01'}", "tracestate": self.state}
+            job = {"topic": "traced", "jobId": job_id, "url": world.shop.url("/traced"), "retrySchedule": ["30m"], "onDelivered": world.shop.url("/told"),
+                   **({} if job_id == "retried" else {"delay": "30m"})}
+            world.server.post(job, headers={} if job_id == "begun" else context).expect(201)
+        world.server.wait_for_state("traced", "retried", "delayed")
+        requests = [span for span in world.collector.of("traced", 4) if span.kind == "server"]  # and an attempt
+        world.notes["spans"] = {span.attributes["duepost.job.id"]: [span.trace, span.id] for span in requests}
+        world.show(*(f"/jobs/traced/{job_id}" for job_id in self.ids))
+
+    def check_later(self, world):
+        """The attempts are spans of the same traces, below the spans of the requests; callbacks belong to them, too."""
+        spans = {}
+        for span in world.collector.of("traced", 3, 30):
+            assert span.kind == "client"
+            spans[span.attributes["duepost.job.id"]] = span
+        assert {job_id: [span.trace, span.parent] for job_id, span in spans.items()} == world.notes["spans"]
+        assert spans["given"].trace == spans["retried"].trace == self.trace != spans["begun"].trace
+        for job_id in self.ids:
+            version, trace, span_id, flags = world.one("traced", job_id).headers["traceparent"].split("-")
+            assert (version, flags) == ("00", "00" if job_id == "unsampled" else "01")
+            assert trace == (spans[job_id].trace if job_id in spans else self.trace)
+            assert job_id not in spans or span_id == spans[job_id].id
+            assert world.one("traced", job_id).headers.get("tracestate") == (None if job_id == "begun" else self.state)
+        until(lambda: world.shop.count("traced~callbacks") == 4, 20, "the callbacks")
+        told = sorted(arrival.headers["traceparent"].split("-")[1] for arrival in world.shop.of("traced~callbacks"))
+        assert told == sorted([self.trace] * 3 + [spans["begun"].trace])
+
+
+TRACED = [Traced()]  # of a process that sends spans
 PARTS = [Breakers(), Jobs(), Retries(), Topics(), Order(), Kept(), Pull(), Keys(), Groups(), Schedules(), GroupSchedules(), Callbacks(), History(),
          Messages(), Runs(), UnderWay()]

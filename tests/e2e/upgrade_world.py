@@ -7,6 +7,7 @@ import json
 import sqlite3
 
 from clock import MovableClock
+from collector import Collector
 from duepost import BINARY
 from patience import until
 from qstash import QStashWithBreakers
@@ -39,14 +40,19 @@ class World:
         self.shop = Shop()
         self.redis = RedisServer(aof=False, environment=self.clock.environment)
         self.history = scratch.file("history.sqlite")
-        self.server = None
+        self.server, self.collector, self.options = None, None, ()
         self.notes = {}  # of the parts, from their write() to their check()
         self.paths = []  # shown the same before and after the upgrade
+
+    def trace(self):
+        """From the next start on, spans go to a collector."""
+        self.collector = Collector()
+        self.options = ("--otlp-url", self.collector.url)
 
     def start(self, binary=BINARY, history=None):
         """history: another one than the file."""
         self.server = QStashWithBreakers("--history", history or f"sqlite:{self.history}", "--egress-proxy", f"http://127.0.0.1:{self.shop.port}",
-                                         "--breaker-wait", "10m", "--retry-schedule", "30m",
+                                         "--breaker-wait", "10m", "--retry-schedule", "30m", *self.options,
                                          redis=self.redis, binary=binary,
                                          extra={**self.clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"})
 
@@ -55,6 +61,8 @@ class World:
             self.server.stop()
         self.redis.stop()
         self.shop.stop()
+        if self.collector:
+            self.collector.stop()
 
     # ---- requests ----
 

@@ -1,0 +1,10 @@
+BEGIN TRANSACTION;
+CREATE TABLE duepost_jobs (id INTEGER PRIMARY KEY, topic TEXT NOT NULL, job_id TEXT NOT NULL, outcome TEXT NOT NULL, created_at INTEGER NOT NULL, due_at INTEGER NOT NULL, ended_at INTEGER NOT NULL, reason TEXT, status INTEGER, error TEXT, duration_ms INTEGER, attempts INTEGER NOT NULL, rounds INTEGER NOT NULL, lost_consumers INTEGER NOT NULL, method TEXT NOT NULL, url TEXT, labels TEXT, headers TEXT, body TEXT, body_base64 INTEGER NOT NULL, body_left_out INTEGER NOT NULL, rest TEXT, attempt_log TEXT, bytes INTEGER NOT NULL);
+CREATE TABLE duepost_labels (label TEXT NOT NULL, ended_at INTEGER NOT NULL, job INTEGER NOT NULL REFERENCES duepost_jobs (id) ON DELETE CASCADE, PRIMARY KEY (label, ended_at, job)) WITHOUT ROWID;
+CREATE TABLE duepost_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL);
+INSERT INTO "duepost_meta" VALUES('version',1);
+CREATE UNIQUE INDEX duepost_jobs_id ON duepost_jobs (job_id, topic, created_at);
+CREATE INDEX duepost_jobs_topic ON duepost_jobs (topic, outcome, ended_at);
+CREATE INDEX duepost_jobs_outcome ON duepost_jobs (outcome, ended_at);
+CREATE INDEX duepost_labels_job ON duepost_labels (job);
+COMMIT;
