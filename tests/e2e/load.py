@@ -94,7 +94,7 @@ class Load:
         return {int(arrival.job_id) for arrival in self.receiver.of(topic)}
 
     def put_ahead(self, seconds):
-        """Jobs that fall due one after the other from now on, so that something is to be done whatever is refused."""
+        """Schedules jobs that become due one after the other from now on, so that there is work even if new jobs are refused."""
         delays = [step / 2 for step in range(1, 2 * seconds)]
         jobs = [{"topic": topic, "jobId": str(-1 - i - self.ahead), "url": self.receiver.url(), "delay": delay}
                 for topic in self.topics for i, delay in enumerate(delays)]
@@ -137,7 +137,7 @@ class Load:
         return until(lambda: self._ask((202, 404), "POST", target), 20, f"an answer to {target}").status == 202
 
     def release(self):
-        """Makes all due that are held and confirmed. Those that are not there, as (topic, number)."""
+        """Makes all held and confirmed jobs due. Returns the jobs that are missing, as (topic, number)."""
         held = [(topic, number) for topic in self.topics for number in self._numbers(topic, CONFIRMED)
                 if self.jobs[topic][number].is_held]
         for topic, number in held:

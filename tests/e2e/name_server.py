@@ -1,4 +1,4 @@
-"""A name server that answers as a test wants, over UDP and, where an answer is too long for that, TCP."""
+"""A name server with scripted answers, over UDP and, if an answer is too long for UDP, over TCP."""
 
 import collections
 import contextlib
@@ -13,7 +13,7 @@ _TYPES = {1: 4, 28: 6}  # A, AAAA: version of the addresses
 
 
 class Alias(str):
-    """Another name to look for."""
+    """An alias: the resolver continues with this name."""
 
 
 class NameServer:
@@ -73,7 +73,7 @@ class NameServer:
         return query[:2] + struct.pack(">HHHHH", flags, 1, 0 if is_cut else len(records), 0, 0) + question + (b"" if is_cut else body)
 
     def _find(self, name, kind, room):
-        """One turn for each look-up: what was cut over UDP is the same over TCP."""
+        """Counts one turn for each lookup: an answer that was truncated over UDP is repeated over TCP."""
         answers = self.names.get(name, self.names["*"])
         if room == 512:
             self.asked[name] += 1

@@ -7,7 +7,7 @@ import pytest
 
 
 def private_name():
-    """One of this host, but not localhost, that leads to 127.0.0.1."""
+    """Returns a name of this host, other than localhost, that resolves to 127.0.0.1."""
     for line in pathlib.Path("/etc/hosts").read_text().splitlines():
         words = line.partition("#")[0].split()
         if words[:1] == ["127.0.0.1"]:

@@ -18,7 +18,7 @@ _thread = threading.local()
 
 
 class Unavailable(Exception):
-    """This machine, or this user, cannot have such a network."""
+    """Raised if this machine, or this user, cannot create such a network."""
 
 
 def _check(result, what):

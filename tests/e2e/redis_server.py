@@ -26,12 +26,12 @@ def free_port():
 
 
 def release_port(port):
-    """Gives the port up: its listener does not come back."""
+    """Releases the port, because its listener does not come back."""
     _held.pop(port).close()
 
 
 class Loopback:
-    """Where servers live unless they have a host of their own (network.py)."""
+    """The host of servers that have no host of their own (network.py)."""
 
     address = "127.0.0.1"
 

@@ -16,7 +16,7 @@ def encoded(text):
 
 
 def decoded(arrival):
-    """The bodies of the list with which a step is delivered."""
+    """Returns the bodies in the list of steps of a delivery."""
     return [base64.b64decode(element["body"]).decode() for element in json.loads(arrival.body)]
 
 

@@ -1,4 +1,4 @@
-"""config/alerts.yml: each alert fires when it should, asks for what /metrics tells, and has a runbook."""
+"""config/alerts.yml: each alert fires when it should, uses only metrics that /metrics has, and has a runbook."""
 
 import re
 import shutil

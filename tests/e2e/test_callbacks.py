@@ -314,7 +314,7 @@ def test_callbacks_are_changed_by_put_and_patch(server, receiver, topic):
 # ---- crashes ----
 
 def test_each_end_has_one_callback_whatever_is_killed(start, redis, receiver, topic):
-    """Kills come between the end and anything else; what a killed process was delivering is delivered again."""
+    """Processes are killed at random times. A killed process's deliveries are repeated."""
     behind = redis()
     servers = [start("--breaker", "off", redis=behind.address) for _ in range(2)]
     put(servers[0], topic, retention=3600, retrySchedule=[0.05], onDelivered=receiver.url("/done"), onDead=receiver.url("/dead")).expect(200)

@@ -67,7 +67,7 @@ def test_the_outcome_of_a_cancelled_attempt_does_not_touch_the_next_job_of_that_
 
 
 def test_an_id_scheduled_anew_just_before_it_is_due_is_never_early(server, receiver, topic):
-    """Hundreds of times: what was known about the old job must not lend the new one its time."""
+    """Hundreds of times: the new job must not get the due time of the old one."""
     rng = random.Random(2)
     expected = {}
 

@@ -1,4 +1,4 @@
-"""duepost counts with clocks that do not step: its host's wall clock may."""
+"""duepost measures time with clocks that do not step, so the host's wall clock may step."""
 
 import time
 

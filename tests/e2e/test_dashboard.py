@@ -1,4 +1,4 @@
-"""config/grafana.json: what its panels ask for is what /metrics tells."""
+"""config/grafana.json: its panels use only metrics that /metrics has."""
 
 import json
 import re
@@ -18,7 +18,7 @@ OPEN, SHUT = "([{", ")]}"
 
 @pytest.fixture(scope="module")
 def series(server):
-    """{metric: label names}, of a server that has counted something of everything."""
+    """{metric: label names}, of a server that has counted at least one of everything."""
     server.schedule(topic="dashboard", jobId="a", url="http://127.0.0.1:9/", retry=0)
     server.wait_for_state("dashboard", "a", "dead")
     found = {}

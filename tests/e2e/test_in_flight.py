@@ -11,7 +11,7 @@ from receiver import Answer, HANG
 
 
 def most_at_once(arrivals):
-    """Requests that the receiver had not answered yet, at the worst instant."""
+    """Returns the highest number of requests that were in flight at the receiver at one time."""
     changes = [(arrival.at_ms, 1) for arrival in arrivals]
     changes += [(arrival.answered_at_ms, -1) for arrival in arrivals if arrival.answered_at_ms]
     most = count = 0

@@ -131,7 +131,7 @@ def test_not_yet_holds_the_line(server, receiver, topic):
 
 
 def test_jobs_that_a_breaker_holds_stay_in_order(start, receiver, topic):
-    """Held before the topic was fifo: each comes back to its own place."""
+    """Jobs were held before the topic became fifo: each returns to its own place."""
     server = start("--breaker-wait", "5s")
     receiver.script(topic + ".other", Answer(502))
     for number in range(30):

@@ -46,7 +46,7 @@ def test_the_names_of_this_host_are_answered(server, host):
 
 @pytest.mark.parametrize("host", OTHERS)
 def test_other_names_are_refused(server, host):
-    """A page whose name leads to us (DNS rebinding) comes by that name."""
+    """A page whose name resolves to this host (DNS rebinding) sends this name as Host."""
     host = host.format(port=server.port)
     detail = ask(server, host).expect(403)["detail"]
     assert host in detail and "--tokens" in detail and "--hosts" in detail
@@ -95,7 +95,7 @@ def test_further_names_are_set_and_change_while_it_runs(start):
 
 
 def test_the_name_where_it_listens_is_one_of_ours(start):
-    """However it is spelt: this one only resolvers take for an address."""
+    """Only resolvers accept this spelling as an address."""
     server = start(listen="127.1:0")
     ask(server, f"127.1:{server.port}").expect(200)
     ask(server, "127.2").expect(403)

@@ -55,7 +55,7 @@ def test_each_setting_comes_from_the_topic_or_its_longest_pattern(own, topic):
     # A page of topics shows the same.
     page = {entry["topic"]: entry for entry in own.get("/topics").expect(200)["topics"]}
     assert page[f"{topic}-eu-1"]["settings"] == settings and page[f"{topic}-eu-1"]["from"]["timeout"] == f"{topic}-*"
-    # A shorter one changes, one between them goes: the longer ones inherit anew.
+    # A shorter pattern changes, and one between them is removed: the longer patterns inherit the new settings.
     patch(own, "*", {"retention": 90, "timeout": None}).expect(200)
     delete(own, f"{topic}-*").expect(200)
     assert told(own, f"{topic}-eu-2") == ({"retention": 90, "maxInFlight": 3}, {"retention": "*", "maxInFlight": f"{topic}-eu-*"})
@@ -117,7 +117,7 @@ def test_a_pause_holds_and_frees_the_topics_that_match(own, receiver, topic):
 
 
 def test_a_change_reaches_very_many_topics_that_were_held(own, receiver, topic):
-    """More than the change itself offers again: the pattern keeper goes on."""
+    """There are more topics than the change itself offers: the pattern keeper offers the rest."""
     put(own, f"{topic}-*", paused=True).expect(200)
     count = 1500
     jobs = [{"topic": f"{topic}-{number}", "jobId": "a", "url": receiver.url()} for number in range(count)]

@@ -41,7 +41,7 @@ def parameters_of(path, method):
 
 
 def rarely(draw):
-    """Last of all, so that what is simple is sound."""
+    """Returns True for the last of twelve values only, so that simple examples are valid."""
     return draw(st.integers(1, 12)) == 12
 
 
@@ -179,7 +179,7 @@ def asked():
 
 
 def fill(server):
-    """Something at the paths that are asked for most: jobs that wait, one that is dead."""
+    """Schedules jobs at the most common paths: some wait, and one is dead."""
     for topic in "a", "b.c", "mail":
         for job_id in "1", "2":
             server.request("PUT", f"/jobs/{topic}/{job_id}", '{"url":"http://127.0.0.1:9/","delay":3600}', {"Content-Type": "application/json"})

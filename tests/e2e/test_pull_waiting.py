@@ -1,4 +1,4 @@
-"""Workers that wait for jobs of pull topics: order, wake-ups, workers that leave, limits, processes that stop."""
+"""Workers that wait for jobs of pull topics: order, wake-ups, disconnects, limits, processes that stop."""
 
 import json
 import os
@@ -161,7 +161,7 @@ def test_whenever_a_worker_leaves_no_job_is_lost_and_no_attempt_counted(server, 
 
 def test_10000_workers_that_have_left_lease_nothing(start, topic):
     """A job comes when all FINs are there; in half of the rounds, the requests may not have been read before. A claim that was on its
-    way to Redis then may find the job: it is given back at once, without an attempt."""
+    way to Redis then may find the job: it is released at once, without an attempt."""
     server = start("--reactors", "1")
     make_pull(server, topic)
     for number in range(100):

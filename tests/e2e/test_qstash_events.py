@@ -1,4 +1,4 @@
-"""/v2/events and /v2/logs: what became of messages."""
+"""/v2/events and /v2/logs: the events of messages."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Dead letters of durable runs over raw HTTP: lists, filters, deletion, and runs that go on."""
+"""Dead letters of durable runs over raw HTTP: lists, filters, deletion, and runs that are continued."""
 
 import base64
 import contextlib
@@ -43,7 +43,7 @@ def failed(qstash, receiver, topic):
 
 
 def again(qstash, receiver, run, action, count, **headers):
-    """Lets the run go on; returns the answer, and the arrival of its first message."""
+    """Continues the run. Returns the answer, and the arrival of its first message."""
     letter = letter_of(qstash, run)
     one = qstash.call("POST", f"workflows/dlq/{action}/{letter['dlqId']}", b"", **headers).expect(200)
     return one, arrivals(receiver, run.path, count)[-1]
@@ -326,7 +326,7 @@ def test_a_failed_call_is_no_dead_letter(qstash, receiver, topic):
 
 
 def test_each_run_goes_on_once_although_duepost_is_killed(receiver, topic):
-    """Each one has its dead letter, or it has gone on: never both, and never neither."""
+    """Each run either has its dead letter or was continued: never both, and never neither."""
     redis = RedisServer()
     qstash = QStash(redis=redis)
     receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))

@@ -1,6 +1,6 @@
-"""Schedules of QStash: POST /v2/schedules/{destination}, GET, DELETE, pause and resume, and the messages that they make.
+"""Schedules of QStash: POST /v2/schedules/{destination}, GET, DELETE, pause and resume, and the messages that they create.
 
-A cron expression with seconds, which duepost's own schedules have, makes a message each second."""
+A cron expression with seconds, which duepost's own schedules have, creates a message each second."""
 
 import hashlib
 import json

@@ -170,7 +170,7 @@ def test_what_was_delivered_or_cancelled_is_listed(server, receiver, topic):
     first = find("?state=delivered&limit=2")
     assert first["jobs"] + find(f"?state=delivered&cursor={first['cursor']}")["jobs"] == delivered
     assert find(f"?state=delivered&endedAfter={delivered[1]['deliveredAt']}")["jobs"] == delivered[1:]
-    # They have ended: no filter cancels or runs them. Over all topics there is no list of them.
+    # Ended jobs are not cancelled or run by any filter. There is no list of them over all topics.
     assert server.request("DELETE", f"/jobs?state=delivered&topic={topic}&all=true").fields() == ["state"]
     assert server.get("/jobs?state=cancelled").fields() == ["topic"]
     assert find("?state=delivered")["jobs"] == delivered
@@ -297,7 +297,7 @@ def test_a_retention_of_all_topics_counts_where_a_topic_has_none(start, receiver
     assert to_ms(server.job(f"{topic}-early", "a")["keptUntil"]) == to_ms(early["deadAt"]) + 3600_000
     assert server.get("/topics/*").expect(200)["settings"] == {"retention": 3600}
     assert server.get(f"/topics/{topic}").expect(200)["settings"] == {"retention": 3600}
-    # Those that are dead already keep to another one, too.
+    # A changed retention also applies to jobs that are already dead.
     keep(server, "*", retention=2)
     until(lambda: server.job(f"{topic}-early", "a") is None, 10, "it is gone")
     server.request("DELETE", "/topics/*").expect(200)
@@ -363,7 +363,7 @@ end"""
 
 
 def test_thousands_of_dead_jobs_in_many_topics_go_in_time(start, redis):
-    """Step after step, not one a second."""
+    """The steps follow each other without waiting for a tick."""
     behind = redis()
     server = start(redis=behind)
     behind.command("EVAL", FILL, "1", "duepost:{0}:", str(int(time.time() * 1000) - 60_000))

@@ -173,7 +173,7 @@ def test_only_the_first_of_them_is_free(kept, topic):
 
 
 def test_a_receiver_that_closes_what_is_idle_loses_nothing(start, topic):
-    """Some close right after an answer, without a word of it, as others do after their keep-alive timeout."""
+    """Some receivers close right after an answer, without announcing it, as others do after their keep-alive timeout."""
     receiver = Receiver(closes_idle_after=0.002)
     server = start("--reactors", "1")
     try:
@@ -187,7 +187,7 @@ def test_a_receiver_that_closes_what_is_idle_loses_nothing(start, topic):
 
 
 def test_the_default_schedule_is_walked_to_death(start, redis, receiver, topic):
-    """Redis's clock is moved to shortly before each retry: 10 attempts in 31 hours of it."""
+    """The clock of Redis is moved to shortly before each retry: 10 attempts in 31 hours of this clock."""
     clock = MovableClock()
     server = start(redis=redis(environment=clock.environment))
     receiver.script(topic, 500)

@@ -72,7 +72,7 @@ def test_a_token_of_the_owner_reaches_its_siblings(start, receiver, topic):
 
 
 def test_each_death_has_one_notice_whatever_is_killed(start, redis, receiver, topic):
-    """Kills come between the death and anything else; what dies with its process is delivered again, and dies then."""
+    """Processes are killed at random times. A job whose process was killed is delivered again, and then dies."""
     behind = redis()
     servers = [start("--breaker", "off", redis=behind.address) for _ in range(2)]
     callbacks = tell(servers[0], receiver, topic, retention=3600, retrySchedule=[0.05])

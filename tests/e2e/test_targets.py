@@ -84,7 +84,7 @@ def test_names_below_a_name_can_be_allowed(start, receiver, topic):
 
 @pytest.mark.parametrize("word", ["all", "any", "*"])
 def test_what_looks_like_a_wish_for_everything_is_no_name(word):
-    """It would allow a host of that name, and nothing else."""
+    """The value would allow only a host with this name."""
     ended = run("--allow-target", word)
     assert ended.returncode == 2 and "0.0.0.0/0,::/0" in ended.stderr
 

@@ -1,4 +1,4 @@
-"""Receivers that speak TLS: verified. It is HTTP/1.1, also with those that offer HTTP/2."""
+"""Receivers with TLS: certificates are verified, and requests use HTTP/1.1, even if the receiver offers HTTP/2."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Topics: what they hold, and the settings that every process keeps to."""
+"""Topics: their jobs, and their settings, which apply in every process."""
 
 import concurrent.futures
 import json
@@ -293,7 +293,7 @@ def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
 
 
 def test_a_notice_is_a_job_of_the_sibling_topic(server, receiver, topic):
-    """The notice is listed there, retried, cancelled and run again; its body, which holds what is not shown of the dead job, is not shown."""
+    """The callback is listed there, retried, cancelled and run again. Its body, which contains hidden data of the dead job, is not shown."""
     callbacks = f"{topic}~callbacks"
     put(server, topic, onDead=receiver.url("/dead"), retrySchedule=[], paused=None, secrets=["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"]).expect(200)
     receiver.script(topic, 410, job_id="a")

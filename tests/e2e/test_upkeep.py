@@ -14,7 +14,7 @@ PREFIX = "duepost:{0}:"
 
 
 def owns_lock(server):
-    """Whether it has taken the lock of the carry worker, as far as its log tells."""
+    """Returns whether the process has taken the lock of the carry worker, by its log."""
     return server.log().count("event=carry_lock_taken ") > server.log().count("event=carry_lock_lost ")
 
 
@@ -97,7 +97,7 @@ def test_a_restart_finds_what_the_killed_one_left_at_once(start, data, receiver,
 
 
 def test_a_standby_takes_no_job_early(start, redis, receiver, topic):
-    """It looks by itself at what is due."""
+    """The process checks for due jobs itself."""
     _, other, _ = two(start, redis)
     due = schedule_from(other, receiver, topic, 0.5, 100)
     until(lambda: receiver.count(topic) == len(due), 10, "deliveries")
@@ -137,7 +137,7 @@ return redis.status_reply('OK')"""
 
 
 def test_idempotency_keys_are_forgotten_as_fast_as_they_come(start, redis):
-    """There are more of them than one step takes."""
+    """There are more expired keys than one step removes."""
     shared = redis()
     server = start(redis=shared)
     until(lambda: owns_lock(server), 5, "the lock")

@@ -1,4 +1,4 @@
-"""Workflows in the own API: lists, one workflow with its elements and jobs, cancel. The API of QStash makes them."""
+"""Workflows in the own API: lists, one workflow with its elements and jobs, cancel. The API of QStash creates them."""
 
 import json
 from datetime import datetime

@@ -2,7 +2,7 @@
 
 A part has a name and the version since which it exists, and these methods, each of which may be missing:
 
-write        makes the data, with the old version; notes what the checks need; names paths that must be shown as before
+write creates the data, with the old version; notes what the checks need; names paths that must be shown as before
 write_later  the same, after the process was killed and another one has started that cannot reach its history
 check        with the new version, in the second in which the old one was killed
 check_later  two hours later: everything that waits for a time is due
@@ -304,7 +304,7 @@ class Groups(Part):
 
 
 class Schedules(Part):
-    """Schedules go on: no time twice, no time lost."""
+    """Schedules continue: no time twice, no time lost."""
 
     def write(self, world):
         job = {"url": f"{HOST}/report", "body": {"kind": "report"}}

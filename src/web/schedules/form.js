@@ -66,7 +66,7 @@ function fields(draft, error, fault, isNew) {
     isNew ? m(".fields", field("topic", "Topic", { isRequired: true }), field("scheduleId", "Name", { isRequired: true })) : null,
     m(".fields",
       field("kind", "Times", { type: "select", options: [{ value: "cron", text: "cron expression" }, { value: "every", text: "fixed interval" }] }),
-      isCron ? field("cron", "Cron expression", { isCode: true, help: "minute hour day month weekday, or @daily; an extra first field is the second" }) : field("every", "Every", { help: "such as 30s, 15m or 1d" }),
+      isCron ? field("cron", "Cron expression", { isCode: true, help: "minute hour day month weekday, or @daily; a sixth field, for seconds, may come first" }) : field("every", "Every", { help: "such as 30s, 15m or 1d" }),
       isCron ? field("timezone", "Time zone", { list: zones() }) : null),
     m(NextTimes, { query: isCron ? { expression: draft.cron, timezone: draft.timezone } : { every: draft.every } }),
     m("details", m("summary", "When times are missed, overlap, limits"),
