@@ -516,7 +516,7 @@ def test_a_wait_ends_with_an_event(qstash, run, receiver, topic):
     waiter, = qstash.call("GET", f"waiters/{topic}").expect(200)
     assert waiter["url"] == waiter["timeoutUrl"] == run.url and waiter["headers"]["Upstash-Workflow-RunId"] == [run.id]
     told, = qstash.call("POST", f"notify/{topic}", b'{"news":"\xc3\xbc"}').expect(201)
-    assert (told["waiter"], told["error"], told["workflowRunId"]) == (waiter, "", run.id)
+    assert (told["waiter"], told["error"], told["workflowRunId"]) == (waiter, None, run.id)
     _, arrival = arrivals(receiver, run.path, 2)
     ended = woken(arrival)
     assert base64.b64decode(ended.pop("out")) == '{"news":"ü"}'.encode()
