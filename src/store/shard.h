@@ -95,6 +95,7 @@ struct shard_hold {
     int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
     struct slice receiver; /* receiver whose circuit breaker holds the job, see shard_resume; empty: none.
                               Borrowed until the callback */
+    bool is_by_setting;    /* the setting breaker that the topic had at the claim is the only reason */
     int64_t claimed_ms;    /* now_ms of the claim that leased the job */
 };
 

@@ -99,6 +99,14 @@ static void attempt_on_recorded(void *arg, enum status status)
         context->on_unrecorded(context->arg, attempt);
 }
 
+/* Returns whether only the topic's setting turned the circuit breaker on. */
+static bool has_breaker_by_setting(const struct attempt *attempt)
+{
+    const struct topic_settings *settings = attempt->settings;
+    return settings && settings->has_breaker && settings->is_breaker_on &&
+           !attempt->context->policy->is_breaker_on;
+}
+
 void attempt_record(struct attempt *attempt)
 {
     struct shard *shard = attempt->context->shard;
@@ -110,6 +118,7 @@ void attempt_record(struct attempt *attempt)
                             .follow = {attempt->follow_ups, callbacks->count}};
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
     struct shard_hold hold = {.receiver = slice_of(attempt->held_by ? attempt->held_by : ""),
+                              .is_by_setting = has_breaker_by_setting(attempt),
                               .claimed_ms = attempt->claimed_ms};
     for (size_t i = 0; i < callbacks->count; i++)
         attempt->follow_ups[i] =

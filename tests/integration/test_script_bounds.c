@@ -115,7 +115,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("recover 5000 now 1 1 !r", "1 0");
     check_answer("renew 5000 t/a n5", "1");
     check_answer("retry t/a n5 5000 {longer} line", "1");
-    check_answer("release u/a n1 -1 now -", "1");
+    check_answer("release u/a n1 -1 now - 0", "1");
     check_answer("bury u/b n1 {d} ''", "1");
     check_answer("run 0 t/c 0 '' {r} {f}", "now");
     check_answer("complete t/b n1 ''", "1");

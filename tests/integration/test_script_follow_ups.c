@@ -138,7 +138,7 @@ START_TEST(whoever_comes_before_the_burial_wins)
          "bucket:t: t/a@now+6\ndue: t@now+6\njobs: t/a={d}\n"},
         {DOOMED("now+9"), "retry t/a n1 -1 {d} ''", "1",
          "bucket:t: t/a@now-1000\njobs: t/a={d}\nready: t\nturns: t@1\n"},
-        {DOOMED("now+9"), "release t/a n1 -1 now -", "0", NULL},
+        {DOOMED("now+9"), "release t/a n1 -1 now - 0", "0", NULL},
         {DOOMED("now+9"), "renew 5000 t/a n1", "0", NULL},
         /* Its owner. No attempt runs that would keep its place. */
         {DOOMED("now+9"), "cancel t/a ''", "1", ABSENT}, );

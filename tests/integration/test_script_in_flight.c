@@ -46,8 +46,8 @@ START_TEST(the_end_of_a_lingering_attempt_frees_its_place)
 {
     CHECK_EXAMPLES( //
         {HELD, "complete t/a n1 ''", "0", FREE}, {HELD, "retry t/a n1 5 {x} ''", "0", FREE},
-        {HELD, "bury t/a n1 {x} ''", "0", FREE}, {HELD, "release t/a n1 -1 now -", "0", FREE},
-        {HELD, "release t/a n1 5 now -", "0", FREE}, {HELD, "complete t/a n2 ''", "0", NULL},
+        {HELD, "bury t/a n1 {x} ''", "0", FREE}, {HELD, "release t/a n1 -1 now - 0", "0", FREE},
+        {HELD, "release t/a n1 5 now - 0", "0", FREE}, {HELD, "complete t/a n2 ''", "0", NULL},
         {HELD, "complete t/b n1 ''", "0", NULL}, {HELD, "complete t/a n1 '' t/a n1 ''", "0 0", FREE},
         {HELD, "abandon n1 100", "0", FREE}, {HELD, "abandon n2 100", "0", NULL},
         {TWICE, "complete t/a n1 ''", "0", "holders:t: t/a=n2,now-7\njobs: t/a={r}\nleases: t/a@now+4000\n"},

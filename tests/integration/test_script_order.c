@@ -14,7 +14,7 @@ START_TEST(a_head_that_is_given_back_keeps_its_place_and_holds_the_line)
     CHECK_EXAMPLES( //
         {FLIES JOBS FIFO, "retry t/a n1 500 {a} ''", "1 wake now+501",
          WAITS "due: t@now+501\n" JOBS LINE FIFO},
-        {FLIES JOBS FIFO, "release t/a n1 500 now -", "1 wake now+501",
+        {FLIES JOBS FIFO, "release t/a n1 500 now - 0", "1 wake now+501",
          WAITS "due: t@now+501\nheld: t@now-9\nheld:t: t/a@now-9\n" JOBS LINE FIFO},
         {FLIES JOBS FIFO, "abandon n1 9", "1", WAITS JOBS "lines: t=now-9,now-9,t/a\nready: t\n" FIFO AT_ONE},
         /* A job that came meanwhile, with an earlier time, does not pass it. */

@@ -163,7 +163,7 @@ START_TEST(lease_repeats_an_answer)
     freeReplyObject(script_run_text(examples_redis(), "complete t/a p1 ''", NOW_MS));
     check_lease("9", "p2", "f t/k", "(p1 1 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     /* An empty answer is not kept. */
-    freeReplyObject(script_run_text(examples_redis(), "release t/b p1 -1 0 -", NOW_MS));
+    freeReplyObject(script_run_text(examples_redis(), "release t/b p1 -1 0 - 0", NOW_MS));
     check_lease("9", "p3", "f t/other", "(p3 0 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "f t/k", "(p1 1 0 -1 " HEAD ")");
 #undef HEAD
@@ -185,7 +185,7 @@ START_TEST(a_process_that_waits_is_told)
          PULL "pull_waiters: t@now\nbucket:t: t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1}\n"},
         {PULL_COME WAITING, "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 0 wake pull t",
          PULL_READY WAITING "carry: at=now beat=1 owner=me\n"},
-        {PULLED WAITING, "release t/a p1 -1 0 -", "1 wake pull t", PULL WAITING READY_AGAIN}, );
+        {PULLED WAITING, "release t/a p1 -1 0 - 0", "1 wake pull t", PULL WAITING READY_AGAIN}, );
 }
 END_TEST
 
@@ -241,8 +241,9 @@ START_TEST(retry_bury_and_release_end_a_lease)
         {LAPSED, "retry t/a p1 500 {x} line", "1 wake now+501",
          PULL "attempts: t/a=line|\nbucket:t: t/a@now+501\ndue: t@now+501\njobs: t/a={x}\n"},
         {PULLED, "bury t/a p1 {x} line", "1", PULL DIED("now", "0,3,{x}line|")},
-        {PULLED, "bury t/a p2 {x} line", "0", NULL}, {PULLED, "release t/a p1 -1 0 -", "1", PULL READY_AGAIN},
-        {PULLED, "release t/a p2 -1 0 -", "0", NULL},
+        {PULLED, "bury t/a p2 {x} line", "0", NULL},
+        {PULLED, "release t/a p1 -1 0 - 0", "1", PULL READY_AGAIN},
+        {PULLED, "release t/a p2 -1 0 - 0", "0", NULL},
         /* The order of a fifo topic. */
         {WITH("\"order\":\"fifo\"") HELD_BY_WORKER, "retry t/a p1 500 {x} line", "1 wake now+501",
          WITH("\"order\":\"fifo\"") "attempts: t/a=line|\nbucket:t: t/a@now-1500\ndue: t@now+501\njobs: "
@@ -296,7 +297,7 @@ START_TEST(owners_meet_a_leased_job)
 {
     CHECK_EXAMPLES( //
         {PULLED, "cancel t/a ''", "1", PULL PULL_PLACE}, {PULL PULL_PLACE, "complete t/a p1 ''", "0", PULL},
-        {PULL PULL_PLACE, "release t/a p1 -1 0 -", "0", PULL},
+        {PULL PULL_PLACE, "release t/a p1 -1 0 - 0", "0", PULL},
         {PULL PULL_PLACE, "extend t/a p1 60000", "0", NULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "recover 5000 now 10 1 !r", "0 0", PULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "carry me 1 9 '' 0 5000 500",

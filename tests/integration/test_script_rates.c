@@ -110,7 +110,7 @@ END_TEST
 
 START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
 {
-    static const char two[] = "release t/a n1 500 now - t/b n1 500 now -";
+    static const char two[] = "release t/a n1 500 now - 0 t/b n1 500 now - 0";
     CHECK_EXAMPLES( //
         {SPENT("1700000000600456", TWO_LEASED), two, "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK)},
@@ -119,25 +119,27 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
          SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("0")},
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("1"), two, "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("0")},
-        {SPENT("1700000000600456", TWO_LEASED) BEGUN("5"), "release t/a n1 500 now-99 - t/b n1 500 now-99 -",
-         "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("5")},
+        {SPENT("1700000000600456", TWO_LEASED) BEGUN("5"),
+         "release t/a n1 500 now-99 - 0 t/b n1 500 now-99 - 0", "1 1 wake now+501",
+         SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("5")},
         /* That is less the time since the claim beyond 100 ms, once for both. */
-        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-200 - t/b n1 500 now-200 -",
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-200 - 0 t/b n1 500 now-200 - 0",
          "1 1 wake now+501", SPENT("1700000000300912", TWO_HELD_BACK)},
-        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-500 - t/b n1 500 now-500 -",
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-500 - 0 t/b n1 500 now-500 - 0",
          "1 1 wake now+501", SPENT("1700000000600456", TWO_HELD_BACK)},
         /* The clock stepped back. */
-        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now+9 - t/b n1 500 now+9 -",
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now+9 - 0 t/b n1 500 now+9 - 0",
          "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK)},
         /* It may have been sent; or another has it. */
-        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 -1 now - t/b n2 500 now -", "1 0 wake now+78",
+        {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 -1 now - 0 t/b n2 500 now - 0",
+         "1 0 wake now+78",
          SPENT("1700000000600456",
                "bucket:t: t/a@now-9\ndue: t@now+78\nholders:t: t/b=n1,now-9\njobs: t/a={1} "
                "t/b={2}\nleases: t/b@now+9\n")},
         /* A healthy job has its turn at once. */
         {"bucket:t: t/b@now-9\ndue: t@now+2001\nholders:t: t/a=n1,now-9\njobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+9\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
-         "release t/a n1 500 now -", "1",
+         "release t/a n1 500 now - 0", "1",
          "bucket:t: t/b@now-9 t/a@now+501\nheld: t@now-9\nheld:t: t/a@now-9\njobs: t/a={1} t/b={2}\n"
          "rates: t=1700000000123456\nready: t\n"
          "topics: t=" ONE_EACH_2_S "\nturns: t@1\n"}, );
@@ -227,7 +229,7 @@ START_TEST(a_job_that_was_not_sent_goes_back_to_its_window)
     CHECK_EXAMPLES( //
         {COUNTED("1700000000123400", "2") "holders:t: t/a=n1,now-9\njobs: t/a={1}\nleases: t/a@now+9\n"
                                           "topics: t=" WINDOW "\n",
-         "release t/a n1 500 now -", "1 wake now+501",
+         "release t/a n1 500 now - 0", "1 wake now+501",
          COUNTED("1700000000123400", "1") "bucket:t: t/a@now+501\ndue: t@now+501\nheld: t@now-9\n"
                                           "held:t: t/a@now-9\njobs: t/a={1}\ntopics: t=" WINDOW "\n"}, );
 }

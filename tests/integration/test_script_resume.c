@@ -139,12 +139,22 @@ END_TEST
 START_TEST(a_job_that_was_claimed_before_is_not_held)
 {
     CHECK_EXAMPLES( //
-        {LEASED "topics: t=" OFF "\n", "release t/a n1 5000 now h:1", "1", READY "topics: t=" OFF "\n"},
-        {LEASED "topics: t=" ON "\n", "release t/a n1 5000 now h:1", "1 wake now+5001",
+        {LEASED "topics: t=" OFF "\n", "release t/a n1 5000 now h:1 0", "1", READY "topics: t=" OFF "\n"},
+        {LEASED "topics: t=" ON "\n", "release t/a n1 5000 now h:1 0", "1 wake now+5001",
          "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
          "held:t: t/a@now-1000\njobs: t/a={r}\ntopics: t=" ON "\n"},
+        /* The setting that turned the breaker on is gone, or still there; or the option decides. */
+        {LEASED, "release t/a n1 5000 now h:1 1", "1", READY},
+        {LEASED "topics: t=" LIMITED "\n", "release t/a n1 5000 now h:1 1", "1",
+         READY "topics: t=" LIMITED "\n"},
+        {LEASED "topics: t=" ON "\n", "release t/a n1 5000 now h:1 1", "1 wake now+5001",
+         "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
+         "held:t: t/a@now-1000\njobs: t/a={r}\ntopics: t=" ON "\n"},
+        {LEASED, "release t/a n1 5000 now h:1 0", "1 wake now+5001",
+         "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
+         "held:t: t/a@now-1000\njobs: t/a={r}\n"},
         /* Held for another reason than a breaker. */
-        {LEASED "topics: t=" OFF "\n", "release t/a n1 5000 now -", "1 wake now+5001",
+        {LEASED "topics: t=" OFF "\n", "release t/a n1 5000 now - 0", "1 wake now+5001",
          "bucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\nheld:t: t/a@now-1000\njobs: "
          "t/a={r}\ntopics: t=" OFF "\n"}, );
 }

@@ -30,7 +30,7 @@ START_TEST(a_new_job_comes_behind_those_of_its_ms)
          "t/b={b}\n"},
         {"bucket:t: t/b@now+5\ndue: t@now+5\nholders:t: t/a=n1,now-1000\njobs: t/a={r} t/b={b}\nleases: "
          "t/a@now+3000\n",
-         "release t/a n1 4 now -", "1",
+         "release t/a n1 4 now - 0", "1",
          "bucket:t: t/b@now+5 t/a@now+5.0005\ndue: t@now+5\nheld: t@now-1000\nheld:t: t/a@now-1000\n"
          "jobs: t/a={r} t/b={b}\n"}, );
 }
@@ -82,7 +82,7 @@ END_TEST
 START_TEST(a_job_that_is_given_back_has_its_old_place)
 {
     CHECK_EXAMPLES( //
-        {LEASED_LATE, "release t/a n1 -1 now -", "1", BACK}, {LEASED_LATE, "abandon n1 10", "1", BACK},
+        {LEASED_LATE, "release t/a n1 -1 now - 0", "1", BACK}, {LEASED_LATE, "abandon n1 10", "1", BACK},
         {LEASED_LATE "numbers: waiting=1\n", "retry t/a n1 -1 {r} ''", "1", BACK},
         {"holders:t: t/a=n1,now-9.0005\njobs: t/a={r} t/b={b}\nleases: t/a@now\nbucket:t: t/b@now-9\nturns: "
          "t@1\n",

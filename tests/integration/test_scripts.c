@@ -261,7 +261,8 @@ START_TEST(a_call_of_the_wrong_shape_changes_nothing)
         {DELAYED, "change t/a " TAG_DELAYED " soon {n}", "ERR", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " 5", "ERR", NULL}, {DELAYED, "change", "", NULL},
         {LEASED, "retry t/a n1 1.5 {e} ''", "ERR", NULL}, {LEASED, "complete t/a n1 '' t/b", "ERR", NULL},
-        {LEASED, "release t/a n1 5 soon -", "ERR", NULL}, {LEASED, "release t/a n1 soon now -", "ERR", NULL},
+        {LEASED, "release t/a n1 5 soon - 0", "ERR", NULL},
+        {LEASED, "release t/a n1 soon now - 0", "ERR", NULL},
         {LEASED, "bury t/a n1 {d} '' '' '' ''", "ERR", NULL}, {LEASED, "cancel t/a '' t", "ERR", NULL},
         {ABSENT, "schedule 0 86400000", "", NULL}, {LEASED, "complete", "", NULL},
         {LEASED, "renew 5000", "", NULL}, {LEASED, "cancel", "", NULL}, {LEASED, "run 0", "", NULL},
@@ -948,7 +949,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
     check_hour(two,
                (const char *const[]){"complete t/a n2 ''", "retry t/a n1 5 {x} l", "bury t/b n1 {x} l", NULL},
                " 0 1 1 '' '' '' 0 0");
-    check_hour(two, (const char *const[]){"release t/a n1 -1 now -", "cancel t/b ''", NULL},
+    check_hour(two, (const char *const[]){"release t/a n1 -1 now - 0", "cancel t/b ''", NULL},
                " 0 0 0 '' '' '' 0 0");
     check_hour(LOST, (const char *const[]){"complete t/a n1 ''", NULL}, " 1 0 0 '' '' '' 0 0");
     /* Twelve parts, this one included: NOW_MS is in part 5666666. */
@@ -1026,11 +1027,11 @@ END_TEST
 
 START_TEST(release_gives_a_lease_back_and_nothing_else)
 {
-    static const char stale[] = "release t/a nx -1 now -", release[] = "release t/a n1 -1 now -";
+    static const char stale[] = "release t/a nx -1 now - 0", release[] = "release t/a n1 -1 now - 0";
     CHECK_EXAMPLES( //
         {ABSENT, release, "0", NULL}, {DELAYED, release, "0", NULL}, {COME, release, "0", NULL},
         {READY, release, "0", NULL}, {LEASED, release, "1", READY}, {LEASED, stale, "0", NULL},
-        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2 -1 now -", "1", LOST},
+        {LEASED_AGAIN, release, "0", NULL}, {LEASED_AGAIN, "release t/a n2 -1 now - 0", "1", LOST},
         {LEASED_AGAIN, stale, "0", NULL}, {EXPIRED, release, "1", READY}, {EXPIRED, stale, "0", NULL},
         {LOST, release, "0", NULL}, {LOST, stale, "0", NULL}, {LOST_THRICE, release, "0", NULL},
         {LOST_THRICE, stale, "0", NULL}, {DEAD, release, "0", NULL}, {DEAD_BY_LOSSES, release, "0", NULL},
@@ -1046,13 +1047,13 @@ END_TEST
 
 START_TEST(release_holds_a_job_back)
 {
-    static const char stale[] = "release t/a nx 5000 now -", release[] = "release t/a n1 5000 now -";
+    static const char stale[] = "release t/a nx 5000 now - 0", release[] = "release t/a n1 5000 now - 0";
     CHECK_EXAMPLES( //
         {LEASED, release, "1 wake now+5001", HELD_BACK}, {LEASED, stale, "0", NULL},
-        {LEASED, "release t/a n1 0 now -", "1 wake now+1",
+        {LEASED, "release t/a n1 0 now - 0", "1 wake now+1",
          "bucket:t: t/a@now+1\ndue: t@now+1\n" HELD_T "jobs: t/a={r}\n"},
         {LEASED_AGAIN, release, "0", NULL},
-        {LEASED_AGAIN, "release t/a n2 5000 now -", "1 wake now+5001",
+        {LEASED_AGAIN, "release t/a n2 5000 now - 0", "1 wake now+5001",
          "bucket:t: t/a@now+5001\ncrashes: t/a=1,n1\ndue: t@now+5001\n" HELD_T "jobs: t/a={r}\n"},
         {EXPIRED, release, "1 wake now+5001", HELD_BACK}, {LOST, release, "0", NULL},
         /* The clock went back since its claim. */
@@ -1075,7 +1076,7 @@ START_TEST(resume_puts_held_jobs_back_to_when_they_were_due)
                               "breaker:h:1: t/a@now+5001 t/b@now+5003\ndue: t@now+5001\n"
                               "held: t@now-1000\nheld:t: t/a@now-1000 t/b@now-2000\njobs: t/a={r} t/b={r}\n";
     CHECK_EXAMPLES( //
-        {LEASED, "release t/a n1 5000 now h:1", "1 wake now+5001", HELD_BY_BREAKER},
+        {LEASED, "release t/a n1 5000 now h:1 0", "1 wake now+5001", HELD_BY_BREAKER},
         {HELD_BY_BREAKER, resume, "1", READY}, {HELD_BY_BREAKER, "resume h:2 9", "0", NULL},
         {HELD_BY_BREAKER, "resume h:1 0", "ERR", NULL}, {HELD_BY_BREAKER, "resume h:1", "ERR", NULL},
         /* Jobs that are not held any more. */
@@ -1092,7 +1093,7 @@ START_TEST(resume_puts_held_jobs_back_to_when_they_were_due)
         {two, resume, "2",
          "bucket:t: t/b@now-2000 t/a@now-1000\njobs: t/a={r} t/b={r}\n" BELL "turns: t@1\n"},
         /* Entries whose time was over for a minute go. */
-        {"breaker:h:1: t/x@now-60001 t/y@now-59000\n" LEASED, "release t/a n1 5000 now h:1",
+        {"breaker:h:1: t/x@now-60001 t/y@now-59000\n" LEASED, "release t/a n1 5000 now h:1 0",
          "1 wake now+5001",
          "bucket:t: t/a@now+5001\nbreaker:h:1: t/y@now-59000 t/a@now+5001\ndue: t@now+5001\n" HELD_T
          "jobs: t/a={r}\n"},
@@ -1154,7 +1155,7 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
         {LOST, "complete t/a n1 '' t/a n1 ''", "1 0", BELL},
         {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
         {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED("{d}")},
-        {LEASED, "release t/a nx -1 now - t/a n1 -1 now - t/a n1 5 now -", "0 1 0", READY},
+        {LEASED, "release t/a nx -1 now - 0 t/a n1 -1 now - 0 t/a n1 5 now - 0", "0 1 0", READY},
         {LEASED, "renew 5000 t/a n1 t/a nx t/a n1", "1 0 1", RENEWED("n1")}, );
 }
 END_TEST
@@ -1191,7 +1192,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: t\n"
          "turns: t@1\n"},
-        {BUSY, "release u/a n1 -1 now - t/b n2 -1 now -", "1 1",
+        {BUSY, "release u/a n1 -1 now - 0 t/b n2 -1 now - 0", "1 1",
          "bucket:t: t/b@now-8 t/c@now-1\n"
          "bucket:u: u/a@now-7\n"
          "holders:t: t/a=n1,now-9\n"

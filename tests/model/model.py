@@ -564,7 +564,7 @@ class World:
             self.check("pulled", items, self.call("pulled", *[word for item in items for word in item]), self.pool.read_pulled(items))
             return
         more = {"complete": ("",), "retry": (self.chance.choice((0, 500, 4000)), '{"p":1}', "1 1 2 worker"), "bury": ('{"p":2}', ""),
-                "extend": (self.chance.choice((1000, 9000)),), "release": (-1, 0, "-")}[script]
+                "extend": (self.chance.choice((1000, 9000)),), "release": (-1, 0, "-", 0)}[script]
         if script == "complete":
             self.complete_pulled(leases)
             return
@@ -1337,12 +1337,12 @@ class World:
         unsent = [attempt for attempt in consumer.attempts if not attempt.is_posting and not attempt.outcome]
         if unsent and self.can_call(consumer):
             items = [(attempt.id, attempt.nonce, self.chance.choice((-1, 0, 700, 5000, 60000)), attempt.claimed_ms,
-                      self.chance.choice(("-", *BREAKERS))) for attempt in unsent]
+                      self.chance.choice(("-", *BREAKERS)), self.chance.choice((0, 1))) for attempt in unsent]
             items *= self.chance.choice((1, 1, 2))
-            for (job_id, nonce, wait, _, receiver), is_done in zip(items, self.call_items("release", (), items)):
+            for (job_id, nonce, wait, _, receiver, by_setting), is_done in zip(items, self.call_items("release", (), items)):
                 if is_done and wait >= 0:
                     self.unbegin(topic_of(job_id), nonce)
-                if is_done and wait >= 0 and not self.pool.is_without_breaker(job_id, receiver):
+                if is_done and wait >= 0 and not self.pool.is_without_breaker(job_id, receiver, by_setting):
                     self.lives[job_id].due = max(self.lives[job_id].due, self.pool.soonest + wait)
                     is_noted = self.link("ZSCORE", f"{BASE}breaker:{receiver}", job_id) is not None
                     expect(is_noted == (receiver != "-"), job_id, "is held by", receiver, is_noted)
@@ -1714,7 +1714,8 @@ CONTROLS = {
     "a topic that loses its setting resumes nothing": [("lib/resume", " or was_on and breaker == nil", "")],
     "a pattern that loses its breaker resumes nothing": [("set_patterns", "lost[#lost + 1] = name", "")],
     "a pattern that turns breakers off resumes nothing": [("lib/resume", "call('HSET', META, 'resume_held', '0')", "call('HLEN', META)")],
-    "a breaker that is off holds what was claimed before": [("release", "if is_free(topic_of(id), ARGV[i + 4]) then wait = -1 end", "")],
+    "a breaker that is off holds what was claimed before": [("release", "if is_free(topic_of(id), ARGV[i + 4], ARGV[i + 5]) then wait = -1 end", "")],
+    "a breaker whose setting is gone holds what was claimed before": [("release", " or by_setting == '1' and not breaker", "")],
     "a breaker forgets whom it holds": [("release", "hold_by_breaker(ARGV[i + 4], id, soonest + wait)", "local _ = 0")],
     "a fifo topic has two in flight": [("lib/offer", "own.order == 'fifo' and 1 or ", "")],
     "the line holds nothing": [("lib/offer", "  if line_at then return line_at end\n", "")],

@@ -1338,16 +1338,16 @@ class Pool(Workflows):
             rest = {member: value for member, value in self.settings.get(topic, {}).items() if member != "paused"}
             self.settings[topic] = {"paused": True, "pauseReason": f"job {job_id.split('/')[1]} is dead", **rest}
 
-    def is_without_breaker(self, job_id, receiver):
-        """receiver: whose breaker is to hold the job, or '-'."""
-        return receiver != "-" and self.settings_of(topic_of(job_id)).get("breaker") is False
+    def is_without_breaker(self, job_id, receiver, by_setting):
+        """receiver: whose breaker is to hold the job, or '-'. by_setting: 1 if only the topic's setting had turned it on."""
+        return receiver != "-" and not self.settings_of(topic_of(job_id)).get("breaker", not by_setting)
 
     def release(self, items):
         unsent = collections.Counter()
 
-        def finish_item(job_id, nonce, wait, claimed, receiver):
+        def finish_item(job_id, nonce, wait, claimed, receiver, by_setting):
             due = self.holders[job_id][1]
-            is_free = wait < 0 or self.is_without_breaker(job_id, receiver)
+            is_free = wait < 0 or self.is_without_breaker(job_id, receiver, by_setting)
             self.take(job_id)
             self.again(job_id, due, None if is_free else self.soonest + wait)
             unsent[topic_of(job_id), nonce, claimed] += wait >= 0

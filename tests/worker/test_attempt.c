@@ -545,7 +545,17 @@ START_TEST(an_open_breaker_holds_the_job)
     ck_assert_int_ge(call->wait_ms, 7000);
     ck_assert_int_eq(call->claimed_ms, world_redis_ms());
     ck_assert(attempt_was_held(attempt));
+    ck_assert(!call->is_by_setting);
     ck_assert_uint_eq(world_posts(), 0);
+}
+END_TEST
+
+START_TEST(a_release_says_whether_only_the_setting_turned_the_breaker_on)
+{
+    policy.is_breaker_on = false;
+    learn_open(7000);
+    start_with(RECORD, "{\"breaker\":true}");
+    ck_assert(check_ending(WORLD_RELEASE)->is_by_setting);
 }
 END_TEST
 
@@ -789,6 +799,7 @@ Suite *suite(void)
     tcase_add_test(tests, too_many_name_lookups_hold_a_job_without_an_attempt);
     tcase_add_test(tests, a_job_is_not_held_beyond_its_expiry);
     tcase_add_test(tests, an_open_breaker_holds_the_job);
+    tcase_add_test(tests, a_release_says_whether_only_the_setting_turned_the_breaker_on);
     tcase_add_test(tests, a_topic_without_a_breaker_asks_for_no_permit);
     tcase_add_test(tests, the_attempt_that_may_probe_is_sent_on_a_fresh_connection);
     tcase_add_test(tests, the_attempt_that_may_not_probe_is_held);

@@ -79,6 +79,7 @@ struct world_call {
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
     char receiver[256]; /* release, resume */
+    bool is_by_setting; /* release */
     char record[1024], line[1024], walk[64], cursor[256];
     char follow_id[128],
         follow_record[1024]; /* id and record of the last follow-up of an ending; empty: none */

@@ -7,16 +7,18 @@
 --   wait      how long to hold the job from now, ms, or -1
 --   claimed   time of its claim, ms
 --   receiver  whose circuit breaker holds the job, or -
+--   setting   1 if it does so only because the topic's setting breaker was true at the claim, else 0
 -- Returns {now_us, 1 done or 0 stale, ...}.
 --
--- A job is not held by a breaker if its topic's setting breaker is false: the setting may have changed since the claim.
+-- A job is not held by a breaker that its topic has turned off since the claim. The walk through the held jobs of the topic may be
+-- over, so nothing would resume the job before its hold ends.
 -- uses: again breaker check fence linger take
 -- plain: take
-check(2, 5, 3)
-for i = 5, #ARGV, 5 do
+check(2, 6, 3)
+for i = 5, #ARGV, 6 do
   if not string.match(ARGV[i], '^%d+$') then error('not a number') end
 end
-local verdicts, claims = fence(2, 5)
+local verdicts, claims = fence(2, 6)
 
 -- A job that is held was not sent. A job that is released without a wait may have been sent, so it has used
 -- up a token of the rate.
@@ -27,18 +29,22 @@ local function note_unsent(topic, nonce, since)
   unsent[key].number = unsent[key].number + 1
 end
 
-local function is_free(topic, receiver) return receiver ~= '-' and has_settings() and settings_of(topic).breaker == false end
+local function is_free(topic, receiver, by_setting)
+  if receiver == '-' then return false end
+  local breaker = settings_of(topic).breaker
+  return breaker == false or by_setting == '1' and not breaker
+end
 
 local replies = {now_us}
-for i = 2, #ARGV, 5 do
-  local number, id = (i + 3) / 5, ARGV[i]
+for i = 2, #ARGV, 6 do
+  local number, id = (i + 4) / 6, ARGV[i]
   local has_lease = verdicts[number] == 'lease'
   replies[number + 1] = has_lease and 1 or 0
   if has_lease then
     local due, wait = string.match(claims[number], '(%S+)$'), tonumber(ARGV[i + 2])
     take(id)
     if wait >= 0 then note_unsent(topic_of(id), ARGV[i + 1], tonumber(ARGV[i + 3])) end
-    if is_free(topic_of(id), ARGV[i + 4]) then wait = -1 end
+    if is_free(topic_of(id), ARGV[i + 4], ARGV[i + 5]) then wait = -1 end
     again(id, due, wait >= 0 and soonest + wait)
     if wait >= 0 then
       hold(topic_of(id), id, due)
