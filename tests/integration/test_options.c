@@ -177,7 +177,7 @@ static const struct {
     {"--listen=h:65536", "", "", "--listen: must be HOST:PORT"},
     {"--listen=h:", "", "", "--listen: must be HOST:PORT"},
     {"--redis=localhost", "", "", "--redis: this is not an address of Redis"},
-    {"--redis=redis://u:secret@h", "", "", "--redis: a password in a flag can be read by everybody"},
+    {"--redis=redis://u:secret@h", "", "", "--redis: a password in a flag can be read by every user"},
     {"--durability=disk", "", "",
      "--durability: must be memory, fsync, replicated:N, fsync+replicated:N or auto, not 'disk'"},
     {"--retry-schedule=1s soon", "", "", "--retry-schedule: 'soon' is not a wait"},
