@@ -77,8 +77,9 @@ static void add_release(const struct batch_item *item, struct script_call *call)
 {
     add_lease((const struct pull_item *)item, call);
     script_call_number(call, SHARD_NO_WAIT);
-    script_call_number(call, 0);
+    script_call_number(call, 0); /* time of the claim: it is not held, so nothing needs it */
     script_call_text(call, SLICE("-"));
+    script_call_number(call, 0); /* no breaker */
 }
 
 static void add_extend(const struct batch_item *item, struct script_call *call)
