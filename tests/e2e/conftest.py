@@ -76,9 +76,10 @@ def data():
 
 
 # The files that take longest. They start first, so that none of them runs alone at the end.
-LONG = ("overview", "receivers", "many", "redis", "dead_names", "archive", "cluster", "docs", "schedules", "process", "history",
-        "hostile", "redis_tls", "upkeep", "sentinel", "check", "upgrade", "api_tls", "limits", "retention", "topics", "callbacks", "retry",
-        "qstash_schedules", "partitions", "http_raw", "weights", "properties", "delivery", "in_flight", "again", "corrupt", "cancel")
+LONG = ("overview", "schedules", "cluster", "dead_names", "receivers", "archive", "docs", "redis", "redis_tls", "many", "sentinel",
+        "sentinel_password", "tracing", "check", "bench", "work", "process", "history", "hostile", "upkeep", "upgrade", "api_tls",
+        "limits", "retention", "topics", "callbacks", "retry", "qstash_schedules", "partitions", "properties", "http_raw", "weights",
+        "delivery", "in_flight", "again", "corrupt", "cancel")
 
 
 def pytest_collection_modifyitems(items):

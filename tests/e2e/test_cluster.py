@@ -272,7 +272,7 @@ def test_a_shard_that_is_away_leaves_the_others_working(start, cluster, server, 
         beside = start(redis=cluster.address, ready=False)
         until(lambda: all(post(beside, receiver, name).status == 201 for name in kept), 5, "another process serves them, too")
         first = start("--prefix", "new:", redis=cluster.address, ready=False)
-        until(lambda: "shard 0 has not said" in post(first, receiver, kept[0]).expect(503)["detail"], 5, "not without the first")
+        until(lambda: "shard 0 has not reported the number of shards" in post(first, receiver, kept[0]).expect(503)["detail"], 5, "not without the first")
     finally:
         for node in lost:
             node.start()

@@ -41,6 +41,8 @@ class Books:
         values = link.pipeline([read[kind](name) for name, kind in zip(names, types)]) if names else []
         self.values = {}
         for name, kind, value in zip(names, types, values):
+            if not value:
+                continue  # it was removed meanwhile
             if kind in ("hash", "zset"):
                 value = dict(zip(value[::2], value[1::2]))
             if kind == "zset":
