@@ -55,8 +55,8 @@ struct http_request {
     struct slice target;   /* a copy, because the original is decoded in place */
     size_t max_body_bytes; /* maximum if on_large allows it; until then body has its own maximum */
     struct buffer body;
-    size_t body_bytes,
-        answer_bytes; /* bytes reserved from the limits, for the body of the request and of the answer */
+    /* Bytes of the body and of the answer that count for the memory limits of http_limits.h. */
+    size_t body_bytes, answer_bytes;
     size_t discarded_bytes;
     unsigned status;
     struct MHD_Response *response; /* created and not yet queued */

@@ -22,8 +22,8 @@ struct patching {
     struct job_errors job_errors;
 };
 
-/* Takes the old group, which is not in the record of the job. A url in the patch removes the group, and a
- * group removes the url. */
+/* Adds the old group to the old members of the job: it is stored in the definition, not in the record of
+ * the job. A url in the patch removes the old group, and a group removes the old url. */
 static void merge_group(struct patching *patching)
 {
     struct slice group = patching->job_values.of[JOB_GROUP], url = patching->job_values.of[JOB_URL];

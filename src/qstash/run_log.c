@@ -248,8 +248,8 @@ static const struct run_log_step *step_of(const struct steps *steps, const struc
     return NULL;
 }
 
-/* Returns whether the delivery of this message is the next event of the run. Other messages are shown as
- * their step. */
+/* Returns whether the message is shown in the group "next", which has what is being delivered. Other messages
+ * are shown as their step. */
 static bool is_next(const struct steps *steps, const struct run_log_message *message)
 {
     const struct run_log_step *step = step_of(steps, message);

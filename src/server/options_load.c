@@ -297,7 +297,7 @@ static void settle_connections(struct options *options)
     option_settle(setting, options->max_connections_per_address);
 }
 
-/* Returns whether the name shows that the host is this host. */
+/* Returns whether host is localhost or a loopback address. Other names may lead to this host, too. */
 static bool host_is_local(const char *host)
 {
     struct address address;

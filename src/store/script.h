@@ -5,7 +5,7 @@
  * data. If Redis has no functions, or does not permit them, a script runs by its digest or its text, and
  * Redis creates the helpers in each call.
  *
- * A call keeps its arguments until its callback. */
+ * A call borrows the texts of its arguments until its callback. */
 #ifndef DUEPOST_STORE_SCRIPT_H
 #define DUEPOST_STORE_SCRIPT_H
 

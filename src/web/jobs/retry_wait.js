@@ -1,5 +1,5 @@
 // waitBefore(job, retried): the seconds before a retry, as the server computes them (src/job/retry_expression.h).
-// retried is the number of retries before it. A job has an expression, retryWait, or a schedule.
+// retried is the number of retries before it. A job has either retryWait (an expression) or retrySchedule.
 
 const LONGEST = 31_536_000_000; // ms
 

@@ -34,7 +34,7 @@ local function unput(id)
   if list and #list == 0 then places[topic_of(id)] = nil end
 end
 
--- Jobs that this call has dropped. A later outcome of such a job in the same call is stale.
+-- Jobs that this call has removed from the pool. A later outcome of such a job in the same call is stale.
 local dropped = {}
 
 -- Keeps a dropped job. Beyond a limit of bytes in one call, dropped jobs are only counted.

@@ -65,7 +65,7 @@ end
 
 -- Updates the line and the head of a fifo topic. The head stays the first job, even if a job with an earlier
 -- time is added later, in the same ms or because the clock has stepped back. Returns the score of the head,
--- or false.
+-- or false if the topic has no job.
 local LINE_STEP = 1 / 2048 -- as in places.lua
 -- rare: line
 local function keep_line(topic)

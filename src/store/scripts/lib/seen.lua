@@ -2,8 +2,8 @@
 -- uses: kept record tag
 
 -- Returns 'pool' or 'dead' (the kept dead job), or false if neither job matches tags. tags is empty or '*' if
--- any job will do; otherwise it has one tag or several. If a job of the pool has the id, the dead job is
--- found only by its tag. Returns nothing if this call has read enough.
+-- any job will do; otherwise it has one tag or several. A job of the pool and a dead job may have the same
+-- id: then the dead job is found only by its tag. Returns nothing if this call has read enough.
 local function find_seen(id, tags)
   local is_any = tags == '' or tags == '*'
   if call('HEXISTS', JOBS, id) == 1 then
