@@ -76,6 +76,18 @@ def test_a_list_that_grows_says_so_and_does_not_jump(browser, server, topic):
     browser.await_none("button", "new", root=browser.all(".list-box")[0])
 
 
+def test_a_filter_keeps_what_is_typed_while_the_page_is_drawn_anew(browser, server, topic):
+    server.schedule(topic=topic, jobId="mine", url="http://127.0.0.1:9/hook", delay=LATER)
+    browser.open(server, "#/jobs")
+    browser.await_one("row", "mine")
+    browser.fill("Topic", topic[:20], exact=True)
+    server.schedule(topic="other", jobId=topic, url="http://127.0.0.1:9/hook", delay=60)
+    browser.await_one("button", "1 new")
+    browser.press(topic[20:], Keys.ENTER)
+    browser.await_true("location.hash.includes(arguments[0])", f"topic={topic}")
+    assert browser.await_one("field", "Topic", exact=True).get_attribute("value") == topic
+
+
 def test_a_job_that_leaves_the_list_is_marked(browser, server, topic):
     for number in range(2):
         server.schedule(topic=topic, jobId=f"job-{number}", url="http://127.0.0.1:9/hook", delay=LATER)

@@ -46,12 +46,22 @@ function toLocal(text) {
 }
 const fromLocal = (text) => (text ? new Date(text).toISOString() : "");
 
-function box(title, name, value, set, attrs = {}) {
-  const { list } = attrs;
-  return m("label.filter", { class: `${value ? "is-set" : ""} ${attrs.type ? "is-time" : ""}` }, m("span", title),
-    m("input", { value: value ?? "", spellcheck: "false", autocomplete: "off", ...attrs, list: list ? `filter-${name}` : undefined, onchange: (event) => set(event.target.value.trim()) }),
-    list ? m("datalist", { id: `filter-${name}` }, list.map((one) => m("option", { value: one }))) : null);
+// The page is drawn anew while somebody types: the field then keeps the text that is typed.
+function Box() {
+  let typed;
+  return {
+    view: ({ attrs: { title, name, value, set, ...attrs } }) => m("label.filter", { class: `${value ? "is-set" : ""} ${attrs.type ? "is-time" : ""}` },
+      m("span", title),
+      m("input", {
+        value: typed ?? value ?? "", spellcheck: "false", autocomplete: "off", ...attrs, list: attrs.list ? `filter-${name}` : undefined,
+        oninput: (event) => (typed = event.target.value),
+        onchange: (event) => set(event.target.value.trim()),
+        onblur: () => (typed = undefined),
+      }),
+      attrs.list ? m("datalist", { id: `filter-${name}` }, attrs.list.map((one) => m("option", { value: one }))) : null),
+  };
 }
+const box = (title, name, value, set, attrs) => m(Box, { title, name, value, set, ...attrs });
 
 export function FilterBar() {
   let isOpen = window.innerWidth > 900;
