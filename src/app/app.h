@@ -4,8 +4,8 @@
  * translates the client's request. Use cases check the targets of jobs and the caller's right to topics,
  * write the audit log, and count accepted and ended jobs.
  *
- * The callback is called exactly once, perhaps before the call returns. Its arguments are borrowed until the
- * callback returns. The arguments of the call, the caller included, are borrowed until the callback. Ids are
+ * The callback is called exactly once, perhaps before the call returns. Its arguments are valid until the
+ * callback returns. A call borrows its arguments, the caller included, until the callback. Ids are
  * topic/jobId; times are ms since 1970 by the clock of Redis. */
 #ifndef DUEPOST_APP_APP_H
 #define DUEPOST_APP_APP_H
@@ -149,7 +149,7 @@ struct app_outcomes {
 };
 
 /* The jobs of one page of a bulk action. matched is the sum of the other numbers. A job is skipped if it has
- * changed meanwhile. */
+ * changed since the page was read. */
 struct app_bulk_counts {
     size_t matched, done, skipped, unknown;
 };

@@ -5,7 +5,7 @@
 #include "app/app.h"
 #include "history/history.h"
 
-/* Converts a job of the history. The result borrows the same data. */
+/* Converts a job of the history. The result is valid as long as the data of the row. */
 struct app_job ended_job(const struct history_row *);
 
 /* Converts the status of a call of the history to the end of its use case. */

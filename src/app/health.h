@@ -11,7 +11,7 @@ struct app_health {
     struct problem why; /* the reason if the reactor is not ready */
     bool is_redis_known;
     const char *version, *role,
-        *eviction; /* settings of Redis, if known; borrowed until the next turn of the loop */
+        *eviction; /* settings of Redis, if known; valid until the next turn of the loop */
     char durability[APP_DURABILITY_SIZE]; /* the configured durability */
     char in_force[APP_DURABILITY_SIZE];   /* the durability that Redis provides now, if known */
     bool is_trusted;                      /* in_force was not checked: see --trust-durability */

@@ -66,7 +66,7 @@ struct app_overview {
     struct app_overview_redis redis;
 };
 
-/* The overview is borrowed until the callback returns. */
+/* The overview is valid until the callback returns. */
 typedef void app_overview_fn(void *arg, const struct app_overview *);
 
 /* However many clients call it, a process queries Redis at most once a second. */

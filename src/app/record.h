@@ -4,7 +4,7 @@
 
 #include "app/app.h"
 
-/* Reads the job, which borrows from its record and must be freed with job_fini. Returns false if the record
+/* Reads the job, which borrows its record. The caller frees it with job_fini. Returns false if the record
  * cannot be read; job then has the known members and need not be freed. */
 bool app_job_read(const struct app_job *, struct job *);
 

@@ -22,7 +22,7 @@ enum app_fired {
                        few seconds */
 };
 
-/* Slices are borrowed until the callback returns. */
+/* Slices are valid until the callback returns. */
 struct app_schedule {
     struct slice id; /* topic/scheduleId */
     struct slice tag;

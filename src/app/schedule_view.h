@@ -5,14 +5,14 @@
 #include "app/schedule.h"
 #include "store/recurring.h"
 
-/* A schedule, with the data that it borrows. */
+/* A schedule, with the data that its slices point into. */
 struct schedule_view {
     struct app_schedule schedule;
     struct recurring recurring;
     struct job job;
 };
 
-/* Reads a stored schedule. Its slices are borrowed until schedule_view_fini. Fails only with NO_MEMORY.
+/* Reads a stored schedule. Its slices are valid until schedule_view_fini. Fails only with NO_MEMORY.
  */
 enum status schedule_view_init(struct schedule_view *, const struct app *,
                                const struct store_recurring *) MUST_USE;

@@ -39,7 +39,7 @@ struct app_schedule_run {
 void app_schedule_run(struct app *, const struct app_caller *, const struct app_schedule_run *,
                       app_verdict_fn *, void *arg);
 
-/* Calls each() with the schedule and the state of its last occurrence, and then fn. */
+/* Reads a schedule. Calls each() with the schedule and the state of its last occurrence, and then fn. */
 void app_schedule_read(struct app *, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Position of a list of schedules. All zeros mean the beginning. The id points into room. */
@@ -65,7 +65,7 @@ struct app_schedule_list {
 };
 
 /* Calls each() for every schedule of a page, and then fn. With filters, a page examines up to 1,000
- * schedules, so it may be short or empty although it has a cursor. Borrows the list until fn is called. */
+ * schedules, so it may be short or empty although it has a cursor. Borrows the list until the callback fn. */
 void app_schedules(struct app *, const struct app_schedule_list *, app_schedule_fn *each, app_verdict_fn *fn,
                    void *arg);
 

@@ -11,8 +11,8 @@
 
 struct app_send;
 
-/* Creates the use case for a job whose member group is set. Takes the job, which then needs no fini. The text
- * of the client and the caller are borrowed. */
+/* Creates the use case for a job whose member group is set. Takes the job, which then needs no fini. Borrows
+ * the client's text and the caller until the callback. */
 struct app_send *app_send_new(struct app *, const struct app_caller *, struct job *);
 void app_send_free(struct app_send *);
 
@@ -29,11 +29,11 @@ bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
  * UNAVAILABLE and UNKNOWN. */
 void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void *arg);
 
-/* Does the same, and replaces the jobs that were sent under this id before: waiting jobs are replaced, and
- * jobs of endpoints that are no longer in the group are cancelled. If is_only_new is true, sends only if no
- * such job is in the pool. With DONE, was_there says whether there was such a job. Other ends are LEASED
- * (job.id), MISMATCH, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and
- * UNKNOWN.
+/* Sends an admitted job, and replaces the jobs of an earlier send under this id: waiting jobs are replaced,
+ * and jobs of endpoints that are no longer in the group are cancelled. If is_only_new is true, sends only if
+ * no such job is in the pool. With DONE, was_there says whether a job was replaced or cancelled. Other ends
+ * are LEASED (job.id), MISMATCH, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY,
+ * UNAVAILABLE and UNKNOWN.
  */
 void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, void *arg);
 

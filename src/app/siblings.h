@@ -1,9 +1,9 @@
 /* siblings.h - use cases for sibling topics with settings of their own, such as orders~next.
  *
- * Only the server writes these settings (job_id.h). Scripts obey paused, maxInFlight, rate, weight, order and
- * onHeadDead of a sibling topic; the rest comes from its owner (topic_settings_read_for). The setting note
- * belongs to the part of the server that wrote the settings. A sibling topic with settings is in the lists of
- * topics even if it has no jobs. */
+ * Only the server writes these settings (job_id.h). Scripts obey the settings paused, maxInFlight, rate,
+ * weight, order and onHeadDead of a sibling topic; its other settings come from its owner topic
+ * (topic_settings_read_for). The setting note belongs to the part of the server that wrote the settings. A
+ * sibling topic with settings is in the lists of topics even if it has no jobs. */
 #ifndef DUEPOST_APP_SIBLINGS_H
 #define DUEPOST_APP_SIBLINGS_H
 
@@ -19,8 +19,8 @@ enum app_sibling_change {
 };
 
 /* Changes the settings in place. If has_settings is false, the topic has no settings, and *settings are
- * empty. Slices that the function sets must be valid until the verdict. If another process has changed the
- * settings meanwhile, the function is called again with the newer settings. */
+ * empty. The caller borrows the slices that the function sets until the verdict. If another process has
+ * changed the settings meanwhile, the function is called again with the newer settings. */
 typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings *settings, bool has_settings,
                                                int64_t now_ms);
 

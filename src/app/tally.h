@@ -43,7 +43,7 @@ struct tally_count {
     struct coming coming; /* at most two minutes old */
 };
 
-/* Called with a count, which is borrowed until the callback returns. */
+/* Called with a count, which is valid until the callback returns. */
 typedef void tally_fn(void *arg, enum status, const struct tally_count *);
 
 /* Calls fn once, after tally_ask has returned, with the last count if it is fresh, or with the next count.

@@ -25,7 +25,7 @@ struct app_topic {
         dead;       /* numbers of jobs; held jobs are due and wait for their receiver */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
-    bool is_pull;      /* workers lease its jobs; the next two are for such topics */
+    bool is_pull;      /* workers lease its jobs (pull topic); only then, the next two members are set */
     size_t waiting;    /* workers that wait for its jobs in this process */
     int64_t leased_ms; /* start of its oldest lease; 0: unknown, or it has no leases */
     enum app_hold hold;
@@ -39,7 +39,8 @@ struct app_topic {
     } hour; /* attempts within the last hour, accurate to 5 minutes */
 };
 
-/* Converts a topic of the store. The result borrows the same data. Only the files of app/ call this. */
+/* Converts a topic of the store. The result is valid as long as the data of the topic. Only the files of app/
+ * call this. */
 struct app_topic topic_view(const struct app *, const struct store_topic *);
 
 #endif

@@ -30,7 +30,7 @@ struct app_workflow_open {
     size_t position;   /* number of the job's element, from 1; 0: it has no element */
 };
 
-/* Borrowed until the callback returns. */
+/* Valid until the callback returns. */
 struct app_workflow {
     struct slice id; /* owner/workflowId */
     enum app_workflow_state state;

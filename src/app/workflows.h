@@ -15,7 +15,7 @@ bool app_workflow_admit(struct app *, const struct app_caller *, const struct jo
 
 /* ---- changes ---- */
 
-/* All is borrowed until the callback. */
+/* The call borrows all members until the callback. */
 struct app_workflow_begin {
     struct slice id, settings;
     struct slice parent; /* owner/workflowId/time; empty: none */
@@ -37,15 +37,15 @@ typedef void app_workflow_begun_fn(void *arg, const struct app_verdict *, int64_
                                    struct slice first_job);
 void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_workflow_begun_fn *, void *arg);
 
-/* Appends all entries, or none. Borrows them until the callback. Ends with DONE, NOT_FOUND (no workflow with
- * this id is active), EXISTS (a job has one of the ids), FULL, UNAVAILABLE or UNKNOWN. */
+/* Appends all entries, or none. Borrows the entries until the callback. Ends with DONE, NOT_FOUND (no
+ * workflow with this id is active), EXISTS (a job has one of the ids), FULL, UNAVAILABLE or UNKNOWN. */
 void app_workflow_append(struct app *, struct slice id, const struct app_workflow_entry *const *entries,
                          size_t count, app_verdict_fn *, void *arg);
 
 /* Ends an active workflow and drops its jobs; attempts under way continue. for_parent is the entry that the
  * parent gets if the workflow has succeeded; NULL: none. If the workflow was cancelled, the parent gets the
- * entry if_cancelled. Borrows all until the callback. Ends with DONE, NOT_REACHED, NOT_FOUND (no workflow
- * with this id is active), FULL, UNAVAILABLE or UNKNOWN. */
+ * entry if_cancelled. Borrows all arguments until the callback. Ends with DONE, NOT_REACHED, NOT_FOUND (no
+ * workflow with this id is active), FULL, UNAVAILABLE or UNKNOWN. */
 struct app_workflow_end {
     struct slice id;
     bool is_cancelled;
@@ -57,7 +57,7 @@ void app_workflow_end(struct app *, const struct app_caller *, const struct app_
 
 /* ---- waits ---- */
 
-/* All is borrowed until the callback. */
+/* The call borrows all members until the callback. */
 struct app_workflow_wait {
     struct slice id, event;
     struct slice text; /* text of the dialect, see app_workflow_waiters */
@@ -86,7 +86,7 @@ typedef void app_workflow_waiters_fn(void *arg, const struct app_verdict *,
 void app_workflow_waiters(struct app *, struct slice owner, struct slice event, struct slice id,
                           app_workflow_waiters_fn *, void *arg);
 
-/* All is borrowed until the callback. */
+/* The call borrows all members until the callback. */
 struct app_workflow_notify {
     struct slice owner, event;
     struct slice id, data; /* id: the event is for this workflow only, and is kept if the workflow does not

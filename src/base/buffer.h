@@ -42,7 +42,7 @@ void buffer_printf(struct buffer *, const char *format, ...) __attribute__((form
  * Replaces each invalid byte with U+FFFD. */
 void buffer_append_json(struct buffer *, struct slice text);
 
-/* Returns the bytes, which are borrowed until the buffer changes. */
+/* Returns the bytes, which are valid until the buffer changes. */
 static inline struct slice buffer_slice(const struct buffer *buffer)
 {
     return slice_from(buffer->data, buffer->size);

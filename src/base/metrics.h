@@ -83,7 +83,7 @@ struct metrics;       /* the metrics of one reactor */
 struct metrics_board *metrics_board_new(size_t reactors);
 void metrics_board_free(struct metrics_board *);
 
-/* Returns the metrics of one reactor, which are borrowed. */
+/* Returns the metrics of one reactor, which are valid until the board is freed. */
 struct metrics *metrics_of(struct metrics_board *, size_t index);
 
 void metrics_accepted(struct metrics *, struct slice topic);
@@ -118,7 +118,7 @@ struct metrics_sums {
 };
 
 struct metrics_topic_sums {
-    const char *name; /* "_other" stands for all topics without a row; borrowed from the board */
+    const char *name; /* "_other" stands for all topics without a row; valid until the board is freed */
     uint64_t accepted, delivered, cancelled, dead, failed;
 };
 

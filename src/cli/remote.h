@@ -29,8 +29,8 @@ void remote_free(struct remote *); /* NULL is ignored */
 enum status remote_ask(struct remote *, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *) MUST_USE;
 
-/* Does the same as remote_ask, but returns the answer as JSON (free it with json_decref). Returns NULL after
- * an error; problem then says why. */
+/* Does the same as remote_ask, but returns the answer as JSON. The caller frees it with json_decref. Returns
+ * NULL after an error; problem then says why. */
 json_t *remote_ask_json(struct remote *, const char *method, const char *target, const char *body,
                         struct problem *);
 
@@ -39,7 +39,8 @@ json_t *remote_ask_json(struct remote *, const char *method, const char *target,
 enum status remote_post(struct remote *, const char *url, const char *const *headers, size_t count,
                         const char *body, struct buffer *answer, long *status, struct problem *) MUST_USE;
 
-/* Returns the options of remote_new, with the default server. The strings are borrowed. */
+/* Returns the options of remote_new, with the default server. The strings are valid until the remote is
+ * freed. */
 struct remote_options remote_options(const struct remote *);
 
 /* Sets the problem to the reason of an answer whose status is not 2xx: its detail and first error, or its

@@ -23,8 +23,8 @@ struct remote_request {
     long timeout_ms;    /* time until the answer must be complete */
 };
 
-/* status is 0 if no answer came, and text is then the reason. Otherwise text is the body of the answer. Both
- * are borrowed. */
+/* status is 0 if no answer came, and text is then the reason. Otherwise text is the body of the answer. Text
+ * is valid until the callback returns. */
 typedef void remote_call_fn(void *arg, long status, struct slice text);
 
 /* Sends a POST, or a GET. The call is valid until its callback. */

@@ -26,7 +26,7 @@ struct sql {
     size_t count;
 };
 
-/* Called for each row of the result, until it returns false. Its texts are borrowed until it returns. */
+/* Called for each row of the result, until it returns false. Its texts are valid until it returns. */
 typedef bool sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
 
 /* A sql_row_fn for a result of one number: copies it to *arg, which is an int64_t. */

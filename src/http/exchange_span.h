@@ -20,7 +20,7 @@ struct exchange_span_request {
  * request has none. */
 struct exchange_span *exchange_span_new(struct tracer *, struct slice parent, struct slice state);
 
-/* Notes a job of the request. Returns the traceparent for the job, borrowed from the span. */
+/* Notes a job of the request. Returns the traceparent for the job, which is valid until the span is freed. */
 struct slice exchange_span_add(struct exchange_span *, const struct job *);
 
 /* Records the span. */

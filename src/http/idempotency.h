@@ -10,9 +10,9 @@
 
 enum { IDEMPOTENCY_KEY_MAX = 255 };
 
-/* Reads the header into exchange->once, which is valid until the exchange ends and is empty without a header.
- * content identifies the request: its body, or the name of the job or schedule that it runs. Returns false
- * after answering 400, or 409 while another request with this key is being answered. */
+/* Reads the header into exchange->once, which is valid until the exchange ends. Without a header, once is
+ * empty. content identifies the request: its body, or the name of the job or schedule that it runs. Returns
+ * false after answering 400, or 409 while another request with this key is being answered. */
 bool idempotency_begin(struct exchange *, struct slice topic, struct slice content);
 
 #endif

@@ -150,7 +150,7 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_ERRORBUFFER, call->error_text);
     SET(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
     SET(easy, CURLOPT_OPENSOCKETDATA, call);
-    /* A connection outlives the call that opened it. */
+    /* A connection remains open after the call that opened it. */
     SET(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     SET(easy, CURLOPT_CLOSESOCKETDATA, call->owner->sockets);
     SET(easy, CURLOPT_PREREQFUNCTION, on_send);

@@ -24,18 +24,18 @@ struct http_outcome {
     int status;             /* when error is NONE */
     int64_t retry_after_ms; /* value of the Retry-After header; -1: no such header */
     bool has_again;         /* when error is NONE: the answer has the header Duepost-Again */
-    struct slice again; /* value of Duepost-Again; several values are joined by commas; borrowed until on_done
-                           returns */
+    struct slice again;  /* value of the answer's header Duepost-Again; several values are joined by commas;
+                            borrowed until on_done  returns */
     int64_t duration_ms; /* time from the name lookup to the end */
     bool was_sent;       /* at least a part of the request was passed to the network */
     bool is_reused;      /* the call used a connection that an earlier call had opened */
     struct slice
-        answer; /* when error is NONE: the first bytes of the answer's body; borrowed until on_done returns */
+        answer; /* when error is NONE: the first bytes of the answer's body; valid until on_done returns */
     bool is_answer_cut; /* answer is only a part of the body: the body was longer, or incomplete */
     /* When error is NONE and the call wants them: the answer's headers as lines "Name: value", each with a
-     * newline; whole lines up to HTTP_ANSWER_HEAD_MAX; borrowed like answer. */
+     * newline; whole lines up to HTTP_ANSWER_HEAD_MAX; valid until on_done returns. */
     struct slice headers;
-    /* for errors: the message from libcurl, if it has one; borrowed until on_done returns */
+    /* for errors: the message from libcurl, if it has one; valid until on_done returns */
     struct slice detail;
 };
 

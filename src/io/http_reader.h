@@ -52,7 +52,7 @@ struct http_reader {
 void http_reader_begin(struct http_reader *, bool is_answer_to_head);
 void http_reader_fini(struct http_reader *);
 
-/* Takes the next part from *bytes. The part is borrowed until the next call. */
+/* Takes the next part from *bytes. The part is valid until the next call. */
 enum http_read http_reader_next(struct http_reader *, struct slice *bytes, struct slice *part);
 
 /* Returns whether an answer is complete when the connection is closed here. */

@@ -44,7 +44,7 @@ struct http_handler {
     void *arg;
 };
 
-/* Return the parts of a request, which are borrowed until the request is answered. */
+/* Return the parts of a request, which are valid until the request is answered. */
 struct slice http_request_method(const struct http_request *);
 struct slice http_request_target(const struct http_request *);                   /* raw, as sent */
 struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
@@ -53,7 +53,7 @@ bool http_request_has_header(const struct http_request *, const char *name);
 /* Joins all lines of a list header (RFC 9110, 5.3) in their order, separated by commas. */
 void http_request_join_header(const struct http_request *, const char *name, struct buffer *joined);
 
-/* Calls fn for each header line in its order. The slices are borrowed until the request is answered. */
+/* Calls fn for each header line in its order. The slices are valid until the request is answered. */
 typedef void http_header_fn(void *arg, struct slice name, struct slice value);
 void http_request_each_header(const struct http_request *, http_header_fn *, void *arg);
 

@@ -88,7 +88,8 @@ void redis_link_free(struct redis_link *);
 
 bool redis_link_is_up(const struct redis_link *);
 
-/* Returns why the link is down, or was last down; "" before the first loss. Borrowed. */
+/* Returns why the link is down, or was last down; "" before the first loss. Valid until the next turn of the
+ * loop. */
 const char *redis_link_why(const struct redis_link *);
 
 /* Drops the connection with the reason why, and connects again. */
@@ -122,8 +123,8 @@ struct slice redis_reply_text(const struct redis_reply *); /* also accepts an er
 size_t redis_reply_size(const struct redis_reply *);       /* the number of elements of an array */
 const struct redis_reply *redis_reply_at(const struct redis_reply *, size_t index);
 
-/* Takes a reply that must outlive its callback; the original then reads as nil. Gives the reply; free it with
- * redis_reply_free. */
+/* Takes a reply from its callback, so that the reply stays valid after the callback; the original then reads
+ * as nil. The caller frees the result with redis_reply_free. */
 struct redis_reply *redis_reply_take(const struct redis_reply *);
 void redis_reply_free(struct redis_reply *); /* NULL is ignored */
 

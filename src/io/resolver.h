@@ -20,7 +20,7 @@ struct resolved {
     const char *why; /* the reason when the lookup failed */
 };
 
-/* Called once with the result, which is borrowed. */
+/* Called once with the result, which is valid until the callback returns. */
 typedef void resolver_fn(void *arg, const struct resolved *);
 
 /* Starts a lookup. Copies host. fn is called once, in the loop's thread, unless the lookup is cancelled

@@ -21,7 +21,7 @@ struct sentinel_events {
     void *arg;
 };
 
-/* Starts to ask the Sentinels of address, which is borrowed. */
+/* Starts to ask the Sentinels of address. Borrows address. */
 struct sentinel *sentinel_new(struct loop *, const struct redis_address *address, struct sentinel_events);
 void sentinel_free(struct sentinel *); /* NULL is ignored */
 

@@ -16,7 +16,7 @@ struct time_zones;
 struct time_zones *time_zones_new(const char *folder);
 void time_zones_free(struct time_zones *);
 
-/* Finds a zone by its name. An empty name means UTC. The zone is borrowed until the next call. Returns
+/* Finds a zone by its name. An empty name means UTC. The zone is valid until the next call. Returns
  * STATUS_INVALID if there is no such zone, or its file cannot be read; problem then says why. */
 enum status time_zones_find(struct time_zones *, struct slice name, const struct time_zone **,
                             struct problem *) MUST_USE;

@@ -16,7 +16,7 @@ void target_policy_free(struct target_policy *);
  * that it resolves to, for urls that use this name; "*.example" allows all names below it. */
 enum status target_policy_allow(struct target_policy *, struct slice text, struct problem *) MUST_USE;
 
-/* Return what target_policy_allow has allowed. Borrowed. */
+/* Return what target_policy_allow has allowed. The results are valid until the policy changes. */
 size_t target_policy_block_count(const struct target_policy *);
 const struct address_block *target_policy_block(const struct target_policy *, size_t index);
 size_t target_policy_name_count(const struct target_policy *);

@@ -21,7 +21,7 @@ struct token_table *token_table_share(struct token_table *);
 void token_table_release(struct token_table *);
 
 /* Returns the token with this text, or NULL if it is unknown. Takes the same time for each text, whether it
- * is found or not. The token lives as long as the table. */
+ * is found or not. The token is valid until the table is freed. */
 struct token *token_table_find(struct token_table *, struct slice text);
 
 /* Returns the token with this number, in the order of the file. */

@@ -30,7 +30,7 @@ struct bulk_kind {
     bool is_newest_first;
     bool needs_limit;  /* without any filter, the action concerns only the first messages */
     int64_t count_max; /* maximum of the parameter count; 0: any */
-    /* Acts on one message, and then calls bulk_end_one once. The id is borrowed until then. */
+    /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
     void (*act)(struct bulk *, struct slice message_id);
     /* Writes a message of a list. NULL: this is not a list, and act is called. */
     void (*show)(struct bulk *, const struct app_job *, const struct message_view *);

@@ -57,7 +57,7 @@ void event_page_add_id(struct event_page *, struct slice message_id, int number)
 void event_page_end_ids(struct event_page *);
 
 /* Reads a page of a list, and leaves out messages that do not match the filters. The list has at most
- * EVENT_PAGE_MAX jobs, and is borrowed until the callback. */
+ * EVENT_PAGE_MAX jobs. The call borrows it until the callback. */
 void event_page_list(struct event_page *, const struct app_list *);
 
 /* Reads a page of a list only for its cursor. */

@@ -88,7 +88,7 @@ static void take_number(struct filters *filters, struct slice name, struct slice
     *number = (int64_t)found;
 }
 
-/* Takes a decoded value, which must remain valid. */
+/* Reads a decoded value, which the filters borrow. */
 static void filters_take(struct filters *filters, unsigned accepted, struct slice name, struct slice value)
 {
     size_t row = 0;

@@ -6,7 +6,7 @@
 #include "qstash/answer.h"
 #include "qstash/url_group.h"
 
-/* status is 200 if the group was found. Otherwise error is a sentence, which is borrowed until the callback
+/* status is 200 if the group was found. Otherwise error is a sentence, which is valid until the callback
  * returns. */
 typedef void group_lookup_fn(void *arg, unsigned status, const char *error);
 

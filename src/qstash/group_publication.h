@@ -13,7 +13,7 @@
 #include "qstash/settings.h"
 
 /* answer is the JSON for the client: an array of {"messageId":...,"url":...} in the order of the endpoints.
- * If no message was sent, answer is empty, and error is a sentence. Both are borrowed until the callback
+ * If no message was sent, answer is empty, and error is a sentence. Both are valid until the callback
  * returns.
  */
 typedef void group_publication_fn(void *arg, unsigned status, struct slice answer, struct slice error);

@@ -16,7 +16,7 @@ struct keys {
     struct slice current, next;
 };
 
-/* Reads the member. Returns false if the member has no keys. Borrows member. */
+/* Reads the member. Returns false if the member has no keys. The keys borrow the member. */
 bool keys_read(struct slice member, struct keys *);
 
 /* Creates the keys, unless they exist or existed within the last two seconds. The end of the verdict is DONE

@@ -32,7 +32,7 @@ struct limits limits_new(bool is_queue, int64_t now_ms);
 struct limits limits_read(bool is_queue, const struct topic_settings *);
 struct limits limits_read_text(bool is_queue, struct slice settings);
 
-/* Sets the settings. note must be valid as long as the settings are used. */
+/* Sets the settings. The settings borrow note. */
 void limits_write(const struct limits *, char note[LIMITS_NOTE_SIZE], struct topic_settings *);
 
 /* Applies the limits that a message requests, except pinned limits. Returns whether the limits have

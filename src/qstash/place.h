@@ -26,7 +26,7 @@ struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
 /* Returns the key of a topic that begins with PLACE_FLOWS. Borrows from topic, or from room. */
 struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE]);
 
-/* The topic is set if the end of the verdict is DONE. It is borrowed until the callback returns. */
+/* The topic is set if the end of the verdict is DONE. It is valid until the callback returns. */
 typedef void place_fn(void *arg, const struct app_verdict *, struct slice topic);
 
 /* Finds the topic, and creates or changes its settings as the message requests. queue and the key of the flow

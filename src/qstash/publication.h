@@ -14,7 +14,7 @@
 struct publication;
 
 /* Called when the messages are sent, or refused. answer is the JSON for the client: an object, or an array
- * for a group, or {"error":...} for a status from 400 on. The slice is borrowed until the callback
+ * for a group, or {"error":...} for a status from 400 on. The slice is valid until the callback
  * returns. */
 typedef void publication_fn(void *arg, const struct publication *, unsigned status, struct slice answer);
 

@@ -9,7 +9,7 @@
 struct run_letter;
 
 /* is_known is false if Redis or the history could not be read. If there is no such dead message, is_there is
- * false. The letter is borrowed until the callback returns. */
+ * false. The letter is valid until the callback returns. */
 typedef void run_letter_fn(void *arg, struct run_letter *, bool is_known);
 
 /* Steps of reading: the dead message, then the failure callback of its run if the run has one. */

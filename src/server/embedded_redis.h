@@ -20,7 +20,7 @@ struct embedded_redis;
 
 /* Finds a program (see redis_program_find), creates data_dir with missing parents, and locks it. Blocks for a
  * moment. Returns STATUS_FAILED if the environment does not allow an embedded Redis; problem then has the
- * reason. The loop must live longer than the embedded Redis. */
+ * reason. Borrows the loop. */
 enum status embedded_redis_new(struct loop *, const char *data_dir, const char *program,
                                struct embedded_redis **, struct problem *) MUST_USE;
 
@@ -40,7 +40,8 @@ void embedded_redis_stop(struct embedded_redis *, embedded_redis_fn *on_stopped,
 void embedded_redis_free(struct embedded_redis *);
 
 /* Returns the path of the socket, which only this process can use: if the directory's name is too long for a
- * socket's address, the path begins with /proc/self/fd. The path is borrowed. */
+ * socket's address, the path begins with /proc/self/fd. The path is valid until the embedded Redis is
+ * freed. */
 const char *embedded_redis_path(const struct embedded_redis *);
 
 /* Returns the pid of redis-server, or 0 if it does not run. */

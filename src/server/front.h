@@ -26,7 +26,7 @@ enum status front_check_reach(const struct options *, const char *url, bool is_l
 /* Adds the listening addresses to the addresses that no job may be sent to. */
 void front_refuse(const struct front *, struct target_policy *);
 
-/* Returns http://HOST:PORT of the API. Borrowed. */
+/* Returns http://HOST:PORT of the API, which is valid until the front is freed. */
 const char *front_url(const struct front *);
 
 /* Returns whether another process also listens on the API's port. That process serves the clients when this
@@ -38,7 +38,7 @@ bool front_has_partner(const struct front *);
 int front_take(struct front *, size_t reactor);
 int front_take_health(struct front *, size_t reactor);
 
-/* Returns the limits. Borrowed. */
+/* Returns the limits, which are valid until the front is freed. */
 struct http_limits *front_limits(const struct front *);
 
 #endif

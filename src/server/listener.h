@@ -43,7 +43,8 @@ int listener_take(struct listener *, size_t index);
  * an error. */
 bool listener_begin(int fd);
 
-/* Returns SCHEME://HOST:PORT, with the host as it was given and the actual port. Borrowed. */
+/* Returns SCHEME://HOST:PORT, with the host as it was given and the actual port. The text is valid until the
+ * listener is freed. */
 const char *listener_url(const struct listener *);
 
 /* Returns whether a socket of another process listens on the port now. That process serves the clients when

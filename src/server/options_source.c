@@ -26,7 +26,7 @@ void option_layer_fini(struct option_layer *layer)
         free(layer->settings[id].text);
 }
 
-/* Returns the value of a variable; NULL when it is absent or empty. Borrowed. */
+/* Returns the value of a variable, or NULL when it is absent or empty. */
 static const char *environment_get(char *const *environment, const char *name)
 {
     size_t size = strlen(name);

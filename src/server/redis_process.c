@@ -123,7 +123,7 @@ static void read_all(int fd, char *text, size_t max)
     text[size] = '\0';
 }
 
-/* Returns the program's name without its folder. Borrowed. */
+/* Returns the program's name without its folder: a part of the given text. */
 static const char *redis_program_name(const struct redis_program *program)
 {
     const char *slash = strrchr(program->path, '/');

@@ -411,7 +411,7 @@ static enum status prepare_reload(void *arg, struct options *fresh, struct probl
     return status;
 }
 
-/* Takes the data of Redis that must outlive the options. */
+/* Takes the data of Redis from the options, because it is used after they have been freed. */
 static void take_redis(struct server *server, struct options *options)
 {
     const char *text = options->settings[OPTION_REDIS].text;

@@ -1,4 +1,5 @@
-/* arrival.h - the data of a workflow that the request of its job contains; see workflow.h. */
+/* arrival.h - the part of a workflow's data that is sent in the request of one of its jobs; see
+ * workflow.h. */
 #ifndef DUEPOST_STORE_ARRIVAL_H
 #define DUEPOST_STORE_ARRIVAL_H
 
@@ -11,7 +12,7 @@ enum arrival_kind {
     ARRIVAL_OVER, /* the job is not delivered, because its workflow has ended */
 };
 
-/* Borrowed until the callback returns. */
+/* Valid until the callback returns. */
 struct arrival {
     enum arrival_kind kind;
     int64_t made_ms; /* time at which the workflow was created; 0 with OVER */
@@ -22,8 +23,9 @@ struct arrival {
 /* The status is OK, UNAVAILABLE, UNKNOWN or NO_MEMORY. */
 typedef void arrival_fn(void *arg, enum status, const struct arrival *);
 
-/* Reads the data for the request of a leased job. If the job is the deadline of a wait, its element is
- * appended now. A repeated call changes nothing. The id is borrowed until the callback. */
+/* Reads the data for the request of a leased job. If the job is the deadline of a wait (workflow_wait), its
+ * element is appended to the workflow now. A repeated call changes nothing. Borrows the id until the
+ * callback. */
 void shard_arrive(struct shard *, struct slice id, arrival_fn *, void *arg);
 
 #endif

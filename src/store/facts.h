@@ -1,5 +1,5 @@
-/* facts.h - properties of the connected Redis: version, role, eviction, persistence, rights, layout of the
- * data.
+/* facts.h - properties of the connected Redis: version, role, eviction, persistence, rights, and the layout
+ * of the data, which is its format and its number of shards.
  *
  * These properties are queried when the connection comes up and every few seconds after that, and more often
  * while Redis cannot be used. */
@@ -29,10 +29,10 @@ void facts_stop(struct facts *);
 void facts_note_denial(struct facts *);
 void facts_note_subscription(struct facts *, bool is_denied);
 
-/* Queries now. Called when Redis has refused a command, because the facts may be out of date. */
+/* Queries the facts now. Called when Redis has refused a command, because the facts may be out of date. */
 void facts_recheck(struct facts *);
 
-/* Queries now, at most once a second. Called for the metrics. */
+/* Queries the facts now, at most once a second. Called for the metrics. */
 void facts_refresh(struct facts *);
 
 const struct store_facts *facts_get(const struct facts *);
@@ -41,17 +41,18 @@ const struct store_facts *facts_get(const struct facts *);
 bool facts_give_durability(const struct facts *);
 
 /* Returns Redis's error while Redis refuses writes, as far as known, or NULL while Redis accepts writes. The
- * text is borrowed. */
+ * text is valid until the next round of queries. */
 const char *facts_trouble(const struct facts *);
 
 /* Returns whether the data has the layout of this duepost, as far as known. */
 bool facts_is_laid_out(const struct facts *);
 
-/* Returns the denied rights, as far as known, or NULL if no right is denied. The text is borrowed. */
+/* Returns the denied rights, as far as known, or NULL if no right is denied. The text is valid until the next
+ * round of queries. */
 const char *facts_denial(const struct facts *);
 
 /* Returns why this Redis cannot be used at all, as far as known, or NULL when it can be used. The text is
- * borrowed. */
+ * valid until the next round of queries. */
 const char *facts_refusal(const struct facts *);
 
 /* Returns one shard's part of a limit that is divided among all shards. */

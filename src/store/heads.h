@@ -1,5 +1,5 @@
 /* heads.h - finds the topics of a page. The page lists waiting jobs of all topics, or waiting or dead jobs of
- * an owner and its siblings.
+ * an owner topic and its sibling topics (such as orders~callbacks).
  *
  * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs. So all its
  * jobs belong to at most max topics: the topics whose first job after the previous page is earliest. This
@@ -16,7 +16,7 @@ enum {
 };
 
 struct heads_page {
-    struct slice topics; /* one per line; borrowed until the callback returns */
+    struct slice topics; /* one per line; valid until the callback returns */
     /* Position of a job. Up to this position, only the topics of this page have jobs. Empty if there are no
      * other topics. */
     char score[LIST_SCORE_SIZE];

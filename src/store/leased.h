@@ -1,7 +1,7 @@
 /* leased.h - pages of the ids of leased jobs, in the order of ids.
  *
  * Renewals change the deadlines of leases all the time, so a page cannot continue in the order of deadlines.
- * For each page, this walk reads all leases of a shard, in steps that take Redis a short time. It keeps the
+ * For each page, this walk reads all leases of a shard, in steps that take Redis a short time, and keeps the
  * first ids after the previous page. */
 #ifndef DUEPOST_STORE_LEASED_H
 #define DUEPOST_STORE_LEASED_H
@@ -9,7 +9,7 @@
 #include "store/shard_private.h"
 
 struct leased_page {
-    const struct slice *ids; /* borrowed until the callback returns */
+    const struct slice *ids; /* valid until the callback returns */
     size_t count;
     bool has_more; /* there may be further ids after this page */
 };

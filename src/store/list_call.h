@@ -6,8 +6,8 @@
 
 enum { LIST_SCORE_SIZE = 40 };
 
-/* Adds score and id of the job after which the list continues, or two empty texts. score is borrowed until
- * the callback. */
+/* Adds score and id of the job after which the list continues; at the beginning of the list, two empty texts.
+ * The call borrows score until its callback. */
 void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
 
 /* Adds the list's limits of time: after_ms and before_ms. */

@@ -14,10 +14,10 @@ enum {
     OUTBOX_READ_BYTES =
         2 * 1024 *
         1024, /* maximum size of the texts in one call; the text that exceeds it is still included */
-    OUTBOX_TAG_MAX = 48, /* as TAG_SIZE in scripts/lib/outbox.lua */
+    OUTBOX_TAG_MAX = 48, /* maximum size of a tag; equal to TAG_SIZE in scripts/lib/outbox.lua */
 };
 
-/* A text of the outbox. Borrowed until the callback returns. */
+/* A text of the outbox. Valid until the callback returns. */
 struct outbox_text {
     struct slice
         field; /* topic/jobId; for an earlier end of the same id, followed by a newline and a number */
@@ -31,9 +31,9 @@ struct slice outbox_id(const struct outbox_text *);
 struct outbox_read {
     const struct outbox_text *texts;
     size_t count;
-    bool is_full; /* there may be more */
+    bool is_full; /* the outbox may have more texts */
     int64_t entries, bytes,
-        dropped; /* texts in the outbox, their size, and texts dropped since the data began */
+        dropped; /* texts in the outbox, their size, and number of texts dropped since the data was created */
 };
 
 /* Turns the outbox of this shard on or off, as the store's options say, and reads the next texts. in_hand is

@@ -48,7 +48,7 @@ struct store_pull {
     struct slice once;
 };
 
-/* A leased job. Slices and pointers are borrowed until the callback returns. */
+/* A leased job. Slices and pointers are valid until the callback returns. */
 struct store_pulled_job {
     const struct job *job;     /* job->attempts + 1 is the number of the attempt that has begun */
     struct slice id;           /* topic/jobId */
@@ -63,21 +63,22 @@ struct store_pulled {
     const struct store_pulled_job *jobs;
     size_t count;     /* number of jobs; less than max if no more jobs are due, a limit was reached, or the
                          records have 4 MiB */
-    bool is_repeated; /* these are leases of an earlier call with the same idempotency key */
+    bool is_repeated; /* the jobs are those of an earlier call with the same idempotency key */
     bool has_more;    /* more jobs may be leased now */
     /* If there are no jobs: the earliest time at which a job may be leased; -1: this does not depend on time
      * alone. If a job may be leased earlier than that, this is announced, see wait_ms. */
     int64_t next_ms;
 };
 
-/* Called with OK (also without jobs), NOT_PULL (jobs of the topic are POSTed), REUSED, LACKING or UNREADABLE
- * (the topic's settings), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK. If
- * the status is UNKNOWN, jobs may have been leased. Unless the call has an idempotency key, the store
- * releases these jobs as soon as Redis answers again. */
+/* Called with OK (also without jobs), NOT_PULL (jobs of the topic are POSTed), REUSED (the idempotency key
+ * belongs to another request), LACKING or UNREADABLE (the topic's settings need a later version, or cannot be
+ * read), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK. If the status is
+ * UNKNOWN, jobs may have been leased. Unless the call has an idempotency key, the store releases these jobs
+ * as soon as Redis answers again. */
 typedef void store_pull_fn(void *arg, enum status, const struct store_pulled *);
 
-/* Leases due jobs of a pull topic. Borrows the slices until the callback. All calls of one turn travel in one
- * script call, in their order. */
+/* Leases due jobs of a pull topic. Borrows the slices until the callback. All calls of one turn are sent in
+ * one script call, in their order. */
 void store_pull(struct store *, const struct store_pull *, store_pull_fn *, void *arg);
 
 /* Calls fn when a job of a pull topic may be leased now, if a call for this topic had a wait_ms. An empty
@@ -126,8 +127,8 @@ struct store_pull_ended {
  * is NULL unless the status is OK or STALE. OK means that the change has the configured durability. */
 typedef void store_pull_end_fn(void *arg, enum status, const struct store_pull_ended *);
 
-/* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn
- * travel together. */
+/* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn are
+ * sent together. */
 void store_pull_end(struct store *, const struct store_pull_end *, store_pull_end_fn *, void *arg);
 
 #endif

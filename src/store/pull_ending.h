@@ -1,12 +1,12 @@
-/* pull_ending.h - ends workers' leases by the rules of job/ending.h, with the same records, lines, callbacks,
- * metrics and log lines as those of attempts that are POSTed. */
+/* pull_ending.h - ends workers' leases by the rules of job/ending.h, with the same records, attempt lines,
+ * callbacks, metrics and log lines as for jobs that are POSTed. */
 #ifndef DUEPOST_STORE_PULL_ENDING_H
 #define DUEPOST_STORE_PULL_ENDING_H
 
 #include "job/ending.h"
 #include "store/shard.h"
 
-/* A job that a worker has leased, as scripts return it. Borrowed. */
+/* A job that a worker has leased, as scripts return it. Valid until the callback returns. */
 struct pulled {
     struct slice id, record;
     struct slice settings; /* settings of the job's topic */
@@ -19,7 +19,7 @@ enum pull_cause {
     PULL_CAUSE_FAILED,   /* the worker requested a retry */
     PULL_CAUSE_REJECTED, /* the worker gave up the job */
     PULL_CAUSE_LAPSED,   /* the lease ran out */
-    PULL_CAUSE_UNFIT,    /* the job was not given to a worker */
+    PULL_CAUSE_UNFIT,    /* the job was not given to a worker, because it has expired or cannot be read */
 };
 
 struct pull_ending_facts {
@@ -44,11 +44,11 @@ void pull_end(struct shard *, const struct pulled *, const struct pull_ending_fa
 
 /* ---- ends that have the configured durability (pull_end.c) ---- */
 
-/* code is the script's result for the item. Called with the status of the call. */
+/* Called with the status of the call. code is the script's result for the item. */
 typedef void pull_sent_fn(void *arg, enum status, int64_t code, int64_t now_us);
 
 /* Sends an item of a batch SHARD_BATCH_PULL_... number is the wait of RETRY, or the lease of EXTEND, in ms.
- * end may be NULL. Borrows everything until the callback. */
+ * end may be NULL. Borrows all arguments until the callback. */
 void pull_send(struct shard *, int batch, const struct lease *, int64_t number, const struct shard_end *end,
                pull_sent_fn *, void *arg);
 

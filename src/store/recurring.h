@@ -16,7 +16,7 @@ enum store_fired {
     STORE_FIRED_CONFLICT,   /* another job had the id */
     STORE_FIRED_NO_URL,     /* neither the job nor the topic had a url */
     STORE_FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */
-    STORE_FIRED_NO_GROUP,   /* there is no such group */
+    STORE_FIRED_NO_GROUP,   /* the group of the definition does not exist */
     STORE_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
     STORE_FIRED_HELD, /* the definition, its time zone or its group cannot be read; each process tries again
                          every few seconds */
@@ -111,7 +111,8 @@ void store_fire(struct store *, const struct store_fire *, store_fire_fn *, void
 
 /* ---- For the role that fires ---- */
 
-/* Does the same with the connection of the roles. */
+/* Creates an occurrence over the shard's connection for claims and outcomes, for the role that fires
+ * schedules. */
 void shard_fire(struct shard *, const struct store_fire *, store_fire_fn *, void *arg);
 
 struct shard_fires {

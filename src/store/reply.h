@@ -1,4 +1,4 @@
-/* reply.h - reads parts of replies that several scripts have in common. */
+/* reply.h - reads parts that the replies of several scripts have in common. */
 #ifndef DUEPOST_STORE_REPLY_H
 #define DUEPOST_STORE_REPLY_H
 
@@ -15,7 +15,7 @@ bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t par
 bool reply_has_id(struct slice id);
 bool reply_has_topic(struct slice topic);
 
-/* Logs that the reply cannot be one of the script, because another program answers or has changed the data.
+/* Logs that this script cannot have sent the reply: another program has answered or has changed the data.
  * Returns UNKNOWN. */
 enum status reply_refuse(const char *script);
 

@@ -16,7 +16,7 @@ struct rights *rights_new(struct redis_link *, struct slice jobs_key, const stru
                           loop_fn *on_known, void *arg);
 void rights_free(struct rights *); /* NULL is ignored */
 
-/* Tries all rights. */
+/* Tries all rights that duepost needs. */
 void rights_ask(struct rights *);
 
 /* Returns whether a new round is useful, because nothing is known yet or a right was denied. */
@@ -29,7 +29,7 @@ void rights_recheck(struct rights *);
 void rights_note_subscription(struct rights *, bool is_denied);
 
 /* Returns the denied rights and the command that grants them, as far as known, or NULL if no right is denied.
- * The text is borrowed until the next round. */
+ * The text is valid until the next round. */
 const char *rights_refusal(struct rights *);
 
 /* Returns whether this error of Redis reports a missing right. */

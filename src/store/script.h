@@ -31,21 +31,21 @@ struct script_call;
  * no reply. */
 typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
 
-/* key becomes KEYS[1] and is borrowed until the callback. */
+/* Creates a call whose KEYS[1] is key. Borrows key until the callback. */
 struct script_call *script_call_new(enum script_id, struct slice key);
 
-/* Adds the next argument of ARGV. A text is borrowed until the callback. */
+/* Adds the next argument of ARGV. Borrows a text until the callback. */
 void script_call_text(struct script_call *, struct slice text);
 void script_call_number(struct script_call *, int64_t number);
 
-/* Sends the call. Takes it. The status is UNAVAILABLE if Redis did not run the script, UNKNOWN if Redis may
- * have run the script, and FULL if Redis is out of memory. */
+/* Sends the call, and takes it. The status is UNAVAILABLE if Redis did not run the script, UNKNOWN if Redis
+ * may have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
 /* Call it when a connection is up, because Redis may have other functions and rights than before. The
- * functions of other versions are kept, because these versions may be running. If there are many of them,
- * they are deleted when a function of this version is loaded; a version that still runs then loads its
- * functions again. */
+ * functions of other versions are kept, because these versions may be running. If Redis has many functions of
+ * other versions, loading a function of this version deletes them; another version that still runs then loads
+ * its own again. */
 void script_try_functions(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,

@@ -42,7 +42,7 @@ struct shard_claimed {
     int64_t due_ms;
 };
 
-/* Borrowed until the callback returns. */
+/* Valid until the callback returns. */
 struct shard_claim {
     const struct nonce *nonce;
     int64_t now_us; /* when the script ran */
@@ -71,7 +71,7 @@ void shard_claim(struct shard *, size_t max, enum shard_claim_kind, shard_claim_
 
 enum { SHARD_NO_WAIT = -1 };
 
-/* Data written with the end of a lease. Borrowed until the callback. */
+/* Data written with the end of a lease. The call borrows the data until its callback. */
 struct shard_end {
     struct slice record;  /* the job's new record; not with complete */
     struct slice attempt; /* the attempt's line to keep, see attempt_line.h; empty: none */
@@ -81,7 +81,7 @@ struct shard_end {
 };
 
 /* End a lease. The status is STALE if another process holds or has changed the job; nothing is changed then.
- * The lease's id is borrowed until the callback. */
+ * Borrows the lease's id until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *,
                     void *arg);
@@ -95,7 +95,7 @@ struct shard_hold {
     int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
     struct slice receiver; /* receiver whose circuit breaker holds the job, see shard_resume; empty: none.
                               Borrowed until the callback */
-    bool is_by_setting;    /* the setting breaker that the topic had at the claim is the only reason */
+    bool is_by_setting;    /* only the topic's setting breaker, as it was at the claim, holds the job */
     int64_t claimed_ms;    /* now_ms of the claim that leased the job */
 };
 
@@ -104,8 +104,8 @@ void shard_release(struct shard *, const struct lease *, const struct shard_hold
                    void *arg);
 
 /* Resumes at most max jobs that the circuit breaker of receiver holds: each gets its earlier due time again.
- * count is the number of ids that were examined; it is less than max if there were no more ids. receiver is
- * borrowed until the callback. */
+ * count is the number of ids that were examined; it is less than max if there were no more ids. Borrows
+ * receiver until the callback. */
 typedef void shard_resume_fn(void *arg, enum status, size_t count);
 void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 
@@ -121,13 +121,13 @@ void shard_on_receivers(struct shard *, loop_fn *, void *arg);
 /* Waits up to a second for the doorbell. The status is OK whether the doorbell rang or not. */
 void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
 
-/* Calls fn when the connection of claims and outcomes came up. Failed outcomes and claims can then be tried
+/* Calls fn when the connection for claims and outcomes came up. Failed outcomes and claims can then be tried
  * again, and Redis may have lost its last confirmed changes. There are at most STORE_UP_LISTENERS
  * listeners. */
 void shard_on_up(struct shard *, loop_fn *, void *arg);
 
-/* Calls fn when the doorbell's connection came up, which is independent of the connection of claims. There is
- * one listener. */
+/* Calls fn when the doorbell's connection came up, which is independent of the connection for claims. There
+ * is one listener. */
 void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 
 /* ---- For the carry worker and the janitor ---- */
@@ -158,7 +158,7 @@ struct shard_carried {
 typedef void shard_carry_fn(void *arg, enum status, const struct shard_carried *);
 void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, void *arg);
 
-/* The jobs of lost leases. Borrowed until the callback returns. */
+/* The jobs of lost leases. Valid until the callback returns. */
 struct shard_recovered {
     int64_t now_ms;
     size_t count; /* number of leases that ran out */
@@ -176,7 +176,7 @@ struct shard_recovered {
 typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
 
-/* A job whose worker's lease has run out. Borrowed. */
+/* A job whose worker's lease has run out. Valid until the callback returns. */
 struct shard_lapsed_job {
     struct slice id, record;
     struct slice settings; /* settings of its topic, see topic_settings.h; empty: none */
@@ -184,7 +184,7 @@ struct shard_lapsed_job {
     int64_t due_ms, leased_ms;
 };
 
-/* Borrowed until the callback returns. */
+/* Valid until the callback returns. */
 struct shard_lapsed {
     int64_t now_ms;
     const struct shard_lapsed_job *jobs;
@@ -198,14 +198,15 @@ struct shard_lapsed {
 typedef void shard_lapsed_fn(void *arg, enum status, const struct shard_lapsed *);
 void shard_list_lapsed(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
 
-/* Ends such a lease as a failed attempt: the job is retried by its schedule, or dead. schedule is the default
- * retry schedule for jobs and topics. Copies the texts. The status is STALE if the lease has ended meanwhile.
- * It is NO_MEMORY if nothing has changed; fn is then called before this function returns. */
+/* Ends a worker's lease that has run out as a failed attempt: the job is retried by its schedule, or dies.
+ * schedule is the default retry schedule for jobs and topics. Copies the texts. The status is STALE if the
+ * lease has already ended. The status is NO_MEMORY if memory was short and nothing has changed; fn is then
+ * called before this function returns. */
 void shard_end_lapsed(struct shard *, const struct shard_lapsed_job *, int64_t now_ms,
                       const struct retry_schedule *schedule, shard_done_fn *, void *arg);
 
-/* Removes a limited number of expired idempotency keys, and of entries of sends whose jobs have ended. There
- * may be more if is_full. */
+/* Removes a limited number of expired idempotency keys, and of entries of sends whose jobs have ended. If
+ * is_full, more of them may remain. */
 typedef void shard_forget_fn(void *arg, enum status, bool is_full);
 void shard_forget(struct shard *, shard_forget_fn *, void *arg);
 
@@ -213,15 +214,15 @@ void shard_forget(struct shard *, shard_forget_fn *, void *arg);
  * jobs that were removed by their topic's retention, by dead_max_age_ms and by dead_max. */
 struct shard_swept {
     size_t ended, by_retention, by_age, by_number;
-    bool is_full;    /* there are more to remove now */
-    int64_t late_ms; /* time since the next job should have been removed */
+    bool is_full;    /* more jobs can be removed now */
+    int64_t late_ms; /* how long the removal of the next job is overdue */
 };
 typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);
 void shard_sweep(struct shard *, shard_sweep_fn *, void *arg);
 
-/* One step of limited size in counting due jobs, which is needed while store_counts has takes_survey. cursor
- * is empty at first and at the end, and has at most SHARD_SURVEY_CURSOR_MAX bytes. The other members are the
- * result so far. */
+/* One step of limited size in the count of due jobs, which is needed while takes_survey of store_counts is
+ * true. cursor is empty at first and at the end, and has at most SHARD_SURVEY_CURSOR_MAX bytes. The other
+ * members are the result so far. */
 enum { SHARD_SURVEY_CURSOR_MAX = 256 };
 struct shard_survey {
     struct slice cursor;
@@ -231,7 +232,7 @@ struct shard_survey {
 typedef void shard_survey_fn(void *arg, enum status, const struct shard_survey *);
 void shard_survey(struct shard *, const struct shard_survey *, shard_survey_fn *, void *arg);
 
-/* Offers a limited number of topics again after the patterns have changed. There are more if is_full. */
+/* Offers a limited number of topics again after the patterns have changed. If is_full, more topics remain. */
 typedef void shard_reoffer_fn(void *arg, enum status, size_t count, bool is_full);
 void shard_reoffer(struct shard *, shard_reoffer_fn *, void *arg);
 

@@ -97,7 +97,7 @@ struct shard {
     struct batch batches[SHARD_BATCH_COUNT];
     struct claim claim;
     uint64_t claims;         /* a counter for nonces */
-    struct nonce lost_claim; /* a claim without a reply, which may have leased jobs; empty: none */
+    struct nonce lost_claim; /* nonce of a claim without a reply, which may have leased jobs; empty: none */
     char nonce_prefix[17];
     struct list lost_pulls; /* see pull_abandon_lost */
     size_t lost_pull_count;
@@ -156,7 +156,8 @@ void shard_free(struct shard *);
 /* Returns Redis Cluster's slot of the shard with this number. */
 uint16_t shard_slot(size_t number);
 
-/* Connects to the node that find now returns. Replies that the old node has not sent yet are lost. */
+/* Connects to the node that the event function find now returns. Replies that the old node has not sent yet
+ * are lost. */
 void shard_move(struct shard *);
 
 /* Returns whether this shard can promise confirmed changes now: see store_is_ready. */
@@ -177,13 +178,13 @@ void claim_flush(struct shard *);
 /* Releases the jobs that calls of store_pull without a reply may have leased. */
 void pull_abandon_lost(struct shard *);
 
-/* Drops the list of these calls. */
+/* Drops the list of calls of store_pull without a reply. */
 void pull_forget_lost(struct shard *);
 
 /* Adds this shard's part of max_jobs as an argument. */
 void shard_add_max_jobs(const struct shard *, struct script_call *);
 
-/* Adds this part of max_jobs, and the time for which idempotency keys are kept. */
+/* Adds this shard's part of max_jobs, and the time for which idempotency keys are kept. */
 void shard_add_limits(const struct shard *, struct script_call *);
 
 /* Returns this shard's part of a limit for all shards. */
@@ -192,7 +193,7 @@ int64_t shard_part(const struct shard *, int64_t bound);
 /* Sets until_ms of a dead job to the time when --dead-max-age removes it, if that is earlier. */
 void shard_bound_age(const struct shard *, struct store_job *);
 
-/* Creates a call that is not part of a batch. Its first argument is the limit of attempts of one topic. */
+/* Creates a call that is not part of a batch. Its first argument is max_in_flight_topic. */
 struct script_call *shard_call(struct shard *, enum script_id);
 
 #endif

@@ -11,8 +11,8 @@
  * unavailable independently. This header has the calls for the owners of jobs, which find the shard of a
  * topic. shard.h has the calls for the roles that deliver.
  *
- * An id is topic/jobId. Times are ms since 1970 by the clock of Redis. Slices in a call are borrowed until
- * its callback. */
+ * An id is topic/jobId. Times are ms since 1970 by the clock of Redis. A call borrows its slices until its
+ * callback. */
 #ifndef DUEPOST_STORE_STORE_H
 #define DUEPOST_STORE_STORE_H
 
@@ -56,7 +56,8 @@ struct store_options {
     int64_t history_backlog_bytes;
     const char *history_bodies;   /* bodies that reach the history: "on", "errors" or "off"; a literal */
     struct durability durability; /* required of a confirmed change */
-    bool is_durability_set;  /* the operator configured the durability; otherwise it is what Redis provides */
+    bool is_durability_set;  /* the operator configured the durability; otherwise Redis's own durability is
+                                required */
     bool trusts_durability;  /* if Redis hides whether it syncs each write, assume that it does */
     bool is_read_only;       /* data without a layout, or in an older format, remains as it is */
     struct metrics *metrics; /* borrowed */
@@ -82,11 +83,12 @@ struct store_facts {
     char version[32];
     char role[16];
     char eviction[32];
-    struct durability in_force; /* includes the replicas that are online; WAIT confirms each change */
-    bool is_fsync_hidden;       /* CONFIG is forbidden, so the fsync setting is unknown */
-    bool is_trusted;            /* in_force.is_synced was not checked, see trusts_durability */
-    bool has_aof;               /* appendonly yes, and the last write of the file succeeded */
-    int64_t format, shards;     /* layout of the data; 0: no data yet, or not read yet */
+    struct durability
+        in_force; /* durability that Redis provides now; replicas counts the replicas that are online */
+    bool is_fsync_hidden;   /* CONFIG is forbidden, so the fsync setting is unknown */
+    bool is_trusted;        /* in_force.is_synced was not checked, see trusts_durability */
+    bool has_aof;           /* appendonly yes, and the last write of the file succeeded */
+    int64_t format, shards; /* layout of the data; 0: no data yet, or not read yet */
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */
     int64_t used_bytes, max_bytes;
     int64_t system_bytes; /* memory of the host of Redis; 0: unknown */
@@ -101,7 +103,8 @@ void store_durability_configured(const struct store *, char text[DURABILITY_TEXT
  * hidden and no replica is online. */
 void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
 
-/* Return STATUS_INVALID if duepost cannot use such a Redis at all; problem then has the reason. */
+/* Return STATUS_INVALID if duepost cannot use a Redis with these facts at all; problem then has the
+ * reason. */
 enum status store_check_version(const struct store_facts *, struct problem *) MUST_USE;
 enum status store_check_eviction(const struct store_facts *, struct problem *) MUST_USE;
 enum status store_check_layout(const struct store_facts *, size_t shards, struct problem *) MUST_USE;
@@ -120,7 +123,7 @@ const struct store_facts *store_facts_of(const struct store *, size_t shard);
 /* Returns whether confirmed changes can be promised now. If not, problem has the reason. */
 bool store_is_ready(const struct store *, struct problem *);
 
-/* Returns the same for the shard of a topic or an id; other shards may be unavailable. */
+/* Returns whether the shard of a topic or an id can confirm changes now; other shards may be unavailable. */
 bool store_is_ready_for(const struct store *, struct slice id, struct problem *);
 
 /* Returns whether this duepost cannot use this Redis at all, because Redis is too old, evicts keys or denies
@@ -130,13 +133,13 @@ bool store_is_refused(const struct store *, struct problem *);
 /* Returns whether the Redis of a shard denies rights that duepost needs; problem then names the rights. */
 bool store_is_denied(const struct store *, struct problem *);
 
-/* Writes a key of a shard and removes it in the same script. The change gets the configured durability, as
- * the change of a client does. now_us is the time of the script by the clock of Redis, if the status is
- * OK. */
+/* Tests whether a shard confirms changes: writes a key and removes it in the same script, with the configured
+ * durability. now_us is the time of the script by the clock of Redis, if the status is OK. */
 typedef void store_try_fn(void *arg, enum status, int64_t now_us);
 void store_try_write(struct store *, size_t shard, store_try_fn *, void *arg);
 
-/* Calls fn when the results of the functions above may have changed. There is one listener. */
+/* Calls fn when the facts, or the results of store_is_ready, store_is_refused and store_is_denied, may have
+ * changed. There is one listener. */
 void store_on_change(struct store *, loop_fn *, void *arg);
 
 /* Returns whether a Redis that the store has found since its start, from Sentinels or the Cluster, has this
@@ -145,7 +148,7 @@ bool store_is_redis(const struct store *, const struct address *, uint16_t port)
 
 /* ---- For the owners of jobs ---- */
 
-/* A job's current state. Slices are borrowed until the callback returns. */
+/* A job's current state. Slices are valid until the callback returns. */
 struct store_job {
     enum job_state state;
     struct slice id;
@@ -223,7 +226,7 @@ struct store_change {
  * would expire before it is due. Borrows the slices until the callback. */
 void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
 
-/* Called with OK, NOT_FOUND or STALE. After OK no attempt begins. */
+/* Called with OK, NOT_FOUND or STALE. After OK no attempt of the job begins. */
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 
@@ -243,7 +246,7 @@ void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 void store_read_kept(struct store *, struct slice id, store_read_fn *, void *arg);
 
 /* Called with OK or NOT_FOUND. lines has the last attempts of the job, or of a kept job, see attempt_line.h.
- * It is borrowed until the callback returns. */
+ * It is valid until the callback returns. */
 typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 
 /* Borrows the id until the callback. */
@@ -254,7 +257,7 @@ void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *
  * were created, died or became ready after the walk began, so every walk ends. */
 struct store_cursor {
     int64_t began_ms;     /* 0: the walk begins */
-    enum job_state state; /* the current state of the walk */
+    enum job_state state; /* the state whose jobs the walk lists now */
     bool has_more;        /* in a result: false at the end */
     bool is_partial;      /* in a result: there are more topics with such jobs than a walk examines */
     size_t shard;
@@ -303,7 +306,7 @@ typedef void store_seen_fn(void *arg, enum status, const struct store_seen *jobs
                            struct store_cursor next, int64_t now_ms);
 void store_see(struct store *, const struct store_list *, store_seen_fn *, void *arg);
 
-/* Called with the number of jobs only. max is ignored. */
+/* Called with the number of matching jobs. max is ignored. */
 typedef void store_count_fn(void *arg, enum status, int64_t count, struct store_cursor next);
 void store_count(struct store *, const struct store_list *, store_count_fn *, void *arg);
 
@@ -311,7 +314,7 @@ void store_count(struct store *, const struct store_list *, store_count_fn *, vo
 
 enum { STORE_TOPIC_FREE = -1, STORE_TOPIC_HELD = -2 };
 
-/* A topic's current state. Slices are borrowed until the callback returns. */
+/* A topic's current state. Slices are valid until the callback returns. */
 struct store_topic {
     struct slice name;
     /* settings of the topic, completed by its patterns, see topic_settings.h; empty: none */
@@ -373,7 +376,7 @@ typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
                      store_set_topic_fn *, void *arg);
 
-/* The settings of all patterns. Each shard has a copy of them, with a version. Slices are borrowed until the
+/* The settings of all patterns. Each shard has a copy of them, with a version. Slices are valid until the
  * callback returns. */
 struct store_pattern {
     struct slice name; /* such as "orders-*" */
@@ -429,7 +432,7 @@ struct store_send {
     bool is_only_new; /* replacement: send only if none of the jobs is in the pool */
 };
 
-/* A job of a send. Slices are borrowed until the callback returns. */
+/* A job of a send. Slices are valid until the callback returns. */
 struct store_sent_job {
     struct slice endpoint;
     bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
@@ -448,8 +451,8 @@ struct store_sent {
     size_t replaced, cancelled; /* replacement: numbers of such jobs */
 };
 
-/* Called with OK, REPEATED (the request was answered before), EXISTS, NOT_FOUND (nothing was to be sent),
- * REUSED, FULL, UNAVAILABLE or UNKNOWN. */
+/* Called with OK, REPEATED (the request was answered before), EXISTS, NOT_FOUND (count was 0, and there was
+ * no earlier send), REUSED (the idempotency key belongs to another request), FULL, UNAVAILABLE or UNKNOWN. */
 typedef void store_sent_fn(void *arg, enum status, const struct store_sent *);
 
 /* Schedules all jobs of a send, or none. If the same content was sent before and one of its jobs is still in
@@ -477,7 +480,7 @@ void store_unsend(struct store *, struct slice id, struct slice group, store_uns
 /* ---- Receivers: the HTTP servers behind the urls of jobs ---- */
 
 /* The record of a receiver, which is in the shard of the receiver's name. The record exists for an hour after
- * a failure was reported, or after the receiver asked for fewer attempts. Slices are borrowed until the
+ * a failure was reported, or after the receiver asked for fewer attempts. Slices are valid until the
  * callback returns. */
 struct store_receiver {
     struct slice name; /* see receiver.h */
@@ -524,7 +527,7 @@ void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, 
 struct store_report {
     struct slice name;
     struct slice cause; /* cause of the last failure or of an inconclusive probe; else empty */
-    bool is_reachable;  /* before the failures below, an attempt did not fail */
+    bool is_reachable;  /* an attempt succeeded before the failures below */
     int64_t failures;   /* consecutive failures */
     int64_t crowd;      /* attempts in flight when the receiver asked for fewer attempts; 0: it did not ask */
     int64_t delivered;  /* 2xx */
@@ -543,7 +546,7 @@ struct store_reported {
     const struct store_receiver *receiver; /* the receiver's record afterwards; NULL: there is no record */
 };
 
-/* Called with OK, UNAVAILABLE or UNKNOWN. The slices of the report are borrowed until then. */
+/* Called with OK, UNAVAILABLE or UNKNOWN. Borrows the slices of the report until the callback. */
 typedef void store_report_fn(void *arg, enum status, const struct store_reported *);
 void store_report(struct store *, const struct store_report *, store_report_fn *, void *arg);
 
@@ -563,13 +566,13 @@ struct store_counts {
     int64_t held;       /* waiting jobs that are held, see store_topic; some may count as ready, too */
     int64_t late_ms;    /* time since the first ready job was due; 0: no job is due */
     int64_t due_age_ms; /* time since ready and late_ms were counted; -1: not counted yet */
-    int64_t histories;  /* jobs with known attempts */
+    int64_t histories;  /* jobs of the pool whose last attempts are kept */
     int64_t kept; /* ended jobs that can still be read, including dead jobs; jobs does not include them */
-    int64_t outbox, outbox_bytes; /* ended jobs that the history does not have yet */
+    int64_t outbox, outbox_bytes; /* texts in the outbox: ended jobs that the history does not have yet */
     int64_t outbox_dropped;       /* texts dropped by the limit of the outbox since the data was created */
     int64_t outbox_age_ms;        /* time since the first job of the outbox ended; 0: it is empty */
     /* The last three members are set for a single shard only. */
-    int64_t outbox_listed;  /* at least outbox, if the data is intact */
+    int64_t outbox_listed;  /* texts in the lists of the outbox; at least outbox, if the data is intact */
     int64_t kept_with_time; /* kept jobs with a time of removal: all except the dead jobs, if the data is
                                intact */
     bool takes_survey;      /* more topics may have due jobs than one call counts: see shard_survey */

@@ -5,7 +5,8 @@
  * together, or not at all. An id can be used again when its workflow has ended. Ended workflows are kept for
  * a week, at most 10,000 in a shard.
  *
- * The rules of store.h about calls and callbacks apply here, too: slices are borrowed until the callback. */
+ * The rules of store.h about calls and callbacks apply here, too: a call borrows its slices until the
+ * callback. */
 #ifndef DUEPOST_STORE_WORKFLOW_H
 #define DUEPOST_STORE_WORKFLOW_H
 
@@ -20,10 +21,11 @@ enum {
 
 /* The role of a job in its workflow decides its body and the effect of its death. */
 enum workflow_role {
-    WORKFLOW_STEP,   /* the body is the list of elements up to its own; its death fails the workflow */
-    WORKFLOW_CALL,   /* the job has its own body; only reads of all elements include its element; its death
-                        changes   nothing */
-    WORKFLOW_ANSWER, /* the job has its own body and no element; its death fails the workflow */
+    WORKFLOW_STEP, /* the body is the list of elements up to the job's own; the job's death fails the workflow
+                    */
+    WORKFLOW_CALL, /* the job has its own body; only reads of all elements include its element; the job's
+                      death changes nothing */
+    WORKFLOW_ANSWER, /* the job has its own body and no element; the job's death fails the workflow */
 };
 
 /* An element and its job. The job's topic is a sibling of the owner. */
@@ -139,7 +141,7 @@ void workflow_notify(struct store *, const struct workflow_notify *, workflow_no
 
 /* ---- Reading ---- */
 
-/* Slices are borrowed until the callback returns. */
+/* Slices are valid until the callback returns. */
 struct workflow_element {
     bool is_call;
     struct slice text; /* empty unless it was requested */
@@ -204,10 +206,10 @@ typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, s
 
 /* Lists workflows, the latest first; with several shards, shard by shard. They have neither elements nor
  * jobs; settings and results of more than 8 KiB are empty. A page may have few workflows, or none, although
- * there are more pages. Borrows all until the callback. */
+ * there are more pages. Borrows all arguments until the callback. */
 void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
 
-/* Splits a place. Returns false if the text is not a place. */
+/* Splits a place, owner/workflowId/time, into its parts. Returns false if the text is not a place. */
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
 
 #endif

@@ -50,10 +50,10 @@ struct carry_worker_options {
 /* Borrows everything in options. */
 struct carry_worker *carry_worker_new(struct loop *, const struct carry_worker_options *);
 
-/* Takes the result of the claim that on_due announced. */
+/* Notes the result of a claim that also carried, because on_due had returned true. */
 void carry_worker_note_carried(struct carry_worker *, enum status, const struct consumer_carried *);
 
-/* Replaces the schedule of the options, from the next ended lease on. */
+/* Replaces the default retry schedule, from the next ended lease on. */
 void carry_worker_set_schedule(struct carry_worker *, const struct retry_schedule *);
 
 /* Releases the lock, so that another process takes over at once. */

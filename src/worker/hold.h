@@ -7,11 +7,13 @@
  * probe. The others wait until the breaker closes (resumer.h), and come back at a random time within 1 to 10
  * minutes if no process resumes them. With 1,000,000 held jobs there are 2,000 checks a second.
  *
- * Held by a limit: the distance is 20 ms divided by the limit, as if each attempt took 20 ms. receiver_row_ms
- * limits the length of the row: 34 s at first, then a quarter of the time that the limit has lasted, at most
- * 10 minutes. If the row is full, jobs come back at random times in its last quarter.
+ * Held by a limit: the distance between two jobs of the row is 20 ms divided by the limit, as if each attempt
+ * took 20 ms. receiver_row_ms limits the length of the row: 34 s at first, then a quarter of the time that
+ * the limit has lasted, at most 10 minutes. If the row is full, jobs come back at random times in its last
+ * quarter.
  *
- * Held because only a later version can serve the job: after 5 s at least, up to 10 minutes. */
+ * Held because only a later version can serve the job: it comes back after 5 s at least and 10 minutes at
+ * most. */
 #ifndef DUEPOST_WORKER_HOLD_H
 #define DUEPOST_WORKER_HOLD_H
 
@@ -34,7 +36,7 @@ struct unserved {
     int64_t row_us; /* time at which the last job of the row comes back */
     struct {
         int64_t us;     /* time of the last warning */
-        uint64_t quiet; /* number of held jobs without a warning since the last one */
+        uint64_t quiet; /* number of jobs held without a warning since the last warning */
     } warned[UNSERVED_WHYS];
 };
 

@@ -16,10 +16,11 @@ struct lapse;
 struct lapse *lapse_new(struct loop *, struct shard *, const struct retry_schedule *schedule,
                         recovery_may_fn *, void *arg);
 
-/* Replaces the schedule of the options. */
+/* Replaces the default retry schedule. */
 void lapse_set_schedule(struct lapse *, const struct retry_schedule *);
 
-/* Starts to end leases. Call it when there are leases that have run out. Does nothing while it is under way.
+/* Starts to end leases. Call it when there are leases that have run out. Does nothing if it is already doing
+ * this.
  */
 void lapse_run(struct lapse *);
 

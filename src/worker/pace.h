@@ -3,8 +3,8 @@
  * A sweep is work in bounded steps, for example removing jobs or recovering leases. Each step is one script
  * call. If a step was full, the next step follows after a pause. The length of the pause gives the sweep its
  * share of Redis's time. The share is a tenth while the sweep is not late. It rises linearly to a half when
- * the sweep is PACE_LATE_MS late or more. The cost of a step is measured from the call to its reply, which is
- * more than the step costs Redis. */
+ * the sweep is PACE_LATE_MS late or more. The cost of a step is the time from the call to its reply, which is
+ * longer than Redis works on the step. */
 #ifndef DUEPOST_WORKER_PACE_H
 #define DUEPOST_WORKER_PACE_H
 

@@ -19,7 +19,7 @@ enum { RECEIVER_BUCKETS = 4096 };
 
 struct shard_view;
 
-/* name is borrowed until the callback returns. */
+/* name is valid until the callback returns. */
 typedef void receivers_closed_fn(void *arg, struct slice name);
 
 struct receivers {
@@ -107,8 +107,9 @@ void receivers_turn_off(struct receivers *, bool is_off);
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
 void receivers_free(struct receivers *);
 
-/* Takes note of a version of the records of shard number, and reads newer records. The version came with a
- * claim or with the answer to a report, which was sent at asked_us (CLOCK_BOOTTIME). */
+/* Notes that the records of the shard with this number have this version, and reads the records that are
+ * newer than the copy. The version came with a claim or with the answer to a report, which was sent at
+ * asked_us (CLOCK_BOOTTIME). */
 void receivers_hear(struct receivers *, size_t number, int64_t version, int64_t asked_us);
 
 /* receivers_find returns the receiver with this name, and creates it if necessary. receiver_settle and

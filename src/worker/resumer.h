@@ -1,4 +1,5 @@
-/* resumer.h - puts held jobs back when the circuit breaker of their receiver closes.
+/* resumer.h - gives held jobs their earlier due times again when the circuit breaker of their receiver
+ * closes.
  *
  * Every reactor that had noted the breaker as open does this, in each shard, in bounded steps (pace.h); they
  * share the work. A job may have been held at the same moment, so each shard gets a second call after a

@@ -55,7 +55,7 @@ void fake_set_shards(size_t);
 /* Announces jobs of the topic. */
 void fake_wake(struct slice topic);
 
-/* Returns the oldest call, which must be of this function. It lives until fake_begin. */
+/* Returns the oldest call, which must be of this function. It is valid until fake_begin. */
 struct fake_call *fake_take(const char *name);
 
 /* Returns whether a call waits for its answer. */
