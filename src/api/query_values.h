@@ -26,7 +26,8 @@ enum { QUERY_LIMIT_DEFAULT = 100 };
 /* true or false. */
 #define QUERY_FLAG(in, member) QUERY_FIELD(query_value_flag, bool, in, member)
 
-/* The name of a topic. It borrows the value, and so do the next two. */
+/* The name of a topic. The field borrows the text of the query, like the fields of QUERY_ID_PREFIX and
+ * QUERY_LABELS. */
 #define QUERY_TOPIC(in, member) QUERY_FIELD(query_value_topic, struct slice, in, member)
 
 /* The beginning of a jobId or workflowId. */

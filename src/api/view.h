@@ -24,8 +24,8 @@ void view_add_result(struct json_writer *, const struct attempt_result *);
 void view_add_headers(struct json_writer *, const struct topic_settings *, const struct job *,
                       bool is_hidden);
 
-/* Puts a job. Members that the job does not have come from the settings of its topic. fallback is the default
- * retry schedule for jobs and topics. */
+/* Writes a job as an object. Members that the job does not have come from the settings of its topic. fallback
+ * is the default retry schedule for jobs and topics. */
 void view_put_job(struct json_writer *, const struct app_job *, const struct retry_schedule *fallback);
 
 /* Adds "group" and "endpoints" of a group. text is the stored text. */

@@ -32,14 +32,14 @@ struct app {
     struct store *store;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
-    bool is_breaker_on;                    /* default for topics that do not set it */
+    bool is_breaker_on;       /* whether circuit breakers hold jobs of topics without the setting breaker */
     int64_t max_in_flight;    /* maximum number of attempts in flight in this process; shown in messages */
     int64_t max_jobs;         /* shown in messages; the store enforces it */
     struct time_zones *zones; /* time zones for schedules */
     const struct delivery_forms *forms; /* forms whose groups schedules may use */
     struct history *history;            /* history of ended jobs; NULL: there is no history */
     struct metrics *metrics;            /* metrics of this reactor, part of the board */
-    struct metrics_board *board;        /* this member and those below are used by the exposition only */
+    struct metrics_board *board; /* used only by the exposition (GET /metrics), like the members below */
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;
@@ -115,7 +115,7 @@ enum app_end {
     APP_EXISTS,     /* another job has the id; the verdict's job is this job */
     APP_KEY_REUSED, /* the idempotency key belongs to another request */
     APP_LEASED,     /* an attempt is under way */
-    APP_MISMATCH,   /* the tags do not match the job */
+    APP_MISMATCH,   /* the job's current tag does not meet the condition of the request */
     APP_EXPIRED,    /* the dead job would expire again immediately */
     APP_ID_TAKEN,   /* the job is dead, and another job has its id */
     APP_UNREADABLE, /* the job's record, or the topic's settings, cannot be read */

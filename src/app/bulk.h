@@ -16,7 +16,7 @@ struct app_bulk {
                              not leased. For jobs of the history, see history_redrive.h */
     enum app_action action;
     uint64_t limit;  /* maximum number of jobs of all pages together; 0: no limit */
-    bool is_dry_run; /* only count the jobs */
+    bool is_dry_run; /* counts the jobs and changes none */
     int64_t step_us; /* redrive: time between the due times of two jobs; 0: none */
     /* RESCHEDULE: at_ms is a time; otherwise it is a delay that counts from the first page */
     bool has_due_at;
@@ -25,8 +25,8 @@ struct app_bulk {
 };
 
 /* Acts on the jobs of one page. Reads the page first, then changes each job. Skips a job that has changed
- * meanwhile. UNKNOWN with counts means that some outcomes are unknown. The call can safely be repeated. A
- * walk does not find the jobs again that it has run or rescheduled. */
+ * since then. UNKNOWN with counts means that some outcomes are unknown. The call can safely be repeated. The
+ * following pages leave out jobs that the action has already run or rescheduled. */
 void app_bulk(struct app *, const struct app_caller *, const struct app_bulk *, app_verdict_fn *, void *arg);
 
 #endif

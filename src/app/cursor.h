@@ -33,16 +33,16 @@ struct history_position {
     int64_t began_ms, ended_ms, number;
 };
 
-/* These functions do the same for a list of the history. Cursors of this kind begin with "h." Only due_ms and
- * left of the progress are written, and only if one of them is not 0. */
+/* Write and read the cursor of a list of the history. Such a cursor begins with "h." Only due_ms and left of
+ * the progress are written, and only if one of them is not 0. */
 void cursor_write_history(struct buffer *, const struct history_position *, const struct app_progress *);
 bool cursor_parse_history(struct slice text, struct history_position *, struct app_progress *);
 
-/* Do the same for topics. The cursor is empty at the end. */
+/* Write and read the cursor of a list of topics, which is empty at the end of the list. */
 void cursor_write_topic(struct buffer *, const struct store_topic_cursor *);
 bool cursor_parse_topic(struct slice text, size_t shards, struct store_topic_cursor *);
 
-/* Do the same for receivers. */
+/* Write and read the cursor of a list of receivers. */
 void cursor_write_receiver(struct buffer *, const struct store_receiver_cursor *);
 bool cursor_parse_receiver(struct slice text, size_t shards, struct store_receiver_cursor *);
 

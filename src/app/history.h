@@ -1,8 +1,8 @@
 /* history.h - use cases about all jobs in the history: statistics, and removal.
  *
- * lists.h has the lists and counts of these jobs. They end with NO_HISTORY if the server keeps no history,
- * and with HISTORY_UNAVAILABLE if the database cannot be read. Jobs that ended within the last seconds may
- * still be on their way from Redis to the history. */
+ * lists.h has the lists and counts of these jobs. The use cases end with NO_HISTORY if the server keeps no
+ * history, and with HISTORY_UNAVAILABLE if the database cannot be read. Jobs that ended within the last
+ * seconds may still be on their way from Redis to the history. */
 #ifndef DUEPOST_APP_HISTORY_H
 #define DUEPOST_APP_HISTORY_H
 

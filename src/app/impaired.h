@@ -21,7 +21,7 @@ struct impaired {
     struct impaired_receiver first[IMPAIRED_FIRST];
 };
 
-/* Called when all receivers have been read. A few thousand are read at most. */
+/* Called when the receivers have been read, a few thousand at most. */
 typedef void impaired_fn(void *arg, enum status, const struct impaired *);
 void impaired_read(struct store *, impaired_fn *, void *arg);
 

@@ -8,7 +8,7 @@
  * Redis does not have the job and the history cannot be read, the verdict is HISTORY_UNAVAILABLE. */
 void app_read(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
-/* Reads the lines of the last attempts of a job, in the same way. */
+/* Reads the lines of the last attempts of a job, from Redis or the history as app_read does. */
 void app_attempts(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
 struct app_replace {
@@ -27,12 +27,12 @@ struct app_patch {
     struct slice tags;
 };
 
-/* Changes some members of a job. Reads the job, creates the new job, and writes it. If the job has changed
- * meanwhile, begins again. */
+/* Changes some members of a job. Reads the job, creates the new job, and writes it. If another process has
+ * changed the job since the read, begins again. */
 void app_patch(struct app *, const struct app_caller *, const struct app_patch *, app_verdict_fn *,
                void *arg);
 
-/* Cancels a job. After that no attempt begins. */
+/* Cancels a job. After DONE no attempt of the job begins. */
 void app_cancel(struct app *, const struct app_caller *, struct slice id, struct slice tags, app_verdict_fn *,
                 void *arg);
 

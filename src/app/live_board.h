@@ -48,7 +48,7 @@ void live_board_free(struct live_board *); /* NULL is ignored */
 
 /* ---- what is noted ---- */
 
-/* Stores the line of a process, and its figures and topics of a second. figures may be NULL. heard_us is
+/* Stores the data of a process, and its figures and topics of one second. figures may be NULL. heard_us is
  * CLOCK_BOOTTIME. If there are more than LIVE_PROCESSES_MAX processes, a new one replaces the process whose
  * last message is oldest. */
 void live_board_note_process(struct live_board *, const struct live_process *, int64_t heard_us);
@@ -61,7 +61,7 @@ void live_board_ask(struct live_board *, int64_t now_us);
 
 /* ---- what is read ---- */
 
-/* Copies this process's own line. */
+/* Copies the data of this process. */
 void live_board_self(struct live_board *, struct live_process *);
 
 /* Returns when a client last requested the figures (CLOCK_BOOTTIME); 0: never. */

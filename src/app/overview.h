@@ -69,7 +69,7 @@ struct app_overview {
 /* The overview is valid until the callback returns. */
 typedef void app_overview_fn(void *arg, const struct app_overview *);
 
-/* However many clients call it, a process queries Redis at most once a second. */
+/* Reads the overview. A process queries Redis at most once a second, for any number of clients. */
 void app_overview(struct app *, const struct app_caller *, app_overview_fn *, void *arg);
 
 #endif

@@ -12,7 +12,8 @@ struct app_progress {
     /* reschedule: the latest due time that a job got; it is later than due_ms if a millisecond was full */
     int64_t until_ms;
     uint64_t left;  /* number of further jobs that the action may match; 0: no limit */
-    bool is_second; /* reschedule: the walk is on the second side of due_ms */
+    bool is_second; /* reschedule: the walk first lists the jobs on one side of due_ms (earlier or later),
+                       then those on the other side; true: on the second side */
 };
 
 #endif

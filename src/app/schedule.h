@@ -33,10 +33,10 @@ struct app_schedule {
     size_t time_count;
     struct {
         enum app_fired outcome;
-        bool is_missed;     /* times were missed */
-        int64_t time_ms;    /* time of the occurrence */
-        int64_t at_ms;      /* time at which the outcome was written */
-        struct slice id;    /* id of the last job that the schedule created; empty: unknown */
+        bool is_missed;  /* the outcome concerns times that were missed by more than the schedule's grace */
+        int64_t time_ms; /* time of the occurrence */
+        int64_t at_ms;   /* time at which the outcome was written */
+        struct slice id; /* id of the last job that the schedule created; empty: unknown */
         struct app_job job; /* current state of this job; id is empty if the job is unknown or gone */
         /* jobs of the last occurrence if it was sent to a group; job is then not used */
         const struct app_sent_job *sent;

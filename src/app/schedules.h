@@ -12,7 +12,7 @@ struct app_schedule_call {
     bool is_patch;
     /* Only the server sets the following members. */
     bool is_by_server;     /* allows schedules of sibling topics */
-    const struct job *job; /* used instead of the job in text, and needs no fini; NULL: text has the job */
+    const struct job *job; /* used instead of the job in text; NULL: text has the job */
     struct slice into;     /* see recurring.h */
     int64_t delay_ms;      /* see recurring.h */
     bool has_paused;       /* with is_patch: changes only the member paused, to is_paused; text is not used */

@@ -10,7 +10,8 @@
  * false, why names the address, the rule and the option that changes the rule. */
 bool target_is_allowed(const struct app *, struct slice url, char why[TARGET_WHY_SIZE]);
 
-/* Does the same for the url of a callback, see job/callback.h. An empty value is allowed. */
+/* Returns whether the target of a callback's url (job/callback.h) is allowed, as target_is_allowed does. An
+ * empty value is allowed. */
 bool target_is_callback_allowed(const struct app *, struct slice callback, char why[TARGET_WHY_SIZE]);
 
 /* Returns the name of the job's member whose target is not allowed: its url or a callback. Returns NULL if

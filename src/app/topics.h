@@ -20,8 +20,8 @@ bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_to
 void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Does the same for groups. A result has the name of a group, and the group's text (group.h) as its
- * settings. */
+/* Calls each() for every group of a page that the caller has a right to, and then fn. A result has the name
+ * of a group, and the group's text (group.h) as its settings. */
 void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
@@ -41,7 +41,8 @@ enum app_change {
 };
 
 /* Changes the settings of a topic or of a pattern. Reads the settings, creates the new settings, and writes
- * them. If the settings have changed meanwhile, begins again. With DONE, the verdict has the new settings. */
+ * them. If another process has changed the settings since the read, begins again. With DONE, the verdict has
+ * the new settings. */
 void app_topic_change(struct app *, const struct app_caller *, struct slice name, enum app_change,
                       struct slice text, app_verdict_fn *, void *arg);
 

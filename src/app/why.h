@@ -1,7 +1,7 @@
 /* why.h - the use case that finds out why a job is not delivered yet, or how it ended.
  *
- * It reads the job, then its topic, and then its receiver. If they change in between, the results may
- * disagree for a moment. */
+ * The use case reads the job, then its topic, and then its receiver. If one of them changes in between, the
+ * results may contradict each other. */
 #ifndef DUEPOST_APP_WHY_H
 #define DUEPOST_APP_WHY_H
 

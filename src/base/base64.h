@@ -15,8 +15,8 @@ bool base64_is_valid(struct slice text);
  * the buffer is marked as failed. */
 bool base64_decode(struct slice text, struct buffer *out);
 
-/* Do the same in the alphabet for URLs. base64url_decode may have appended a part of the bytes when it
- * returns false. */
+/* Append base64url: the alphabet for URLs, without padding; and decode it. base64url_decode may have appended
+ * a part of the bytes when it returns false. */
 void base64url_append(struct buffer *, struct slice bytes);
 bool base64url_decode(struct slice text, struct buffer *out);
 

@@ -19,14 +19,15 @@ struct buffer {
 
 void buffer_init(struct buffer *, size_t max_bytes);
 
-/* Does the same as buffer_init, but sets may_fail. Use it for bytes whose number a client decides. */
+/* Initialises a buffer as buffer_init does, and sets may_fail. Use it for bytes whose number a client
+ * decides. */
 void buffer_init_fallible(struct buffer *, size_t max_bytes);
 void buffer_fini(struct buffer *);
 
 /* Removes the bytes, clears the failure, and keeps the memory. */
 void buffer_clear(struct buffer *);
 
-/* Reserves memory, so that appending extra_bytes does not move the present bytes. */
+/* Reserves memory, so that appending up to extra_bytes does not move the bytes that the buffer has. */
 void buffer_reserve(struct buffer *, size_t extra_bytes);
 
 /* Adds count bytes and returns a pointer to them; the caller writes them. Returns NULL if count bytes do not

@@ -15,7 +15,7 @@ int64_t clock_steady_us(void);
  * this clock. */
 int64_t clock_wall_ms(void);
 
-/* Does the same in microseconds, for spans and measurements. */
+/* Returns the same time in microseconds. Spans and measurements use it. */
 int64_t clock_wall_us(void);
 
 #endif

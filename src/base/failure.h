@@ -30,8 +30,9 @@ enum failure {
     /* The following failures have no word, because only the HTTP client uses them. */
     FAILURE_IDLE_CLOSED, /* RESET of a reused connection before any part of an answer: most likely it was
                             closed as idle while the request was on its way */
-    FAILURE_UNSENT,      /* the caller refused at the last moment; nothing was passed to the network */
-    FAILURE_CROWDED,     /* too many name lookups are under way; nothing was sent */
+    FAILURE_UNSENT, /* may_send refused the request just before it was sent; nothing was passed to the network
+                     */
+    FAILURE_CROWDED, /* too many name lookups are under way; nothing was sent */
 };
 
 /* Returns the word of a failure: "" for NONE, "other" for OTHER. */

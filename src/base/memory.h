@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Returns zeroed memory, to be freed with free(). If there is no memory, writes a line to stderr and
+/* Returns zeroed memory. The caller frees it with free(). If there is no memory, writes a line to stderr and
  * aborts. */
 void *memory_new(size_t bytes);
 

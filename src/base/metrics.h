@@ -35,10 +35,10 @@ enum metrics_result {
 enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEAD, METRICS_END_COUNT };
 
 enum metrics_counter {
-    METRICS_COUNTER_RECOVERED, /* jobs that came back after their lease was lost */
+    METRICS_COUNTER_RECOVERED, /* jobs that recovery returned after their consumer was lost */
     METRICS_COUNTER_MENDED,    /* repairs by the janitor */
     METRICS_COUNTER_COMMANDS,  /* commands to Redis */
-    METRICS_COUNTER_CLAIMS,    /* calls that asked for due jobs */
+    METRICS_COUNTER_CLAIMS,    /* claims: calls that lease due jobs */
     METRICS_COUNTER_BREAKERS_OPENED,
     METRICS_COUNTER_BREAKERS_CLOSED,
     METRICS_COUNTER_PROBES,

@@ -11,8 +11,8 @@ void percent_append(struct buffer *, struct slice text);
  * for an encoded refused byte, and for '%' without two hexadecimal digits. */
 bool percent_decode(struct slice text, char refused, struct buffer *out);
 
-/* Does the same for a value of a query as forms and URLSearchParams write it: '+' is a space. Every encoded
- * byte is accepted, except control characters. */
+/* Appends the decoded bytes of a value of a query, as forms and URLSearchParams write it: '+' is a space.
+ * Every encoded byte is accepted, except control characters. */
 bool percent_decode_form(struct slice text, struct buffer *out);
 
 #endif

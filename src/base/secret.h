@@ -12,10 +12,11 @@ struct secret;
 struct secret *secret_new(struct slice text);
 void secret_free(struct secret *); /* NULL is ignored */
 
-/* Replaces the text. Both functions may be called by any thread. */
+/* Replaces the text. Any thread may call secret_replace and secret_copy. */
 void secret_replace(struct secret *, const char *text);
 
-/* Returns a copy of the text, for secret_free_copy. Returns NULL if the secret is NULL or empty. */
+/* Returns a copy of the text, or NULL if the secret is NULL or empty. The caller frees the copy with
+ * secret_free_copy. */
 char *secret_copy(struct secret *);
 void secret_free_copy(char *); /* NULL is ignored */
 

@@ -1,4 +1,4 @@
-/* slice.h - borrowed bytes, not terminated by a NUL. */
+/* slice.h - a pointer to bytes and their number. A slice does not own the bytes, and no NUL follows them. */
 #ifndef DUEPOST_BASE_SLICE_H
 #define DUEPOST_BASE_SLICE_H
 
@@ -20,7 +20,7 @@ struct slice {
     }
 #define SLICE(literal) ((struct slice)SLICE_INIT(literal))
 
-/* Gives the two arguments for printf's "%.*s". */
+/* Expands to the two arguments for printf's "%.*s". */
 #define SLICE_ARG(slice) (int)(slice).size, (slice).data
 
 static inline struct slice slice_of(const char *text)
@@ -76,7 +76,7 @@ struct slice slice_trim(struct slice text);
 /* Parses a non-negative decimal number: digits only, at most max. */
 bool slice_to_number(struct slice text, uint64_t max, uint64_t *value);
 
-/* Gives a copy on the heap, with a NUL at its end. */
+/* Returns a copy with a NUL at its end. The caller frees it with free(). */
 char *slice_dup(struct slice text);
 
 #endif

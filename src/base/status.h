@@ -1,7 +1,7 @@
 /* status.h - the result of every call that can fail.
  *
  * A failure of the outside world is a status. A mistake of the caller is an assert, which stays in release
- * builds. The caller owns a struct problem for details that people read. */
+ * builds. A caller that needs details for people passes a struct problem of its own. */
 #ifndef DUEPOST_BASE_STATUS_H
 #define DUEPOST_BASE_STATUS_H
 

@@ -8,8 +8,8 @@
 #define DUEPOST_BASE_TEST_POINT_H
 
 #ifdef DUEPOST_TEST_POINTS
-/* Acts if the selected point is reached. when is "before" or "after". call is a literal, or a string that
- * exists as long as the process. Any thread may call this function. */
+/* Acts if the selected point is reached. when is "before" or "after". call is a string that is never freed.
+ * Any thread may call this function. */
 void test_point(const char *when, const char *call);
 #define TEST_POINT(when, call) test_point((when), (call))
 #else

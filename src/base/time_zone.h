@@ -30,7 +30,8 @@ struct time_zone_span {
  * are copies for other purposes and are refused. */
 bool time_zone_name_is_valid(struct slice name);
 
-/* Reads the bytes of a file. If INVALID, *result is unchanged. Free *result with time_zone_free. */
+/* Reads the bytes of a file. If INVALID, *result is unchanged. The caller frees *result with
+ * time_zone_free. */
 enum status time_zone_read(struct slice bytes, struct time_zone **result, struct problem *) MUST_USE;
 void time_zone_free(struct time_zone *);
 

@@ -69,7 +69,7 @@ enum argument {
 
 enum { ARGUMENT_WORDS_MAX = 32, ARGUMENT_HEADERS_MAX = 50, ARGUMENT_LABELS_MAX = 20 };
 
-/* Texts are borrowed from argv and the environment. */
+/* The arguments of a command. The texts are parts of argv and the environment. */
 struct arguments {
     const char *word; /* first word that is not an option; NULL: none */
     const char *words[ARGUMENT_WORDS_MAX];

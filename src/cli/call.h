@@ -7,7 +7,10 @@
 #include "cli/arguments.h"
 #include "cli/remote.h"
 
-enum { CALL_TARGET_MAX = 8192, CALL_PAGE_MAX = 1000 }; /* bytes; jobs in a page of the API */
+enum {
+    CALL_TARGET_MAX = 8192,
+    CALL_PAGE_MAX = 1000
+}; /* bytes of a target; number of jobs in a page of the API */
 
 struct call {
     int word_count; /* the arguments after the name of the command */

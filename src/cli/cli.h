@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Returns whether argv[1] names a command. If it does not, it is an option of the server. */
+/* Returns whether argv[1] names a command. Otherwise argv[1] is an option of the server. */
 bool cli_is_meant(int argc, char *const *argv);
 
 /* Runs the command. Returns 0 after success, 1 if the server refused the request or cannot be reached, and 2

@@ -1,8 +1,8 @@
 /* command_process.h - a command that runs for one job: a process group with the job's body as standard input.
  *
  * Standard input is a file in memory, so the command gets the whole body or nothing, even if this process
- * dies. Standard output is that of this process. Standard error is copied to that of this process, and its
- * last line is kept. The command is killed when this process dies. */
+ * dies. Standard output is the standard output of this process. Standard error is copied to that of this
+ * process, and its last line is kept. The command is killed when this process dies. */
 #ifndef DUEPOST_CLI_COMMAND_PROCESS_H
 #define DUEPOST_CLI_COMMAND_PROCESS_H
 
@@ -22,8 +22,9 @@ struct command_process {
     size_t line_size, last_size;
 };
 
-/* Starts argv with these variables. The process needs a fini in any case. INVALID: there is no such command,
- * or it may not be run. FAILED: there is no room for a process or a descriptor now. */
+/* Starts argv with these variables. The caller frees the process with command_process_fini in any case.
+ * INVALID: there is no such command, or it may not be run. FAILED: there is no room for a process or a
+ * descriptor now. */
 enum status command_process_start(struct command_process *, char *const *argv, char *const *environment,
                                   struct slice input, struct problem *) MUST_USE;
 

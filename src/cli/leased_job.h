@@ -27,12 +27,12 @@ struct leased_job {
     size_t variables;
 };
 
-/* Opens the list of jobs in an answer to a lease. Returns false if the answer is not such an answer. Borrows
- * it. */
+/* Opens the list of jobs in an answer to a lease. Returns false if the text is not such an answer. The cursor
+ * borrows answer. */
 bool leased_jobs_open(struct slice answer, struct json_cursor *);
 
 /* Reads the next job. NOT_FOUND: there are no more jobs. INVALID: the item is not a leased job. If OK, the
- * job needs a fini. */
+ * caller frees the job with leased_job_fini. */
 enum status leased_job_next(struct json_cursor *, struct leased_job *) MUST_USE;
 void leased_job_fini(struct leased_job *);
 

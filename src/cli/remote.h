@@ -19,13 +19,13 @@ struct remote_options {
     long timeout_s;            /* timeout of each request; 0: one minute */
 };
 
-/* Borrows the strings. */
+/* Creates a remote. Borrows the strings of the options. */
 struct remote *remote_new(const struct remote_options *);
 void remote_free(struct remote *); /* NULL is ignored */
 
 /* Sends one request and puts the answer's body into answer. body is JSON or NULL. Returns STATUS_OK if the
- * answer's status is 2xx. Returns STATUS_FAILED otherwise; problem then has the reason, as text of the server
- * if the server sent a reason. */
+ * answer's status is 2xx. Returns STATUS_FAILED otherwise; problem then has the reason, as in the server's
+ * words if the server sent a reason. */
 enum status remote_ask(struct remote *, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *) MUST_USE;
 

@@ -27,7 +27,7 @@ struct remote_request {
  * is valid until the callback returns. */
 typedef void remote_call_fn(void *arg, long status, struct slice text);
 
-/* Sends a POST, or a GET. The call is valid until its callback. */
+/* Sends a POST, or a GET. The result is valid until its callback. */
 struct remote_call *remote_call_start(struct remote_calls *, const struct remote_request *, remote_call_fn *,
                                       void *arg);
 

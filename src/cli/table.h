@@ -19,7 +19,7 @@ void table_fini(struct table *);
 /* Appends text in a form that is safe on a terminal: '?' replaces each control byte. */
 void table_append_shown(struct buffer *, struct slice text);
 
-/* Adds the next cell, row by row. NULL is an empty cell. Control bytes are replaced as by
+/* Adds the next cell, row by row. A cell of NULL is empty. Control bytes are replaced as by
  * table_append_shown. */
 void table_add(struct table *, const char *cell);
 void table_add_number(struct table *, long long number);

@@ -16,7 +16,7 @@
 #include "cli/leased_job.h"
 #include "cli/remote_calls.h"
 
-/* The settings that all jobs of a worker share. Everything is borrowed. */
+/* The settings that all jobs of a worker share. The struct borrows the data of its pointers. */
 struct work_settings {
     const char *topic;
     char *const *command;

@@ -1,4 +1,4 @@
-/* attempts_json.h - converts the attempts of a job to a JSON array for the database, and back. Pure.
+/* attempts_json.h - converts the attempts of a job to a JSON array for the database, and back, without I/O.
  *
  *     [{"attempt":3,"at":1700000000123,"durationMs":246,"status":503,"answer":"locked","isAnswerCut":true},
  *      {"attempt":1,"round":2,"at":1700000030456,"durationMs":12,"error":"connect","errorDetail":"refused"}]
@@ -13,7 +13,8 @@
  * line. *last is the last attempt, if there is one. Returns the number of attempts. */
 size_t attempts_json_write(struct slice lines, struct buffer *, struct attempt_line *last);
 
-/* Writes the lines, see attempt_line.h. Ends at the first object that is not an attempt. */
+/* Writes a line (attempt_line.h) for each object of the array, up to the first object that is not an
+ * attempt. */
 void attempts_json_read(struct slice json, struct buffer *lines);
 
 #endif

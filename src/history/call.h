@@ -19,9 +19,10 @@ struct history_call {
     struct list of_owner; /* link in the list of the history's calls; only the reactor uses it */
     enum call_kind kind;
     enum call_state state;
-    struct history *owner; /* NULL: the callback was called or dropped, so the thread frees the call */
-    int64_t deadline_us;   /* by CLOCK_MONOTONIC */
-    size_t waiting_bytes;  /* size that the thread counts for a waiting append */
+    struct history
+        *owner; /* NULL: the callback was called, or will not be called; the thread then frees the call */
+    int64_t deadline_us;  /* by CLOCK_MONOTONIC */
+    size_t waiting_bytes; /* size that the thread counts for a waiting append */
 
     struct buffer text;            /* owned: the texts of the arguments */
     struct history_entry *entries; /* owned */

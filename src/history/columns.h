@@ -33,7 +33,7 @@ struct history_columns {
 /* The state while a text from the outbox is converted to columns. */
 struct history_parse {
     struct history_columns columns; /* borrows the entry and the members below */
-    struct job_labels labels;       /* the same labels, decoded */
+    struct job_labels labels;       /* the labels of columns, decoded */
     struct job job;
     struct buffer rest, attempt_log;
 };
@@ -53,7 +53,7 @@ struct history_kept_row {
     struct buffer text;
 };
 
-/* Creates a row from columns. Copies all texts. Free with buffer_fini of its text. */
+/* Creates a row from columns. Copies all texts. The caller frees the row with buffer_fini of its text. */
 void history_row_from(struct history_kept_row *, const struct history_columns *);
 
 #endif

@@ -51,7 +51,7 @@ struct driver_kind {
 
     /* Connects. */
     enum status (*open)(struct driver *, struct problem *);
-    /* Allowed at any time. */
+    /* Closes the connection. Allowed at any time. */
     void (*close)(struct driver *);
     void (*free)(struct driver *);
 
@@ -66,7 +66,7 @@ struct driver_kind {
     enum status (*append_begin)(struct driver *, struct problem *);
     enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
     enum status (*append_end)(struct driver *, struct problem *);
-    /* NULL if each append_end syncs. */
+    /* Writes the added rows to disk. NULL if each append_end does so. */
     enum status (*sync)(struct driver *, struct problem *);
 
     /* Removes the rows with these ids. */
@@ -79,14 +79,15 @@ struct driver_kind {
     /* Measures the size of the rows. */
     enum status (*measure)(struct driver *, int64_t *bytes, struct problem *);
 
-    /* Does a step of upkeep that takes less than 100 ms. *has_more: call again soon. */
+    /* Does a step of upkeep that takes less than 100 ms. If *has_more becomes true, the caller calls it again
+     * soon. */
     enum status (*tidy)(struct driver *, bool *has_more, struct problem *);
 };
 
 struct driver {
     const struct driver_kind *kind;
     int64_t deadline_us;            /* deadline of the call under way, by CLOCK_MONOTONIC */
-    const atomic_bool *is_stopping; /* borrowed: a call gives up when it becomes true */
+    const atomic_bool *is_stopping; /* borrowed: when it becomes true, the call under way fails at once */
     int stop_fd;                    /* borrowed: readable when is_stopping is true */
 };
 

@@ -3,7 +3,7 @@
  * A process has at most one history_thread. It owns the connection to the database, creates and migrates the
  * tables, and removes old rows by age and size. Each reactor has a history, through which it calls that
  * thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the call has
- * returned and about HISTORY_DEADLINE_MS later at the latest (HISTORY_APPEND_DEADLINE_MS for an append), even
+ * returned and at the latest after about HISTORY_DEADLINE_MS (HISTORY_APPEND_DEADLINE_MS for an append), even
  * if the database hangs. While the database is known to be unavailable, the answer comes at once.
  *
  * Appends keep their order, and so do the other calls. Appends and other calls take turns.
@@ -14,7 +14,8 @@
  *                  an append or a delete may have happened. Both can be repeated without harm
  *     INVALID      more than 16 words in reasons or statuses, or too long an id_prefix
  *     FULL         too many calls, or too many bytes, are waiting; nothing was done
- * A callback's why is "" if OK, else a sentence for people without secrets; it is borrowed. */
+ * A callback's why is "" if OK, else a sentence for people without secrets. It is valid until the callback
+ * returns. */
 #ifndef DUEPOST_HISTORY_HISTORY_H
 #define DUEPOST_HISTORY_HISTORY_H
 
@@ -44,7 +45,7 @@ enum history_bodies {
 };
 
 struct history_options {
-    const char *sqlite_path;  /* the file; or */
+    const char *sqlite_path;  /* path of the file; NULL: PostgreSQL */
     const char *postgres_url; /* postgresql://..., perhaps with a password; never logged */
     enum history_bodies bodies;
     int64_t max_age_ms; /* maximum age of a row; rows of jobs that ended earlier are removed */
@@ -86,7 +87,8 @@ void history_thread_state(struct history_thread *, struct history_state *);
 
 struct history;
 
-/* Borrows both. The loop's thread must make all calls below. */
+/* Creates the history of one reactor. Borrows loop and thread. The loop's thread must make all calls
+ * below. */
 struct history *history_new(struct loop *, struct history_thread *);
 
 /* Drops the calls under way: their callbacks are not called. NULL is ignored. */
@@ -115,7 +117,7 @@ struct history_row {
     struct slice topic, job_id, id; /* id is topic/jobId */
     enum job_state state;           /* DEAD, DELIVERED or CANCELLED */
     int64_t created_ms, ended_ms;
-    int losses;            /* consumers that were lost with the job */
+    int losses;            /* number of consumers that were lost while they had the job */
     struct slice record;   /* see job.h. The order of its members may differ; body may be left out */
     struct slice lines;    /* attempts, see attempt_line.h */
     bool is_body_left_out; /* the job had a body, which was not kept */

@@ -15,7 +15,7 @@ enum { SCHEMA_COLUMN_COUNT = 23 };
 /* Fills values with the columns of a row, in this order. */
 void schema_values(const struct history_columns *, struct sql_value values[SCHEMA_COLUMN_COUNT]);
 
-/* Reads a row in this order. Borrows values. */
+/* Reads a row whose columns are in this order. The columns borrow values. */
 void schema_read(const struct sql_value *values, struct history_columns *);
 
 /* Reads the version of the tables, or fails. */

@@ -8,7 +8,8 @@
  */
 typedef void history_thread_done_fn(struct history *owner, struct history_call *);
 
-/* Passes a call to the thread. Takes the call. If it cannot be run, it is DONE at once. */
+/* Passes a call to the thread. Takes the call. If the thread cannot run the call, the call is DONE at
+ * once. */
 void history_thread_send(struct history_thread *, struct history_call *, history_thread_done_fn *);
 
 /* Withdraws a call. Returns false if the thread runs the call and will free it; else the caller frees it.

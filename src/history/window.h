@@ -1,4 +1,5 @@
-/* window.h - writes the statement that selects the rows which one call of a list or count examines. Pure.
+/* window.h - writes the statement that selects the rows which one call of a list or count examines. The
+ * functions do no I/O.
  *
  * A window is a part of one index, at most "look" rows after a position, in the order in which the jobs
  * ended. So the time of a call does not depend on the size of the tables. Conditions that the index does not

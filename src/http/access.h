@@ -1,8 +1,8 @@
 /* access.h - authenticates a request and checks its rights.
  *
- * With tokens (see token.h) each request names a token, "Authorization: Bearer ...", unless its route is
- * free. The scopes and topics of the token limit what the request may do. The dialect's table has the rights
- * that each method needs. Without tokens, which is possible on loopback only, every request may do
+ * With tokens (see token.h) each request names a token, "Authorization: Bearer ...", unless its route needs
+ * no token. The scopes and topics of the token limit what the request may do. The dialect's table has the
+ * rights that each method needs. Without tokens, which is possible on loopback only, every request may do
  * everything, except those from web pages (origin.h).
  *
  * The checks come first, so a refused request changes nothing. If only the body or the query names a topic,

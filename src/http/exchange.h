@@ -18,7 +18,7 @@ struct exchange {
     void *self; /* data of the dialect, see site_add */
     struct http_request *request;
     const struct method *method;
-    bool is_probe;              /* is_probe of its route */
+    bool is_probe;              /* the route reports health, see struct route */
     int64_t began_us;           /* CLOCK_BOOTTIME */
     struct token_table *tokens; /* shared; the table that contains token */
     struct token *token;        /* NULL: there are no tokens, or the route is free */

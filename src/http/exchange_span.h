@@ -1,5 +1,5 @@
-/* exchange_span.h - the span of a request that schedules jobs. It begins with the first job, so that other
- * requests have no span. */
+/* exchange_span.h - the span of a request that schedules jobs. The span begins with the request's first job,
+ * so requests without jobs have no span. */
 #ifndef DUEPOST_HTTP_EXCHANGE_SPAN_H
 #define DUEPOST_HTTP_EXCHANGE_SPAN_H
 
@@ -23,7 +23,7 @@ struct exchange_span *exchange_span_new(struct tracer *, struct slice parent, st
 /* Notes a job of the request. Returns the traceparent for the job, which is valid until the span is freed. */
 struct slice exchange_span_add(struct exchange_span *, const struct job *);
 
-/* Records the span. */
+/* Ends the span, and records it if the trace is sampled. */
 void exchange_span_end(struct exchange_span *, const struct exchange_span_request *);
 void exchange_span_free(struct exchange_span *); /* NULL is ignored */
 

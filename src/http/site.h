@@ -17,7 +17,7 @@ struct site *site_new(const struct site_options *);
  * of the path, else by the first dialect. Borrows the dialect and self. */
 void site_add(struct site *, const struct dialect *, void *self);
 
-/* Replaces the tokens and hosts by those of these options. Borrows them like those of site_new. */
+/* Replaces the site's tokens and hosts by those of these options, and borrows them as site_new does. */
 void site_reload(struct site *, const struct site_options *);
 
 /* Frees a site, after its servers have been freed. NULL is ignored. */

@@ -22,7 +22,7 @@ struct cluster_events {
     void *arg;
 };
 
-/* Follows these slots. Borrows address, copies slots. */
+/* Starts to find the primaries of these slots. Borrows address, copies slots. */
 struct cluster *cluster_new(struct loop *, const struct redis_address *address, const uint16_t *slots,
                             size_t count, struct cluster_events);
 void cluster_free(struct cluster *); /* NULL is ignored */

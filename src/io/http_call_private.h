@@ -62,14 +62,14 @@ struct http_call {
     bool was_opened;  /* a socket to an allowed address was opened */
     bool was_refused; /* may_connect has refused an address */
     bool is_stale;    /* the chosen connection is closed: the call begins again on a fresh one */
-    /* The call is sent by http_plain.h. The members below belong to such calls. */
+    /* http_plain.h sends the call, without libcurl. The members below are used for such calls only. */
     bool is_plain;
     bool is_connecting;                 /* libcurl makes the connection */
     bool is_in_libcurl;                 /* the call was passed to libcurl */
     struct slice authority;             /* authority of the request's url */
     struct buffer head;                 /* head of the request */
     int64_t begun_us;                   /* by clock_steady_us */
-    struct timer *deadline;             /* NULL until the first such call */
+    struct timer *deadline;             /* NULL until http_plain.h has sent a call */
     struct http_connection *connection; /* connection that carries the call, or NULL */
 };
 
@@ -87,16 +87,17 @@ void http_call_prepare_again(struct http_call *);
 /* Prepares a call that is sent without libcurl. place borrows from the request's url. */
 void http_call_prepare_plain(struct http_call *, const struct http_call_request *, const struct http_place *);
 
-/* Writes the head of such a call. Defined in http_call_head.c. */
+/* Writes the head of a call that is sent without libcurl. Defined in http_call_head.c. */
 void http_call_write_head(struct http_call *, const struct http_call_request *, const struct http_place *);
 
-/* Prepares libcurl to connect for such a call. */
+/* Prepares libcurl to connect for a call that http_plain.h will send. */
 void http_call_prepare_connect(struct http_call *);
 
-/* Gives a descriptor of the connection that libcurl has opened, or -1. */
+/* Returns a duplicate of the descriptor of the connection that libcurl has opened, or -1. The caller closes
+ * it. */
 int http_call_take_connection(const struct http_call *);
 
-/* Lets libcurl send the call itself again. */
+/* Ends the mode in which libcurl only connects, so that libcurl sends later requests of this call itself. */
 void http_call_stop_connect(struct http_call *);
 
 /* Asks may_connect and may_send whether the request may be sent to this address now; an address of NULL is

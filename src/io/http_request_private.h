@@ -46,13 +46,13 @@ struct http_request {
     enum request_state state;
     bool is_called;    /* a callback is running: an answer is sent when it returns */
     bool is_discarded; /* the body exceeds its maximum or the limits, and is not kept */
-    bool has_no_room;  /* the limits are the reason */
+    bool has_no_room;  /* the body is discarded because of the limits */
     bool is_suspended;
     bool must_close;
     bool has_body;
     const char *method;
     const char *target_at; /* address of libmicrohttpd's copy; it is compared and never dereferenced */
-    struct slice target;   /* a copy, because the original is decoded in place */
+    struct slice target;   /* copy of the target, because libmicrohttpd decodes its own copy in place */
     size_t max_body_bytes; /* maximum if on_large allows it; until then body has its own maximum */
     struct buffer body;
     /* Bytes of the body and of the answer that count for the memory limits of http_limits.h. */

@@ -95,7 +95,8 @@ const char *redis_link_why(const struct redis_link *);
 /* Drops the connection with the reason why, and connects again. */
 void redis_link_reset(struct redis_link *, const char *why);
 
-/* Does the same without a wait. Called when find returns a different node. */
+/* Drops the connection with the reason why, and connects again without a wait. Called when find returns a
+ * different node. */
 void redis_link_move(struct redis_link *, const char *why);
 
 typedef void redis_reply_fn(void *arg, const struct redis_reply *reply);
@@ -115,8 +116,8 @@ enum redis_kind { REDIS_KIND_NIL, REDIS_KIND_INTEGER, REDIS_KIND_TEXT, REDIS_KIN
  * subtracted, and converted from ms to us, without overflow checks. */
 #define REDIS_INTEGER_MAX (INT64_C(1) << 52)
 
-/* These functions read a borrowed reply. A function for another kind of reply returns 0, an empty slice or
- * NULL. */
+/* These functions read a reply that a callback got. If the reply is of another kind than the function
+ * expects, the result is 0, an empty slice or NULL. */
 enum redis_kind redis_reply_kind(const struct redis_reply *);
 int64_t redis_reply_integer(const struct redis_reply *);   /* also accepts a text that is a decimal number */
 struct slice redis_reply_text(const struct redis_reply *); /* also accepts an error */

@@ -35,7 +35,7 @@ struct redis_link {
     struct redis_link_events events;
     int64_t deadline_us;
     int64_t heard_us;            /* time at which reply data last arrived, CLOCK_BOOTTIME */
-    int64_t reconnect_us;        /* the next wait */
+    int64_t reconnect_us;        /* wait before the next attempt to connect */
     int64_t up_us;               /* time at which the link came up, by clock_boot_us */
     struct redis_stream *stream; /* NULL between connections */
     struct watch *watch;         /* watch on the socket of the stream */
@@ -50,7 +50,8 @@ struct redis_link {
     bool is_closing;     /* redis_link_free is running */
     char why[sizeof(struct problem)];
     struct list sent;
-    struct list unsent; /* commands that get NULL at the next turn */
+    struct list unsent; /* commands that were sent while the link was down; their callbacks get NULL at the
+                           end of the turn */
     struct list subscriptions;
     struct resolver *resolver;
     char host[REDIS_HOST_MAX]; /* host of the current connection; TLS checks this name */

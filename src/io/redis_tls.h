@@ -23,22 +23,22 @@ struct redis_tls_options {
 enum status redis_tls_load(const struct redis_tls_options *, struct redis_tls **, struct problem *) MUST_USE;
 void redis_tls_free(struct redis_tls *); /* NULL is ignored; connections may exist longer */
 
-/* Gives the data of fresh to tls, and frees fresh. Any thread may call this. */
+/* Replaces the data of tls by the data of fresh, and frees fresh. Any thread may call this. */
 void redis_tls_replace(struct redis_tls *tls, struct redis_tls *fresh);
 
 /* ---- For redis_stream.c: TLS of one connection ---- */
 
 struct redis_tls_session;
 
-/* host is that of the address: a name or an IP address. Returns NULL if there is no memory, or host cannot be
- * a name in a certificate. */
+/* Begins TLS on a connected socket. host is the host of Redis's address: a name or an IP address. Returns
+ * NULL if there is no memory, or host cannot be a name in a certificate. */
 struct redis_tls_session *redis_tls_begin(struct redis_tls *, int fd, const char *host);
 void redis_tls_end(struct redis_tls_session *); /* does not close fd; NULL is ignored */
 
 enum redis_tls_result {
     REDIS_TLS_DONE,
     REDIS_TLS_WANTS_READ,  /* the call must be repeated when fd can be read */
-    REDIS_TLS_WANTS_WRITE, /* ... or written */
+    REDIS_TLS_WANTS_WRITE, /* the call must be repeated when fd can be written */
     REDIS_TLS_CLOSED,      /* Redis has closed the connection */
     REDIS_TLS_FAILED,
 };
@@ -47,7 +47,7 @@ enum redis_tls_result redis_tls_handshake(struct redis_tls_session *, struct pro
 enum redis_tls_result redis_tls_read(struct redis_tls_session *, char *data, size_t size, size_t *count,
                                      struct problem *);
 
-/* data may have moved when a call is repeated. */
+/* Writes data. When a call is repeated, data may be at another address in memory. */
 enum redis_tls_result redis_tls_write(struct redis_tls_session *, const char *data, size_t size,
                                       size_t *count, struct problem *);
 

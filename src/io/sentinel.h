@@ -15,7 +15,7 @@
 struct sentinel;
 
 struct sentinel_events {
-    loop_fn *on_switch; /* the named primary has changed */
+    loop_fn *on_switch; /* the primary that the Sentinels name has changed */
     /* Called for each node of the service, primary or replica, with each answer. */
     void (*on_node)(void *arg, const struct redis_node *);
     void *arg;

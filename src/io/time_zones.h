@@ -1,8 +1,8 @@
 /* time_zones.h - the time zones of the system's tz database (package tzdata), read when they are needed.
  *
- * Each reactor has its own. A zone stays in memory; its file is checked for changes at most once a second
- * when the zone is used. A changed file is read again. If a changed file is missing or corrupt, the zone that
- * was read before is kept, and the log says so. */
+ * Each reactor has its own struct time_zones. A zone stays in memory; its file is checked for changes at most
+ * once a second when the zone is used. A changed file is read again. If a changed file is missing or corrupt,
+ * the zone that was read before is kept, and the log says so. */
 #ifndef DUEPOST_IO_TIME_ZONES_H
 #define DUEPOST_IO_TIME_ZONES_H
 

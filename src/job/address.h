@@ -18,7 +18,8 @@ struct address_block {
 /* Parses a strict dotted quad or an RFC 4291 text without a scope id. */
 bool address_parse(struct slice text, struct address *);
 
-/* Also parses IPv4 like inet_aton: fewer parts, octal, hexadecimal. Used for the host of a url. */
+/* Parses the same addresses, and IPv4 in all spellings of inet_aton: fewer parts, octal, hexadecimal. Used
+ * for the host of a url. */
 bool address_parse_loose(struct slice text, struct address *);
 
 /* Parses "10.0.0.0/8" or a single address. */

@@ -29,10 +29,10 @@ struct callback {
 };
 
 /* Parses a value of JSON. Adds the faults to errors, under names that begin with name, and returns false if
- * there are any. Then the callback needs no fini. */
+ * there are any. The callback then has nothing to free. */
 bool callback_parse(struct job_errors *, const char *name, struct slice value, struct callback *) MUST_USE;
 
-/* Does the same for a value that was parsed before, for example in a record. */
+/* Reads a value that callback_parse accepted before, for example from a record. */
 bool callback_read(struct slice value, struct callback *) MUST_USE;
 
 void callback_fini(struct callback *);

@@ -1,4 +1,4 @@
-/* callback_job.h - the jobs that report what has happened to a job. Its functions are pure: no clock, no I/O.
+/* callback_job.h - the jobs that report what has happened to a job. The functions are pure: no clock, no I/O.
  *
  * A callback of orders/17 is a job of the sibling topic orders~callbacks. The script that records the attempt
  * or the end also schedules the callback. Its jobId has the jobId of the job, the outcome, and the nonce of
@@ -33,7 +33,7 @@ enum callback_outcome {
     CALLBACK_AGAIN, /* the receiver asked for the job again */
 };
 
-/* The facts that a callback reports. All pointers and slices are borrowed. */
+/* The facts that a callback reports. The struct borrows the data of its pointers and slices. */
 struct callback_report {
     struct slice id;    /* id of the job: topic/jobId */
     struct slice nonce; /* nonce of the lease that ends */
@@ -58,7 +58,7 @@ struct callback_report {
 struct callback_job {
     struct buffer id;
     struct buffer record; /* see job_write */
-    int64_t delay_ms;     /* delay until the job is due */
+    int64_t delay_ms;     /* delay from the end of the lease until the callback is due */
 };
 
 struct callback_jobs {

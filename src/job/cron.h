@@ -22,7 +22,7 @@
 
 enum { CRON_TEXT_MAX = 255 }; /* bytes */
 
-/* Bit n of a field is set if the field has the value n. */
+/* The values that match, as bits: bit n of a field is set if the value n matches. */
 struct cron {
     uint64_t seconds, minutes, hours, days, months, weekdays;
     bool is_any_day, is_any_weekday; /* the field begins with an asterisk */

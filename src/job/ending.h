@@ -1,4 +1,4 @@
-/* ending.h - decides how the lease of a claimed job ends, and writes the texts for that ending. Its functions
+/* ending.h - decides how the lease of a claimed job ends, and writes the texts for that ending. The functions
  * are pure: no clock, no I/O.
  *
  *     ENDING_CAUSE_RESULT, 2xx                       complete
@@ -40,7 +40,8 @@ enum ending_cause {
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 
-/* All facts that an ending depends on, apart from the job. All pointers and slices are borrowed. */
+/* All facts that an ending depends on, apart from the job. The struct borrows the data of its pointers and
+ * slices. */
 struct ending_facts {
     enum ending_cause cause;
     struct slice id, nonce;                /* id and nonce of the lease */
@@ -78,7 +79,7 @@ struct ending {
     bool has_line;   /* a line of the attempt is kept, see attempt_line.h */
 };
 
-/* The texts of an ending. The store borrows them until its callback. */
+/* The texts of an ending. The call of the store that ends the lease borrows them until its callback. */
 struct ending_texts {
     struct buffer record;           /* RETRY, BURY */
     struct buffer line;             /* empty: no line is kept */
@@ -89,7 +90,9 @@ void ending_texts_init(struct ending_texts *);
 void ending_texts_fini(struct ending_texts *);
 
 #define ENDING_RETRY_AFTER_MAX_MS (INT64_C(24) * 3600 * 1000)
-enum { ENDING_NO_MEMORY_MS = 5000 }; /* time for other processes to free memory */
+enum {
+    ENDING_NO_MEMORY_MS = 5000
+}; /* wait before the released job is claimed again, in which other processes may free memory */
 
 /* Decides the ending. job is the claimed job, whose numbers do not count this attempt yet. With UNREADABLE,
  * job is empty. */

@@ -11,7 +11,7 @@
 
 enum { FORMS_MAX = 4 }; /* maximum number of forms in a process */
 
-/* An attempt whose request is being written. All is borrowed. */
+/* An attempt whose request is being written. The struct borrows the data of its pointers and slices. */
 struct form_attempt {
     const struct job *job; /* job->attempts does not include this attempt yet */
     struct slice id;       /* topic/jobId */
@@ -24,7 +24,7 @@ struct form_attempt {
     size_t header_count;
 };
 
-/* An answer, or an attempt without one. All is borrowed. */
+/* An answer, or an attempt without an answer. The struct borrows the data of its pointers and slices. */
 struct form_answer {
     const struct job *job; /* job->attempts does not include this attempt yet */
     const struct attempt_result *result;

@@ -43,12 +43,13 @@ struct group {
     struct carried carried;
 };
 
-/* Reads a text that group_parse or group_patch of this or another version wrote; borrows text. INVALID means
- * that duepost did not write the text. If lacks is not empty, the other members may be missing. */
+/* Reads a text that group_parse or group_patch of this or another version wrote. The group borrows text.
+ * INVALID means that duepost did not write the text. If lacks is not empty, the other members may be
+ * missing. */
 enum status group_read(struct slice text, struct group *) MUST_USE;
 
-/* A walk through the endpoints of a group, in the order of its text. The slices borrow the group's text, and
- * the walk itself until the next step. */
+/* A walk through the endpoints of a group, in the order of its text. The slices are valid until the next
+ * step, and no longer than the group's text. */
 struct group_walk {
     struct json_cursor cursor;
     struct slice name;
@@ -63,7 +64,7 @@ bool group_walk_next(struct group_walk *);
 void group_walk_fini(struct group_walk *);
 
 /* Changes job to the job for this endpoint: sets its url and method, and adds the endpoint's headers whose
- * names the job does not have. Returns false if there are too many headers. Borrows the endpoint. */
+ * names the job does not have. Returns false if there are too many headers. The job borrows the endpoint. */
 bool group_endpoint_apply(const struct group_endpoint *, struct job *);
 
 /* Writes the endpoints as clients may see them: values of headers and queries of urls are masked. */

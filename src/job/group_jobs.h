@@ -14,8 +14,8 @@ struct group_jobs {
         size_t name, record, end; /* positions in text */
     } parts[GROUP_ENDPOINTS_MAX];
     struct buffer text; /* owned: names of the endpoints and records, one after another */
-    struct slice
-        lacks; /* LACKING: the need of the group that this version does not know; borrows the group's text */
+    struct slice lacks; /* LACKING: the need of the group that this version does not know; valid as long as
+                           the group's text */
     /* INVALID: the member of the job that does not fit an endpoint, and why. */
     const char *field;
     char detail[JOB_ERROR_TEXT_SIZE];
@@ -24,12 +24,13 @@ struct group_jobs {
 void group_jobs_init(struct group_jobs *);
 void group_jobs_fini(struct group_jobs *);
 
-/* Writes the jobs, which have the ids <topic>/<jobId>~<endpoint>. text is that of the group in Redis.
+/* Writes the jobs, which have the ids <topic>/<jobId>~<endpoint>. text is the text of the group in Redis.
  * INVALID: the job does not fit an endpoint. FULL: the records are over GROUP_JOBS_BYTES_MAX. UNREADABLE: the
  * group cannot be read. LACKING: the group needs a later version. */
 enum status group_jobs_write(struct group_jobs *, struct slice text, const struct job *job) MUST_USE;
 
-/* Adds one job, with the id <topic>/<jobId>~<endpoint>. INVALID, FULL and NO_MEMORY as above. */
+/* Adds one job, with the id <topic>/<jobId>~<endpoint>. The statuses INVALID, FULL and NO_MEMORY are as for
+ * group_jobs_write. */
 enum status group_jobs_add(struct group_jobs *, struct slice endpoint, const struct job *) MUST_USE;
 
 /* Return the endpoint and the record of a job. */

@@ -23,10 +23,10 @@ bool header_value_is_valid(struct slice value);
 /* Returns whether a name, in any case, is reserved for the connection, for proxies or for duepost. */
 bool header_is_refused(struct slice name);
 
-/* The text that replaces a value that is not shown. */
+/* The mask: the text that replaces a value that is not shown. */
 #define HEADER_HIDDEN "***"
 
-/* Returns whether the value may be shown. Only that of Content-Type may be shown. */
+/* Returns whether the value of the header with this name may be shown to clients: only Content-Type's may. */
 bool header_is_shown(struct slice name);
 
 /* Writes the headers as an object. With is_hidden, the values that must not be shown are masked. */

@@ -38,7 +38,7 @@ enum {
 #define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TIMEOUT_MIN_MS INT64_C(100)
 #define JOB_TIMEOUT_MAX_MS (INT64_C(3600) * 1000)
-#define JOB_TIMEOUT_MS     (INT64_C(30) * 1000) /* default for a job without timeout */
+#define JOB_TIMEOUT_MS     (INT64_C(30) * 1000) /* timeout of a job without the member timeout */
 
 #define JOB_NEVER_MS INT64_MAX
 
@@ -157,18 +157,18 @@ struct job {
 };
 
 /* Parses a client's job. The limits of its times are relative to now_ms. If OK, job borrows text. If INVALID,
- * errors has all faults. If NO_MEMORY, errors is empty. After a failure job needs no fini. A missing jobId
- * stays empty. This function does not check the target of the url. */
+ * errors has all faults. If NO_MEMORY, errors is empty. After a failure job has nothing to free. A missing
+ * jobId stays empty. This function does not check the target of the url. */
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
 
-/* Does the same for a job whose id is given. The text may leave out topic and jobId; if present, they must
- * match id. Borrows id. */
+/* Parses a client's job whose id is given, as job_parse does. The text may leave out topic and jobId; if
+ * present, they must match id. The job also borrows id. */
 enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, struct job *,
                             struct job_errors *) MUST_USE;
 
 /* Reads a record that job_write of this or another version wrote for the job with this id, topic/jobId.
- * INVALID means that duepost did not write the record. Borrows id and record. If lacks is not empty, the job
- * must not be run or rewritten, and its other members may be missing. */
+ * INVALID means that duepost did not write the record. The job borrows id and record. If lacks is not empty,
+ * the job must not be run or rewritten, and its other members may be missing. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
 void job_fini(struct job *);
@@ -197,9 +197,9 @@ int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 
 /* Returns the bytes for the receiver. They are the text of a body that is a string, the decoded bytes of
- * bodyBase64, and any other body unchanged. Without a body the result is empty. Borrows from job, or from
- * scratch for decoded bytes and for a string that had escapes. scratch is marked as failed when it has no
- * room, or when the body cannot be decoded. */
+ * bodyBase64, and any other body unchanged. Without a body the result is empty. The result is valid as long
+ * as job; decoded bytes, and a string that had escapes, are in scratch and are valid until scratch changes.
+ * scratch is marked as failed when it has no room, or when the body cannot be decoded. */
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
 /* Returns whether the body of a record cannot be decoded. job_read does not check bodies. */

@@ -19,7 +19,7 @@ struct job_cutter {
     size_t lines, jobs; /* so far */
 };
 
-/* Begins to cut text. Borrows text, which begins with '[' unless has_lines is true. */
+/* Begins to cut text, which begins with '[' unless has_lines is true (NDJSON). Borrows text. */
 void job_cutter_init(struct job_cutter *, struct slice text, bool has_lines);
 
 /* Cuts the next job. If OK, *job is its text without white space around it, or empty for a blank line, which

@@ -13,7 +13,8 @@ extern const struct members job_members;
 struct job_rules {
     int64_t now_ms;
     struct slice topic, job_id; /* required values; empty: any */
-    bool is_changed; /* the job was accepted before: its due time and expiry are not relative to now */
+    bool is_changed; /* the job was accepted earlier, so the limits of its due time and expiry, which are
+                        relative to now, do not apply */
 };
 
 #endif

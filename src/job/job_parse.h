@@ -8,8 +8,8 @@
  * errors. NO_MEMORY means that there is no memory to check the text. */
 enum status job_parse_document(struct slice text, struct job_errors *) MUST_USE;
 
-/* Does the same as job_parse_named, for a job that was accepted before. Its due time and expiry are not
- * relative to now, so they are not compared. If errors already has faults, the result is INVALID. */
+/* Does the same as job_parse_named, for a job that was accepted earlier: the limits of its due time and
+ * expiry, which are relative to now, are not checked. If errors already has faults, the result is INVALID. */
 enum status job_parse_changed(struct slice id, struct slice text, int64_t now_ms, struct job *,
                               struct job_errors *) MUST_USE;
 

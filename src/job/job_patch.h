@@ -25,10 +25,10 @@ struct job_patched {
     bool has_callback; /* the patch has a callback, see callback.h */
 };
 
-/* Applies the patch. text is a buffer for the new members. If OK, the jobs borrow patch->record and text;
- * free the jobs with job_patched_fini. If INVALID, errors has all faults. UNREADABLE means that duepost did
- * not write the record. LACKING means that the record needs a later version. If NO_MEMORY, errors is
- * empty. */
+/* Applies the patch. text is a buffer for the new members. If OK, the jobs borrow patch->record and text. The
+ * caller frees the jobs with job_patched_fini. If INVALID, errors has all faults. UNREADABLE means that
+ * duepost did not write the record. LACKING means that the record needs a later version. If NO_MEMORY, errors
+ * is empty. */
 enum status job_patch(const struct job_patch *, struct buffer *text, struct job_patched *,
                       struct job_errors *) MUST_USE;
 

@@ -42,7 +42,8 @@ bool json_open(struct slice value, struct json_cursor *);
  * Returns false if there are no more members; is_ended is then true unless the text is invalid. */
 bool json_next_member(struct json_cursor *, struct slice *key, struct slice *value);
 
-/* Takes the next item of an array in the same way. */
+/* Takes the next item of an array: its value without white space around it. Returns false if there are no
+ * more items; is_ended is then true unless the text is invalid. */
 bool json_next_item(struct json_cursor *, struct slice *value);
 
 /* Returns the number of members of an object; 0 for any other value. */
@@ -52,13 +53,13 @@ size_t json_count_members(struct slice object);
 bool json_is_text(struct slice value);
 bool json_has_escapes(struct slice string);
 
-/* Decodes a string value (with its quotes). Borrows from the value if it has no escapes. Otherwise the text
- * is appended to scratch and borrows from scratch. If there is no room or an escape is invalid, the result is
- * empty, and scratch is marked as failed. */
+/* Decodes a string value (with its quotes). Without escapes, the result is a part of the value. With escapes,
+ * the text is appended to scratch, and the result is valid until scratch moves or is cleared. If there is no
+ * room or an escape is invalid, the result is empty, and scratch is marked as failed. */
 struct slice json_text(struct slice value, struct buffer *scratch);
 
-/* Decodes a key (with its quotes). Borrows from the key if it has no escapes, otherwise from room, which is
- * cleared first. A key that is too long for room is cut. */
+/* Decodes a key (with its quotes). Without escapes, the result is a part of the key. With escapes, the text
+ * is written into room, which is cleared first. A key that is too long for room is cut. */
 struct slice json_name(struct slice key, struct buffer *room);
 
 /* Takes \uXXXX, or two of them that form one character, from the front of *rest. Returns false for anything

@@ -21,14 +21,15 @@ struct json_keys {
     struct json_key *items;
     size_t count, capacity;
     struct json_key inline_items[JSON_KEYS_INLINE];
-    struct buffer unescaped; /* keys that had escapes; never moves */
+    struct buffer unescaped; /* keys that had escapes, without them; this memory never moves */
 };
 
 void json_keys_init(struct json_keys *);
 void json_keys_fini(struct json_keys *);
 
-/* Adds a key. Borrows string, the key with its quotes. text_left is the size of the text from the key to the
- * end; it limits the memory for keys with escapes. Returns false if there is no memory. */
+/* Adds a key. Borrows string, the key with its quotes, until the key is removed. text_left is the size of the
+ * text from the key to the end; it limits the memory for keys with escapes. Returns false if there is no
+ * memory. */
 bool json_keys_add(struct json_keys *, struct slice string, bool has_escapes, size_t text_left) MUST_USE;
 
 /* Removes the key with index first and all keys after it. Returns the position of a duplicate among the

@@ -41,13 +41,13 @@ struct lease_end_text {
     struct buffer text; /* owned: unescaped strings */
 };
 
-/* Parses an object. If OK, the struct borrows text. After a failure it needs no fini; errors has all faults
- * unless the status is NO_MEMORY. */
+/* Parses an object. If OK, the struct borrows text. After a failure the struct has nothing to free; errors
+ * has all faults unless the status is NO_MEMORY. */
 enum status lease_end_parse(enum lease_end_kind, struct slice text, struct lease_end_text *,
                             struct job_errors *) MUST_USE;
 void lease_end_fini(struct lease_end_text *);
 
-/* An array of such objects. */
+/* An array of objects, each of which lease_end_parse parses. */
 struct lease_end_items {
     struct slice items[LEASE_JOBS_MAX];
     size_t count;

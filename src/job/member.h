@@ -27,10 +27,10 @@ bool member_schedule(struct job_errors *, const char *name, struct slice value, 
 bool member_url(struct job_errors *, const char *name, struct slice text);
 
 /* Parses an object of at most JOB_HEADERS_MAX headers into headers, which has room for this number. Reserved
- * names and masks of hidden values are refused. Headers borrow value. Headers with escapes borrow text, whose
- * room is reserved first, so that its bytes never move. The maximum size of text must be at least the size of
- * value, or MEMBER_HEADERS_TEXT_MAX. If there is no memory, text is marked as failed, and the result is
- * undefined. */
+ * names and masks of hidden values are refused. The headers borrow value. Headers with escapes are decoded
+ * into text, which they borrow; the room of text is reserved first, so that its bytes never move. The maximum
+ * size of text must be at least the size of value, or MEMBER_HEADERS_TEXT_MAX. If there is no memory, text is
+ * marked as failed, and the result is undefined. */
 enum { MEMBER_HEADERS_TEXT_MAX = 8 * JOB_HEADER_BYTES_MAX };
 bool member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
                     size_t *count, struct buffer *text);

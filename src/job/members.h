@@ -123,10 +123,10 @@ void members_write(const struct members *, const void *of, enum members_for, str
 /* Returns whether all members that clients send are equal. */
 bool members_are_same(const struct members *, const void *, const void *);
 
-/* Copies the stored members that clients do not send. Borrows the data that old borrows. */
+/* Copies the stored members that clients do not send from old to of. of then borrows the same data as old. */
 void members_keep(const struct members *, void *of, const void *old);
 
-/* Removes the members without this flag. */
+/* Clears the members of the struct whose rows do not have this flag. */
 void members_limit(const struct members *, void *of, unsigned flag);
 
 /* ---- patches (RFC 7396) ---- */

@@ -28,7 +28,7 @@ struct slice receiver_host_of(struct slice name);
 struct slice receiver_path_of(struct slice name);
 
 enum receiver_health {
-    RECEIVER_INCONCLUSIVE, /* the attempt proves neither */
+    RECEIVER_INCONCLUSIVE, /* the attempt does not show whether the receiver is reachable */
     RECEIVER_HEALTHY,
     RECEIVER_FAILING,
 };

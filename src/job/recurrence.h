@@ -1,5 +1,5 @@
-/* recurrence.h - computes the times of a schedule, and decides which of them are fired. Pure: no clock, no
- * I/O.
+/* recurrence.h - computes the times of a schedule, and decides which of them are fired. The functions are
+ * pure: no clock, no I/O.
  *
  * Times are ms since 1970 in UTC. A schedule with cron follows the wall clock of its zone, as Debian's
  * cron(8) does:

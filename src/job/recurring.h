@@ -66,9 +66,9 @@ extern const struct members recurring_members;
 bool recurring_id_is_valid(struct slice id);
 
 /* Parses a client's definition for a schedule of this topic. If OK, recurring borrows text, and job is its
- * parsed job, which borrows text, too; free both. If INVALID, errors has all faults. If NO_MEMORY, errors is
- * empty. After a failure neither needs fini. The caller checks that the time zone exists, and the target of
- * the job's url. */
+ * parsed job, which borrows text, too. The caller frees both. If INVALID, errors has all faults. If
+ * NO_MEMORY, errors is empty. After a failure both have nothing to free. The caller checks that the time zone
+ * exists, and the target of the job's url. */
 enum status recurring_parse(struct slice topic, struct slice text, int64_t now_ms, struct recurring *,
                             struct job *job, struct job_errors *) MUST_USE;
 
@@ -77,8 +77,8 @@ enum status recurring_parse(struct slice topic, struct slice text, int64_t now_m
  * may be missing. */
 enum status recurring_read(struct slice record, struct recurring *) MUST_USE;
 
-/* Reads the job of a definition from recurring_read, for clients and patches. Firing does not need it.
- * Borrows recurring. */
+/* Reads the job of a definition from recurring_read, for clients and patches. Firing does not need this job.
+ * The job borrows recurring. */
 enum status recurring_read_job(const struct recurring *, struct slice topic, struct job *) MUST_USE;
 
 void recurring_fini(struct recurring *);
@@ -90,7 +90,7 @@ struct group_jobs;
 struct delivery_forms;
 
 /* Writes the jobs of an occurrence with the id topic/jobId that is sent to a group, and the mark of the
- * send. text is that of the group in Redis, or the settings of the group's topic; forms are those of the
+ * send. text is the text of the group in Redis, or the settings of the group's topic; forms are those of the
  * process. The status is that of group_jobs_write; UNREADABLE can also mean that the job cannot be read. */
 enum status recurring_send(const struct recurring *, struct slice id, struct slice text,
                            const struct delivery_forms *forms, struct group_jobs *, char mark[]) MUST_USE;
@@ -113,7 +113,7 @@ void recurring_show(const struct recurring *, const struct job *job, struct json
 /* Writes the tag of a record, for If-Match and for scripts: the SHA-1 of the record in hex. */
 void recurring_tag(struct slice record, char tag[RECURRING_TAG_SIZE]);
 
-/* For any other text, return false and set the default. */
+/* Parse a word of a definition. For any other text, return false and set the default. */
 bool misfire_parse(struct slice text, enum misfire *);
 bool overlap_parse(struct slice text, enum overlap *);
 struct slice misfire_word(enum misfire);

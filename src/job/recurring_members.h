@@ -31,7 +31,7 @@ struct recurring_rules {
     enum status *status; /* status of parsing the job */
 };
 
-/* Does the same as recurring_parse, but keeps the errors that were found before. If there are errors, the
+/* Does the same as recurring_parse, but keeps the faults that errors already has. If there are errors, the
  * result is INVALID. */
 enum status recurring_parse_changed(struct slice topic, struct slice text, int64_t now_ms, struct recurring *,
                                     struct job *, struct job_errors *) MUST_USE;

@@ -20,7 +20,7 @@ enum {
     RETRY_EXPRESSION_DEPTH_MAX = 16, /* maximum nesting of parentheses and signs */
 };
 
-/* INVALID: problem says what was expected, and where. */
+/* Checks an expression. If INVALID, problem says what was expected, and where. */
 enum status retry_expression_check(struct slice text, struct problem *) MUST_USE;
 
 /* Sets *wait_ms to the value, rounded to whole milliseconds, at least 0 and at most JOB_WAIT_MAX_MS. Returns

@@ -14,7 +14,8 @@ struct suggestion {
 /* Compares the name with one of the known names. */
 void suggestion_weigh(struct suggestion *, const char *name);
 
-/* Writes what, such as "unknown field", or "unknown field; did you mean jobId?". */
+/* Writes the detail of an error: the text what, such as "unknown field", and the suggestion if there is one:
+ * "unknown field; did you mean jobId?". */
 enum { SUGGESTION_DETAIL_SIZE = 128 };
 void suggestion_write(const struct suggestion *, const char *what, char detail[SUGGESTION_DETAIL_SIZE]);
 

@@ -39,7 +39,7 @@ struct token {
 };
 
 /* Parses a line, which is not empty. If INVALID, problem names the wrong field, without any text that could
- * be a token, and the token needs no fini. */
+ * be a token, and the token has nothing to free. */
 enum status token_parse(struct slice line, struct token *, struct problem *) MUST_USE;
 void token_fini(struct token *);
 

@@ -1,7 +1,7 @@
 /* token_table.h - all tokens in the file of --tokens.
  *
- * A table never changes, except for its tokens' rates. Reactors share it, and so do running requests, which
- * keep the table that they began with. The last holder frees it. */
+ * A table never changes, except for the state of its tokens' rates. Reactors share it, and so do running
+ * requests, which keep the table that they began with. The last holder frees it. */
 #ifndef DUEPOST_JOB_TOKEN_TABLE_H
 #define DUEPOST_JOB_TOKEN_TABLE_H
 

@@ -1,6 +1,6 @@
 /* topic_defaults.h - values that a job does not set: they come from its topic, or from duepost's defaults.
  *
- * settings is NULL for a topic without settings. Results borrow from job and settings. */
+ * settings is NULL for a topic without settings. Results are valid as long as job and settings. */
 #ifndef DUEPOST_JOB_TOPIC_DEFAULTS_H
 #define DUEPOST_JOB_TOPIC_DEFAULTS_H
 

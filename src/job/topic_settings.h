@@ -31,7 +31,8 @@ enum {
 
 struct topic_settings {
     bool has_paused, is_paused;
-    int64_t weight;        /* share of attempts among topics; 0: not set, like 1 */
+    int64_t
+        weight; /* the topic's share of attempts, relative to other topics; 0: not set, which counts as 1 */
     int64_t max_in_flight; /* maximum number of concurrent attempts, in all processes; 0: not set */
     int64_t rate_jobs, rate_per_ms,
         rate_burst; /* rate_jobs attempts may begin in rate_per_ms; rate_jobs is 0 if not set */
@@ -46,22 +47,22 @@ struct topic_settings {
     bool has_schedule, has_timeout;
     struct retry_schedule schedule; /* default for jobs without a schedule */
     int64_t timeout_ms;             /* default for jobs without a timeout */
-    struct slice url; /* default for jobs without a url; empty: not set. Borrowed from the text */
+    struct slice url;               /* default for jobs without a url; empty: not set. Borrows the text */
     struct job_header headers[JOB_HEADERS_MAX]; /* added to each job that has no header of the same name */
     size_t header_count;
     struct buffer text;          /* owned: decoded headers */
     struct buffer united;        /* owned: the text of several layers, see topic_layers.h */
     struct signing_keys secrets; /* for deliveries; empty: the keys of the server are used */
-    /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrowed from the text. */
+    /* The callbacks of jobs without their own, see callback.h; empty: not set. Borrows the text. */
     struct slice on_delivered, on_dead, on_attempt;
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* maximum random share by which each wait grows, in millionths */
     bool has_breaker, is_breaker_on; /* whether breakers of receivers hold the topic's jobs */
     /* JSON that the part of the server which wrote a sibling topic's settings stores with them; empty: none.
-     * Borrowed from the text. Clients cannot set or see it. */
+     * Borrows the text. Clients cannot set or see it. */
     struct slice note;
-    /* JSON of the keys with which forms of delivery sign; empty: none. Borrowed. Clients cannot set or see
-     * it. */
+    /* JSON of the keys with which forms of delivery sign; empty: none. Borrows the text. Clients cannot set
+     * or see it. */
     struct slice form_keys;
 #ifdef DUEPOST_TEST_NEXT
     struct slice next; /* a setting of a later version, for tests */
@@ -74,12 +75,12 @@ struct topic_settings {
 extern const struct members topic_settings_members;
 
 /* Parses a client's settings. If OK, the settings borrow text. If INVALID, errors has all faults. If
- * NO_MEMORY, errors is empty. After a failure the settings need no fini. */
+ * NO_MEMORY, errors is empty. After a failure the settings have nothing to free. */
 enum status topic_settings_parse(struct slice text, struct topic_settings *, struct job_errors *) MUST_USE;
 
 /* Reads a text that topic_settings_write of this or another version wrote, or the layers of a topic
  * (topic_layers.h); for an empty text, no setting is set. If OK, the settings borrow text. INVALID means that
- * duepost did not write the text; the settings then need no fini. */
+ * duepost did not write the text; the settings then have nothing to free. */
 enum status topic_settings_read(struct slice text, struct topic_settings *) MUST_USE;
 
 /* Reads the settings that a job of this topic gets from the text. Otherwise works like topic_settings_read. A
@@ -95,7 +96,7 @@ void topic_settings_write(const struct topic_settings *, struct buffer *);
 /* Writes the known settings as clients may see them: values of headers and queries of urls are masked. */
 void topic_settings_show(const struct topic_settings *, struct buffer *);
 
-/* Whether this process serves a topic with this stored text. */
+/* Says whether this process serves a topic with this stored text. */
 enum topic_service {
     TOPIC_SERVED,
     TOPIC_PAUSED,
@@ -106,7 +107,7 @@ enum topic_service topic_settings_service(struct slice text);
 
 /* Applies a JSON merge patch (RFC 7396) to old. text is a buffer for the new settings. If OK, the new
  * settings borrow text and the members that old carries. If INVALID, errors has all faults. If NO_MEMORY,
- * errors is empty. After a failure the new settings need no fini. */
+ * errors is empty. After a failure the new settings have nothing to free. */
 enum status topic_settings_patch(const struct topic_settings *old, struct slice patch, struct buffer *text,
                                  struct topic_settings *, struct job_errors *) MUST_USE;
 

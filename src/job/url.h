@@ -21,7 +21,7 @@ struct url {
 
 /* Parses an absolute http or https URL of at most JOB_URL_MAX bytes. It must be visible ASCII, without
  * userinfo and fragment. If INVALID, *detail is a literal that names the broken rule; otherwise *detail is
- * NULL. Borrows text. */
+ * NULL. The parts borrow text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;
 
 /* Returns whether both urls have the same scheme, host and port. Two spellings of an address are the same

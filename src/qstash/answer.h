@@ -7,7 +7,7 @@
 
 enum { ANSWER_TEXT_SIZE = 768 };
 
-/* Writes the reason why a use case did not end with DONE. Returns the HTTP status. */
+/* Writes the reason why a use case did not end with DONE, as text for the client. Returns the HTTP status. */
 unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZE]);
 
 /* Returns whether a use case has read the pool: it found the message, or there is no such message.

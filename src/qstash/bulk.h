@@ -1,6 +1,6 @@
 /* bulk.h - an action on many messages, or a list. The messages have the given ids, or match the filters.
  *
- *   1. page   reads a page of messages, and notes those that match
+ *   1. page reads a page of messages, and notes the messages that match
  *   2. act    acts on each of them, in parallel or one after the other
  *   3. again  repeats from 1, until there are enough or no more messages; then answers
  *
@@ -28,7 +28,8 @@ struct bulk_kind {
     unsigned states;   /* states of the messages, as bits 1 << state */
     bool is_in_order;  /* acts on one message after the other, in the order of the answer */
     bool is_newest_first;
-    bool needs_limit;  /* without any filter, the action concerns only the first messages */
+    bool needs_limit;  /* if the request has no filter, the action concerns only the first messages (parameter
+                          count) */
     int64_t count_max; /* maximum of the parameter count; 0: any */
     /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
     void (*act)(struct bulk *, struct slice message_id);
@@ -71,7 +72,7 @@ void bulk_end_one(struct bulk *, enum app_end);
 /* Answers with {name: number of messages} and the cursor, or 503 if the outcome of an action is unknown. */
 void bulk_answer_count(struct bulk *, const char *name);
 
-/* Ends the action on a message that did not match. The message does not count. */
+/* Ends the action on a message that did not match. The message counts as neither done nor failed. */
 void bulk_skip_one(struct bulk *);
 
 /* Returns a writer for the next result. */

@@ -1,4 +1,4 @@
-/* callback.h - creates the callbacks of messages, which are messages themselves. Its functions are pure: no
+/* callback.h - creates the callbacks of messages, which are messages themselves. The functions are pure: no
  * clock, no I/O.
  *
  * A callback is a message of qstash~callbacks. Its settings are the message's settings that begin with
@@ -10,7 +10,7 @@
 
 #include "job/callback_job.h"
 
-/* Writes the callback; see form.h. */
+/* Writes a callback of a message: the member write_callback of the form, see form.h. */
 bool callback_write(const struct callback_report *, bool is_failure, struct slice url, struct callback_job *);
 
 enum { CALLBACK_KEY_SIZE = 128 };

@@ -12,7 +12,7 @@
 
 /* Where messages are read, in this order. */
 enum event_place {
-    EVENTS_OF_IDS,  /* events of messages whose ids the request has; no other source is read */
+    EVENTS_OF_IDS,  /* events of the messages whose ids the request names; no other source is read */
     EVENTS_OF_POOL, /* events of messages that wait or are under way; without a history, also of dead ones */
     EVENTS_OF_HISTORY, /* events of messages that have ended */
     EVENTS_END,
@@ -30,7 +30,8 @@ struct event_cursor {
 
 void event_cursor_write(struct buffer *, const struct event_cursor *);
 
-/* Borrows text. Returns false if the text is not such a cursor. The cursor of the list is not examined. */
+/* Parses a cursor of events, which borrows text. Returns false if the text is not such a cursor. The cursor
+ * of the list is not examined. */
 bool event_cursor_parse(struct slice text, struct event_cursor *);
 
 #endif

@@ -60,7 +60,7 @@ void event_page_end_ids(struct event_page *);
  * EVENT_PAGE_MAX jobs. The call borrows it until the callback. */
 void event_page_list(struct event_page *, const struct app_list *);
 
-/* Reads a page of a list only for its cursor. */
+/* Reads a page of a list only to get the cursor of the next page. */
 void event_page_pass(struct event_page *, const struct app_list *);
 
 #endif

@@ -36,11 +36,12 @@ struct event {
     int64_t at_ms;
     int number;               /* grows with each event of the message, and stays the same for an event */
     int64_t next_ms;          /* RETRY: time at which the next attempt begins; 0: unknown */
-    struct attempt_line line; /* ERROR: the attempt; borrows from the lines */
+    struct attempt_line line; /* ERROR: the attempt; borrows the lines */
     bool has_headers;         /* ERROR: the headers of the answer are kept with the message */
 };
 
-/* The message, read from the store or from the history. All is borrowed. */
+/* The message, read from the store or from the history. The struct borrows the data of its pointers and
+ * slices. */
 struct event_source {
     const struct message_view *view;
     enum job_state state;

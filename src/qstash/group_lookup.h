@@ -27,7 +27,7 @@ void group_lookup_fini(struct group_lookup *);
 void group_lookup_start(struct group_lookup *, struct app *, group_lookup_fn *, void *arg);
 
 /* Takes the settings of a group that was found, for settings that the request does not have. The settings
- * borrow from the lookup. */
+ * borrow the texts of the lookup. */
 void group_lookup_take_defaults(struct group_lookup *, struct settings *);
 
 #endif

@@ -1,12 +1,12 @@
 /* group_messages.h - the messages of an occurrence that a schedule sends to a URL group: one for each
- * endpoint, with the ids <messageId>~1, <messageId>~2 and so on. Its functions are pure: no clock, no I/O. */
+ * endpoint, with the ids <messageId>~1, <messageId>~2 and so on. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_GROUP_MESSAGES_H
 #define DUEPOST_QSTASH_GROUP_MESSAGES_H
 
 #include "job/group_jobs.h"
 
-/* Writes the messages for the endpoints of the group as it is now. message is that of the schedule, without a
- * url; settings are those of the group's topic. The status is that of group_jobs_write. */
+/* Writes the messages for the endpoints of the group as it is now. message is the message of the schedule,
+ * without a url; settings are the settings of the group's topic. The status is that of group_jobs_write. */
 enum status group_messages_write(const struct job *message, struct slice settings,
                                  struct group_jobs *) MUST_USE;
 

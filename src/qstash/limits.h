@@ -21,7 +21,8 @@ struct limits {
     int64_t since_ms;       /* windows of the rate that began before this time do not count; 0: all count */
     int64_t created_ms, updated_ms;
     /* Only with a flow-control key: */
-    struct settings_flow asked; /* requested values of the last message that had any; without the key */
+    struct settings_flow
+        asked; /* limits that the last message of the key with limits requested; the member key is not set */
     bool is_pinned_parallelism, is_pinned_rate;
 };
 
@@ -39,7 +40,7 @@ void limits_write(const struct limits *, char note[LIMITS_NOTE_SIZE], struct top
  * changed. */
 bool limits_ask(struct limits *, const struct settings_flow *);
 
-/* Removes these pins, and applies the limits that the last message requested. */
+/* Removes these pins, and applies the limits that the last message of the key requested. */
 void limits_unpin(struct limits *, bool parallelism, bool rate);
 
 #endif

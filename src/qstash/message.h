@@ -20,12 +20,13 @@ typedef void message_sent_fn(void *arg, const struct message_sent *);
 
 struct message;
 
-/* A message is freed after its callback, or if it was never sent. */
+/* Creates a message. The caller frees it after its callback, or if it was never sent. */
 struct message *message_new(struct app *, message_sent_fn *, void *arg);
 void message_free(struct message *);
 
 /* Sends the message to the topic of its queue and its flow control (see place.h). Copies the request. Borrows
- * the data to which it points until the callback. Calls back once, perhaps before the call returns. */
+ * the data to which the request points until the callback. Calls back once, perhaps before the call
+ * returns. */
 void message_send(struct message *, const struct message_request *);
 
 #endif

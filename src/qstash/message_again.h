@@ -8,7 +8,7 @@
 /* Called with the new message, or with the error; 404: there is no such dead letter. */
 typedef void message_again_fn(void *arg, const struct message_sent *);
 
-/* Sends the message with its own settings; settings in the request's headers replace them. If the process
+/* Sends the message with its own settings, except those that the request's headers replace. If the process
  * dies after the new message is sent and before the dead one is removed, both exist. A repeat within ten
  * minutes then removes the dead message and returns the same new message. Copies message_id. Calls back once,
  * perhaps before the call returns. */

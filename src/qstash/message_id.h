@@ -4,7 +4,8 @@
  *     msg_queue.orders.01J8ZK3V5Q8T9W0X1Y2Z3A4B5C     a message of qstash~queue.orders
  *
  *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C~20261122T221800Z an occurrence of a schedule
- *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C~20261122T221800Z~2 the same, for an endpoint of a URL group
+ *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C~20261122T221800Z~2 an occurrence that is sent to an endpoint of a URL
+ *     group
  *
  * The messageId is the jobId. All topics of the dialect are siblings of one topic, so they are in one shard.
  */

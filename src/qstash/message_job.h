@@ -1,4 +1,4 @@
-/* message_job.h - converts a message to its job. Its functions are pure: no clock, no I/O. */
+/* message_job.h - converts a message to its job. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_MESSAGE_JOB_H
 #define DUEPOST_QSTASH_MESSAGE_JOB_H
 
@@ -6,7 +6,7 @@
 
 struct app_caller;
 
-/* The parts of a message. All data to which it points is borrowed until the message is sent. */
+/* The parts of a message. The caller's data, to which it points, is borrowed until the message is sent. */
 struct message_request {
     struct slice url, body;
     const struct settings *settings;
@@ -25,7 +25,7 @@ void message_texts_init(struct message_texts *);
 void message_texts_fini(struct message_texts *);
 
 /* Fills a job of this topic, without a jobId. Returns NULL, or a literal that says why the request is
- * refused. The job needs no fini. */
+ * refused. The job has nothing to free. */
 const char *message_job_make(const struct message_request *, struct slice topic, int64_t now_ms,
                              struct message_texts *, struct job *);
 

@@ -1,4 +1,5 @@
-/* message_settings.h - the settings with which a message was published, for a message that replaces it. */
+/* message_settings.h - gets the settings with which a message was published, so that a new message can be
+ * published with the same settings. */
 #ifndef DUEPOST_QSTASH_MESSAGE_SETTINGS_H
 #define DUEPOST_QSTASH_MESSAGE_SETTINGS_H
 
@@ -6,8 +7,8 @@
 
 enum { MESSAGE_SETTINGS_TEXT = 2 * JOB_FORM_DATA_MAX }; /* bytes */
 
-/* Sets all settings except the time and the run. settings borrow from the view and from text, which gets
- * decoded values and must have room for MESSAGE_SETTINGS_TEXT. */
+/* Sets all settings except the time and the run. The settings borrow the view and text. text receives decoded
+ * values, and must have room for MESSAGE_SETTINGS_TEXT. */
 void message_settings_take(const struct message_view *, struct settings *, struct buffer *text);
 
 #endif

@@ -15,11 +15,11 @@ struct message_view {
 };
 
 /* Reads the record of a job with this id, topic/messageId. Returns false if it is not a message, or cannot be
- * read. A view that was read needs message_view_fini. Borrows id and record. */
+ * read. The caller frees a view that was read with message_view_fini. The view borrows id and record. */
 bool message_view_read(struct slice id, struct slice record, struct message_view *);
 void message_view_fini(struct message_view *);
 
-/* message_view_of creates a view of a message from its job, which it borrows. message_view_release
+/* message_view_of creates a view of a message from its job, which the view borrows. message_view_release
  * frees the view's own data. */
 void message_view_of(const struct job *, struct message_view *);
 void message_view_release(struct message_view *);

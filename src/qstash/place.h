@@ -1,5 +1,5 @@
-/* place.h - finds the topic of a message: that of its queue, or else of its flow-control key, or else of
- * plain messages.
+/* place.h - finds the topic of a message: the topic of its queue, or else of its flow-control key, or else
+ * the topic of all other messages.
  *
  *     queue orders            qstash~queue.orders
  *     key mail                qstash~flow.mail
@@ -23,14 +23,14 @@ enum { PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1, PLACE_KEY_MAX = 90 /* maximum size o
 struct slice place_of_queue(struct slice name, char room[PLACE_SIZE]);
 struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
 
-/* Returns the key of a topic that begins with PLACE_FLOWS. Borrows from topic, or from room. */
+/* Returns the key of a topic that begins with PLACE_FLOWS. The result is a part of topic, or is in room. */
 struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE]);
 
-/* The topic is set if the end of the verdict is DONE. It is valid until the callback returns. */
+/* The topic is set if the end of the verdict is DONE. topic is valid until the callback returns. */
 typedef void place_fn(void *arg, const struct app_verdict *, struct slice topic);
 
 /* Finds the topic, and creates or changes its settings as the message requests. queue and the key of the flow
- * may be empty. The arguments are borrowed until the callback, which may come before the call returns. */
+ * may be empty. Borrows the arguments until the callback, which may come before the call returns. */
 void place_find(struct app *, const struct app_caller *, struct slice queue, const struct settings_flow *,
                 place_fn *, void *arg);
 

@@ -14,8 +14,7 @@
 struct publication;
 
 /* Called when the messages are sent, or refused. answer is the JSON for the client: an object, or an array
- * for a group, or {"error":...} for a status from 400 on. The slice is valid until the callback
- * returns. */
+ * for a group, or {"error":...} for a status from 400 on. answer is valid until the callback returns. */
 typedef void publication_fn(void *arg, const struct publication *, unsigned status, struct slice answer);
 
 struct publication {
@@ -42,8 +41,8 @@ void publication_init(struct publication *, struct exchange *, publication_fn *,
 void publication_begin_run(struct publication *);
 void publication_fini(struct publication *);
 
-/* Sends the messages. destination is raw, see destination.h. queue may be empty. All three slices are
- * borrowed until the callback. Calls back once, perhaps before the call returns. */
+/* Sends the messages. destination is raw, see destination.h. queue may be empty. Borrows the three slices
+ * until the callback. Calls back once, perhaps before the call returns. */
 void publication_send(struct publication *, struct slice destination, struct slice queue, struct slice body);
 
 #endif

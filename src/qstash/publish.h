@@ -5,7 +5,7 @@
 #include "qstash/handler.h"
 
 /* Publishes the body of the request to exchange->rest, in this queue; an empty name means no queue. Answers
- * the exchange. queue is borrowed until then. */
+ * the exchange. Borrows queue until the answer. */
 void publish_in(struct exchange *, struct slice queue);
 
 #endif

@@ -15,11 +15,12 @@ struct app;
 struct delivery_form;
 struct qstash;
 
-extern const struct dialect qstash_dialect; /* self is a struct qstash */
+extern const struct dialect qstash_dialect; /* the argument self of its site_add is a struct qstash */
 extern const struct delivery_form
     qstash_form; /* every process can deliver messages in this form, even with --qstash off */
 
-/* is_development: signs with the keys of the clients' development mode, which are public. */
+/* Creates the dialect's data. is_development: deliveries are signed with the keys of the clients' development
+ * mode, which are public. */
 struct qstash *qstash_new(struct app *, bool is_development);
 void qstash_free(struct qstash *); /* NULL is ignored */
 

@@ -8,7 +8,7 @@
 #define RETRY_TIME_MAX_MS INT64_C(86400000) /* a longer wait is ignored */
 
 /* Parses seconds ("30", "1.5"), an HTTP date, or a duration ("6m5s", "2000ms"; units ns us ms s m h), and
- * gives the wait from now_ms on. Returns false for any other text, and for more than a day. */
+ * sets *wait_ms to the wait from now_ms on. Returns false for any other text, and for more than a day. */
 bool retry_time_parse(struct slice, int64_t now_ms, int64_t *wait_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* run.h - durable runs: the data that is stored of the message that created a run, and used by its later
- * messages. Its functions are pure: no clock, no I/O.
+ * messages. The functions are pure: no clock, no I/O.
  *
  * A run is a workflow of app/workflows.h, and its messages are the jobs of this workflow.
  * Upstash-Workflow-CallType names the kind of a message:
@@ -35,16 +35,16 @@ struct run {
 void run_write(struct buffer *, const struct settings *, struct slice caller_ip, struct slice invoker);
 
 /* Reads the stored data. Copies text. Returns false if duepost did not write the text, or if there is no
- * memory; the run then needs no fini. */
+ * memory; the run then has nothing to free. */
 bool run_read(struct slice text, int64_t made_ms, struct run *);
 void run_fini(struct run *);
 
 /* Adds the settings of the run to a step, except those that the step has itself. The Content-Type is always
- * that of the run. The settings borrow from run. */
+ * that of the run. The settings borrow run. */
 void run_apply(struct run *, struct settings *);
 
 /* Adds the settings of the run to its first message, except those that the message has itself. Used when a
- * run starts again. */
+ * failed run is restarted. */
 void run_keep(struct run *, struct settings *);
 
 /* Adds the settings of the run to the answer to a call. The answer does not get the Content-Type, and not the

@@ -1,4 +1,4 @@
-/* run_filters.h - decides which runs a list or a bulk action selects. Its functions are pure: no clock, no
+/* run_filters.h - decides which runs a list or a bulk action selects. The functions are pure: no clock, no
  * I/O. */
 #ifndef DUEPOST_QSTASH_RUN_FILTERS_H
 #define DUEPOST_QSTASH_RUN_FILTERS_H
@@ -11,7 +11,8 @@
     (1U << FILTER_LABEL | 1U << FILTER_FLOW_KEY | 1U << FILTER_CALLER_IP | 1U << FILTER_HOST |               \
      1U << FILTER_PATH | 1U << FILTER_RUN_URL | 1U << FILTER_FROM | 1U << FILTER_TO)
 
-/* is_url_prefix: a run matches if its url begins with a word of workflowUrl. */
+/* Returns whether the run matches. If is_url_prefix is true, it is enough that its url begins with a word of
+ * workflowUrl. */
 bool run_filters_match(const struct filters *, struct run *, bool is_url_prefix);
 
 #endif

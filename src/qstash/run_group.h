@@ -22,7 +22,7 @@ struct slice run_group_id(const struct run_group *);
 void run_group_expect(struct run_group *);
 
 /* Adds a message, and calls back when the last message of the group was added or refused. Borrows the entry
- * until then. */
+ * until the callback. */
 void run_group_add(struct run_group *, const struct app_workflow_entry *, run_group_fn *, void *arg);
 
 /* Notes that a message is refused. All messages of the group are then refused with the same error. */

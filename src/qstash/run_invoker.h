@@ -1,11 +1,11 @@
-/* run_invoker.h - the run that has invoked another one, and waits for its end. Its functions are pure: no
- * clock, no I/O. */
+/* run_invoker.h - a run that has invoked another run, and waits for the end of that run. The functions are
+ * pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_INVOKER_H
 #define DUEPOST_QSTASH_RUN_INVOKER_H
 
 #include "base/json_writer.h"
 
-/* All slices are borrowed. */
+/* An invocation. It borrows the texts of all slices. */
 struct run_invoker {
     struct slice payload;     /* payload of the invoked run */
     struct slice run_id, url; /* id and url of the invoker */

@@ -27,7 +27,7 @@ struct run_letter {
     void *arg;
 };
 
-/* Reads the dead message with this id, which is needed during the call only. Calls back once, perhaps before
+/* Reads the dead message with this id. message_id is not used after the call. Calls back once, perhaps before
  * the call returns. */
 void run_letter_read(struct app *, struct slice message_id, run_letter_fn *, void *arg);
 

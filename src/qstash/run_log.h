@@ -1,4 +1,4 @@
-/* run_log.h - writes a durable run for the log of runs. Its functions are pure: no clock, no I/O.
+/* run_log.h - writes a durable run for the log of runs. The functions are pure: no clock, no I/O.
  *
  * The steps are the elements of the run, in groups:
  *

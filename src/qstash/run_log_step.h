@@ -1,4 +1,4 @@
-/* run_log_step.h - one step of a run, parsed from its element. Its functions are pure: no clock, no I/O. */
+/* run_log_step.h - one step of a run, parsed from its element. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_LOG_STEP_H
 #define DUEPOST_QSTASH_RUN_LOG_STEP_H
 
@@ -15,7 +15,7 @@ struct run_log_message {
     struct slice lines; /* lines of its attempts, see attempt_line.h */
 };
 
-/* All is borrowed. */
+/* The data of one run for its log. The struct borrows the data of its pointers and slices. */
 struct run_log {
     const struct app_workflow *workflow; /* includes elements, their texts, and open jobs */
     const struct run *run;
@@ -44,7 +44,7 @@ struct run_log_step {
 /* Parses an element. text receives decoded texts, and must have room for twice the size of the element. */
 void run_log_step_read(const struct app_workflow_element *, struct run_log_step *, struct buffer *text);
 
-/* Does the same for a wait in progress. */
+/* Makes a step of a wait for an event that has not ended, as run_log_step_read does for an element. */
 void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
 
 /* The data of a step to write. call is the call whose result the step is, or the step itself, or NULL.

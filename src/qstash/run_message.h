@@ -8,7 +8,7 @@
 
 struct run_message;
 
-/* A message is freed after its callback, or if it was never sent. */
+/* Creates a message. The caller frees it after its callback, or if it was never sent. */
 struct run_message *run_message_new(struct app *, message_sent_fn *, void *arg);
 void run_message_free(struct run_message *);
 

@@ -1,4 +1,4 @@
-/* run_resumption.h - finds where a failed run is continued. Its functions are pure: no clock, no I/O. */
+/* run_resumption.h - finds where a failed run is continued. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_RESUMPTION_H
 #define DUEPOST_QSTASH_RUN_RESUMPTION_H
 
@@ -13,9 +13,10 @@ struct run_failure {
     bool is_parallel_answer; /* the message is the answer to a call of a parallel step */
 };
 
-/* Returns the index of the element whose message is delivered again. The elements before it are kept. The
- * index is that of the failed message. If parallel steps have not all ended, it is that of the step before
- * them. For an answer that belongs to no parallel step, it is count. */
+/* Returns the index of the element whose message is delivered again. The elements before it are kept. This is
+ * the element of the failed message. If some of several parallel steps have not ended, it is the element of
+ * the step before them. If the failed message is the answer to a call that is not a parallel step, the result
+ * is count. */
 size_t run_resumption_find(const struct run_failure *);
 
 /* Appends the body of an element. Returns false if the element cannot be read, or there is no memory. */

@@ -1,4 +1,4 @@
-/* run_step.h - converts a message of a run to a job and an element. Its functions do no I/O. */
+/* run_step.h - converts a message of a run to a job and an element. The functions do no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_STEP_H
 #define DUEPOST_QSTASH_RUN_STEP_H
 
@@ -11,7 +11,7 @@
 struct run_step {
     struct app_workflow_entry entry;
     struct message_texts texts;
-    struct job job; /* the job borrows from the request and from texts */
+    struct job job; /* the job borrows the request and texts */
     char id[MESSAGE_ID_MAX + 1];
 };
 
@@ -34,8 +34,8 @@ struct run_notice {
     struct slice body;    /* the step */
 };
 
-/* Creates and writes such a step, with the settings of the run. Returns NULL, or a literal that describes the
- * error. */
+/* Creates the step for a notice, with the settings of the run, and writes its job. Returns NULL, or a literal
+ * that describes the error. */
 const char *run_step_make_notice(struct run_step *, struct run *, const struct run_notice *, int64_t now_ms);
 
 #endif

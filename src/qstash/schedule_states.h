@@ -7,8 +7,8 @@
  *
  *     {"msg_...~20261122T221900Z~1":"IN_PROGRESS","msg_...~20261122T221900Z~2":"SUCCESS"}
  *
- * A message that died or was cancelled is a FAIL. Without a history, only the last message is listed. If
- * Redis no longer has this message, it was delivered or cancelled, and counts as a SUCCESS. */
+ * The state of a message that died or was cancelled is FAIL. Without a history, only the last message is
+ * listed. If Redis no longer has this message, it was delivered or cancelled, and counts as a SUCCESS. */
 #ifndef DUEPOST_QSTASH_SCHEDULE_STATES_H
 #define DUEPOST_QSTASH_SCHEDULE_STATES_H
 
@@ -38,8 +38,8 @@ struct schedule_states_of {
     struct slice group; /* as above */
 };
 
-/* Adds the states to an object, which is written to out, and calls fn, perhaps before the call returns. out,
- * the group and the struct are borrowed until then. */
+/* Adds the states to an object, which is written to out, and calls fn, perhaps before the call returns.
+ * Borrows out, the group and the struct until fn is called. */
 void schedule_states_add(struct schedule_states *, const struct schedule_states_of *, struct buffer *out,
                          void (*fn)(void *arg), void *arg);
 

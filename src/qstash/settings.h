@@ -2,7 +2,7 @@
  * of the destination, or for a callback.
  *
  * Names are compared without regard to case. Unknown names are ignored, because clients send some that only
- * they use. Values are borrowed, except decoded values of a query. */
+ * they use. Settings borrow their values, except decoded values of a query. */
 #ifndef DUEPOST_QSTASH_SETTINGS_H
 #define DUEPOST_QSTASH_SETTINGS_H
 

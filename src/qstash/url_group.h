@@ -33,12 +33,12 @@ struct url_group {
 /* Writes the topic into room. Returns it, or an empty slice if the name cannot be the name of a group. */
 struct slice url_group_topic(struct slice name, char room[PLACE_SIZE]);
 
-/* Reads a group from the note. Borrows the note. If duepost did not write the text, the group has no
+/* Reads a group from the note, which the group borrows. If duepost did not write the text, the group has no
  * endpoints. */
 void url_group_read(struct url_group *, struct slice note);
 void url_group_fini(struct url_group *);
 
-/* Reads the endpoints of a request into an empty group. Borrows text. Returns the error, or NULL. If
+/* Reads the endpoints of a request into an empty group, which borrows text. Returns the error, or NULL. If
  * with_urls is true, each endpoint must have a url. */
 const char *url_group_read_endpoints(struct url_group *, struct slice text, bool with_urls);
 

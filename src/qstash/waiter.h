@@ -1,13 +1,13 @@
 /* waiter.h - a wait of a run for an event: the client's request, the stored text, and the step that ends the
- * wait. Its functions are pure: no clock, no I/O. */
+ * wait. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_WAITER_H
 #define DUEPOST_QSTASH_WAITER_H
 
 #include "base/json_writer.h"
 
-enum { WAITER_MAX = 64 * 1024 }; /* maximum size of its text */
+enum { WAITER_MAX = 64 * 1024 }; /* maximum size of the stored text of a wait */
 
-/* All slices are borrowed. */
+/* A wait. It borrows the texts of all slices. */
 struct waiter {
     struct slice url, timeout_url; /* decoded */
     struct slice timeout;          /* text of the client, such as "7d" */

@@ -29,9 +29,9 @@ void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_
 /* Releases the lock. */
 void data_dir_close(struct data_dir *);
 
-/* Takes the lock in a file of the directory. The file holds the owner's pid for people to read. Returns a
- * descriptor, or -1 with errno. EWOULDBLOCK means that another process has the lock; *holder is then its pid,
- * or 0 if the pid is unknown. */
+/* Locks a file of the directory. The file contains the owner's pid, for people. Returns a descriptor, or -1
+ * with errno. EWOULDBLOCK means that another process has the lock; *holder is then its pid, or 0 if the pid
+ * is unknown. */
 int data_dir_lock(int dir_fd, const char *name, int *holder);
 
 /* Writes the pid of the lock's owner. */

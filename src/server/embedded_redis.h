@@ -24,7 +24,8 @@ struct embedded_redis;
 enum status embedded_redis_new(struct loop *, const char *data_dir, const char *program,
                                struct embedded_redis **, struct problem *) MUST_USE;
 
-/* Receives the result. why is "" with STATUS_OK. The function may free the embedded Redis. */
+/* Receives the result of a start or a stop. why is "" with STATUS_OK. The function may free the embedded
+ * Redis. */
 typedef void embedded_redis_fn(void *arg, enum status, const char *why);
 
 /* Starts or takes over redis-server. Calls on_started once. STATUS_OK means that Redis answers: it has loaded

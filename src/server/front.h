@@ -19,7 +19,7 @@ void front_free(struct front *); /* NULL is ignored */
 /* Returns STATUS_INVALID if other hosts could use the API without a token under these options. */
 enum status front_check(const struct front *, const struct options *, struct problem *) MUST_USE;
 
-/* Returns the same for one address. */
+/* Returns STATUS_INVALID if other hosts could use the API without a token at this address. */
 enum status front_check_reach(const struct options *, const char *url, bool is_loopback,
                               struct problem *) MUST_USE;
 

@@ -1,9 +1,8 @@
 /* listening_sockets.h - asks the kernel which sockets listen on a port (NETLINK_SOCK_DIAG).
  *
- * On SIGTERM the listening sockets are closed at once, so that new connections are refused at once and do not
- * wait. When another process listens on the same address and port (--share-port), our sockets stay open until
- * the last attempt has ended, because the kernel gives this process connections while its sockets are
- * open. */
+ * On SIGTERM the listening sockets are closed at once, so that new connections are refused and do not wait.
+ * When another process listens on the same address and port (--share-port), our sockets stay open until the
+ * last attempt has ended, because the kernel gives this process connections while its sockets are open. */
 #ifndef DUEPOST_SERVER_LISTENING_SOCKETS_H
 #define DUEPOST_SERVER_LISTENING_SOCKETS_H
 

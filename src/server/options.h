@@ -111,8 +111,8 @@ struct listen_address {
     uint16_t port;
 };
 
-/* All options. Borrowed strings are valid until the options are freed. The string of an option without a
- * value is NULL. */
+/* All options. The strings are valid until the options are freed. The string of an option without a value is
+ * NULL. */
 struct options {
     struct listen_address listen, health_listen; /* health_listen.host is NULL without --health-listen */
     bool shares_port; /* other processes of this user may listen on the same port */

@@ -1,4 +1,4 @@
-/* redis_addresses.h - the addresses of the configured Redis. No job may be sent to them.
+/* redis_addresses.h - the addresses of the configured Redis, to which no job may be sent.
  *
  * The addresses are those of the Redis that was configured at the start; a reload does not change it. An
  * address that was found once stays refused. So no address becomes allowed if a name server does not answer

@@ -43,7 +43,7 @@ void redis_process_signal(const struct redis_process *, int signal);
 enum { REDIS_PROCESS_WHY_MAX = 64 };
 void redis_process_reap(struct redis_process *, char why[REDIS_PROCESS_WHY_MAX]);
 
-/* Drops the reference; the process keeps running. */
+/* Closes the pidfd; the process keeps running. */
 void redis_process_forget(struct redis_process *);
 
 #endif

@@ -7,7 +7,7 @@
 
 /* Returns the options of the store, which borrow redis and prefix, and may be used after the options of the
  * server have been freed. The private Redis always has the durability fsync, unless the operator chose
- * another class. The caller sets metrics. */
+ * another class. The caller sets the member metrics. */
 struct store_options store_setup(const struct options *, const struct redis_address *redis,
                                  const char *prefix);
 

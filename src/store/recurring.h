@@ -32,7 +32,7 @@ struct store_recurring {
     struct slice tag; /* tag of the record */
     struct {
         enum store_fired outcome;
-        bool is_missed;   /* times were missed */
+        bool is_missed;   /* the outcome concerns times that were missed by more than the schedule's grace */
         int64_t time_ms;  /* time of the occurrence */
         int64_t at_ms;    /* time at which the outcome was written */
         struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */

@@ -2,7 +2,7 @@
  * own.
  *
  * The thread sends one batch at a time. If the collector cannot take a batch now, the batch is sent again,
- * for a minute at most. Meanwhile the tracer's queue fills. */
+ * for a minute at most. During this time, further spans wait in the tracer's queue. */
 #ifndef DUEPOST_TRACING_EXPORTER_H
 #define DUEPOST_TRACING_EXPORTER_H
 

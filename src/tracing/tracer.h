@@ -1,8 +1,8 @@
 /* tracer.h - begins spans, and keeps ended spans until the exporter sends them.
  *
  * A process has one tracer, which all reactors share: any thread may call its functions. A recorded span is
- * copied into a bounded queue. While the collector is away, the queue fills, and new spans are dropped and
- * counted: nothing ever waits for the collector. */
+ * copied into a bounded queue. While the collector is unreachable, the queue fills; when it is full, new
+ * spans are dropped and counted. No caller ever waits for the collector. */
 #ifndef DUEPOST_TRACING_TRACER_H
 #define DUEPOST_TRACING_TRACER_H
 
@@ -30,7 +30,7 @@ struct tracer_counts {
 
 struct tracer_counts tracer_count(const struct tracer *);
 
-/* For the exporter. */
+/* For the exporter: the number of waiting spans, taking one, and counting. */
 size_t tracer_waiting(struct tracer *);
 bool tracer_take(struct tracer *, struct span *); /* false: no span waits */
 void tracer_note_sent(struct tracer *, size_t exported, size_t dropped);
