@@ -1,6 +1,6 @@
 /* load.c - the load generator of the benchmarks: POST /jobs, one job a request or batch= of them, or with
- * publish=1 POST /v2/publish, over kept-alive connections, the next request of a connection behind the answer
- * to the last.
+ * publish=1 POST /v2/publish, or with beanstalkd=1 its put, over kept-alive connections, the next request of
+ * a connection behind the answer to the last.
  *
  *   bench_load PORT CALLBACK_URL [name=value ...]
  *
@@ -35,12 +35,13 @@ enum setting {
     DELAY_MAX_MS, /* each due at a random time between; both 0: in a year */
     BATCH,        /* jobs in a request; 1: without an array around it */
     PUBLISH,      /* 1: as messages of QStash, due at whole seconds */
+    BEANSTALKD,   /* 1: put into its tube, with the delay in whole seconds */
     SETTINGS,
 };
 
-static const char *const names[SETTINGS] = {"connections",  "jobs",  "first",  "topics",
-                                            "body",         "rate",  "due",    "delay_min_ms",
-                                            "delay_max_ms", "batch", "publish"};
+static const char *const names[SETTINGS] = {"connections",  "jobs",  "first",   "topics",
+                                            "body",         "rate",  "due",     "delay_min_ms",
+                                            "delay_max_ms", "batch", "publish", "beanstalkd"};
 
 struct load {
     int64_t settings[SETTINGS];
@@ -133,14 +134,19 @@ static size_t write_jobs(struct load *load, int64_t count, char *text)
     return size;
 }
 
+/* Writes the next job's body alone to text. Returns its size. */
+static int write_next_body(struct load *load, int64_t due_ms, char *text)
+{
+    int used = write_body(load->settings[FIRST] + load->sent++, due_ms, text);
+    int pad = (int)load->settings[BODY] - used - 2;
+    return used + snprintf(text + used, ROOM, "%.*s\"}", pad > 0 ? pad : 0, load->pad);
+}
+
 /* Writes a message's body to text, and its head. */
 static size_t write_message(struct load *load, char *text, char head[HEAD_ROOM], int *head_size)
 {
-    int64_t number = load->settings[FIRST] + load->sent++;
     int64_t due_ms = (due_ms_of(load) + 999) / 1000 * 1000;
-    int used = write_body(number, due_ms, text);
-    int pad = (int)load->settings[BODY] - used - 2;
-    int size = used + snprintf(text + used, ROOM, "%.*s\"}", pad > 0 ? pad : 0, load->pad);
+    int size = write_next_body(load, due_ms, text);
     *head_size = snprintf(head, HEAD_ROOM,
                           "POST /v2/publish/%s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
                           "Content-Type: application/json\r\nUpstash-Method: POST\r\n"
@@ -149,11 +155,24 @@ static size_t write_message(struct load *load, char *text, char head[HEAD_ROOM],
     return (size_t)size;
 }
 
+/* As write_message. The job has 60 s before beanstalkd gives it to another worker. */
+static size_t write_put(struct load *load, char *text, char head[HEAD_ROOM], int *head_size)
+{
+    int64_t now_ms = now_us(CLOCK_REALTIME) / 1000, wait_ms = due_ms_of(load) - now_ms;
+    int64_t delay = wait_ms > 0 ? (wait_ms + 999) / 1000 : 0;
+    int size = write_next_body(load, now_ms + delay * 1000, text);
+    *head_size = snprintf(head, HEAD_ROOM, "put 0 %lld 60 %d\r\n", (long long)delay, size);
+    memcpy(text + size, "\r\n", 2);
+    return (size_t)size + 2;
+}
+
 static size_t write_request(struct load *load, int64_t jobs, char head[HEAD_ROOM], int *head_size)
 {
     char *text = load->request + HEAD_ROOM;
     if (load->settings[PUBLISH])
         return write_message(load, text, head, head_size);
+    if (load->settings[BEANSTALKD])
+        return write_put(load, text, head, head_size);
     size_t size = write_jobs(load, jobs, text);
     *head_size = snprintf(head, HEAD_ROOM,
                           "POST /jobs HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n"
@@ -188,6 +207,7 @@ static int64_t count_accepted(const struct connection *connection, const struct 
     static const char word[] = "{\"status\":201,";
     int64_t count = 0;
     if (slice_starts_with(message->head, SLICE("HTTP/1.1 201 ")) ||
+        slice_starts_with(message->head, SLICE("INSERTED ")) ||
         slice_starts_with(message->body, SLICE("{\"messageId\":")))
         return connection->jobs;
     for (struct slice rest = message->body; rest.size;) {
@@ -216,6 +236,15 @@ static void on_answer(struct load *load, struct connection *connection, const st
     }
 }
 
+/* Returns false if the answer is not complete yet. beanstalkd answers with a line. */
+static bool read_answer(const struct load *load, struct slice bytes, struct message *message)
+{
+    if (!load->settings[BEANSTALKD])
+        return message_read(bytes, message);
+    *message = (struct message){.head = bytes, .size = bytes.size};
+    return bytes.data[bytes.size - 1] == '\n';
+}
+
 static void on_readable(struct load *load, struct connection *connection)
 {
     struct message message;
@@ -224,7 +253,7 @@ static void on_readable(struct load *load, struct connection *connection)
     if (got <= 0)
         fail("duepost closed the connection");
     connection->used += (size_t)got;
-    if (!message_read(slice_from(connection->room, connection->used), &message))
+    if (!read_answer(load, slice_from(connection->room, connection->used), &message))
         return;
     connection->used = 0;
     on_answer(load, connection, &message);

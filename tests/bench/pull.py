@@ -1,14 +1,13 @@
-"""Workers that lease jobs in batches and complete them, of duepost and of beanstalkd; and workers that wait for jobs."""
+"""Workers that lease jobs in batches and complete them, and workers that wait for jobs."""
 
 import datetime
 import json
 import selectors
 import socket
-import subprocess
 import threading
 import time
 
-from parts import Link, await_condition, cpu_seconds
+from parts import Link
 
 BATCH, WORKERS = 32, 8
 WAIT_S, LEASE_S = 60, 600
@@ -107,55 +106,3 @@ class Waiters:
         for key in list(self._selector.get_map().values()):
             key.fileobj.close()
         self._selector.close()
-
-
-# ---- beanstalkd ----
-
-def _lines(stream, count, is_job):
-    ids = []
-    for _ in range(count):
-        words = stream.readline().split()
-        if is_job:
-            if words[0] != b"RESERVED":
-                raise SystemExit(f"beanstalkd: {words}")
-            ids.append(words[1])
-            stream.read(int(words[2]) + 2)
-        elif words[0] not in (b"INSERTED", b"DELETED"):
-            raise SystemExit(f"beanstalkd: {words}")
-    return ids
-
-
-def _in_pipeline(link, stream, commands, is_job=False):
-    link.sendall(b"".join(commands))
-    return _lines(stream, len(commands), is_job)
-
-
-def beanstalkd(folder, jobs, body, sync):
-    """CPU us a job of reserve and delete. sync: its options for its log."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    process = subprocess.Popen(["beanstalkd", "-l", "127.0.0.1", "-p", str(port), "-b", folder, *sync], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        link = await_condition(lambda: _connect(port), 10, "beanstalkd")
-        stream = link.makefile("rb")
-        put = b"put 0 0 60 %d\r\n%s\r\n" % (body, b"x" * body)
-        for first in range(0, jobs, BATCH):
-            _in_pipeline(link, stream, [put] * min(BATCH, jobs - first))
-        before, begin = cpu_seconds(process.pid), time.monotonic()
-        for first in range(0, jobs, BATCH):
-            ids = _in_pipeline(link, stream, [b"reserve\r\n"] * min(BATCH, jobs - first), is_job=True)
-            _in_pipeline(link, stream, [b"delete %s\r\n" % number for number in ids])
-        used, seconds = cpu_seconds(process.pid) - before, time.monotonic() - begin
-        stream.close()
-        link.close()
-        return {"cpu": used / jobs * 1e6, "rate": jobs / seconds}
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _connect(port):
-    try:
-        return socket.create_connection(("127.0.0.1", port), timeout=60)
-    except OSError:
-        return None
