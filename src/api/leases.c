@@ -38,7 +38,7 @@ static void add_labels(struct json_writer *json, const struct job *job)
     json_end_array(json);
 }
 
-/* settings are those of the job's topic, or NULL. */
+/* Writes a leased job. settings: the settings of the job's topic, or NULL. */
 static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased,
                            const struct topic_settings *settings)
 {
@@ -60,7 +60,7 @@ static void put_leased_job(struct json_writer *json, struct slice token, const s
     json_end_object(json);
 }
 
-/* The jobs are of one topic, whose settings are read once. */
+/* Writes the leased jobs. All are of one topic, so its settings are read once. */
 static void put_leased_jobs(struct json_writer *json, const struct app_leased *leased)
 {
     struct topic_settings settings;

@@ -107,7 +107,7 @@ static void add_last_attempt(struct json_writer *json, const struct app_job *sto
     json_end_object(json);
 }
 
-/* Puts a job. settings are those of its topic, or NULL. */
+/* Writes a job. settings: the settings of its topic, or NULL. */
 static void put_job(struct json_writer *json, const struct app_job *stored, const struct job *job,
                     const struct topic_settings *settings, const struct retry_schedule *fallback)
 {

@@ -133,7 +133,7 @@ static void place_page(struct walk *walk)
             (struct store_when){true, walk->begin_ms + ((int64_t)i * step_us + 999) / 1000};
 }
 
-/* Copies the ids, because the page is borrowed. */
+/* Copies the ids, because the page is valid only until the callback returns. */
 static bool keep_items(struct walk *walk, const struct history_page *page)
 {
     size_t bytes = 0;

@@ -141,7 +141,8 @@ static void on_returned(void *arg, enum status status, const struct store_pull_e
     if (status == STATUS_OK)
         metrics_count(grant->app->metrics, METRICS_COUNTER_LEASES_RETURNED, 1);
     else
-        log_debug("lease_not_returned", LOG_NUMBER("status", status)); /* the lease will run out */
+        log_debug("lease_not_returned",
+                  LOG_NUMBER("status", status)); /* the job comes back when its lease runs out */
     if (--grant->pending == 0)
         grant_free(grant);
 }

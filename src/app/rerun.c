@@ -15,7 +15,7 @@
  *
  * Redis is read before the history, because a job is in the history before it leaves Redis. A job that was
  * delivered or cancelled is sent again only if the caller asks for it. So a caller can repeat a run whose
- * answer was lost, even if the job has been delivered meanwhile. If duepost stops after step 3, the new job
+ * answer was lost, even if the job has been delivered since then. If duepost stops after step 3, the new job
  * exists, but the caller has no answer; a repeated call then finds the new job.
  *
  * If ended_ms is set, the caller has seen a dead job in the history. If Redis still has this job, the job in
@@ -135,7 +135,7 @@ static void on_run(void *arg, enum status status, int64_t due_ms)
                          .job = {.id = rerun->call.id, .state = JOB_STATE_DELAYED, .at_ms = due_ms}});
 }
 
-/* Runs a dead job that Redis still has, unless it changes meanwhile. */
+/* Runs a dead job that Redis still has, unless the job has changed since it was read. */
 static void run_kept(struct rerun *rerun, const struct app_job *job)
 {
     char tag[JOB_TAG_SIZE];
@@ -160,7 +160,7 @@ static void on_kept(void *arg, enum status status, const struct store_job *store
             rerun_job(rerun, &job);
         return;
     }
-    if (status == STATUS_OK) { /* another client has scheduled a job with this id meanwhile */
+    if (status == STATUS_OK) { /* another client has already scheduled a job with this id */
         rerun_end(rerun, &(struct app_verdict){.end = APP_EXISTS, .job = use_case_job(stored)});
         return;
     }

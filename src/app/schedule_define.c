@@ -1,5 +1,5 @@
 /* schedule_define.c - PUT and PATCH of a schedule: reads the definition, creates the new one, and writes it.
- * If the definition has changed meanwhile, begins again. */
+ * If another process has changed the definition since the read, begins again. */
 #include "app/audit.h"
 #include "app/schedule_view.h"
 #include "app/schedules.h"

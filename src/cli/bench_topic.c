@@ -70,8 +70,8 @@ static long long cancel_state(struct bench *bench, const char *state, struct pro
     return matched;
 }
 
-/* Cancels all jobs of the topic. A job may change its state meanwhile, so this is repeated until there are no
- * jobs. */
+/* Cancels all jobs of the topic. A job may change its state during a call, so the calls are repeated until
+ * there are no jobs. */
 static bool cancel_jobs(struct bench *bench, struct problem *problem)
 {
     static const char *const states[] = {"delayed", "ready", "leased", "dead"};

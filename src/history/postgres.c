@@ -212,7 +212,8 @@ static enum status check_server(const struct postgres *postgres, struct problem 
 
 /* ---- statements ---- */
 
-/* Sends all bytes. Reads meanwhile, because the server may wait for that. */
+/* Sends all bytes. Also reads while it sends, because the server may stop reading until its own data has been
+ * read. */
 static enum status flush(const struct postgres *postgres, struct problem *problem)
 {
     int left;

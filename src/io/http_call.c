@@ -58,7 +58,7 @@ bool http_call_begin_sending(struct http_call *call, const struct sockaddr *addr
 static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_call *call = arg;
-    freeze_guard_leave(call->owner->guard); /* the guard may be inside for another call */
+    freeze_guard_leave(call->owner->guard); /* the thread may still be inside the guard for another call */
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKET_BAD;
     /* The kept-alive connection ended without an answer, and libcurl wants to repeat the request. */
@@ -107,7 +107,7 @@ static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, 
     if (call->is_connecting) /* http_plain.c calls may_connect and may_send later */
         return CURL_PREREQFUNC_OK;
     call->local_port = local_port;
-    freeze_guard_leave(call->owner->guard); /* the guard may be inside for another call */
+    freeze_guard_leave(call->owner->guard); /* the thread may still be inside the guard for another call */
     call->is_stale = !call->was_opened && !call->outcome.was_sent &&
                      http_sockets_is_stale(call->owner->sockets, local_port);
     if (call->is_stale)
@@ -283,7 +283,7 @@ static void set_method(struct http_call *call, const struct http_call_request *r
 {
     static const struct {
         const char *name;
-        bool has_body; /* even for an empty body */
+        bool has_body; /* this kind of request has a body, which may be empty */
     } methods[] = {
         [HTTP_METHOD_POST] = {NULL, true},        [HTTP_METHOD_GET] = {"GET", false},
         [HTTP_METHOD_PUT] = {"PUT", true},        [HTTP_METHOD_PATCH] = {"PATCH", true},

@@ -28,7 +28,7 @@ struct http_client {
     struct loop *loop;
     CURLM *multi;
     struct timer *curl_timer; /* libcurl's */
-    struct timer *own_timer;  /* timer of ended and draining */
+    struct timer *own_timer;  /* runs when calls in ended or draining are due */
     struct hook *hook;
     struct http_call_owner owner;
     struct name_lookups *lookups;

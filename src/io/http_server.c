@@ -18,10 +18,9 @@ enum {
     HEAD_TIMEOUT_MS = 10 * 1000,
     BODY_TIMEOUT_MS = 30 * 1000,
     SEND_TIMEOUT_MS = 30 * 1000,
-    MEMORY_BYTES = 16 * 1024, /* memory of one connection: the head must fit into it */
-    SEND_BUFFER_BYTES =
-        128 * 1024, /* the kernel's buffer for an answer, which doubles the value for itself */
-    RUNS_MAX = 4,   /* runs of the daemon in a row before other work gets its turn */
+    MEMORY_BYTES = 16 * 1024,       /* memory of one connection: the head must fit into it */
+    SEND_BUFFER_BYTES = 128 * 1024, /* size of a connection's send buffer; the kernel doubles this value */
+    RUNS_MAX = 4,                   /* runs of the daemon in a row before other work gets its turn */
 };
 
 struct http_server {
@@ -37,8 +36,8 @@ struct http_server {
     bool has_closed; /* a connection was closed in this run */
 };
 
-/* Called before the handshake. Gives the connection its certificate. Without this call the handshake would
- * fail: see http_tls_no_certificate. */
+/* Sets the certificate of a connection, before its handshake. Without a certificate the handshake would fail,
+ * see http_tls_no_certificate. */
 static void begin_tls(const struct http_server *server, struct http_peer *peer,
                       struct MHD_Connection *connection)
 {

@@ -23,7 +23,7 @@ struct http_socket {
     bool is_idle;      /* a connection that libcurl does not use now */
     bool is_stale;     /* data arrived while the connection was idle */
     int local_port;    /* local port of a connection; 0: not queried yet */
-    unsigned reads;    /* times it was readable while an answer was awaited */
+    unsigned reads;    /* how often the socket was readable while an answer was awaited */
     uint64_t received; /* bytes received when reads reached READS_UNCOUNTED */
 };
 

@@ -82,7 +82,7 @@ static void on_one_cancelled(void *arg, const struct app_verdict *verdict)
     bulk_end_one(arg, verdict->end);
 }
 
-/* A message that has ended meanwhile is skipped. */
+/* A message that has ended since it was found is skipped. */
 static void bulk_cancel_one(struct bulk *bulk, struct slice message_id)
 {
     message_cancel(app_of(bulk->exchange), &bulk->exchange->caller, message_id, on_one_cancelled, bulk);

@@ -228,7 +228,7 @@ static void put_elements(struct json_writer *json, struct steps *steps)
             put_alone(json, steps, step, true);
         i++;
     }
-    /* Now the calls and waits in progress. */
+    /* The calls and waits in progress come after the other steps. */
     for (size_t i = 1; i < steps->count && !is_full(steps, json); i++) {
         const struct run_log_step *step = &steps->items[i];
         bool is_open = step->wait || step->element->is_call;

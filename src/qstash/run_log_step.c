@@ -164,7 +164,7 @@ void run_log_add_errors(struct json_writer *json, const struct run_log_message *
 
 /* ---- writing ---- */
 
-/* Adds a value as a text: that of a string, or the JSON of another value. */
+/* Adds a value as a text: the text of a string, or the JSON of another value. */
 static void add_value(struct json_writer *json, const struct run_log *log, const char *name,
                       struct slice value)
 {

@@ -89,7 +89,7 @@ struct abandonment {
 };
 
 /* If the call failed, the claim is abandoned again before the next claim, unless another claim has been lost
- * meanwhile. */
+ * since then. */
 static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct abandonment *abandonment = arg;

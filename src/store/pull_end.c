@@ -77,7 +77,7 @@ static void add_release(const struct batch_item *item, struct script_call *call)
 {
     add_lease((const struct pull_item *)item, call);
     script_call_number(call, SHARD_NO_WAIT);
-    script_call_number(call, 0); /* time of the claim: it is not held, so nothing needs it */
+    script_call_number(call, 0); /* time of the claim, which is needed only for a job that is held */
     script_call_text(call, SLICE("-"));
     script_call_number(call, 0); /* no breaker */
 }

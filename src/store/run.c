@@ -1,8 +1,8 @@
 /* run.c - makes jobs due now, or at a given time.
  *
  * A dead job starts over without attempts. Only C writes records, so the record is read here and written
- * again without its attempts. The script replaces the old record if it has not changed meanwhile; otherwise
- * all steps are repeated. If several jobs have the id, tags may select one of them. */
+ * again without its attempts. The script replaces the old record if it has not changed since it was read;
+ * otherwise all steps are repeated. If several jobs have the id, tags may select one of them. */
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/reply.h"
@@ -139,7 +139,8 @@ void store_run(struct store *store, struct slice id, struct slice tags, struct s
     buffer_init_fallible(&run->new_record, JOB_RECORD_MAX);
     run->item.bytes = id.size + tags.size + BATCH_ITEM_OVERHEAD;
     if (tags.size)
-        shard_read(run->shard, id, false, on_run_read, run); /* the job is probably dead */
+        shard_read(run->shard, id, false, on_run_read,
+                   run); /* the pool does not have the job: reads it again to find a dead one */
     else
         batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

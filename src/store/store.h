@@ -527,7 +527,8 @@ void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, 
 struct store_report {
     struct slice name;
     struct slice cause; /* cause of the last failure or of an inconclusive probe; else empty */
-    bool is_reachable;  /* an attempt succeeded before the failures below */
+    bool is_reachable;  /* before the failures below, an attempt found the receiver healthy, see
+                           receiver_health */
     int64_t failures;   /* consecutive failures */
     int64_t crowd;      /* attempts in flight when the receiver asked for fewer attempts; 0: it did not ask */
     int64_t delivered;  /* 2xx */

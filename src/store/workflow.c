@@ -26,7 +26,7 @@ static void add_entry(const struct workflow_entry *entry, char when[WHEN_SIZE], 
     script_call_text(call, entry->element);
 }
 
-/* Writes what add_prepared in scripts/lib/leave.lua reads. */
+/* Writes an entry in the form that add_prepared in scripts/lib/leave.lua reads. */
 static void write_prepared(const struct workflow_entry *entry, struct buffer *text)
 {
     buffer_init(text, entry_bytes(entry));
@@ -74,7 +74,9 @@ static void begin_add_item(const struct batch_item *item, struct script_call *ca
     script_call_text(call, entry->begin.replaces ? SLICE("1") : SLICE("0"));
     script_call_text(call, entry->begin.from);
     script_call_number(call, (int64_t)entry->begin.kept);
-    script_call_number(call, (int64_t)(entry->begin.kept_bytes + entry->begin.kept)); /* a kind is a byte */
+    script_call_number(
+        call, (int64_t)(entry->begin.kept_bytes +
+                        entry->begin.kept)); /* each element is one byte larger in Redis, for its kind */
     add_entry(&entry->begin.first, entry->when, call);
 }
 

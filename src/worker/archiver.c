@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "worker/pace.h"
 
-#define TICKS_US    INT64_C(2500000) /* after this time without a tick, this process may have lost the lock */
+#define TICKS_US    INT64_C(2500000) /* without a tick for this time, the lock may be lost */
 #define WAIT_MIN_US INT64_C(250000)  /* wait between a failure and the next try */
 #define WAIT_MAX_US INT64_C(5000000)
 #define OFF_US      INT64_C(10000000) /* time between two calls that turn the history off */
@@ -24,9 +24,9 @@ struct archiver {
     struct list batches;
     size_t batch_count;
     size_t bytes;      /* total size of the batches in hand */
-    size_t in_hand;    /* texts of the batches whose removal was not sent yet */
-    bool is_disturbed; /* Redis may list texts as read that are not in hand; the archiver begins again when it
-                          has no batches */
+    size_t in_hand;    /* number of texts in batches whose removal has not been sent yet */
+    bool is_disturbed; /* the outbox's list of read texts may not match the batches in hand; the archiver
+                          begins again when it has no batches */
     bool is_stopping;
     bool is_failing; /* the last append failed: one batch at a time */
     int64_t wait_us; /* wait before the next try */
@@ -87,7 +87,7 @@ static void tell_left(struct archiver *archiver, int64_t entries)
 
 /* ---- a batch: append, remove ---- */
 
-/* Begins again at the first text when all batches have come back. */
+/* Makes the archiver begin again at the first text of the outbox, once it has no batches in hand. */
 static void disturb(struct archiver *archiver, bool is_failure)
 {
     archiver->is_disturbed = true;

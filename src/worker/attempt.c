@@ -186,7 +186,7 @@ static void attempt_end(struct attempt *attempt, struct ending_facts facts)
     else
         permit_drop(&attempt->permit);
     attempt_decide(attempt, &facts);
-    attempt->job.last_attempt.detail.size = 0; /* the text that detail borrowed is freed */
+    attempt->job.last_attempt.detail.size = 0; /* the text that detail points into is freed */
     attempt_record(attempt);
 }
 

@@ -17,7 +17,7 @@
 #include "worker/recovery.h"
 
 #define TICK_US      INT64_C(1000000)
-#define STEP_US      INT64_C(1000000) /* a clock has stepped if the clocks differ by more */
+#define STEP_US      INT64_C(1000000) /* a clock has stepped if their difference changes by more */
 #define EARLY_US     INT64_C(200)     /* the due timer fires this long after the due time */
 #define RECONNECT_US INT64_C(100000)
 #define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
@@ -47,7 +47,8 @@ struct carry_worker {
     struct forgetter *forgetter;
     struct firing *firing;
     struct timer *tick, *due;
-    struct timer *lost; /* fires when leases count as lost, if this is before the next tick */
+    struct timer *
+        lost; /* fires when the first lease expires or the quiet time ends, if this is before the next tick */
 };
 
 static void carry(struct carry_worker *worker, bool is_tick);
@@ -135,8 +136,8 @@ static void end_lost_leases(struct carry_worker *worker)
     lapse_run(worker->lapse);
 }
 
-/* Starts the recovery, or the timer for it if the first lease expires before the next tick. A lease that is
- * renewed in time never expires this soon. */
+/* Starts the recovery, or the timer for it if the first lease expires before the next tick. Leases that
+ * consumers renew in time last beyond the next tick, so this timer is rare. */
 static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
 {
     int64_t left_us = until_lost_ms * 1000 + EARLY_US;
@@ -387,8 +388,8 @@ void carry_worker_stop(struct carry_worker *worker)
     timer_stop(worker->due);
     timer_stop(worker->lost);
     firing_stop(worker->firing);
-    if (worker->is_owner ||
-        worker->is_carrying) /* releases the lock, even if only the call under way takes it */
+    if (worker->is_owner || worker->is_carrying) /* sends the release even while a call is under way, because
+                                                    that call may take the lock */
         shard_carry(worker->options.shard, &call, on_left, worker);
 }
 

@@ -14,7 +14,9 @@
 #define RENEW_TICK_US  INT64_C(500000)
 #define RETRY_CLAIM_US INT64_C(500000) /* wait after a claim that Redis refused */
 
-enum { CLAIM_MAX = 64 }; /* less than the slots, so that several consumers share a burst of jobs */
+enum {
+    CLAIM_MAX = 64
+}; /* fewer jobs than a consumer has slots, so that several consumers share a burst of jobs */
 
 /* The consumer's state for one shard. */
 struct lane {
@@ -39,7 +41,7 @@ struct consumer {
     struct consumer_options options;
     struct lane *lanes;
     size_t lane_count;
-    size_t first; /* lane that begins the next turn */
+    size_t first; /* lane whose turn comes first in the next turn of the loop */
     struct slots slots;
     struct receivers *receivers;
     struct resumer *resumer;
@@ -190,7 +192,7 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
-    else if (settings.lacks.size) /* if nothing is lacking, the topic can be served */
+    else if (settings.lacks.size) /* if lacks is empty, this process can serve the topic */
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
@@ -213,7 +215,8 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     end_claim(lane);
     tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
-    if (status == STATUS_OK) /* the version is noted before any attempt asks for its permit */
+    if (status == STATUS_OK) /* the version of the receivers' records is noted before the claim's attempts ask
+                                for permits */
         receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
     warn_of_passed(lane->consumer, claim);

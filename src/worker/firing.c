@@ -36,9 +36,9 @@ struct firing {
     int64_t last_due;    /* standby: number of overdue schedules at its last look; -1: it has not looked */
     int64_t next_ms;     /* time for which the timer waits; -1: none */
     int64_t redis_us, boot_us; /* Redis's clock and this host's clock at the last note */
-    /* The current step. */
+    /* The current step. pending is the number of its schedules that are being fired. */
     size_t pending;
-    bool is_listed; /* all items of the step were sent */
+    bool is_listed; /* all schedules of the step have been begun */
     bool has_progress;
     size_t group_bytes;
 };
@@ -60,7 +60,7 @@ struct shooting {
 struct sending {
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
-    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
+    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs whose slices point into made */
 };
 
 struct occurrence {
@@ -124,7 +124,7 @@ static void end_sweep(struct firing *firing, int64_t next_ms)
     firing_arm(firing, next_ms);
 }
 
-/* Runs the next step later, for example because the pool is full. */
+/* Runs the next step after RETRY_US, for example because the pool is full. */
 static void retry_later(struct firing *firing)
 {
     pace_end(firing->pace);
@@ -311,13 +311,14 @@ static void fire_times(struct shooting *shooting, enum store_fired kind)
     }
     recurring_recurrence(&shooting->recurring, shooting->id, zone, &recurrence);
     if (schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
-        recurrence.misfire = MISFIRE_ALL; /* the schedule was not late: the pool had no room for its jobs */
+        recurrence.misfire = MISFIRE_ALL; /* each time is fired: the schedule is late only because the pool
+                                             had no room for its jobs */
     fire_decided(shooting, &recurrence, kind);
 }
 
 /* ---- groups ---- */
 
-/* Skips the times, without creating jobs. */
+/* Skips the times that have come, without creating jobs, and logs why. */
 static void refuse_times(struct shooting *shooting, enum store_fired kind, const char *field, const char *why)
 {
     log_warning("schedule_refused", LOG_SLICE("schedule", shooting->id),
@@ -431,8 +432,8 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
 
 /* ---- steps ---- */
 
-/* A standby looks twice. If the number of overdue schedules has not fallen between the two looks, the standby
- * fires. */
+/* A standby compares two lists of overdue schedules. If their number has not fallen between the lists, the
+ * standby fires. */
 static void look(struct firing *firing, const struct shard_fires *fires)
 {
     if (fires->due == 0) {

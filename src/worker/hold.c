@@ -59,7 +59,7 @@ int64_t hold_by_breaker_ms(struct receiver *receiver)
 {
     int64_t now_us = clock_boot_us(), left_us = probe_left_us(receiver, now_us);
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_HELD_BY_BREAKER, 1);
-    if (left_us <= 0) /* another attempt is asking for the right to probe */
+    if (left_us <= 0) /* the wait is over, and another attempt is asking Redis for the right to probe */
         left_us = ASKED_US;
     int64_t hold_us = take_place(&receiver->row_us, now_us, left_us, EACH_US, left_us + BREAKER_ROW_US);
     if (hold_us < 0)

@@ -35,7 +35,8 @@ struct janitor {
     struct store_counts counts;
     bool is_auditing;
     bool is_walking; /* a step is under way */
-    bool is_mending; /* true: repair, whose steps follow one another; false: patrol, with one step a tick */
+    bool is_mending; /* true: a repair, whose steps follow one another; false: the patrol, with one step in
+                        each tick */
     size_t walk;
     char cursor[CURSOR_MAX];
     size_t mended; /* number of repairs in this round */

@@ -13,7 +13,7 @@ struct lapse {
     size_t jobs;     /* number of leases ended since lapse_run */
     size_t ends;     /* under way */
     size_t ended;    /* number of leases ended in this step; the next step does not list them */
-    bool is_waiting; /* the step has its reply, and waits until the leases that it listed are ended */
+    bool is_waiting; /* the call of this step has returned; the leases that it listed are being ended */
     bool is_full;    /* the last step was full, so there may be more such leases */
 };
 
@@ -26,8 +26,9 @@ static void lapse_stop(struct lapse *lapse)
     lapse->jobs = 0;
 }
 
-/* Continues when all leases of the step are ended, which limits the memory for their texts. A step that has
- * ended no lease is the last one, because the next step would list the same leases. */
+/* Continues with the next step when all leases of this step are ended, so that only one step's texts are in
+ * memory. A step that has ended no lease is the last one, because the next step would list the same
+ * leases. */
 static void lapse_end_step(struct lapse *lapse)
 {
     if (!lapse->is_waiting || lapse->ends > 0)

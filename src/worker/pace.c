@@ -6,8 +6,8 @@
 enum {
     SHARE_MIN = 10, /* percent of Redis's time */
     SHARE_MAX = 50,
-    /* Steps are so small that Redis needs at most 5 ms for one. If a reply takes longer, it had to wait for
-     * other work. That does not justify a longer pause, because sweeps must end even when Redis is busy. */
+    /* Steps are so small that Redis needs at most 5 ms for one. If a reply takes longer, Redis was busy with
+     * other work. The pause does not grow with this time, because sweeps must end even when Redis is busy. */
     STEP_US_MAX = 5000,
 };
 

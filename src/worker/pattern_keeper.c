@@ -19,7 +19,9 @@ static void on_reoffered(void *arg, enum status status, size_t count, bool is_fu
     struct pattern_keeper *keeper = arg;
     keeper->offered += count;
     if (status == STATUS_OK && is_full) {
-        pace_again(keeper->pace, PACE_LATE_MS); /* topics wait: half of Redis's time */
+        pace_again(
+            keeper->pace,
+            PACE_LATE_MS); /* topics wait for their new settings, so the walk takes half of Redis's time */
         return;
     }
     if (status == STATUS_OK && keeper->offered > 0)

@@ -16,7 +16,8 @@ static void report_soon(struct receiver *receiver)
 
 static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
 {
-    if (probe == 0 || probe < receiver->news.probe) /* a later probe has the right now */
+    if (probe == 0 ||
+        probe < receiver->news.probe) /* 0: not a probe; else the news already has a later probe */
         return;
     receiver->news.probe = probe;
     receiver->news.probe_end = end;
@@ -70,7 +71,7 @@ void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *
 
 void receiver_withdraw(struct receiver *receiver)
 {
-    receiver->on_probe = NULL; /* if the right is granted later, it is returned */
+    receiver->on_probe = NULL; /* if Redis grants the right after this, the right is returned unused */
 }
 
 void receiver_return_probe(struct receiver *receiver, int64_t probe)
@@ -106,7 +107,7 @@ static void answer_asker(struct receiver *receiver, enum status status, int64_t 
     receiver->is_asking = false;
     receiver->on_probe = NULL;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, fn && probe);
-    if (status != STATUS_OK) /* other held jobs of this reactor wait for this answer */
+    if (status != STATUS_OK) /* the next jobs of this reactor wait until probe_us, and do not ask at once */
         receiver_put_off_probe(receiver);
     if (fn)
         fn(receiver->probe_arg, probe || status != STATUS_OK || !receiver->is_open, probe);
@@ -129,14 +130,15 @@ static void on_reported(void *arg, enum status status, const struct store_report
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
     receiver->is_reporting =
-        false; /* is_reporting is cleared late, because it keeps the receiver from being freed */
+        false; /* cleared only now, because is_reporting keeps the receiver from being freed */
     if (receiver_has_news(receiver))
         report_soon(receiver);
     receiver_settle(receiver);
 }
 
-/* Moves the news to the report. Results of other attempts and an inconclusive or unsent probe are sent in two
- * reports, the probe's end second. Otherwise Redis would take these results for the probe's result. */
+/* Moves the news to the report. If there are results of other attempts and also an inconclusive or unsent
+ * probe, two reports are sent, and the second one ends the probe. Otherwise Redis would take these results
+ * for the probe's result. */
 static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;

@@ -10,7 +10,7 @@ enum {
     IMPAIRED_MAX = 10000, /* maximum number of records, as in a shard; beyond this number, the oldest records
                              are removed */
 };
-#define IMPAIRED_US INT64_C(3600000000) /* records whose last news is older; Redis has removed them */
+#define IMPAIRED_US INT64_C(3600000000) /* records whose last news is older have been removed by Redis */
 #define WAIT_MAX_US                                                                                          \
     INT64_C(600000000)         /* longest wait of a breaker; only a clock step makes a longer wait           \
                                 */
@@ -234,7 +234,8 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
-        return; /* the next claim in this shard, within a second, returns the version again */
+        return; /* the next claim in this shard, within a second, returns the version again, and the news is
+                   then read */
     for (size_t i = 0; i < count; i++)
         hear_of(shard, &known[i], last);
     forget_oldest(receivers);

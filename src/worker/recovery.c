@@ -17,7 +17,7 @@ struct recovery {
     struct pace *pace;
     size_t jobs;     /* number of jobs returned since recovery_run */
     size_t burials;  /* under way */
-    bool is_waiting; /* the step has its reply, and waits until its burials have ended */
+    bool is_waiting; /* the call of this step has returned; its burials are under way */
     bool is_full;    /* the last step was full, so there may be more lost leases */
 };
 
@@ -41,7 +41,8 @@ static void recovery_end(struct recovery *recovery)
     recovery->jobs = 0;
 }
 
-/* Continues when all burials of the step have ended. This limits the memory for their texts. */
+/* Continues with the next step when all burials of this step have ended, so that only one step's texts are in
+ * memory. */
 static void end_step(struct recovery *recovery)
 {
     if (!recovery->is_waiting || recovery->burials > 0)
@@ -68,8 +69,8 @@ static void note_death(const struct burial *burial)
 }
 
 /* Ends a burial. STATUS_STALE means that the job's outcome was recorded in the meantime, its owner changed
- * it, or another recovery has the job. After any other failure the lease expires, and a later step lists the
- * job again. */
+ * it, or another process recovers the job. After any other failure the lease expires, and a later step lists
+ * the job again. */
 static void on_buried(void *arg, enum status status)
 {
     struct burial *burial = arg;
@@ -148,7 +149,8 @@ static void bury(struct burial *burial)
         on_buried(burial, STATUS_NO_MEMORY);
 }
 
-/* The job's workflow may have ended. Then the callbacks do not have its elements. */
+/* Receives the workflow's first element, and buries the job. If the workflow has ended, the callbacks are
+ * written without the element. */
 static void burial_on_arrived(void *arg, enum status status, const struct arrival *arrival)
 {
     struct burial *burial = arg;

@@ -8,7 +8,8 @@
 enum {
     STEP_MAX = 500,     /* number of ids that one call reads, which takes Redis less than 5 ms */
     CLOSED_MAX = 10000, /* maximum number of receivers of which a shard keeps records */
-    /* 100,000 jobs are to be back within 10 s, so the steps take a third of Redis's time. */
+    /* 100,000 jobs must be resumed within 10 s. With this lateness, the steps take a third of Redis's
+     * time. */
     LATE_MS = PACE_LATE_MS / 2,
 };
 #define AGAIN_US INT64_C(1000000)

@@ -15,7 +15,7 @@ struct surveyor {
 };
 
 /* Returns the age of the last result, which is used as the lateness of the survey (pace.h). A survey of
- * 1,000,000 topics with due jobs costs Redis 4 to 5 s. It gets at most half of Redis's time. So a result is
+ * 1,000,000 topics with due jobs costs Redis 4 to 5 s, and gets at most half of Redis's time. So a result is
  * about 10 s old when the next result comes, if no other process uses Redis's processor. */
 static int64_t age_ms(const struct surveyor *surveyor)
 {

@@ -156,8 +156,8 @@ local function end_turn(turn)
 end
 
 -- The first topics in turns are served one after the other; then those that are still ready move to the end.
--- Each round leases a job, unless places have no records, the clock has stepped back or the limit was
--- lowered; such topics are processed in bounded steps, too. If a claim reaches its limit of bytes, the
+-- Each round leases a job, unless ids in the buckets have no records, the clock has stepped back or the limit
+-- was lowered; such topics are processed in bounded steps, too. If a claim reaches its limit of bytes, the
 -- remaining topics keep their turns.
 local TURNS_AT_ONCE = 64
 local VIRTUAL_MAX = 2251799813685248 -- 2^51: beyond 2^53 a score is not exact

@@ -178,8 +178,8 @@ local function mend_outbox()
 end
 
 -- Walks through the topics in key, a sorted set, and for each topic through the sorted set that entries_of
--- names. The cursor is the rank of a topic, then a cursor within its entries. If ranks shift meanwhile, a
--- later walk finds the entries that were missed.
+-- names. The cursor is the rank of a topic, then a cursor within its entries. If ranks change during the
+-- walk, a later walk finds the entries that were missed.
 local function walk_topics(key, entries_of, mend_entry, mend_topic)
   local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
   local left = STEP

@@ -17,7 +17,7 @@ check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
 -- Returns whether the pool's job with this id matches none of the tags; '*' matches any job. Returns nothing
--- if this call has read enough.
+-- if this call has reached its limit of bytes.
 local function is_none_of(id, tags)
   if tags == '*' then return false end
   local record = answer_record(id)

@@ -7,7 +7,7 @@
 -- Held jobs of topics whose circuit breaker is turned off: some resume here, the others by reoffer.lua.
 local RESUME_MAX = 500 -- as in resumer.c: less than 5 ms of Redis
 probe()
--- had_breaker: the setting was true before.
+-- had_breaker: the setting breaker was true before this change.
 local function apply(topic, had_breaker)
   if not settings_of(topic).rate then
     call('HDEL', RATES, topic)

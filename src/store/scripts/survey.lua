@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- survey.lua - one step of limited size in counting due jobs, used if one call cannot examine all topics.
--- Topics that change meanwhile may be missed or counted twice.
+-- Topics that change during the survey may be missed or counted twice.
 --
 -- ARGV[2] cursor, empty at first   [3] maximum number of topics
 -- ARGV[4] [5] results of the previous steps: number of due jobs, and due time of the first due job or -1
@@ -26,7 +26,7 @@ local function step_due(rank, most)
   if number == most then return rank + number end
 end
 
--- Topics that have been served meanwhile have a higher score than last, and are skipped.
+-- Topics that have been served since the survey began have a higher score than last, and are skipped.
 local function step_turns(score, most)
   local topics, next_score = turns_page(score, last, most)
   for i = 1, #topics do survey(topics[i]) end

@@ -1,8 +1,9 @@
 -- breaker.lua - stores which waiting jobs an open circuit breaker holds.
 -- uses: clock
 
--- The key breaker:<receiver> has for each id the time until which the job is held. It is a guide for resume.lua and not a place: it
--- may also have ids of jobs that were cancelled or leased meanwhile. Such an id stays for at most GUIDE_MS after that time.
+-- The key breaker:<receiver> has for each id the time until which the job is held. It is a guide for
+-- resume.lua and not a place: it may also have ids of jobs that have been cancelled or leased since then.
+-- Such an id stays for at most GUIDE_MS after that time.
 local GUIDE_MS = 60000
 local function breaker_of(receiver) return base .. 'breaker:' .. receiver end
 

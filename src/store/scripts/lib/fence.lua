@@ -16,7 +16,8 @@ local function late_verdict(id, nonce)
   return died_with(id, nonce) and 'dead' or nil
 end
 
--- Does the same if another process has the lease.
+-- Returns the same verdict if only recovery has the lease, and nothing if another consumer or a worker has
+-- it.
 -- rare: ended
 local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
 

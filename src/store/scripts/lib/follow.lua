@@ -1,8 +1,6 @@
 -- follow.lua - jobs that are scheduled when another job's lease ends, in the same call and with the same
--- fence.
---
--- They are at the end of ARGV: number of the item, id, when, record, ..., then '+' and the number of these
--- jobs.
+-- fence. These jobs are at the end of ARGV: number of the item, id, when, record, ..., then '+' and the
+-- number of these jobs.
 -- uses: clock has places topic when workflows
 
 -- The jobs to schedule, by the number of their item: id, when, record, id, when, record ... as in
@@ -30,9 +28,9 @@ local function take_follow_ups(first, size)
   for i = #ARGV, start, -1 do ARGV[i] = nil end
 end
 
--- Schedules the follow-ups of an item that has ended its lease. They are never refused, not even by the limit
--- of jobs, because they report an event. An id that a job already has is skipped. parent is the id of the
--- item.
+-- Schedules the follow-ups of an item that has ended its lease. These jobs are never refused, not even by the
+-- limit of jobs, because they report an event. An id that a job already has is skipped. parent is the id of
+-- the item.
 -- rare: follow
 local function follow(list, parent)
   for i = 1, #list, 3 do

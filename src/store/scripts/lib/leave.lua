@@ -21,7 +21,8 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
--- Takes back the place that this call has given a job. The job is in no bucket yet, see write_places.
+-- Cancels the place in a bucket that this call has planned for a job. The job is in no bucket yet, see
+-- write_places.
 -- rare: workflow
 local function unput(id)
   local list = places[topic_of(id)]
@@ -51,8 +52,9 @@ local function keep_dropped(id, state)
   dropped_bytes_left = dropped_bytes_left - (before - record_bytes_left)
 end
 
--- Removes a job of a workflow that has ended. A running attempt continues. If the receiver reports success
--- while the last step is being delivered, this step counts as delivered.
+-- Removes a job of a workflow that has ended. A running attempt continues. If the workflow has succeeded, its
+-- leased step counts as delivered: its endpoint reported the end of the workflow while it was receiving this
+-- step.
 -- rare: workflow
 local function drop_member(id, how)
   dropped[id] = true
@@ -97,7 +99,7 @@ local function add_prepared(place, prepared)
 end
 
 -- Ends a workflow: its jobs, its waits and its events are removed, and its parent gets the prepared element.
--- more has fields for its hash.
+-- more: further fields of the workflow's hash.
 -- rare: workflow
 local function end_workflow(place, state, prepared, more)
   local jobs = call('HKEYS', open_of(place))

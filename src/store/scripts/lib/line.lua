@@ -27,7 +27,7 @@ end
 
 -- Writes the line of a job that is put back. If several jobs were in flight when the topic became fifo, the
 -- first of them waits until the latest of their times. The others have no line of their own: if the first job
--- is cancelled meanwhile, or the topic is no longer fifo, they are due at once, before their own wait is
+-- is cancelled before then, or the topic is no longer fifo, they are due at once, before their own wait is
 -- over.
 -- rare: line
 local function hold_line(id, due, at)

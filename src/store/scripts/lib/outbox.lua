@@ -93,12 +93,13 @@ end
 local TAG_SIZE = 48
 local function has_same_tag(a, b) return #a == #b and string.sub(a, 1, TAG_SIZE) == string.sub(b, 1, TAG_SIZE) end
 
--- Moves an older end of the id that is still in ENDED to its own field. Returns this field, its text, and the
--- number of added bytes.
+-- If ENDED still has an older end of the id, moves it to a field of its own. Returns this field, its text,
+-- and the number of added bytes.
 -- rare: outbox
 local function move_old(id, old, text)
   local field = id .. '\n' .. call('HINCRBY', NUMBERS, 'outbox_moved', 1)
-  -- The archiver may have read the old text, and would then remove a text with the same tag: the new one gets both fields.
+  -- The archiver may have read the old text, and would then remove a text with the same tag: so the new text
+  -- is written to both fields.
   local moved = has_same_tag(old, text) and text or old
   return field, moved, outbox_size(field, moved) + #text - #old
 end

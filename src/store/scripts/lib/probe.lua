@@ -8,9 +8,9 @@
 -- not written yet.
 local function probe_slot() call('EXISTS', base .. 'never') end
 
--- Does the same for a script that uses most of the rarely used keys (has.lua). It checks all of them with one
--- query: if no such key exists, has does not query each of them. The key names are written here as texts, so
--- that a script declares only the names that it needs.
+-- Probes the slot for a script that uses most of the rarely used keys (has.lua). One query checks the slot
+-- and all these keys: if none of them exists, has does not query each of them. The key names are written here
+-- as texts, so that a script declares only the names that it needs.
 local function probe()
   local number = call('EXISTS', base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
     base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',

@@ -2,7 +2,7 @@
 -- uses: attempts clock has kept
 
 -- HASH: the jobs that a token, which is a nonce, has completed. A field and its value are the jobs of one
--- call: the first id, and '\n', id, '\n', id ... '\n' of the others, or ''. It expires by itself.
+-- call: the first id, and '\n', id, '\n', id ... '\n' of the others, or ''. The key expires.
 local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 

@@ -5,10 +5,10 @@
 local record_bytes_left = 4 * 1024 * 1024
 local function has_read_enough() return record_bytes_left <= 0 end
 
--- Allows the call to read one more record, if it must not stop now.
+-- Allows the call to read one more record beyond its limit, for work that must not stop half-way.
 local function read_on() record_bytes_left = math.max(record_bytes_left, 1) end
 
--- Returns the record of a job, or nothing if this call has read enough.
+-- Returns the record of a job, or nothing if this call has reached its limit of bytes.
 local function answer_record(id)
   if has_read_enough() then return end
   local record = call('HGET', JOBS, id)

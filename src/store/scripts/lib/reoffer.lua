@@ -1,11 +1,10 @@
 -- reoffer.lua - offers topics again after the settings of patterns have changed.
 --
--- A pattern may reach very many topics, so their new settings hold or free them in steps. Topics that were
--- held are in behind; topics that were not held are in turns, up to the last score at the beginning of the
--- walk. meta has the place of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>';
--- absent: no walk is under way. A topic whose head is held by its line may be in neither of the two, because
--- its first job is not due. A third walk, through LINES, finds these topics; its cursor is reoffer_lines in
--- meta.
+-- A pattern may match very many topics, so its new settings take effect in steps. Topics that were held are
+-- in behind; topics that were not held are in turns, up to the last score at the beginning of the walk. meta
+-- has the place of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent: no walk
+-- is under way. A topic whose head is held by its line may be in neither of the two, because its first job is
+-- not due. A third walk, through LINES, finds these topics; its cursor is reoffer_lines in meta.
 -- uses: again has places turns_page
 
 local function behind_step(name, last, most)
@@ -14,8 +13,8 @@ local function behind_step(name, last, most)
   return topics, last ~= '' and 'turns/-inf/' .. last
 end
 
--- Topics that have been served meanwhile have a higher score than last, and the claim has already offered
--- them.
+-- Topics that have been served since the walk began have a higher score than last, and their claim has
+-- already offered them.
 local function turns_step(score, last, most)
   local topics, next_score = turns_page(score, last, most)
   return topics, next_score and table.concat({'turns', next_score, last}, '/')

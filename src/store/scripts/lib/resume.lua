@@ -10,7 +10,8 @@ local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 local LOST_MAX = 100 -- as many as there are patterns
 
--- A job that is no longer held keeps its place: it was cancelled, changed or claimed meanwhile.
+-- A job that is no longer held keeps its place: it has been cancelled, changed or claimed since the walk
+-- found it.
 local function resume_jobs(topic, ids)
   if #ids == 0 then return end
   local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))

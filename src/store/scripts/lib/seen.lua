@@ -3,7 +3,8 @@
 
 -- Returns 'pool' or 'dead' (the kept dead job), or false if neither job matches tags. tags is empty or '*' if
 -- any job will do; otherwise it has one tag or several. A job of the pool and a dead job may have the same
--- id: then the dead job is found only by its tag. Returns nothing if this call has read enough.
+-- id: then the dead job is found only by its tag. Returns nothing if this call has reached its limit of
+-- bytes.
 local function find_seen(id, tags)
   local is_any = tags == '' or tags == '*'
   if call('HEXISTS', JOBS, id) == 1 then

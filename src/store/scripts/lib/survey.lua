@@ -1,4 +1,4 @@
--- survey.lua - counts due jobs. Jobs become due by time alone, so no script can keep their number.
+-- survey.lua - counts due jobs. Jobs become due by time alone, so no script can keep their number up to date.
 -- uses: due offer
 
 local due_jobs, oldest_due = 0, -1

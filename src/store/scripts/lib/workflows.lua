@@ -8,10 +8,11 @@
 --
 -- A job of a workflow has a role:
 --   s  step: it is delivered with the elements up to its own; if it dies, the workflow fails
---   c  call: it is delivered as it is; its element is only for those who read all elements
+--   c  call: it is delivered as it is; only reads of all elements return its element
 --   a  answer: it is delivered as it is and has no element; if it dies, the workflow fails
 --   w  wait: a step whose element is appended when it is due, see waits.lua
--- WORKFLOW_JOBS has 'role position bytes place' of each of them until it ends: the number of elements up to its own, and their size.
+-- WORKFLOW_JOBS has for each job of a workflow, until the job ends, 'role position bytes place': position is
+-- the number of elements up to the job's own, and bytes their size.
 -- uses: clock has keys places when
 
 local WORKFLOWS = base .. 'workflows' -- owner/workflowId -> time of creation of the last one, ms
