@@ -6,7 +6,7 @@
 
 #include "history/history.h"
 
-/* The last call. Slices point to the caller's texts. */
+/* The last call. Slices point into the caller's texts. */
 struct fake_history_call {
     const char *name; /* name of the function, without history_; NULL: there is no call */
     struct slice id;

@@ -52,7 +52,7 @@ void fake_begin(void);
 void fake_set_ready(bool);
 void fake_set_shards(size_t);
 
-/* Announces jobs of the topic. */
+/* Calls the listener of store_on_pull_wake, as when jobs of the topic may be leased. */
 void fake_wake(struct slice topic);
 
 /* Returns the oldest call, which must be of this function. It is valid until fake_begin. */
@@ -64,7 +64,7 @@ bool fake_has_call(void);
 /* Fails if a call waits for its answer. */
 void fake_expect_none(void);
 
-/* ---- the world of a use case ---- */
+/* ---- the environment of a use case: app, callers, verdicts, log, metrics ---- */
 
 /* Returns an app whose targets are 127.0.0.0/8 and public addresses. Resets metrics and the log. */
 struct app *fake_app(void);

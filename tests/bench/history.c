@@ -1,7 +1,8 @@
 /* history.c - fills the history of a database, and times its lists: bench_history PATH|URL ROWS [BATCH
  * [random]].
  *
- * Prints one line of JSON. CPU is that of this process, which is the history's thread but for some per cent.
+ * Prints one line of JSON. "cpu" is the processor time of this process, nearly all of which the history's
+ * thread uses.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,10 +20,10 @@ struct bench {
     struct loop *loop;
     struct history_thread *thread;
     struct history *history;
-    int64_t begin_ms; /* when the first job ended */
+    int64_t begin_ms; /* time at which the first job ended */
     size_t batch;
-    bool is_random; /* ids in no order; else in the order of time, as those that duepost makes */
-    size_t rows, sent, under_way, waits; /* waits: answers of the timed call */
+    bool is_random; /* the ids are random; otherwise they sort by time, like the ids that duepost creates */
+    size_t rows, sent, under_way, waits; /* waits: number of answers of the timed call that have not come */
     struct history_cursor next;
     size_t found;
     bool has_printed;
@@ -160,7 +161,7 @@ static int compare(const void *a, const void *b)
 
 typedef void call_fn(struct bench *, const void *arg);
 
-/* Prints the median and the longest time in ms. */
+/* Times a call several times, and prints the median and the longest time in ms. */
 static void time_call(struct bench *bench, const char *name, call_fn *call, const void *arg)
 {
     int64_t times_us[TRIES];

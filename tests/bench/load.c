@@ -1,11 +1,11 @@
-/* load.c - the load generator of the benchmarks: POST /jobs, one job a request or batch= of them, or with
- * publish=1 POST /v2/publish, or with beanstalkd=1 its put, over kept-alive connections, the next request of
- * a connection behind the answer to the last.
+/* load.c - the load generator of the benchmarks: sends POST /jobs with one job or batch= jobs, or with
+ * publish=1 POST /v2/publish, or with beanstalkd=1 the command put of beanstalkd. Connections are kept alive.
+ * Each connection sends its next request after the answer to the previous one.
  *
  *   bench_load PORT CALLBACK_URL [name=value ...]
  *
- * Without a rate each connection sends as fast as it is answered. The body of a job, of exactly
- * body= bytes, holds its number and its due time in ms. Prints one line of JSON. */
+ * Without a rate, each connection sends as fast as the server answers. The body of a job has exactly body=
+ * bytes, and contains the job's number and due time in ms. Prints one line of JSON. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
@@ -27,12 +27,12 @@ enum setting {
     CONNECTIONS,
     JOBS,
     FIRST,  /* number of the first job */
-    TOPICS, /* jobs take turns */
+    TOPICS, /* number of topics, to which jobs are sent in turn */
     BODY,   /* bytes */
     RATE,   /* jobs a second; 0: no limit */
-    DUE_MS, /* the due time of all; 0: see below */
+    DUE_MS, /* due time of all jobs; 0: see DELAY_MIN_MS and DELAY_MAX_MS */
     DELAY_MIN_MS,
-    DELAY_MAX_MS, /* each due at a random time between; both 0: in a year */
+    DELAY_MAX_MS, /* each job is due at a random time between the two delays; both 0: in a year */
     BATCH,        /* jobs in a request; 1: without an array around it */
     PUBLISH,      /* 1: as messages of QStash, due at whole seconds */
     BEANSTALKD,   /* 1: put into its tube, with the delay in whole seconds */
@@ -50,20 +50,21 @@ struct load {
     uint16_t port;
     int epoll;
     struct connection *connections;
-    struct list idle; /* with a rate: those without a request; all get their turn, or some would time out */
+    struct list idle; /* with a rate: connections without a request; they are used in turn, because the server
+                         closes a connection that is idle for long */
     int64_t sent, answered, refused; /* jobs */
     int64_t requests;                /* answered */
     int64_t begin_us;
-    int32_t *took_us; /* of each request */
+    int32_t *took_us; /* time that each request took */
     char *request;
-    size_t room_bytes; /* for a request, or an answer */
+    size_t room_bytes; /* size of the buffer for a request, and of the buffer for an answer */
     char pad[PAD_MAX];
 };
 
 struct connection {
     struct list link;
     int fd;
-    int64_t sent_us, jobs; /* of the request that is under way */
+    int64_t sent_us, jobs; /* data of the request that is under way */
     size_t used;
     char *room;
 };
@@ -201,7 +202,8 @@ static void send_next(struct load *load, struct connection *connection)
     }
 }
 
-/* All jobs of a request, or the array's: each has its status there. */
+/* Returns the number of accepted jobs of an answer. In the answer to an array, each job has its own
+ * status. */
 static int64_t count_accepted(const struct connection *connection, const struct message *message)
 {
     static const char word[] = "{\"status\":201,";
@@ -259,8 +261,8 @@ static void on_readable(struct load *load, struct connection *connection)
     on_answer(load, connection, &message);
 }
 
-/* With a rate: sends what is due by now; the wait for the next one in ms. Falls back, and catches up
- * later, when all connections wait for answers. */
+/* With a rate: sends the requests that are due by now. Returns the wait until the next request, in ms. If all
+ * connections wait for answers, requests are sent late, as soon as a connection is free. */
 static int keep_rate(struct load *load)
 {
     int64_t rate = load->settings[RATE];

@@ -1,9 +1,10 @@
 /* receiver.c - the fast receiver of the benchmarks.
  *
- * Answers each POST with 204 at once and keeps the connection. The path's first digit is the
- * class of a job, "n" in its body its number within the class, "due" its due time in ms. GET /take
- * tells per class what came since the last GET /take: how many, how many of them for another time,
- * how many early, and how late. GET /count tells how many came since then, and forgets nothing. */
+ * Answers each POST with 204 at once and keeps the connection. The first digit of the path is the class of a
+ * job. In the body, "n" is the job's number within its class, and "due" is its due time in ms. GET /take
+ * returns for each class the jobs that have come since the last GET /take: their number, how many had come
+ * before, how many were early, and their lateness. GET /count returns the number of jobs since the last GET
+ * /take, and resets nothing. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,16 +21,16 @@
 
 enum {
     CLASSES = 4,
-    NUMBERS_MAX = 1 << 24, /* of a class, before they start anew */
+    NUMBERS_MAX = 1 << 24, /* numbers of a class, from 0; jobs with larger numbers are not counted */
     FDS_MAX = 65536,
-    ROOM = 16 * 1024, /* of a connection: one request has to fit */
+    ROOM = 16 * 1024, /* bytes of a connection's buffer: one request must fit */
     EVENTS_MAX = 256,
     ANSWER_MAX = 4096,
 };
 
 struct class
 {
-    uint8_t *seen; /* by number; of all times */
+    uint8_t *seen; /* by number: whether the job has ever come */
     int32_t *late_us;
     size_t received, capacity;
     size_t duplicates, early;
@@ -191,13 +192,13 @@ static int listen_somewhere(void)
     return fd;
 }
 
-/* Says its port on stdout; serves until its stdin ends. */
+/* Prints the port on stdout, and serves until stdin ends. */
 int main(void)
 {
     struct rlimit files = {FDS_MAX, FDS_MAX};
     struct epoll_event events[EVENTS_MAX];
     int epoll = epoll_create1(EPOLL_CLOEXEC), listener;
-    setrlimit(RLIMIT_NOFILE, &files); /* as far as it may */
+    setrlimit(RLIMIT_NOFILE, &files); /* raises the limit of open files to the maximum */
     for (int i = 0; i < CLASSES; i++)
         classes[i].seen = NEW_ARRAY(uint8_t, NUMBERS_MAX);
     listener = listen_somewhere();

@@ -4,13 +4,13 @@
  *
  * A line of PLAN: ms from the start, topic, jobId, delay in ms, ms until the cancel or -1, path, more members
  * of the job or "-". The job's url is RECEIVER and the path. Each of the CONNECTIONS has one request under
- * way; they share the PORTs. A request that breaks is lost, and never repeated.
+ * way; they share the PORTs. A request whose connection breaks is counted as lost, and is never repeated.
  *
  * LOG gets a line for each schedule: P, us since 1970 when it was sent and when it was answered, number of
- * the port, status (0: lost), n when the answer says that nothing changed, else -, due time in ms or 0,
- * topic/jobId. For each cancel: C, the two times, number, status, y when an attempt was under way, n as
- * before, else -, topic/jobId. GAUGES is a map of 64-bit numbers: the number of unanswered schedules for each
- * port. */
+ * the port, status (0: lost), n if the answer says that nothing changed, else -, due time in ms or 0,
+ * topic/jobId. For each cancel: C, the two times, number of the port, status, y if an attempt was under way,
+ * n if nothing changed, else -, topic/jobId. GAUGES is a map of 64-bit numbers: the number of unanswered
+ * schedules for each port. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ struct cancel {
 };
 
 struct connection {
-    struct list link; /* in idle or lost, while it is there */
+    struct list link; /* link in the list idle or lost */
     int fd;
     size_t port;
     int64_t sent_us;
@@ -67,7 +67,7 @@ struct client {
     size_t port_count;
     struct connection *connections;
     size_t count;
-    struct list idle, lost; /* lost: without a connection, the longest ago first */
+    struct list idle, lost; /* lost: connections that are closed; the one that was closed first comes first */
     FILE *plan, *record;
     struct order next;
     bool has_next;
@@ -189,7 +189,7 @@ static void on_readable(struct client *client, struct connection *connection)
     }
     connection->used += (size_t)got;
     connection->room[connection->used] = '\0';
-    if (!connection->is_busy) /* an answer without a request */
+    if (!connection->is_busy) /* a fault: the server answers although no request is under way */
         fail("an answer without a request");
     if (!message_read(slice_from(connection->room, connection->used), &message))
         return;
@@ -251,7 +251,7 @@ static void read_order(struct client *client)
                order->job_id, &order->delay_ms, &order->cancel_after_ms, order->path, order->more) == 7;
 }
 
-/* Sends the requests that are due, as far as there are idle connections. */
+/* Sends requests that are due, one on each idle connection. */
 static void send_what_is_due(struct client *client)
 {
     int64_t at_us = now_us();

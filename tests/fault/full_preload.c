@@ -8,7 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static char *ballast; /* a copy: redis-server writes its title where the environment was */
+static char *ballast; /* copy of FULL_BALLAST, because redis-server overwrites the memory of the environment
+                         with its process title */
 
 __attribute__((constructor)) static void read_path(void)
 {
@@ -17,7 +18,7 @@ __attribute__((constructor)) static void read_path(void)
         ballast = strdup(path);
 }
 
-/* Returns how many of these bytes there is room for, at offset, or at the end of the file if it is -1. */
+/* Returns how many of these bytes fit into the file at offset, or at its end if offset is -1. */
 static size_t room_for(int fd, off_t offset, size_t size)
 {
     struct stat file, limit;

@@ -2,11 +2,12 @@
  *
  *   fault_judge LOG GAUGES
  *
- * A url's path has one action for each attempt, the last one repeats: /500/200w300 fails the first and
- * answers the others with 200 after 300 ms.
+ * The path of a url has one action for each attempt; further attempts get the last action: /500/200w300 fails
+ * the first and answers the others with 200 after 300 ms.
  *
- *   200w300  a status, w: after this many ms    reset  ends the connection by RST
- *   hang     no answer                         drip   200, its body a byte at a time, for ever; w as above
+ *   200w300  a status, the answer comes after the ms that follow w    reset  ends the connection by RST
+ *   hang     no answer                         drip 200, with a body that comes byte by byte without an end;
+ * w as above
  *
  * LOG gets a line for each complete POST: A, us since 1970, address of the peer, attempt, action,
  * topic/jobId; and a line when its status was sent: R, us, attempt, topic/jobId. GAUGES is a map of 65,536
@@ -29,7 +30,7 @@
 enum {
     FDS_MAX = 65536,
     GAUGES = 65536,
-    ROOM = 16 * 1024, /* of a connection: one request has to fit */
+    ROOM = 16 * 1024, /* bytes of a connection's buffer: one request must fit */
     ID_MAX = 256,
     EVENTS_MAX = 256,
     DRIP_MS = 100,
@@ -39,16 +40,16 @@ enum {
 enum { BEGIN_DRIP = -1, GO_ON_DRIPPING = 0 };
 
 struct peer {
-    uint64_t number; /* distinguishes it from earlier peers with its descriptor */
+    uint64_t number; /* distinguishes the peer from earlier peers with the same descriptor */
     uint32_t address;
-    bool is_open; /* its POST has no answer yet */
+    bool is_open; /* the peer's POST has no answer yet */
     int attempt;
     char id[ID_MAX];
     size_t used;
     char room[ROOM];
 };
 
-/* An action for a peer at a later time: a heap, the earliest first. */
+/* An action for a peer at a later time. The waits are a heap, the earliest first. */
 struct wait {
     int64_t at_us;
     int fd;
@@ -200,7 +201,7 @@ static struct slice value_of(struct slice head, const char *name)
     return value;
 }
 
-/* Returns the attempt's part of the path; the last part when there are fewer. */
+/* Returns the part of the path for this attempt, or the last part if there are fewer parts than attempts. */
 static struct slice action_of(struct slice head, int attempt)
 {
     struct slice path, rest, action = SLICE("200");
@@ -284,7 +285,7 @@ static void open_files(char **argv)
 {
     struct rlimit files = {FDS_MAX, FDS_MAX};
     int fd = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    setrlimit(RLIMIT_NOFILE, &files); /* as high as it may */
+    setrlimit(RLIMIT_NOFILE, &files); /* raises the limit of open files to the maximum */
     signal(SIGPIPE, SIG_IGN);
     record = fopen(argv[1], "ae");
     if (!record || fd < 0 || ftruncate(fd, GAUGES * sizeof *gauges) != 0) {
@@ -302,7 +303,8 @@ static int until_next_wait_ms(void)
     return left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
 }
 
-/* Prints its port on stdout and serves until its stdin ends. The log is complete whenever it waits. */
+/* Prints the port on stdout and serves until stdin ends. Whenever the program waits for events, its log is
+ * complete. */
 int main(int argc, char **argv)
 {
     struct epoll_event events[EVENTS_MAX];

@@ -1,9 +1,9 @@
-/* memory_preload.c - memory that runs out, for programs started with this in LD_PRELOAD.
+/* memory_preload.c - failing allocations, for programs started with this file in LD_PRELOAD.
  *
  * The file MEMORY_PLAN holds five numbers, which the test changes while the program runs: the number of
  * allocations since the test last set it to 0; which of them fails (0: none); how many have failed; the
- * smallest size in bytes that counts; and whether (1) all later ones fail, too. The caller of a failing
- * allocation is printed to stderr. libc's own allocations use other names and are not seen. */
+ * smallest size in bytes that counts; and 1 if all later allocations fail, too, else 0. The caller of a
+ * failing allocation is printed to stderr. libc's own allocations use other names and are not seen. */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void open_plan(void)
     void *memory = mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     void *warm_up[1];
-    backtrace(warm_up, 1); /* the first call allocates */
+    backtrace(warm_up, 1); /* called once now, because the first call of backtrace allocates memory */
     if (memory != MAP_FAILED)
         plan = memory;
 }

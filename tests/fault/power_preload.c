@@ -2,8 +2,8 @@
  * LD_PRELOAD.
  *
  * After each fsync or fdatasync of a regular file, the file POWER_LOG gets a line: the inode, and the size
- * that the file had before the call. Bytes behind that size would be lost in a power cut. POWER_SLOW_US makes
- * each such call take longer, as a disk would. */
+ * that the file had before the call. Bytes beyond that size would be lost in a power cut. POWER_SLOW_US makes
+ * each such call take longer, like a slow disk. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ __attribute__((constructor)) static void open_log(void)
         slow_us = (useconds_t)atoi(slow);
 }
 
-/* The line is written by one call, so that lines of several threads do not mix. */
+/* Syncs, and writes the line with one system call, so that lines of several threads do not mix. */
 static int sync_and_tell(int fd, long call)
 {
     struct stat before;

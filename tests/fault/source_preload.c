@@ -1,6 +1,6 @@
 /* source_preload.c - a source address for a program's connections, when it is started with this in
- * LD_PRELOAD. Connections to 127.0.0.0/8 come from TEST_SOURCE, so that a receiver can tell the senders
- * apart. */
+ * LD_PRELOAD. Connections to 127.0.0.0/8 come from TEST_SOURCE, so that a receiver can distinguish the
+ * senders. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-/* An IPv4 address is judged the same however an IPv6 one spells it. */
+/* An IPv4 address must be judged the same if it is embedded in an IPv6 address. */
 static void check_embedded(const struct address *v4)
 {
     static const uint8_t prefixes[2][12] = {{[10] = 0xff, [11] = 0xff}, {0x00, 0x64, 0xff, 0x9b}};
@@ -16,7 +16,7 @@ static void check_embedded(const struct address *v4)
     }
 }
 
-/* libc's resolver reads the address, so it must read what we judge. */
+/* libc's resolver reads the address when the client connects, so both must find the same address. */
 static void check_loose(const char *text, bool is_loose, const struct address *address)
 {
     struct in_addr in;
@@ -54,14 +54,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(is_block && address_block_has(&block, &strict));
     }
     if (address_block_parse(text, &block) &&
-        !block.base.is_v6) /* others may begin at one that stands for IPv4 */
+        !block.base.is_v6) /* other blocks may begin at an address that embeds an IPv4 address */
         assert(address_block_has(&block, &block.base));
     if (size < 64 && !memchr(data, '\0', size)) {
         char *copy = slice_dup(text);
         check_loose(copy, is_loose, &address);
         free(copy);
     }
-    if (size == sizeof address.bytes) { /* the resolver's answer */
+    if (size == sizeof address.bytes) { /* the input as the answer of a resolver */
         address = (struct address){.is_v6 = true};
         memcpy(address.bytes, data, size);
         check_address(&address);

@@ -2,8 +2,8 @@
 #include "history/columns.h"
 #include "job/job_state.h"
 
-/* A text from the outbox becomes columns, and these become a record and lines that read the same: as a text
- * from the outbox once more, they make the same columns. */
+/* Converts a text from the outbox to columns, and the columns to a record and lines. If these are converted
+ * to columns again, the columns must be the same. */
 
 static const struct slice id = SLICE_INIT("mail/1");
 

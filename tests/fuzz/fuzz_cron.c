@@ -10,7 +10,8 @@ static void check_words(const struct cron *cron)
     assert(!words.failed && words.size > 0);
 }
 
-/* Times of an expression that was taken ascend, and repeat from any second between them. */
+/* The times of an accepted expression must ascend. From any second between two times, the next time must be
+ * the later one. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct recurrence recurrence = {.zone = time_zone_utc(), .last_ms = RECURRENCE_NEVER_MS};

@@ -4,7 +4,7 @@
 
 enum { SHARDS = 16 };
 
-/* Whatever stands for a place in a list is spelt as one that stands for it, too. */
+/* Each text that is accepted as a cursor must be written again as a text with the same position. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = input_of(data, size);

@@ -29,7 +29,7 @@ static void check_seconds(struct slice input)
     buffer_fini(&text);
 }
 
-/* An accepted duration is within its bound, and its shortest spelling means the same. */
+/* An accepted duration must be within its bound, and its shortest text must have the same value. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     check_duration(input_of(data, size));

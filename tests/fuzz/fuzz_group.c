@@ -16,7 +16,7 @@ static void check_shown(struct slice text)
     buffer_fini(&shown);
 }
 
-/* A text that was accepted is read again, has sound endpoints, and is written the same by an empty patch. */
+/* An accepted text must be readable again, have valid endpoints, and stay the same after an empty patch. */
 static void check_text(struct slice text)
 {
     struct group group;
@@ -58,7 +58,7 @@ static void check_patch(struct slice old, struct slice patch)
     buffer_fini(&text);
 }
 
-/* A line with a group, then a patch for it. */
+/* Input: a line with a group, then a patch for this group. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice first, patch;

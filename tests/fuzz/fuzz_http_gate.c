@@ -12,7 +12,7 @@ static size_t count_of(const struct http_head *head, const char *name)
     return count;
 }
 
-/* Once more, by other code: nothing that could be read in two ways has passed. */
+/* Checks with other code that an accepted head cannot be read in two ways. */
 static void check_passed(const struct http_head *head, const struct http_framing *framing)
 {
     size_t lengths = count_of(head, "content-length"), codings = count_of(head, "transfer-encoding");
@@ -28,8 +28,8 @@ static void check_passed(const struct http_head *head, const struct http_framing
                     !memchr(head->headers[i].value.data, *bad, head->headers[i].value.size)));
 }
 
-/* A request line and headers, with lines that end in '\n'; what MHD would make of it is not the question, so
- * that a value may hold anything else. */
+/* Input: a request line and headers, in lines that end with '\n'. libmicrohttpd is not used here, so a value
+ * may contain any other byte. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct http_header headers[HEADERS_MAX];

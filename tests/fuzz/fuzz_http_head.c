@@ -22,7 +22,7 @@ static bool is_shut;
 
 /* ---- the strict reading (RFC 9112, sections 3 and 5) ---- */
 
-/* A line without its CR LF, and without any other control byte but tabs. */
+/* Takes a line, without its CR LF. Returns false if the line contains a control byte other than a tab. */
 static bool take_line(struct slice *rest, struct slice *line)
 {
     const char *end = memmem(rest->data, rest->size, "\r\n", 2);
@@ -39,7 +39,8 @@ static bool take_line(struct slice *rest, struct slice *line)
 static bool take_request_line(struct slice *rest, struct slice *method, struct slice *target)
 {
     struct slice line, version;
-    while (rest->size >= 2 && memcmp(rest->data, "\r\n", 2) == 0) /* empty lines in front are nobody's */
+    while (rest->size >= 2 &&
+           memcmp(rest->data, "\r\n", 2) == 0) /* empty lines before the head do not belong to it */
         *rest = slice_skip(*rest, 2);
     return take_line(rest, &line) && !memchr(line.data, '\t', line.size) &&
            slice_cut(line, ' ', method, &line) && slice_cut(line, ' ', target, &version) && method->size &&
@@ -47,7 +48,7 @@ static bool take_request_line(struct slice *rest, struct slice *method, struct s
            (slice_equal(version, SLICE("HTTP/1.1")) || slice_equal(version, SLICE("HTTP/1.0")));
 }
 
-/* The values of name in all lines must be as the server has them: none, or one. */
+/* Checks that the server has the same value for name as the lines: no value, or exactly one. */
 static void check_value(const struct http_request *request, struct slice lines, const char *name)
 {
     struct slice line, field, value, found = SLICE("");
@@ -103,8 +104,8 @@ static void on_readable(void *arg, bool readable, bool writable)
         loop_stop(loop);
 }
 
-/* The end of the client's bytes comes once the server has read them all: libmicrohttpd asks an edge-triggered
- * epoll, and does not notice an end that comes together with bytes. */
+/* Ends the client's stream only when the server has read all its bytes. libmicrohttpd uses an edge-triggered
+ * epoll, and does not notice an end that arrives together with bytes. */
 static void on_turn_end(void *arg)
 {
     int unread;

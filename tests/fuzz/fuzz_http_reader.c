@@ -8,7 +8,7 @@ struct found {
     enum http_read end; /* MORE: the bytes were used up */
     bool is_last, may_close;
     int status;
-    size_t left; /* bytes behind the answer */
+    size_t left; /* number of bytes after the answer */
 };
 
 static void read_piece(struct http_reader *reader, struct slice *piece, struct found *found)
@@ -50,7 +50,7 @@ static void read_in_pieces(struct slice answer, size_t size, bool is_answer_to_h
         answer = slice_skip(answer, piece_size - piece.size);
         free(copy);
     }
-    if (found->end == HTTP_READ_MORE) /* an end that needs no further byte */
+    if (found->end == HTTP_READ_MORE) /* an end that is reached without further bytes */
         read_piece(&reader, &answer, found);
     found->is_last = reader.is_last;
     found->may_close = http_reader_may_close(&reader);
@@ -65,7 +65,8 @@ static void found_fini(struct found *found)
     buffer_fini(&found->body);
 }
 
-/* The first byte gives the size of pieces and the method. An answer is read the same whole and in pieces. */
+/* Input: a byte that gives the size of the pieces and the method, then an answer. The answer must be read the
+ * same as a whole and in pieces. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct found whole, pieces;

@@ -1,7 +1,7 @@
 #include "fuzz.h"
 #include "job/job_cutter.h"
 
-/* All of an array that is taken is JSON; nothing is cut but from the text. */
+/* An accepted array must be valid JSON, and each job must be a part of the text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX + 1, SIZE_MAX};

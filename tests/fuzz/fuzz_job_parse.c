@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "job/job.h"
 
-/* The record as the schedule script leaves it. */
+/* Writes the record as schedule.lua stores it. */
 static void write_record(const struct job *job, struct buffer *record)
 {
     buffer_init(record, 1 << 20);
@@ -33,7 +33,7 @@ static void check_job(struct job *job, struct slice text)
     job_fini(&again);
 }
 
-/* An accepted job is read from its record again, byte for byte; a refused one has a reason. */
+/* An accepted job must be the same after its record is written and read. A refused job must have a reason. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct job job;

@@ -3,14 +3,14 @@
 #include "job/job.h"
 #include "base/timestamp.h"
 
-/* A record that is taken is written as one that reads the same: written once more, it is the same text. */
+/* An accepted record is written, read and written again. Both written texts must be the same. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct job job, again;
     struct buffer record, rewritten;
     if (job_read(SLICE("mail/1"), input_of(data, size), &job) != STATUS_OK)
         return 0;
-    if (job.lacks.size) { /* for reading only */
+    if (job.lacks.size) { /* a job with unknown needs must not be written */
         job_fini(&job);
         return 0;
     }

@@ -45,7 +45,7 @@ static void walk_names(struct slice text)
     }
 }
 
-/* The cursor never leaves its text, sound or not. */
+/* The cursor must stay inside its text, even if the text is not valid JSON. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = input_of(data, size);

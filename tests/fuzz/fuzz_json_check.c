@@ -18,7 +18,7 @@ static enum opinion jansson_says(struct slice text)
     return opinion;
 }
 
-/* Visits each value of a sound text. */
+/* Visits each value of a valid text. */
 static void walk(struct slice value)
 {
     struct json_cursor cursor;
@@ -38,13 +38,13 @@ static void walk(struct slice value)
     assert(cursor.is_ended);
 }
 
-/* It and jansson agree; what is sound can be walked to its end. */
+/* json_check and jansson must agree about the text. A valid text must be walked to its end. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
     struct slice text = input_of(data, size);
     struct json_fault fault;
-    bool has_nul = memchr(data, '\0', size) != NULL; /* jansson takes one behind a number */
+    bool has_nul = memchr(data, '\0', size) != NULL; /* jansson accepts a NUL after a number */
     if (json_check(text, &limits, &fault) == STATUS_OK) {
         assert(jansson_says(text) != UNSOUND && !has_nul);
         walk(text);

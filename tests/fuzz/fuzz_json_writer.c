@@ -9,7 +9,7 @@ struct writing {
     struct json_writer json;
     struct slice input;
     bool is_object[DEPTH_MAX + 1];
-    int depth; /* of what is open; at least 1 until the end */
+    int depth; /* number of open objects and arrays; at least 1 until the end */
     int names;
 };
 
@@ -28,14 +28,14 @@ static struct slice take_text(struct slice *input)
     return text;
 }
 
-/* Names differ by their number. */
+/* Writes a name that contains a number, so that names are unique. */
 static void put_name(struct writing *writing)
 {
     char room[64];
     struct buffer name = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
     struct slice text = take_text(&writing->input);
     buffer_append_number(&name, writing->names++);
-    if (!memchr(text.size ? text.data : "", '\0', text.size)) /* which json_check forbids in names */
+    if (!memchr(text.size ? text.data : "", '\0', text.size)) /* because json_check forbids NUL in names */
         buffer_append(&name, text);
     json_put_name_text(&writing->json, buffer_slice(&name));
 }
@@ -91,7 +91,7 @@ static void put_value(struct writing *writing, unsigned kind)
     }
 }
 
-/* Whatever is written, in whatever order, is sound JSON. */
+/* Calls of the writer in any order must write valid JSON. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, 1 << 20};

@@ -43,7 +43,7 @@ static void check_end(enum lease_end_kind kind, struct slice text)
     lease_end_fini(&end);
 }
 
-/* An array is cut into its items, which lie in the text one behind the other. */
+/* The items of an array must be parts of the text, one after another. */
 static void check_ends(enum lease_end_kind kind, struct slice text)
 {
     static struct lease_end_items items;
@@ -61,7 +61,7 @@ static void check_ends(enum lease_end_kind kind, struct slice text)
     }
 }
 
-/* Input: a byte that says what it is, a request for jobs or an end of a lease, and its text. */
+/* Input: a byte that selects a request for jobs or a kind of end of a lease, then the text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)

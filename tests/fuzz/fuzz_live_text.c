@@ -9,7 +9,7 @@
 
 enum {
     OWN = 7,
-    SECONDS = 30, /* that are looked at; all 15 minutes would take ten times as long */
+    SECONDS = 30, /* seconds that are compared; all 15 minutes would take ten times as long */
     TEXT_MAX = 1 << 20,
 };
 
@@ -62,7 +62,7 @@ static void check_lateness(void)
     }
 }
 
-/* Writes what was heard of the other processes. */
+/* Writes the figures of the other processes as messages. */
 static void retell(struct live_board *board, size_t count, struct buffer *text)
 {
     struct live_second figures;
@@ -75,7 +75,7 @@ static void retell(struct live_board *board, size_t count, struct buffer *text)
     }
 }
 
-/* Figures that were read and are written again are read as the same figures. */
+/* Figures that are read, written and read again must be the same. */
 static void check_retold(struct live_board *board, size_t count)
 {
     struct live_board *copy = new_board();
@@ -100,7 +100,7 @@ static void check_retold(struct live_board *board, size_t count)
     live_board_free(copy);
 }
 
-/* A message of another process. */
+/* Input: a message of another process. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct live_board *board = new_board();

@@ -1,7 +1,7 @@
 #include "fuzz.h"
 #include "server/options_file.h"
 
-/* Each option of a file that is taken has a line in it. */
+/* Each option that is read from an accepted file must have the number of a line of this file. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct option_layer layer = {0};

@@ -1,7 +1,7 @@
 #include "fuzz.h"
 #include "server/options_value.h"
 
-/* A line "name=value" each. */
+/* Input: lines "name=value". */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct options options;

@@ -2,7 +2,8 @@
 
 #include "fuzz.h"
 
-/* The first byte is an error and the others a name, whose spelling is one for all. */
+/* Input: a byte that selects a failure, then a name of a receiver. Names of the same receiver must be
+ * converted to one spelling. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[RECEIVER_HOST_SIZE], again[RECEIVER_HOST_SIZE], path_name[RECEIVER_NAME_SIZE],

@@ -6,7 +6,7 @@ enum { TEXT_MAX = 1 << 20 };
 
 static struct recurrence_decision decision;
 
-/* Decisions about missed times are in order, and not in the future. */
+/* The times of a decision about missed times must be in order, and not in the future. */
 static void check_times(const struct recurring *recurring)
 {
     struct recurrence recurrence;
@@ -39,8 +39,8 @@ static void check_shown(const struct recurring *recurring, const struct job *job
     buffer_fini(&shown);
 }
 
-/* A definition that was accepted is written as a record that reads as the same definition, and is written the
- * same. */
+/* The record of an accepted definition must be read as the same definition, and be written as the same record
+ * again. */
 static void check_record(const struct recurring *recurring, const struct job *job, struct buffer *record)
 {
     struct recurring read;
@@ -81,7 +81,7 @@ static void check_patch(struct slice record, struct slice patch)
     buffer_fini(&out);
 }
 
-/* A record of any version. */
+/* Reads the input as a record of any version. */
 static void check_kept(struct slice kept)
 {
     struct recurring recurring;
@@ -96,7 +96,7 @@ static void check_kept(struct slice kept)
     recurring_fini(&recurring);
 }
 
-/* A line with a definition, or a record, then a patch for it. */
+/* Input: a line with a definition or a record, then a patch for it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct job_errors errors;

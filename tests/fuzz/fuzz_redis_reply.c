@@ -15,7 +15,7 @@ static void walk(const struct redis_reply *reply)
     assert(!redis_reply_at(reply, redis_reply_size(reply)));
 }
 
-/* Bytes from a Redis, or from another program in its place. */
+/* Input: bytes from a Redis, or from another program in its place. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!resp_is_modest(data, size))

@@ -1,9 +1,8 @@
-/* fuzz_replies.c - whatever a Redis, a Sentinel or a node of a Cluster answers, or something in its place:
- * each call of the store ends with its callback, and what it gives is sound and can be shown.
- *
- * The links are fakes: they keep what is sent, and the input has the answers, in RESP, one behind the other.
- * A byte before them says which call is made, of a store with one Redis, with Sentinels or with a Cluster.
- * Once the answers are used up, each further one is lost. */
+/* fuzz_replies.c - any answers of a Redis, of a Sentinel or of a node of a Cluster. Each call of the store
+ * must end with its callback, and the callback's data must be valid. The links to Redis are fakes, which keep
+ * the commands. The input has the answers, in RESP, one after another. A byte before them selects the call,
+ * and a store with one Redis, with Sentinels or with a Cluster. When the answers are used up, further answers
+ * count as lost. */
 #include <stdio.h>
 
 #include "api/view.h"
@@ -129,10 +128,10 @@ struct sent {
     struct redis_link *link;
     redis_reply_fn *fn;
     void *arg;
-    bool is_load; /* of a script: nothing is made of its answer */
+    bool is_load; /* FUNCTION LOAD of a script, whose answer is not used */
 };
 
-static unsigned current; /* the number of the store that is called */
+static unsigned current; /* number of the store that makes the calls now */
 static struct redis_link links[THINGS_MAX];
 static struct list sent = {&sent, &sent};
 static size_t sent_count;
@@ -202,7 +201,7 @@ void redis_subscribe(struct redis_link *link, struct slice channel, redis_messag
 
 static unsigned called;
 
-/* Reads all of it, under the sanitizers. */
+/* Reads all bytes of the text, so that the sanitizers check them. */
 static void touch(struct slice text)
 {
     static volatile char sink;
@@ -340,10 +339,10 @@ static const struct retry_schedule retries = {.count = 1, .wait_ms = {5}};
 
 static void on_lapse_ended(void *arg, enum status status)
 {
-    (void)arg, (void)status; /* the jobs of a list: their number is in no call */
+    (void)arg, (void)status; /* not counted, because the call does not know how many jobs the reply lists */
 }
 
-/* Ends what is listed, as the carry worker does. */
+/* Ends the leases that are listed, as the carry worker does. */
 static void on_lapsed(void *arg, enum status status, const struct shard_lapsed *lapsed)
 {
     struct store *store = arg;
@@ -522,7 +521,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     touch(claim->passed);
     touch(claim->passed_settings);
     assert((claim->now_us / 1000 - (claim->count ? claim->jobs[0].due_ms : 0)) * 1000 !=
-           1); /* it can be computed */
+           1); /* the sanitizer checks that this does not overflow */
 }
 
 static void on_carried(void *arg, enum status status, const struct shard_carried *carried)
@@ -744,7 +743,7 @@ static void end_some_lease(struct store *store, enum store_pull_action action)
     store_pull_end(store, &what, on_lease_ended, NULL);
 }
 
-/* Begins one of the calls about leases of workers. Returns how many callbacks it brings. */
+/* Begins one of the calls about leases of workers. Returns how many callbacks the call must lead to. */
 static unsigned begin_pull_call(struct store *store, unsigned number)
 {
     switch (number) {
@@ -786,7 +785,7 @@ static void up_all(void)
 
 enum { CALLS = 51 };
 
-/* As many callbacks as it brings. */
+/* Begins the call with this number. Returns how many callbacks the call must lead to. */
 static unsigned begin(struct store *store, unsigned number)
 {
     struct shard *shard = store_shard(store, 0);
@@ -891,7 +890,8 @@ static unsigned begin(struct store *store, unsigned number)
         shard_wait_bell(shard, on_set, NULL);
         return 1;
     case 28:
-        up_all(); /* facts; what Sentinels and nodes of a Cluster know */
+        up_all(); /* the first answers are facts about Redis, and the answers of Sentinels and nodes of a
+                     Cluster */
         return 0;
     case 29:
         store_send(store,

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "fuzz_resp.h"
 
-/* Properties of every reply. */
+/* Checks properties that every reply must have. */
 static void check_parts(const struct redis_reply *reply)
 {
     size_t count = 0;
@@ -17,7 +17,7 @@ static void check_parts(const struct redis_reply *reply)
     assert(status == STATUS_UNKNOWN);
 }
 
-/* A job as Redis tells it. */
+/* Input: a reply that describes a job. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!resp_is_modest(data, size))

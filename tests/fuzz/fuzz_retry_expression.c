@@ -2,8 +2,8 @@
 #include "job/retry_expression.h"
 #include "job/retry_schedule.h"
 
-/* A text that was accepted has a wait within the bounds, or no value, each time the same; a refused text has
- * none. */
+/* An accepted text must have a wait within the bounds, or no value, and always the same one. A refused text
+ * must have no value. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = input_of(data, size);

@@ -16,7 +16,7 @@ static void check_method(const struct route *route, struct slice name)
     buffer_fini(&allowed);
 }
 
-/* A method and a raw target, with a space between. */
+/* Input: a method and a raw target, with a space between them. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice name, target, query;

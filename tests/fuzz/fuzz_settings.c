@@ -31,7 +31,7 @@ static void check_settings(const struct settings *settings)
     check_url(settings->failure_callback.url);
 }
 
-/* The data that a message keeps are the same when they are read again. */
+/* The data that a message keeps must be the same after it is written and read. */
 static void check_data(const struct settings *settings)
 {
     static char room[JOB_FORM_DATA_MAX];
@@ -48,7 +48,7 @@ static void check_data(const struct settings *settings)
     buffer_fini(&written);
 }
 
-/* The receiver must not see the token. */
+/* The url of the destination must not contain the token. */
 static void check_query(struct slice url)
 {
     struct slice base, query, pair, name, value;
@@ -66,7 +66,7 @@ static void check_destination(const struct destination *destination)
     check_query(destination->url);
 }
 
-/* A destination in the first line, then a header in each line. */
+/* Input: a destination in the first line, then a header in each line. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct settings settings;

@@ -18,7 +18,7 @@ static void check_key(const struct signing_key *key)
     buffer_fini(&text);
 }
 
-/* A file of keys, which sign. */
+/* Input: a file of keys. The keys of an accepted file sign a text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct signing_keys keys;

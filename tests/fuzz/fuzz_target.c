@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "job/url.h"
 
-/* Lines: what is allowed, a host, an address. */
+/* Input: three lines: the allowed targets, a host, an address. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice allowed, host, text, rest;

@@ -1,7 +1,7 @@
 #include "base/time_zone.h"
 #include "fuzz.h"
 
-/* Spans of a file that was taken follow each other without a gap. */
+/* The spans of an accepted file must follow each other without a gap. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct time_zone *zone = NULL;

@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-/* A line of the file of tokens. */
+/* Input: a line of the file of tokens. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t random[TOKEN_RANDOM_BYTES] = {1, 2, 3};

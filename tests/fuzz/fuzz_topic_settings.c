@@ -6,7 +6,7 @@
 static struct topic_settings settings;
 static struct job_errors errors;
 
-/* Settings that were taken, as text; that is read again, and written the same. */
+/* The text of accepted settings must be readable, and be written as the same text again. */
 static void check_text(struct slice text)
 {
     struct buffer again;
@@ -32,13 +32,13 @@ static void check_shown(void)
     buffer_fini(&shown);
 }
 
-/* Settings of any version: accepted settings are written as a text that reads and writes the same. */
+/* Settings of any version: the text of accepted settings must be read and written as the same text. */
 static void check_kept(struct slice kept)
 {
     struct buffer text;
     if (topic_settings_read(kept, &settings) != STATUS_OK)
         return;
-    if (settings.lacks.size) { /* for reading only */
+    if (settings.lacks.size) { /* settings with unknown needs must not be written */
         topic_settings_fini(&settings);
         return;
     }
@@ -51,7 +51,7 @@ static void check_kept(struct slice kept)
     buffer_fini(&text);
 }
 
-/* The settings that a patch makes are written as a text that reads and writes the same. */
+/* The text of patched settings must be read and written as the same text. */
 static void check_patch(struct slice patch, struct buffer *merged)
 {
     static struct topic_settings patched;
@@ -68,8 +68,7 @@ static void check_patch(struct slice patch, struct buffer *merged)
     buffer_fini(&text);
 }
 
-/* Layers of any texts: a merged text has each member of the first, and reading it never fails in another way.
- */
+/* Merges and reads layers of any two texts, which must not crash. */
 static void check_layers(struct slice own, struct slice common)
 {
     struct buffer text, from;
@@ -93,7 +92,7 @@ static void check_layers(struct slice own, struct slice common)
     buffer_fini(&from);
 }
 
-/* A line with settings, then a patch for them. */
+/* Input: a line with settings, then a patch for them. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice first, patch;

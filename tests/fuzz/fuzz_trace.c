@@ -2,7 +2,7 @@
 
 #include "fuzz.h"
 
-/* Lines: traceparent, tracestate. */
+/* Input: two lines: traceparent and tracestate. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t span[TRACE_SPAN_BYTES] = {1, 2, 3};

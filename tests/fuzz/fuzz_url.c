@@ -19,7 +19,7 @@ static void compare(const char *text, const struct url *url)
         if (name.data[0] == '[')
             name = slice_from(name.data + 1, name.size - 2);
         name.size -=
-            name.data[name.size - 1] == '.'; /* libcurl takes an address with a dot behind it for a name */
+            name.data[name.size - 1] == '.'; /* libcurl takes an address with a dot at its end for a name */
         bool is_address = address_parse_loose(name, &address);
         assert(is_address == url->host_is_address);
         assert(is_address ? address_equal(&address, &url->address) : url_host_equal(name, url->host));

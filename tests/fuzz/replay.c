@@ -5,7 +5,8 @@
 
 #include "fuzz.h"
 
-/* Into memory of exactly its size, so that a sanitizer sees a read beyond it. */
+/* Passes a file to the target, in memory of exactly the file's size, so that a sanitizer detects a read
+ * beyond its end. */
 static void replay(const char *directory, const char *name)
 {
     char path[4096];

@@ -82,7 +82,7 @@ static void end(struct answer *answer, enum status status, const char *why)
 
 static enum status await_answer(struct answer *answer)
 {
-    ck_assert(!answer->has_come); /* never within the call */
+    ck_assert(!answer->has_come); /* a callback never runs within its call */
     loop_run(answer->loop);
     ck_assert(answer->has_come);
     return answer->status;

@@ -17,8 +17,8 @@ void history_world_close(struct history_world *);
 /* Waits until the database is available or not. */
 void history_world_await(const struct history_world *, bool is_available);
 
-/* Writes a text in the form of the outbox. members are the members of the record after createdAt and url;
- * lines may be "".
+/* Writes the text of an ended job as the outbox has it. members: the members of the record after createdAt
+ * and url; lines: the lines of its attempts, may be "".
  */
 enum { ENDED_TEXT_SIZE = 8192 };
 struct ended_job {

@@ -47,7 +47,7 @@ static void remove_place(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Makes an empty database of this kind. */
+/* Creates an empty database of this kind. */
 static void make_database(int kind)
 {
     options = (struct history_options){.max_age_ms = 7 * 24 * 60 * MINUTE_MS, .max_bytes = INT64_C(1) << 30};
@@ -302,7 +302,7 @@ START_TEST(pages_have_each_job_once)
     const char *ids[JOBS];
     open_world(_i);
     for (int i = 0; i < JOBS; i++) {
-        jobs[i] = delivered(now_ms - 10000 + i / 4); /* four end in the same ms */
+        jobs[i] = delivered(now_ms - 10000 + i / 4); /* four jobs end in the same ms */
         jobs[i].members = "\"labels\":[\"all\"]";
         snprintf(texts[i], sizeof texts[i], "orders/j%02d", i);
         ids[i] = texts[i];
@@ -369,7 +369,7 @@ START_TEST(jobs_of_a_topic_are_deleted_up_to_a_time)
 }
 END_TEST
 
-/* Waits until this many jobs are there. */
+/* Waits until the history has this many jobs. */
 static void await_jobs(int64_t at_least, int64_t at_most)
 {
     const struct history_filter all = {.states = 0};
@@ -429,7 +429,7 @@ START_TEST(the_oldest_jobs_go_beyond_the_maximum_size)
         history_append(world.history, &entry, 1, ignore_done, &answers);
     }
     while (answers < JOBS)
-        find_job(&world, "orders/299", &row); /* runs the loop */
+        find_job(&world, "orders/299", &row); /* only to run the loop */
     await_jobs(50, 180);
     ck_assert_msg(find_job(&world, "orders/299", &row), "%s", last_why());
     ck_assert(!find_job(&world, "orders/0", &row));

@@ -163,7 +163,7 @@ START_TEST(a_full_disk)
     await_append("orders/last");
     ck_assert(find_job(&world, "orders/first", &row));
     snprintf(id, sizeof id, "orders/%d", i - 1);
-    ck_assert(!find_job(&world, id, &row)); /* all jobs of an append, or none */
+    ck_assert(!find_job(&world, id, &row)); /* an append adds all its jobs or none */
     history_world_close(&world);
 }
 END_TEST
@@ -200,7 +200,7 @@ START_TEST(another_program_that_writes_is_awaited)
         _exit(0);
     }
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    ck_assert(find_job(&world, "orders/1", &row)); /* reads go on */
+    ck_assert(find_job(&world, "orders/1", &row)); /* reads still work */
     ck_assert_int_eq(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(db);
     await_append("orders/2");
@@ -270,7 +270,7 @@ START_TEST(a_server_that_hangs)
     postgres_server_freeze(server);
     ck_assert(!find_job(&world, "orders/1", &row)); /* in time */
     ck_assert_int_ge(clock_boot_us() - begin_us, 1);
-    history_world_close(&world); /* at once, although the server hangs */
+    history_world_close(&world); /* returns at once, although the server hangs */
     postgres_server_thaw(server);
     history_world_open(&world, &options);
     await_append("orders/2");
@@ -330,7 +330,7 @@ START_TEST(a_server_that_refuses_writes)
              "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '%s'", database);
     postgres_server_run(server, "postgres", sql);
     ck_assert_int_eq(append_job(&world, "orders/2", &job), STATUS_UNAVAILABLE);
-    history_world_await(&world, true); /* it can be read */
+    history_world_await(&world, true); /* the database can be read */
     ck_assert_int_eq(append_job(&world, "orders/2", &job), STATUS_UNAVAILABLE);
     check_why("read-only");
     snprintf(sql, sizeof sql, "ALTER DATABASE %s RESET default_transaction_read_only", database);
@@ -361,10 +361,10 @@ START_TEST(credentials_that_change)
     write_password(file, "first-secret");
     ck_assert_int_eq(append_job(&world, "orders/0", &job), STATUS_UNAVAILABLE);
     snprintf(sql, sizeof sql, "GRANT CREATE, USAGE ON SCHEMA public TO keeper");
-    postgres_server_run(server, database, sql); /* without it the tables cannot be made */
+    postgres_server_run(server, database, sql); /* without this right the tables cannot be created */
     await_append("orders/1");
     postgres_server_run(server, database,
-                        "REVOKE CREATE ON SCHEMA public FROM keeper"); /* needed only once */
+                        "REVOKE CREATE ON SCHEMA public FROM keeper"); /* the right is needed only once */
     postgres_server_run(server, "postgres", "ALTER ROLE keeper PASSWORD 'other-secret'");
     snprintf(sql, sizeof sql,
              "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '%s'", database);

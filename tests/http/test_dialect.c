@@ -2,7 +2,8 @@
  *
  *     POST /publish/<topic>?to=<url>   schedules a job with the body as text, answers {"messageId":"..."}
  *
- * A fake store keeps one call and answers it when the loop goes on. The server runs in a thread of its own.
+ * A fake store keeps one call, and answers it in the next turn of the loop. The server runs in a thread of
+ * its own.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,9 +31,9 @@
 
 struct store {
     struct timer *timer;
-    _Atomic enum status status; /* of the next answer */
+    _Atomic enum status status; /* status of the next answer */
     char record[1024];
-    atomic_bool has_record; /* the test may read it */
+    atomic_bool has_record; /* the test may read the record */
     store_scheduled_fn *fn;
     void *arg;
 };
@@ -174,7 +175,7 @@ static const struct dialect second = {
     .write_error = write_error,
 };
 
-/* ---- the first one, which has no more than a route ---- */
+/* ---- the first dialect, which has only one route ---- */
 
 static void answer_first(struct exchange *exchange)
 {
@@ -349,7 +350,7 @@ START_TEST(both_dialects_are_served)
 {
     expect("GET /first", "", "", "200 OK", "first");
     expect("GET /neither", "", "", "404 Not Found",
-           "first: 404"); /* what belongs to none is the first one's */
+           "first: 404"); /* the first dialect answers for paths of no dialect */
 }
 END_TEST
 

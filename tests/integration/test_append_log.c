@@ -77,9 +77,9 @@ static const struct {
     {SET_ONE MULTI SET_ONE EXEC SET_ONE, "*3\r\n$3\r\nSET\r\n$1"},
     {"#TS:1700000000\r\n" SET_ONE, "#TS:17"},
     {"#TS:1700000000\r\n" SET_ONE "#TS:1700000001\r\n", MULTI "#TS:1700000002\r\n" SET_ONE},
-    /* A torn transaction of an earlier start is executed with the next EXEC. */
+    /* The transaction was torn at an earlier start, so its first command is executed with the next EXEC. */
     {MULTI SET_ONE MULTI SET_ONE EXEC SET_ONE, ""},
-    /* Damaged elsewhere: redis-server reports that. */
+    /* The file is damaged before its end: it stays as it is, because redis-server reports that. */
     {SET_ONE "*3\r\nSET" SET_ONE, ""},
     {SET_ONE "*one\r\n", ""},
     {SET_ONE "\n\n\n\n", ""},
@@ -92,7 +92,8 @@ START_TEST(the_last_whole_change_is_the_end)
     buffer_append(&text, slice_of(ends[_i].kept));
     buffer_append(&text, slice_of(ends[_i].cut));
     write_manifest();
-    write_one("appendonly.aof.1.incr.aof", SLICE(MULTI)); /* of an earlier rewrite */
+    write_one("appendonly.aof.1.incr.aof",
+              SLICE(MULTI)); /* a file of an earlier rewrite, which is not read */
     write_one("appendonly.aof.2.incr.aof", buffer_slice(&text));
     ck_assert_int_eq(append_log_cut(dir_fd), (int64_t)strlen(ends[_i].cut));
     ck_assert_int_eq(size_left(), (int64_t)strlen(ends[_i].kept));
@@ -101,7 +102,7 @@ START_TEST(the_last_whole_change_is_the_end)
 }
 END_TEST
 
-/* The file is read in parts: commands lie across the borders, and some are larger than a part. */
+/* The file is read in parts. Some commands cross the border of two parts, and some are larger than a part. */
 START_TEST(a_large_file_is_cut_at_the_same_place)
 {
     enum { COMMANDS = 300 };

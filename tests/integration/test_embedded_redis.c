@@ -1,5 +1,5 @@
-/* The embedded Redis against the real redis-server. Each test has a directory of its own and ends, by
- * pid, what it started. */
+/* The embedded Redis against the real redis-server. Each test has its own directory, and ends the processes
+ * that it has started, by pid. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static char data[4096];
 static struct loop *loop;
 static struct timer *limit;
 
-/* The callback's arguments. */
+/* The arguments with which the callback was called. */
 struct outcome {
     int calls;
     enum status status;
@@ -89,7 +89,7 @@ static bool is_redis(int pid)
     return found;
 }
 
-/* Each redis.lock names the redis-server that a failed test may have left. */
+/* Kills the redis-server that a failed test may have left; its pid is in redis.lock. */
 static int remove_one(const char *path, const struct stat *stat_of, int type, struct FTW *at)
 {
     (void)stat_of, (void)type;
@@ -103,11 +103,13 @@ static int remove_one(const char *path, const struct stat *stat_of, int type, st
     return 0;
 }
 
-/* In the parent, so that it happens whatever became of a test. */
+/* Removes all directories. Called in the parent process, so that they are removed even after a test has
+ * crashed. */
 static void remove_base(void)
 {
     nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS); /* what a dying Redis made meanwhile */
+    nftw(base, remove_one, 16,
+         FTW_DEPTH | FTW_PHYS); /* removes files that a dying Redis has created during the first walk */
 }
 
 static struct embedded_redis *open_redis(void)
@@ -141,7 +143,7 @@ static void stop_redis(struct embedded_redis *redis)
     embedded_redis_free(redis);
 }
 
-/* Sends one inline command over the socket; returns its answer, or "" without one. */
+/* Sends an inline command over the socket. Returns its answer, or "" if no answer comes. */
 static const char *ask(const char *socket_path, const char *command)
 {
     static char answer[512];
@@ -159,7 +161,7 @@ static const char *ask(const char *socket_path, const char *command)
     return answer;
 }
 
-/* Runs the loop until something can be seen. */
+/* Runs the loop until a condition is true. */
 struct renewal {
     struct embedded_redis *redis;
     struct timer *timer;
@@ -255,7 +257,7 @@ END_TEST
 START_TEST(can_be_stopped_when_it_has_just_died)
 {
     struct embedded_redis *redis = start_redis();
-    kill(embedded_redis_pid(redis), SIGKILL); /* which no turn of the loop has seen yet */
+    kill(embedded_redis_pid(redis), SIGKILL); /* the loop has not noticed the death yet */
     stop_redis(redis);
 }
 END_TEST
@@ -292,7 +294,8 @@ START_TEST(a_second_duepost_on_the_directory_is_told_the_pid_of_the_first)
 }
 END_TEST
 
-/* A process that starts the Redis and is killed when it answers; returns the pid that is left over. */
+/* Runs a process that starts the Redis, and kills this process when Redis answers. Returns the pid of the
+ * Redis that is left over. */
 static pid_t crash_an_owner(void)
 {
     int ends[2];
@@ -363,7 +366,7 @@ START_TEST(a_redis_that_a_crash_left_without_its_socket_is_waited_for)
     struct embedded_redis *redis = open_redis();
     struct outcome outcome = {0};
     embedded_redis_start(redis, on_done, &outcome);
-    /* It is never doubled: only when it is gone another one comes. */
+    /* There are never two Redis processes: a new one starts only when the old one has ended. */
     kill(left_over, SIGTERM);
     run();
     ck_assert_msg(outcome.status == STATUS_OK, "%s", outcome.why);
@@ -438,7 +441,7 @@ START_TEST(bad_directories_are_refused)
     close(open(data, O_WRONLY | O_CREAT, 0600));
     refused("Not a directory");
     snprintf(data, sizeof data, "%s/foreign", root);
-    if (geteuid() == 0) { /* only root can make one */
+    if (geteuid() == 0) { /* only root can create a directory of another user */
         mkdir(data, 0700);
         ck_assert_int_eq(chown(data, 12345, 12345), 0);
         refused("belongs to another user");

@@ -123,7 +123,7 @@ START_TEST(a_port_is_free_again_at_once)
     struct listener *listener = open_listener("127.0.0.1", 0, 1);
     uint16_t port = port_of(listener);
     int server = listener_take(listener, 0), client = connect_to(port);
-    /* Our end closes first, so that the connection stays in TIME_WAIT on our port. */
+    /* Our side closes the connection first, so that it stays in TIME_WAIT on our port. */
     close(accept(server, NULL, NULL));
     close(client);
     close(server);

@@ -1,4 +1,4 @@
-/* Options from all sources, as an operator writes them. */
+/* Tests options from all sources, as an operator writes them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void write_file(const char *text)
     write_bytes(text, strlen(text));
 }
 
-/* Words separated by '|', ended by NULL. */
+/* Splits text into words at each '|'. A NULL follows the last word. */
 static void split(char *text, char **words)
 {
     size_t count = 0;
@@ -52,7 +52,8 @@ static void split(char *text, char **words)
     words[count] = NULL;
 }
 
-/* flags and environment are words separated by '|'; the file is the default one. */
+/* Loads the options. flags and environment have words separated by '|'. The configuration file is the default
+ * file. */
 static enum status load(const char *flags, const char *environment)
 {
     char flag_text[1024], environment_text[2048];
@@ -73,7 +74,7 @@ static void load_well(const char *flags, const char *environment)
     ck_assert_msg(load(flags, environment) == STATUS_OK, "%s", problem.text);
 }
 
-/* Returns the output of options_answer. Gives. */
+/* Returns the output of options_answer. The caller frees it. */
 static char *answer(void)
 {
     char *text = NULL;
@@ -377,7 +378,8 @@ START_TEST(the_password_of_redis_comes_from_where_it_is_not_seen)
     check_password(options.redis_address.password, "other");
     options_fini(&options);
 
-    write_file("from file\r\n"); /* now the password file, and not a configuration */
+    write_file(
+        "from file\r\n"); /* the file is the password file in this test, and not a configuration file */
     char flags[200];
     snprintf(flags, sizeof flags, "--redis=redis://u@h|--redis-password-file|%s|--config=/dev/null",
              file_path);
@@ -443,7 +445,7 @@ START_TEST(print_config_tells_values_and_where_they_come_from)
     ck_assert_ptr_nonnull(strstr(text, "# default\nmax-body = 1MiB\n"));
     ck_assert_ptr_nonnull(strstr(text, "# not set\n#redis =\n"));
     options_fini(&options);
-    write_file(text); /* it is a configuration file itself */
+    write_file(text); /* the output is a valid configuration file */
     load_well("", "");
     ck_assert_str_eq(options.prefix, "x:");
     options_fini(&options);
@@ -451,7 +453,7 @@ START_TEST(print_config_tells_values_and_where_they_come_from)
 }
 END_TEST
 
-/* Reads config/duepost.conf of the source tree. Gives. */
+/* Reads config/duepost.conf of the source tree. The caller frees the text. */
 static char *read_reference(void)
 {
     char path[4096];
@@ -464,7 +466,7 @@ static char *read_reference(void)
     return text;
 }
 
-/* When it fails: duepost --print-reference > config/duepost.conf */
+/* If this test fails, run: duepost --print-reference >config/duepost.conf */
 START_TEST(the_reference_configuration_is_what_the_table_says)
 {
     write_file("");
@@ -478,7 +480,7 @@ START_TEST(the_reference_configuration_is_what_the_table_says)
 }
 END_TEST
 
-/* The option lines of the reference without their "#", where they have a value. */
+/* Loads the lines of the reference that set an option to a value, without their "#". */
 START_TEST(the_defaults_of_the_reference_can_be_given)
 {
     char *reference = read_reference(), *save = NULL;

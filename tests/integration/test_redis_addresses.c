@@ -56,7 +56,7 @@ START_TEST(on_another_host_it_is_refused_there)
 }
 END_TEST
 
-/* A policy is made anew at each reload. */
+/* Each reload creates a new policy. */
 START_TEST(what_was_found_stays_when_the_name_is_not_found)
 {
     refuse("192.0.2.1");

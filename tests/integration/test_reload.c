@@ -1,4 +1,4 @@
-/* SIGHUPs in all orders, with reactors that answer when the test lets them. */
+/* Tests SIGHUPs in all orders, with fake reactors that answer when the test lets them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ static void write_file(const char *path, const char *text)
     fclose(file);
 }
 
-/* Writes count tokens, called a, b, ... */
+/* Writes a file with count tokens, whose names are a, b, ... */
 static void write_tokens(int count)
 {
     char text[1024] = "# of a test\n";
@@ -76,7 +76,7 @@ static void stop(void *arg)
     loop_stop(arg);
 }
 
-/* Runs the posted callbacks. */
+/* Runs the callbacks that were passed to loop_post. */
 static void turn(void)
 {
     loop_post(loop, stop, loop);

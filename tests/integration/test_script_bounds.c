@@ -1,5 +1,5 @@
-/* The scripts at their limits: a Redis that does not have them or is out of memory, pages of long lists,
- * large records, 100,000 jobs due at once. */
+/* Tests scripts at their limits: a Redis that does not have the scripts or is out of memory, pages of long
+ * lists, large records, and 100,000 jobs that are due at once. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -41,7 +41,7 @@ static void tear_down(void)
     redisFree(redis);
 }
 
-/* The answer to a call, which must begin with this. */
+/* Runs a call. Its answer must begin with this text. */
 static void check_answer(const char *call, const char *beginning)
 {
     struct buffer answer;
@@ -187,7 +187,7 @@ START_TEST(answers_stay_below_a_few_mib_and_say_what_to_ask_for_again)
 }
 END_TEST
 
-enum { READ_AT_ONCE = 4 }; /* records of 1 MiB */
+enum { READ_AT_ONCE = 4 }; /* number of records of 1 MiB that one call reads */
 
 static void store_large_ones(const char *beginning, int count)
 {
@@ -202,7 +202,7 @@ static void store_large_ones(const char *beginning, int count)
     free(record);
 }
 
-/* How often Redis ran a command since the last CONFIG RESETSTAT. */
+/* Returns how often Redis has run a command since the last CONFIG RESETSTAT. */
 static long calls_of(const char *command)
 {
     char field[64];
@@ -214,7 +214,7 @@ static long calls_of(const char *command)
     return calls;
 }
 
-/* In the place of the record that this id has in the pool. */
+/* Makes the job with this id dead. Its record moves from the pool to kept. */
 static void let_die(const char *id)
 {
     struct buffer text;
@@ -231,7 +231,8 @@ static void let_die(const char *id)
     freeReplyObject(record);
 }
 
-/* Pages of each form end after a few MiB of records, even without matches; the next page goes on behind them.
+/* A page of any kind ends after a few MiB of records, even if no job matches. The next page continues after
+ * these records.
  */
 static void check_large_pages(const char *state, const char *topic)
 {
@@ -239,7 +240,7 @@ static void check_large_pages(const char *state, const char *topic)
     for (size_t i = 0; i < 9; i++) {
         const char *host = hosts[i / 3];
         if (!host[0] && strcmp(tell[i % 3], "count") == 0)
-            continue; /* no record is needed */
+            continue; /* this kind of page reads no records */
         const char *words[] = {"list", state, topic,       "100", "", "", "10000", "4194304", "-inf",
                                "+inf", host,  tell[i % 3], "0",   "", "", "",      ""};
         redisReply *page = script_run(redis, 17, words);
@@ -269,7 +270,7 @@ START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
 }
 END_TEST
 
-/* Only a dead job's, and when the caller has read it. */
+/* run reads only the record of a dead job, and only if the caller has read it. */
 START_TEST(run_reads_no_record_for_which_it_has_no_use)
 {
     store_large_ones("", 3);
@@ -288,7 +289,7 @@ START_TEST(run_reads_no_record_for_which_it_has_no_use)
 }
 END_TEST
 
-/* A topic keeps ended jobs: of five jobs of 1 MiB each, four end in one call. */
+/* The topic keeps ended jobs, so each end moves a record: of five jobs of 1 MiB, four end in one call. */
 START_TEST(ends_move_a_few_mib_at_a_time)
 {
     static const char *const complete[] = {"complete", "t/1", "n1",  "",   "t/2", "n1",  "",   "t/3",
@@ -330,7 +331,8 @@ END_TEST
 
 enum { LISTED = 2000, PAGE = 7, CHANGED_A_PAGE = 10 };
 
-/* Jobs with even numbers stay as they are; the others come and go. Forty share each time. */
+/* Adds a dead job. Jobs with even numbers stay during the walk, and the others are added and removed. Forty
+ * jobs have the same time. */
 static void put_dead(int number)
 {
     redis_do(redis, "ZADD " KEY "dead:t %d t/%d", 1000 + number / 40, number);
@@ -378,7 +380,8 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
 }
 END_TEST
 
-/* Renewals move leases between the pages: they are found in steps, and told in the order of their ids. */
+/* Renewals move leases between pages. So leases are found in steps, and returned in the order of their
+ * ids. */
 START_TEST(leased_finds_each_lease_that_stays)
 {
     enum { LEASED = 3000, STEP = 700 };
@@ -409,7 +412,8 @@ END_TEST
 
 enum { TOPICS = 600, TOPIC_PARTS = 17, FIRST_TOPIC = 2 };
 
-/* Names that begin alike, some being the beginning of others. */
+/* Writes the name of a topic. Many names have the same beginning, and some are the beginning of other
+ * names. */
 static void name_topic(int number, char name[64])
 {
     snprintf(name, 64, "a-name-that-begins-as-%s-do%.*d", number % 2 ? "all-others" : "others",
@@ -440,10 +444,13 @@ START_TEST(pages_of_topics_are_in_order_and_whole)
 }
 END_TEST
 
-/* Their settings may be long. */
+/* Settings of topics may be long. */
 START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
 {
-    enum { SETTINGS_BYTES = 512 * 1024, LONG = 8 }; /* each is returned twice: alone, and with its patterns */
+    enum {
+        SETTINGS_BYTES = 512 * 1024,
+        LONG = 8
+    }; /* each text is returned twice: the topic's own settings, and the settings completed by patterns */
     char *settings = memory_new(SETTINGS_BYTES + 1);
     memset(settings, ' ', SETTINGS_BYTES);
     memcpy(settings, "{}", 2);
@@ -463,7 +470,7 @@ START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
 }
 END_TEST
 
-/* mend takes several steps for large records, and reads each job once. */
+/* With large records, mend needs several steps, and reads each job once. */
 START_TEST(mend_reads_a_few_mib_of_records_in_a_step)
 {
     enum { BYTES = 1024 * 1024, NUMBER = 12 };
@@ -569,7 +576,7 @@ START_TEST(of_too_many_receivers_those_are_forgotten_that_were_reported_first)
     ck_assert_int_eq(count->integer, KEPT);
     freeReplyObject(count);
     count = redis_command(redis, "HLEN " KEY "receivers");
-    ck_assert_int_eq(count->integer, KEPT + 1); /* with the version */
+    ck_assert_int_eq(count->integer, KEPT + 1); /* the version counts as an element, too */
     freeReplyObject(count);
     check_answer("receivers h99:80 0 1", "10100 0");
     check_answer("receivers h100:80 0 1", "10100 0 h100:80");
@@ -582,7 +589,7 @@ END_TEST
 
 enum { CROWD = 100 * 1000, OTHERS = 100, AT_ONCE = 128 };
 
-/* The longest call of each script, there and back. */
+/* The longest time of a call of each script, from its sending to its reply. */
 static int64_t longest_us[SCRIPT_COUNT];
 
 static redisReply *run_timed(enum script_id script, size_t count, const char *const *words)
@@ -656,7 +663,7 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
     redis_server_set_time(server, NOW_US + 61 * INT64_C(1000000));
     const char *const carry[] = {"carry", "me", "1", "256", "", "0", "5000", "250"};
     redisReply *reply = run_timed(SCRIPT_CARRY, 8, carry);
-    ck_assert_int_eq(reply->element[5]->integer, 2); /* topics, not jobs */
+    ck_assert_int_eq(reply->element[5]->integer, 2); /* number of topics, and not of jobs */
     freeReplyObject(reply);
 
     struct served all = {0, 0};
@@ -666,7 +673,7 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
         all.crowd += served.crowd;
         all.others += served.others;
     }
-    ck_assert_uint_le(calls, 2 * OTHERS / AT_ONCE + 1); /* they take turns */
+    ck_assert_uint_le(calls, 2 * OTHERS / AT_ONCE + 1); /* the topics take turns */
 
     const char *const page[] = {"list", "ready", "crowd", "100", "", "", "10000", "4194304", "-inf",
                                 "+inf", "",      "jobs",  "0",   "", "", "",      ""};

@@ -1,4 +1,4 @@
-/* The histogram of due times. */
+/* Tests the histogram of due times. */
 #include "support/keyspace.h"
 #include "support/script_examples.h"
 #include "support/script_runner.h"
@@ -14,7 +14,7 @@ START_TEST(coming_counts_jobs_by_due_time)
         {ABSENT, FIRST("9"), "now 0 0 0 0 0 0 0 0", NULL}, {READY, FIRST("9"), "now 1 1 0 1 1 0 0 0", NULL},
         {COME, FIRST("9"), "now 1 1 0 1 1 0 0 0", NULL}, {DELAYED, FIRST("9"), "now 1 1 0 1 0 0 1 0", NULL},
         {LEASED, FIRST("9"), "now 1 1 0 0 0 0 0 0", NULL}, {DEAD, FIRST("9"), "now 1 1 0 0 0 0 0 0", NULL},
-        /* A job that is due within the current ms is overdue; an end belongs to its span. */
+        /* A job that is due in the current ms is overdue. A job at the end of a span belongs to this span. */
         {"bucket:t: t/a@now t/b@now.5 t/c@now+1 t/d@now+1000 t/e@now+1001 t/f@now+60000 t/g@now+60001\n"
          "due: t@now\n"
          "jobs: t/a={r} t/b={r} t/c={r} t/d={r} t/e={r} t/f={r} t/g={r}\n",
@@ -42,12 +42,12 @@ START_TEST(coming_goes_on_where_the_last_step_ended)
         {THREE, FIRST("9"), "now 3 3 0 4 1 1 1 1", NULL},
         {THREE, "coming 1 9 now-3000 3 1000 60000", "now-3000 3 3 0 4 0 0 2 1", NULL},
         {THREE, "coming 3 9 now 3 1000 60000", "now 3 3 0 4 0 0 0 0", NULL},
-        /* Topics that are gone. */
+        /* Topics were removed since the walk began. */
         {THREE, "coming 2 9 now 7 1000 60000", "now 7 7 0 4 0 0 0 1", NULL}, );
 }
 END_TEST
 
-/* The walk examines the first block only: of 3 topics the first 2. */
+/* The walk examines only the first block: the first 2 of 3 topics. */
 START_TEST(coming_samples_topics)
 {
     CHECK_EXAMPLES({THREE, FIRST("2"), "now 3 2 0 4 1 1 1 0", NULL},
@@ -55,7 +55,7 @@ START_TEST(coming_samples_topics)
 }
 END_TEST
 
-/* A held job was due, and is in its bucket at the time until which it is held. */
+/* A held job is already due, but its score in the bucket is the time until which it is held. */
 START_TEST(coming_counts_held_jobs_as_overdue)
 {
     CHECK_EXAMPLES( //
@@ -65,7 +65,7 @@ START_TEST(coming_counts_held_jobs_as_overdue)
          "held:t: t/c@now-8 t/b@now-7\n"
          "jobs: t/a={r} t/b={r} t/c={r} t/d={r}\n",
          FIRST("9"), "now 1 1 0 4 3 0 1 0", NULL},
-        /* Its hold is over. */
+        /* The hold of this job is over. */
         {"bucket:t: t/a@now-1\ndue: t@now-1\nheld: t@now-8\nheld:t: t/a@now-8\njobs: t/a={r}\n", FIRST("9"),
          "now 1 1 0 1 1 0 0 0", NULL}, );
 }
@@ -85,7 +85,8 @@ START_TEST(coming_counts_the_head_of_a_line_when_it_may_go)
         {LINE("now-1,now-9,t/a"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
         {LINE("now+500,now-7,t/a"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
         {LINE("now+500,now-9,t/z"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
-        /* A held head: the line decides, and not the hold. */
+        /* The head of the line is also held by a breaker: the time of the line counts, and not that of the
+         * hold. */
         {"bucket:t: t/a@now+2000 t/b@now+2001\n"
          "due: t@now+500\n"
          "held: t@now-8\n"

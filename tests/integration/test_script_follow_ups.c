@@ -1,4 +1,5 @@
-/* Jobs that follow from the end of a lease, and jobs that recovery lists for their burial. */
+/* Tests jobs that are scheduled when a lease ends, and jobs that recovery lists because they must be
+ * buried. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -20,7 +21,7 @@ START_TEST(an_end_schedules_what_follows)
          "jobs: t/a={d} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"},
         {LEASED, "complete t/a n1 '' 1 t~c/f 5 \"x\"} +1", "1 wake now+6",
          "bucket:t~c: t~c/f@now+6\ndue: t~c@now+6\njobs: t~c/f={\"createdAt\":now+1,\"x\"}\n"},
-        /* Several items, the second one's only; several of one item. */
+        /* Of two items, only the second one has a follow-up; then one item has several. */
         {TWO_LEASED, "complete t/a n2 '' t/b n1 '' " FOLLOWS("2"), "0 1",
          "holders:t: t/a=n1,now-9\nleases: t/a@now+9\nbucket:t~c: t~c/f@now\n"
          "jobs: t/a={a} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"},
@@ -28,7 +29,8 @@ START_TEST(an_end_schedules_what_follows)
          "bucket:t~c: t~c/f@now\nbucket:t~d: t~d/f@now\n"
          "jobs: t~c/f={\"createdAt\":now,\"x\"} t~d/f={\"createdAt\":now,\"y\"}\n"
          "ready: t~c\nturns: t~c@1 t~d@2\n"},
-        /* An attempt and an end: two of one topic, in their order. */
+        /* One job has two follow-ups in the same topic, which keep their order: for the attempt and for the
+         * end. */
         {LEASED, "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} 1 t~c/g 0 \"y\"} +2", "1",
          "bucket:t~c: t~c/f@now t~c/g@now.0005\n"
          "jobs: t~c/f={\"createdAt\":now,\"x\"} t~c/g={\"createdAt\":now,\"y\"}\nready: t~c\nturns: "
@@ -45,7 +47,7 @@ START_TEST(what_is_stale_schedules_nothing)
         {DELAYED, "complete t/a n1 '' " FOLLOWS("1"), "0", NULL},
         {LINGERING, "complete t/a n1 '' " FOLLOWS("1"), "0", ABSENT},
         {TWO_LEASED, "complete t/a n1 '' t/b n2 '' " FOLLOWS("2"), "1 0", B_LEASED},
-        /* The same end twice in one call. */
+        /* The same lease is ended twice in one call: only the first one schedules its follow-ups. */
         {LEASED, "complete t/a n1 '' t/a n1 '' 1 t~c/f 0 \"x\"} 2 t~c/g 0 \"y\"} +2", "1 0", FOLLOW_UP}, );
 }
 END_TEST
@@ -109,11 +111,12 @@ START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
         {LAST_LEASE TELLS OF_ALL, RECOVER,
          "1 1 t/a {r} t [{\"onDead\":\"http://h/\"},{\"onDead\":\"http://a/\",\"retention\":10}]",
          DOOMED("now+5000") TELLS OF_ALL},
-        /* It was not buried: it is listed again, and that counts no lost consumer. */
+        /* The caller did not bury the job, and its lease ran out: the job is listed again, and no further
+         * lost consumer is counted. */
         {DOOMED("now+1"), RECOVER, "0 0", NULL},
         {DOOMED("now"), "recover 5000 now 256 1 !s", "1 1 t/a {r}",
          "crashes: t/a=5,n1\nholders:t: t/a=!s,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"},
-        /* An id without a record is not listed, and loses its place. */
+        /* An id without a record is not listed, and is removed from its place. */
         {"crashes: t/a=4,n0\nholders:t: t/a=n1,now-9\nleases: t/a@now\n", RECOVER, "1 0", ABSENT}, );
 }
 END_TEST
@@ -130,7 +133,8 @@ END_TEST
 START_TEST(whoever_comes_before_the_burial_wins)
 {
     CHECK_EXAMPLES( //
-        /* The consumer that was lost last, with its outcome; but it may send nothing any more. */
+        /* The consumer that was lost last reports its outcome, which is accepted. It cannot renew its
+         * lease. */
         {DOOMED("now+9"), "complete t/a n1 ''", "1", ABSENT},
         {DOOMED("now+9"), "complete t/a n0 ''", "0", NULL},
         {DOOMED("now+9"), "bury t/a n1 {d} ''", "1", DIED("now", "0,3,{d}")},
@@ -140,7 +144,7 @@ START_TEST(whoever_comes_before_the_burial_wins)
          "bucket:t: t/a@now-1000\njobs: t/a={d}\nready: t\nturns: t@1\n"},
         {DOOMED("now+9"), "release t/a n1 -1 now - 0", "0", NULL},
         {DOOMED("now+9"), "renew 5000 t/a n1", "0", NULL},
-        /* Its owner. No attempt runs that would keep its place. */
+        /* The owner cancels the job. No attempt is running, so none stays in flight. */
         {DOOMED("now+9"), "cancel t/a ''", "1", ABSENT}, );
 }
 END_TEST

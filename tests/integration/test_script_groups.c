@@ -1,9 +1,9 @@
-/* Groups, and jobs that are sent to them: send, replace_send, sent, unsend, group, groups, and forget's part
- * of sends. */
+/* Tests groups and jobs that are sent to groups: the scripts send, replace_send, sent, unsend, group and
+ * groups, and how forget removes sends. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
-/* t/s was sent to g with endpoints a and b, and waits. */
+/* Job t/s was sent to group g with the endpoints a and b, and its jobs wait. */
 #define SENT                                                                                                 \
     "bucket:t: t/s~a@now+5000 t/s~b@now+5000.0005\n"                                                         \
     "due: t@now+5000\n"                                                                                      \
@@ -27,7 +27,7 @@ START_TEST(send_schedules_all_jobs)
         {ABSENT, "send 0 9 t/s @now+900000000 - m g 1 a \"r\"}", "(sent now+900000000) wake now+900000000",
          "bucket:t: t/s~a@now+900000000\ndue: t@now+900000000\njobs: t/s~a={\"createdAt\":now,\"r\"}\n"
          "sends: t/s=m,g,a\nsends_until: t/s@now+86400000\n"},
-        /* two in one call */
+        /* two sends in one call */
         {ABSENT, "send 0 9 t/s 0 - m g 1 a \"r\"} u/s 0 - m g 1 a \"r\"}", "(sent now) (sent now)",
          "bucket:t: t/s~a@now\nbucket:u: u/s~a@now\n"
          "jobs: t/s~a={\"createdAt\":now,\"r\"} u/s~a={\"createdAt\":now,\"r\"}\nready: t\n"
@@ -43,17 +43,17 @@ START_TEST(send_schedules_all_or_none)
         {SENT, "send 0 9 t/s 0 - m other 2 c \"r\"} d \"q\"}", "(taken t/s~a)", NULL},
         {"bucket:t: t/s~b@now+9\ndue: t@now+9\njobs: t/s~b={r}\n", "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}",
          "(taken t/s~b)", NULL},
-        /* one in a lease, one nowhere */
+        /* one id belongs to a leased job, the other to a job without a place */
         {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n",
          "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
         {"jobs: t/s~b={r}\n", "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
-        /* the second send of a call meets the first one */
+        /* the second send in the call has the same id as the first */
         {ABSENT,
          "send 3 9 t/s 0 - m g 2 a \"r\"} b \"q\"} t/s 0 - m g 2 a \"r\"} b \"q\"} u/s 0 - m g 2 a x b y",
          "(sent now now) (same a ready now b ready now) -7",
          MADE("now") "bucket:t: t/s~a@now t/s~b@now.0005\nready: t\nturns: t@1\n"
                      "sends_until: t/s@now+60000\n"},
-        /* without a group */
+        /* the group has no endpoints, because it no longer exists */
         {ABSENT, "send 0 9 t/s 0 - m g 0", "-1", NULL}, );
 }
 END_TEST
@@ -103,21 +103,24 @@ START_TEST(replace_send_replaces_what_was_sent)
         {ABSENT, PUT, "(replaced 0 0 now now)", PUT_MADE}, {SENT, PUT, "(replaced 1 1 now now)", PUT_MADE},
         {SENT, "replace_send 2 t/s 0 '' n h 2 b \"x\"} c \"y\"}", "(replaced 1 1 now now)", PUT_MADE},
         {SENT, "replace_send 2 t/s 0 '' n h 3 a \"w\"} b \"x\"} c \"y\"}", "-7", NULL},
-        /* Jobs that were not sent with it are replaced, too; losses and attempts are forgotten. */
+        /* Jobs with these ids that do not belong to a send are replaced, too. Their losses and attempts are
+         * removed. */
         {"attempts: t/s~b=line\nbucket:t: t/s~b@now+9\ncrashes: t/s~b=2,n\ndue: t@now+9\njobs: t/s~b={r}\n",
          PUT, "(replaced 1 0 now now)", PUT_MADE},
-        /* only new ones */
+        /* '!': the send is stored only if none of its jobs is in the pool */
         {ABSENT, "replace_send 0 t/s 0 ! n h 2 b \"x\"} c \"y\"}", "(replaced 0 0 now now)", PUT_MADE},
         {SENT, "replace_send 0 t/s 0 ! n h 1 c \"y\"}", "-4", NULL},
         {SENT, "replace_send 0 t/s 0 ! n h 1 a \"y\"}", "-4", NULL},
-        /* an attempt under way of one that would be replaced, of one that would be cancelled, and of a worker
+        /* an attempt is under way: of a job to be replaced, of a job to be cancelled, and of a job that a
+         * worker has leased
          */
         {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
         {"holders:t: t/s~a=n1,now-9\njobs: t/s~a={r}\nleases: t/s~a@now+9\nsends: t/s=m,g,a\n"
          "sends_until: t/s@now+9\n",
          PUT, "(leased t/s~a)", NULL},
         {"holders:t: t/s~b=p1,now-9\njobs: t/s~b={r}\npulled: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
-        /* Two in one call: the second cannot cancel a job that is in no bucket yet. */
+        /* The second of two replacements in a call cannot cancel a job of the first, because the job is in no
+         * bucket yet. */
         {ABSENT, "replace_send 0 t/s 0 '' m g 1 b \"r\"} t/s 0 '' n h 2 b \"x\"} c \"y\"}",
          "(replaced 0 0 now) (replaced 1 0 now now)",
          "bucket:t: t/s~b@now.0005 t/s~c@now.001\n"

@@ -1,4 +1,4 @@
-/* The scripts keep a job's last attempts as long as the job exists. */
+/* Tests that the scripts keep a job's last attempts as long as the job exists. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -19,7 +19,7 @@ START_TEST(a_failed_attempt_is_noted_behind_the_others)
         {ONE LEASED, RETRY("2"), WOKE, TWO RETRIED}, {ONE LEASED, RETRY("''"), WOKE, ONE RETRIED},
         {LEASED, BURY("''"), "1", BURIED("")}, {LEASED, BURY("1"), "1", BURIED("1|")},
         {ONE LEASED, BURY("2"), "1", BURIED("1|2|")}, {ONE LEASED, BURY("''"), "1", BURIED("1|")},
-        /* Its outcome came late. */
+        /* The outcome came after the lease was lost. */
         {ONE LOST, RETRY("2"), WOKE, TWO "bucket:t: t/a@now+5001\ndue: t@now+5001\njobs: t/a={e}\n" BELL},
         {DIED("now-5000", "5/n1,3,{r}1|"), BURY("2"), "1", BURIED("1|2|")}, );
 }
@@ -32,7 +32,7 @@ START_TEST(the_last_ten_are_kept)
         {TEN LEASED, RETRY("11"), WOKE, "attempts: t/a=2|3|4|5|6|7|8|9|10|11|\n" RETRIED},
         {TEN LEASED, BURY("11"), "1", BURIED("2|3|4|5|6|7|8|9|10|11|")},
         {TEN LEASED, RETRY("''"), WOKE, TEN RETRIED},
-        /* More than there should be. */
+        /* Redis has more lines than a job may have. */
         {"attempts: t/a=a|1|2|3|4|5|6|7|8|9|10|\n" LEASED, RETRY("11"), WOKE,
          "attempts: t/a=2|3|4|5|6|7|8|9|10|11|\n" RETRIED}, );
 }
@@ -44,10 +44,10 @@ START_TEST(only_who_holds_the_lease_notes_anything)
         {ABSENT, RETRY("1"), "0", NULL}, {DELAYED, RETRY("1"), "0", NULL}, {READY, BURY("1"), "0", NULL},
         {ONE LEASED_AGAIN, RETRY("2"), "0", NULL}, {ONE LEASED_AGAIN, BURY("2"), "0", NULL},
         {DEAD, BURY("1"), "0", NULL},
-        /* Told twice, noted once. */
+        /* The same attempt is reported twice, and stored once. */
         {LEASED, RETRY("1") " t/a n1 5000 {x} 1", "1 0 wake now+5001", ONE RETRIED},
         {LEASED, BURY("1") " t/a n1 {x} 1", "1 0", BURIED("1|")},
-        /* Each of several jobs has its own. */
+        /* Each of several jobs has its own attempts. */
         {"holders:t: t/a=n1,now-9 t/b=n2,now-8\njobs: t/a={1} t/b={2}\nleases: t/a@now+9 t/b@now+9\n",
          BURY("1") " t/c n1 {x} 1 t/b n2 {b} 2", "1 0 1",
          "dead: t/a@now t/b@now\ndead:t: t/a@now t/b@now\ndead_due: t@inf\n"
@@ -72,7 +72,7 @@ START_TEST(attempts_go_with_their_job)
         {both, "cancel t/a '' t/b ''", "1 1",
          "holders:t: t/a|n1= t/b|n1=\nlingering: t/a|n1@now+9 t/b|n1@now+9\n"},
         {ONE DELAYED, "cancel t/a no", "-4", NULL},
-        /* Another job in its place has no past. */
+        /* A job that replaces another one does not get its attempts. */
         {ONE DELAYED, "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 1) wake now+5",
          "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={\"createdAt\":now,\"x\"}\n"},
         {ONE LEASED, "replace 0 t/a @now+5 \"x\"} ''", "-3", NULL}, );
@@ -112,7 +112,7 @@ START_TEST(attempts_of_no_job_are_found_and_mended)
         {TWO DEAD, "mend attempts 0", "0 attempts t/a", DEAD},
         {TWO, "mend attempts 0", "0 attempts t/a", ABSENT},
         {"attempts: t/a=1| t/b=2|\n" DELAYED, "mend attempts 0", "0 attempts t/b", ONE DELAYED},
-        /* Together with a place without a job. */
+        /* The attempts are removed together with a place without a job. */
         {TWO "leases: t/a@now-5\n", "mend leases 0", "0 empty t/a", ABSENT},
         {TWO "bucket:t: t/a@now-5\nturns: t@1\n", "claim 10 n5 5000 2 1000 0", "0 0 0", ABSENT}, );
 }

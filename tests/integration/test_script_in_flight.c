@@ -1,16 +1,16 @@
-/* The attempt of a cancelled job keeps its place in flight, until it ends or its place expires. */
+/* Tests that the attempt of a cancelled job counts as in flight until it ends or its deadline passes. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
 #define PLACE "holders:t: t/a|n1=\n"
 
-/* With a limit of 1, the next job waits for it. */
+/* The topic's limit is 1, so its next job waits until this attempt is over. */
 #define ONE  "topics: t={\"maxInFlight\":1}\n"
 #define NEXT "bucket:t: t/b@now-1\njobs: t/b={b}\n"
 #define HELD LINGERING ONE NEXT "due: t@inf\n"
 #define FREE ONE NEXT "ready: t\nturns: t@1\n"
 
-/* The same id again, leased by n2. */
+/* A new job with the same id, leased with the nonce n2. */
 #define TWICE                                                                                                \
     "holders:t: t/a=n2,now-7 t/a|n1=\n"                                                                      \
     "jobs: t/a={r}\n"                                                                                        \
@@ -25,7 +25,7 @@ START_TEST(cancel_leaves_a_running_attempt_its_place)
         {EXPIRED, "cancel t/a ''", "1", PLACE "lingering: t/a|n1@now\n"},
         {LEASED ONE "bucket:t: t/b@now-1\ndue: t@inf\n", "cancel t/a ''", "1",
          LINGERING ONE "bucket:t: t/b@now-1\ndue: t@inf\n"},
-        /* Each claim of one id has a place of its own. */
+        /* The attempts of two claims of the same id count separately. */
         {TWICE, "cancel t/a ''", "1",
          "holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now+3000 t/a|n2@now+4000\n"}, );
 }
@@ -78,9 +78,9 @@ START_TEST(the_place_of_a_lost_attempt_expires)
         {LOST_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
         {LOST_PLACE, "recover 5000 now+1001 10 1 !r", "-1", NULL},
         {HELD, "recover 5000 now 10 1 !r", "0 0", NULL},
-        /* A deadline from before Redis's clock stepped back. */
+        /* The deadline was written before Redis's clock stepped back. */
         {FAR_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
-        /* Bounded. */
+        /* One call removes a bounded number of places. */
         {"holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now-2 t/a|n2@now-1\n", "recover 5000 now 1 1 !r",
          "0 0", "holders:t: t/a|n2=\nlingering: t/a|n2@now-1\n"}, );
 }

@@ -1,4 +1,4 @@
-/* Topics with order fifo: the head keeps its place and holds the line. */
+/* Tests topics with order fifo: the head keeps its place and holds the line. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -17,7 +17,7 @@ START_TEST(a_head_that_is_given_back_keeps_its_place_and_holds_the_line)
         {FLIES JOBS FIFO, "release t/a n1 500 now - 0", "1 wake now+501",
          WAITS "due: t@now+501\nheld: t@now-9\nheld:t: t/a@now-9\n" JOBS LINE FIFO},
         {FLIES JOBS FIFO, "abandon n1 9", "1", WAITS JOBS "lines: t=now-9,now-9,t/a\nready: t\n" FIFO AT_ONE},
-        /* A job that came meanwhile, with an earlier time, does not pass it. */
+        /* A job with an earlier due time that was scheduled during the attempt does not overtake the head. */
         {"bucket:t: t/b@now-20\ndue: t@inf\nholders:t: t/a=n1,now-9\nleases: t/a@now+5000\n" JOBS FIFO,
          "retry t/a n1 500 {a} ''", "1 wake now+501",
          "bucket:t: t/a@now-21.9995 t/b@now-20\ndue: t@now+501\n" JOBS
@@ -39,7 +39,7 @@ END_TEST
 START_TEST(a_line_ends_with_its_job)
 {
     CHECK_EXAMPLES( //
-        /* The last job that waits. */
+        /* The head is the only waiting job. */
         {"bucket:t: t/a@now-9\njobs: t/a={a}\nlines: t=now-1,now-9,t/a\n" FIFO AT_ONE,
          "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"}",
          "holders:t: t/a=n5,now-9\njobs: t/a={a}\nleases: t/a@now+5000\n" FIFO},
@@ -47,7 +47,8 @@ START_TEST(a_line_ends_with_its_job)
          "bucket:t: t/b@now-5\njobs: t/b={b}\nready: t\n" FIFO AT_ONE},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/a 0 '' '' ''", "now-9",
          WAITS JOBS "lines: t=0,now-9,t/a\nready: t\n" FIFO AT_ONE},
-        /* It still is the head where the clock has stepped back, and a job with an earlier time has come. */
+        /* The head stays the head after the clock has stepped back and a job with an earlier time has been
+         * scheduled. */
         {"bucket:t: t/b@now-20 t/a@now-9\ndue: t@now-1\n" JOBS "lines: t=0,now-9,t/a\n" FIFO,
          "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 0",
          "bucket:t: t/a@now-21.9995 t/b@now-20\ncarry: at=now beat=1 owner=me\n" JOBS

@@ -1,4 +1,5 @@
-/* The outbox of the history: which ends reach it, how it is read, and that nothing else leaves it. */
+/* Tests the outbox of the history: which ends are written to it, how it is read, and that only the archiver
+ * removes texts. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -24,7 +25,7 @@ START_TEST(each_end_reaches_the_outbox)
         {ONE DELAYED ON, "cancel t/a ''", "0", ENDED("cancelled,now,0,3,{r}1|") ON},
         {LEASED ON, "cancel t/a ''", "1", LINGERING ENDED("cancelled,now,0,3,{r}") ON},
         {DELAYED ON, "cancel t/a no", "-4", NULL}, {ON, "cancel t/a ''", "-1", NULL},
-        /* A dead job that is cancelled or changed ends once more. */
+        /* A dead job that is cancelled or changed gets a new end in the outbox. */
         {DEAD ON, "cancel t/a ''", "0", ENDED("cancelled,now,0,3,{r}") ON},
         {DEAD ON, "change t/a * - {n}", "0",
          DIED("now-5000", "0,3,{n}") ENDED("dead,now-5000,0,3,{n}") ON}, );
@@ -87,7 +88,7 @@ START_TEST(bodies_are_left_out_as_the_settings_say)
          LINGERING ENDED("cancelled,now,0,58," BODY) WITH("errors")},
         {HOLDS("{\"createdAt\":1,\"bodyBase64\":\"eA==\"}") WITH("off"), "complete t/a n1 ''", "1",
          ENDED("delivered,now,0,34,{\"createdAt\":1,\"bodyLeftOut\":true}") WITH("off")},
-        /* No body, and a text that is not a record. */
+        /* The record has no body, or the text is not a record. */
         {HOLDS("{\"createdAt\":1,\"headers\":{\"body\":\"x\"}}") WITH("off"), "complete t/a n1 ''", "1",
          ENDED("delivered,now,0,38,{\"createdAt\":1,\"headers\":{\"body\":\"x\"}}") WITH("off")},
         {HOLDS("\"x\\") WITH("off"), "complete t/a n1 ''", "1",
@@ -102,7 +103,8 @@ START_TEST(an_earlier_end_of_the_id_moves)
         {ENDED("dead,now-9,0,3,{o}") LEASED ON, "complete t/a n1 2", "1",
          "ended: t/a=delivered,now,0,3,{r}2| t/a|1=dead,now-9,0,3,{o}\nended_ids: t/a t/a|1\n" ON
          "numbers: hours=5666666 outbox_bytes=75 outbox_moved=1\n"},
-        /* The archiver may have read a text with the same tag as the new one, which then is in both fields.
+        /* The archiver may have read the old text, whose tag is that of the new text. So the new text is
+         * written to both fields.
          */
         {DIED("now-5000", "0,34," URL("1")) ENDED("dead,now-5000,0,34," URL("1")) ON,
          "change t/a * - " URL("2"), "0",
@@ -135,12 +137,12 @@ START_TEST(the_archiver_reads_and_removes_what_it_has_read)
          "2 64 0 t/a dead now-9 0 3 {o} t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
         {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 1 9999 0", "2 64 0 t/a dead now-9 0 3 {o}",
          TWO "ended_ids: t/b\nended_read: t/a\n" ON},
-        /* Texts that were read before come first, but not those that the caller has in hand. */
+        /* Texts that an earlier caller has read come first, without those that this caller has in hand. */
         {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 0",
          "2 64 0 t/a dead now-9 0 3 {o} t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
         {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 1",
          "2 64 0 t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
-        /* A field without a text. */
+        /* The lists name a field that has no text. */
         {"ended_ids: t/c\n" ON, "archive 1000000 on 500 9999 0", "0 0 0 t/c ''", "ended_read: t/c\n" ON},
         {"ended_read: t/c\n" ON, "archived t/c '' 0", "0", ON},
         {TWO "ended_read: t/a t/b\n" ON, "archived t/c '' 0 t/b '' 28", "0",

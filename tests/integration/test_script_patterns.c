@@ -1,4 +1,4 @@
-/* Settings by pattern: which topics get which, and how a change of all patterns reaches the topics. */
+/* Tests settings of patterns: which topics get them, and how changed patterns take effect on topics. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -17,16 +17,17 @@ START_TEST(a_topic_gets_settings_of_its_longest_pattern)
         {READY "patterns: t*=" PAUSED "\n", CLAIM, "0 0 0", STAYS AS_HELD BELL "patterns: t*=" PAUSED "\n"},
         {READY "patterns: tt*=" PAUSED "\n", CLAIM, "0 0 1 t/a now-1000 {r}",
          CLAIMED_T BELL "patterns: tt*=" PAUSED "\n"},
-        /* The longer one counts, whose text has those settings of the shorter one that it does not change. */
+        /* The longer pattern counts. Its text contains the settings of the shorter pattern that it does not
+         * change. */
         {READY "patterns: *=" PAUSED " t*=" GOES_ON "\n", CLAIM, "0 0 1 t/a now-1000 {r} t " GOES_ON,
          CLAIMED_T BELL "patterns: *=" PAUSED " t*=" GOES_ON "\n"},
-        /* The topic's own setting counts first, member by member. */
+        /* Each setting of the topic itself has priority over the pattern's. */
         {READY "patterns: *=" PAUSED "\ntopics: t=" GOES_ON "\n", CLAIM,
          "0 0 1 t/a now-1000 {r} t [" GOES_ON "," PAUSED "]",
          CLAIMED_T BELL "patterns: *=" PAUSED "\ntopics: t=" GOES_ON "\n"},
         {READY "patterns: t*=" PAUSED "\ntopics: t={\"maxInFlight\":1}\n", CLAIM, "0 0 0",
          STAYS AS_HELD BELL "patterns: t*=" PAUSED "\ntopics: t={\"maxInFlight\":1}\n"},
-        /* Needs of a pattern that this process does not know; a text that duepost did not write. */
+        /* The pattern has a need that this process does not know; or duepost did not write its text. */
         {READY "patterns: t*={\"needs\":[\"wings\"]}\n", CLAIM, "0 0 0 t {\"needs\":[\"wings\"]}",
          STAYS IN_TURNS BELL "patterns: t*={\"needs\":[\"wings\"]}\n"},
         {READY "patterns: t*=x\n", CLAIM, "0 0 0 t x", STAYS AS_HELD BELL "patterns: t*=x\n"}, );
@@ -59,7 +60,7 @@ START_TEST(a_change_is_made_under_the_version_that_was_read)
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns 6 '' 3 0", "0", NULL},
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns 7 '' 3 0", VERSION,
          META("", VERSION)},
-        /* A copy replaces lower versions only. */
+        /* A copy of the patterns replaces only a lower version. */
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns '' 9 3 1 u* {}", "9",
          META("", "9") "patterns: u*={}\n"},
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns '' 7 3 1 u* {}", "7", NULL},
@@ -74,12 +75,12 @@ END_TEST
 START_TEST(topics_are_offered_again)
 {
     CHECK_EXAMPLES( //
-        /* Held ones are freed, and free ones held. */
+        /* Topics that the old patterns held are offered, and topics that the new patterns pause are held. */
         {STAYS AS_HELD "patterns: t*=" PAUSED "\n", "set_patterns 0 '' 3 0", VERSION,
          STAYS IN_TURNS BELL META("", VERSION)},
         {STAYS IN_TURNS, "set_patterns 0 '' 3 1 t* " PAUSED, VERSION,
          STAYS AS_HELD META("", VERSION) "patterns: t*=" PAUSED "\n"},
-        /* In steps: the held ones by name, then the free ones. */
+        /* The walk goes in steps: first the held topics by name, then the topics in turns. */
         {ABSENT, "reoffer 9", "0 0", NULL},
         {"bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf b@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=behind//\n",
@@ -95,14 +96,14 @@ START_TEST(topics_are_offered_again)
          "reoffer=turns/1/1\n"
          "patterns: a*=" PAUSED "\nready: b\nturns: b@1\n"},
         {"meta: reoffer=turns/1/1\n", "reoffer 2", "0 0", ABSENT},
-        /* A topic that was fifo is in neither if its first job is not due. Its head waits until the time of
-           its line. */
+        /* A topic that was fifo is in neither list if its first job is not due. Its head waits until the time
+         * of its line. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\npatterns: t*={\"order\":\"fifo\"}\n",
          "set_patterns 0 '' 3 0", VERSION,
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n" META("", VERSION)},
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer_lines=0\n", "reoffer 2", "0 0",
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"},
-        /* After a step that had no time for it. */
+        /* The walk through the lines is still to be done, because the previous step had no time for it. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer=turns/1/1 reoffer_lines=0\n",
          "reoffer 0", "0 1", NULL}, );
 }

@@ -1,4 +1,4 @@
-/* Jobs of pull topics: leases of workers, and how they end. */
+/* Tests jobs of pull topics: how workers lease them, and how the leases end. */
 #include "support/keyspace.h"
 #include "support/script_examples.h"
 #include "support/script_runner.h"
@@ -42,7 +42,7 @@ START_TEST(lease_gives_due_jobs)
         {PULL_READY, "lease t 1 p1 30000 0 -", GIVEN, PULL LEASED_AFRESH},
         {PULLED, "lease t 1 p2 30000 0 -", "(p2 0 0 -1 {\"delivery\":\"pull\"})", NULL},
         {LAPSED, "lease t 1 p2 30000 0 -", "(p2 0 0 -1 {\"delivery\":\"pull\"})", NULL},
-        /* Several requests of one call, in their order. */
+        /* Several requests in one call are served in their order. */
         {PULL "bucket:t: t/a@now-3 t/b@now-2 t/c@now-1\ndue: t@inf\njobs: t/a={a} t/b={b} t/c={c}\n",
          "lease t 2 p1 30000 0 - t 2 p2 60000 0 -",
          "(p1 0 1 -1 {\"delivery\":\"pull\"} t/a now-3 now now+30000 {a} t/b now-2 now now+30000 {b}) "
@@ -50,7 +50,7 @@ START_TEST(lease_gives_due_jobs)
          PULL "holders:t: t/a=p1,now,-,now-3 t/b=p1,now,-,now-2 t/c=p2,now,-,now-1\n"
               "jobs: t/a={a} t/b={b} t/c={c}\n"
               "pulled: t/a@now+30000 t/b@now+30000 t/c@now+60000\n"},
-        /* The rest of the bucket stays in the calendar. */
+        /* The topic stays in due, with the time of its next job. */
         {PULL "bucket:t: t/a@now-3 t/b@now+5\ndue: t@inf\njobs: t/a={a} t/b={b}\n", "lease t 9 p1 30000 0 -",
          "(p1 0 0 now+5 {\"delivery\":\"pull\"} t/a now-3 now now+30000 {a}) wake now+5",
          PULL "bucket:t: t/b@now+5\n"
@@ -61,7 +61,8 @@ START_TEST(lease_gives_due_jobs)
 }
 END_TEST
 
-/* A place without a job is removed. An expired job is leased for a short time, so that the caller buries it.
+/* A place without a job is removed. A job that has expired is leased for a short time, so that the caller can
+ * bury it.
  */
 START_TEST(lease_meets_jobs_that_cannot_be_given)
 {
@@ -103,7 +104,7 @@ START_TEST(lease_refuses)
 }
 END_TEST
 
-/* Pause, limits, rates and the order of fifo topics hold as for consumers. */
+/* Pauses, limits, rates and the order of fifo topics apply to workers as they apply to consumers. */
 START_TEST(lease_keeps_to_the_settings_of_the_topic)
 {
 #define TWO     "bucket:t: t/a@now-3 t/b@now-2\njobs: t/a={a} t/b={b}\ndue: t@inf\n"
@@ -117,7 +118,7 @@ START_TEST(lease_keeps_to_the_settings_of_the_topic)
          "(p1 0 0 -1 " S("\"maxInFlight\":1") " " A ")", WITH("\"maxInFlight\":1") ONE_OUT},
         {ONE_OUT WITH("\"maxInFlight\":1"), "lease t 9 p2 30000 0 -",
          "(p2 0 0 -1 " S("\"maxInFlight\":1") ")", NULL},
-        /* A lease of a consumer counts, too. */
+        /* A lease of a consumer also counts for the limit. */
         {TWO "leases: t/c@now+3000\nholders:t: t/c=n1,now-9\n" WITH("\"maxInFlight\":1"),
          "lease t 9 p2 30000 0 -", "(p2 0 0 -1 " S("\"maxInFlight\":1") ")", NULL},
         {TWO WITH("\"order\":\"fifo\""), "lease t 9 p1 30000 0 -",
@@ -151,7 +152,7 @@ static void check_lease(const char *most, const char *nonce, const char *once, c
     buffer_fini(&text);
 }
 
-/* Under the key of the first request, the same jobs are returned as far as they are still leased. */
+/* A second request with the same idempotency key gets the same jobs, as far as they are still leased. */
 START_TEST(lease_repeats_an_answer)
 {
 #define HEAD "{\"delivery\":\"pull\"}"
@@ -162,7 +163,7 @@ START_TEST(lease_repeats_an_answer)
     check_lease("9", "p2", "f t/other", "(p2 0 0 -1 " HEAD ")");
     freeReplyObject(script_run_text(examples_redis(), "complete t/a p1 ''", NOW_MS));
     check_lease("9", "p2", "f t/k", "(p1 1 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
-    /* An empty answer is not kept. */
+    /* An answer without jobs is not stored under the key. */
     freeReplyObject(script_run_text(examples_redis(), "release t/b p1 -1 0 - 0", NOW_MS));
     check_lease("9", "p3", "f t/other", "(p3 0 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "f t/k", "(p1 1 0 -1 " HEAD ")");
@@ -176,7 +177,7 @@ START_TEST(a_process_that_waits_is_told)
         {PULL, "lease t 1 p1 30000 9000 -", NOTHING("-1"), PULL WAITING},
         {PULL_DELAYED, "lease t 1 p1 30000 9000 -", NOTHING("now+60000"), PULL_DELAYED WAITING},
         {PULL_READY, "lease t 1 p1 30000 9000 -", GIVEN, PULL LEASED_AFRESH},
-        /* Entries that are over go; a later time stays. */
+        /* Entries whose time is over are removed; a later time is not replaced by an earlier one. */
         {PULL "pull_waiters: old@now-1 t@now+9000 u@now+1\n", "lease t 1 p1 30000 5000 -", NOTHING("-1"),
          PULL "pull_waiters: u@now+1 t@now+9000\n"},
         {PULL WAITING, "schedule 0 86400000 t/a 0 \"x\":1} -", "now wake pull t",
@@ -196,10 +197,10 @@ START_TEST(a_pull_topic_is_never_in_turns)
          PULL_READY "carry: at=now beat=1 owner=me\n"},
         {PULL, "schedule 0 86400000 t/a 0 \"x\":1} -", "now",
          PULL "bucket:t: t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1}\n"},
-        /* No job of it needs a url. */
+        /* Jobs of a pull topic need no url. */
         {PULL, "schedule 0 86400000 t/a 60000 \"url\":\"\"} -", "now+60001 wake now+60001",
          PULL "bucket:t: t/a@now+60001\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"url\":\"\"}\n"},
-        /* Its delivery changes. */
+        /* The topic changes between push and pull. */
         {READY, "settings t '' {\"delivery\":\"pull\"}", "1", PULL_READY BELL "meta: format=4\n"},
         {PULL_READY, "settings t {\"delivery\":\"pull\"} ''", "1", READY},
         {READY PULL, "claim 10 n5 5000 2 1000 0", "0 0 0", PULL_READY BELL}, );
@@ -216,16 +217,16 @@ START_TEST(complete_ends_a_lease)
         {PULL "completed:p1: t/a=\n", "complete t/a p1 ''", "2", NULL},
         {PULL "completed:p1: t/a=\n", "complete t/b p1 ''", "0", NULL},
         {PULL_READY "completed:p1: t/a=\n", "complete t/a p1 ''", "2", NULL},
-        /* A field has the jobs of one call. */
+        /* One field has all jobs that one call has completed. */
         {TWO_PULLED, "complete t/a p1 '' t/b p1 ''", "now-1000 now-1000", PULL "completed:p1: t/a=|t/b|\n"},
         {PULL "completed:p1: t/a=|t/b|t/c|\n", "complete t/c p1 '' t/b p1 '' t/d p1 ''", "2 2 0", NULL},
         {PULL "completed:p1: t/a=|t/bb|\n", "complete t/b p1 ''", "0", NULL},
-        /* A job with callbacks is read first. */
+        /* A job with callbacks must be read first: the script returns NO_RECORD. */
         {PULL "holders:t: t/a=p1,now-9,+,now-9\njobs: t/a={r}\npulled: t/a@now+9\n", "complete t/a p1 ''",
          "-34", NULL},
         {PULL "holders:t: t/a=p1,now-9,+,now-9\njobs: t/a={r}\npulled: t/a@now+9\n", "complete t/a p1 line",
          "now-9", PULL "completed:p1: t/a=\n"},
-        /* A kept job gets the line of its attempt. */
+        /* If the job is kept, the script writes the line of its attempt. */
         {WITH("\"retention\":60") HELD_BY_WORKER, "complete t/a p1 ''", "now-1000",
          WITH("\"retention\":60") "completed:p1: t/a=\ndelivered:t: t/a@now\nkept_until: t/a@now+60000\n"
                                   "kept: t/a=delivered,now,0,3,{r}1 now-1000 1000 200|\n"}, );
@@ -244,7 +245,7 @@ START_TEST(retry_bury_and_release_end_a_lease)
         {PULLED, "bury t/a p2 {x} line", "0", NULL},
         {PULLED, "release t/a p1 -1 0 - 0", "1", PULL READY_AGAIN},
         {PULLED, "release t/a p2 -1 0 - 0", "0", NULL},
-        /* The order of a fifo topic. */
+        /* The topic is fifo: the job keeps its place, and holds the line until its next attempt. */
         {WITH("\"order\":\"fifo\"") HELD_BY_WORKER, "retry t/a p1 500 {x} line", "1 wake now+501",
          WITH("\"order\":\"fifo\"") "attempts: t/a=line|\nbucket:t: t/a@now-1500\ndue: t@now+501\njobs: "
                                     "t/a={x}\nlines: t=now+501,now-1500,t/a\n"}, );
@@ -278,7 +279,7 @@ START_TEST(leases_that_ran_out_are_listed)
         {LAPSED, "lapsed 10 now", "1 1 t/a p1 now-9500 now-9000 {r} t {\"delivery\":\"pull\"}", NULL},
         {LAPSED, "lapsed 10 now+1001", "-1", NULL}, {PULLED, "lapsed 10 now", "0 0", NULL},
         {EXPIRED, "lapsed 10 now", "0 0", NULL},
-        /* The clock has stepped back by hours. */
+        /* The deadline is hours away, because the clock has stepped back. */
         {PULL "holders:t: t/a=p1,now+90000000,-,now-9500\njobs: t/a={r}\npulled: t/a@now+90000000\n",
          "lapsed 10 now", "1 1 t/a p1 now-9500 now+90000000 {r} t {\"delivery\":\"pull\"}", NULL},
         /* Damaged data. */

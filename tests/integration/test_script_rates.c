@@ -1,4 +1,4 @@
-/* How many attempts of a topic begin by its rate. */
+/* Tests how many attempts of a topic may begin by its rate. */
 #include "base/memory.h"
 #include "support/keyspace.h"
 #include "support/redis_server.h"
@@ -10,37 +10,38 @@
 #define ONE_EACH_2_S "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define FIVE_EACH_S  "{\"rate\":{\"jobs\":5,\"per\":1,\"burst\":3}}"
 
-/* Slots of 2 ms: the one that is now, and the first that counts. */
+/* Slots have 2 ms. The field is the current slot; first is the first slot that still counts. */
 #define BEGUN(number) "begun:t: 850000000061=" number " first=849999999561 sum=" number "\n"
 
 START_TEST(claim_keeps_to_the_rate)
 {
     CHECK_EXAMPLES( //
-        /* One attempt each two seconds from when the first job became due; the next in whole ms. */
+        /* One attempt may begin every two seconds, counted from the time when the first job became due. The
+         * next time is a whole ms. */
         {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t=" ONE_EACH_2_S "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+1991",
          BEGUN("1") "bucket:t: t/b@now-8\ndue: t@now+1991\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\n"
                     "leases: t/a@now+5000\nrates: t=1700000002114000\ntopics: t=" ONE_EACH_2_S "\n"},
-        /* However long it waited, at most 100 ms are made up for. */
+        /* At most 100 ms of lateness are made up for, even if the job has waited much longer. */
         {"bucket:t: t/a@now-9000 t/b@now-8\njobs: t/a={1} t/b={2}\nrates: t=1600000000000000\n"
          "topics: t=" ONE_EACH_2_S "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9000 {1} t " ONE_EACH_2_S " wake now+1901",
          BEGUN(
              "1") "bucket:t: t/b@now-8\ndue: t@now+1901\nholders:t: t/a=n5,now-9000\njobs: t/a={1} t/b={2}\n"
                   "leases: t/a@now+5000\nrates: t=1700000002023456\ntopics: t=" ONE_EACH_2_S "\n"},
-        /* Spent beyond what it may ever spend ahead: the clock stepped back. */
+        /* The rate is spent further ahead than is possible, because the clock has stepped back. */
         {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
          "\nturns: t@1\n",
          CLAIM, "0 0 0 wake now+2001",
          "bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: "
          "t=" ONE_EACH_2_S "\n"},
-        /* Eight within the last second, the first two of them until 71.456 ms from now. */
+        /* Eight attempts began within the last second. The first two of them count for another 71.456 ms. */
         {"begun:t: 849999999596=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\njobs: t/a={1}\n"
          "topics: t=" FIVE_EACH_S "\nturns: t@1\n",
          CLAIM, "0 0 0 wake now+71",
          "begun:t: 849999999596=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\ndue: t@now+71\n"
          "jobs: t/a={1}\ntopics: t=" FIVE_EACH_S "\n"},
-        /* Two of the eight count no more. */
+        /* Two of the eight attempts no longer count. */
         {"begun:t: 849999999560=2 850000000000=6 first=849999999500 sum=8\nbucket:t: t/a@now\njobs: t/a={1}\n"
          "topics: t=" FIVE_EACH_S "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now {1} t " FIVE_EACH_S,
@@ -50,7 +51,7 @@ START_TEST(claim_keeps_to_the_rate)
 }
 END_TEST
 
-/* Three due jobs with their records, of which the rate lets one begin now. */
+/* Three due jobs with these records. The rate lets one attempt begin now. */
 #define THREE_AT_ONCE "{\"maxInFlight\":3,\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define THREE(a, b, c)                                                                                       \
     "bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a=" a " t/b=" b " t/c=" c "\ntopics: t=" THREE_AT_ONCE \
@@ -114,7 +115,7 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
     CHECK_EXAMPLES( //
         {SPENT("1700000000600456", TWO_LEASED), two, "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK)},
-        /* They did not begin, either. */
+        /* Both attempts are released without having begun: both tokens are returned. */
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("2"), two, "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("0")},
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("1"), two, "1 1 wake now+501",
@@ -122,7 +123,8 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("5"),
          "release t/a n1 500 now-99 - 0 t/b n1 500 now-99 - 0", "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("5")},
-        /* That is less the time since the claim beyond 100 ms, once for both. */
+        /* The returned tokens are reduced, once for both jobs, by the time since the claim that exceeds 100
+         * ms. */
         {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-200 - 0 t/b n1 500 now-200 - 0",
          "1 1 wake now+501", SPENT("1700000000300912", TWO_HELD_BACK)},
         {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-500 - 0 t/b n1 500 now-500 - 0",
@@ -130,13 +132,13 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
         /* The clock stepped back. */
         {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now+9 - 0 t/b n1 500 now+9 - 0",
          "1 1 wake now+501", SPENT("1700000000200456", TWO_HELD_BACK)},
-        /* It may have been sent; or another has it. */
+        /* No token is returned: the first job may have been sent, and another consumer has the second one. */
         {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 -1 now - 0 t/b n2 500 now - 0",
          "1 0 wake now+78",
          SPENT("1700000000600456",
                "bucket:t: t/a@now-9\ndue: t@now+78\nholders:t: t/b=n1,now-9\njobs: t/a={1} "
                "t/b={2}\nleases: t/b@now+9\n")},
-        /* A healthy job has its turn at once. */
+        /* The released token lets another job begin at once. */
         {"bucket:t: t/b@now-9\ndue: t@now+2001\nholders:t: t/a=n1,now-9\njobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+9\nrates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n",
          "release t/a n1 500 now - 0", "1",
@@ -159,23 +161,23 @@ END_TEST
     "leases: t/a@now+5000 t/b@now+5000\n"
 #define TWO_CLAIMED(more) "0 0 2 t/a now-9 {1} t/b now-8 {1} t " WINDOW_RATE(more)
 
-/* A window of 60 s begins with its first attempt, and lets two attempts begin at any time of it. */
+/* A window of 60 s begins with its first attempt. Two attempts may begin at any time within it. */
 START_TEST(a_window_has_its_jobs_at_any_time_of_it)
 {
     CHECK_EXAMPLES( //
         {THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM, TWO_CLAIMED("") " wake now+60001",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW "\n"},
-        /* The window before is over. */
+        /* The previous window is over. */
         {COUNTED("1699999940123456", "2") THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM,
          TWO_CLAIMED("") " wake now+60001",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW "\n"},
-        /* It is not. */
+        /* The previous window is not over for another microsecond. */
         {COUNTED("1699999940123457", "2") THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n", CLAIM,
          "0 0 0 wake now+1",
          COUNTED("1699999940123457", "2") THREE_DUE "due: t@now+1\ntopics: t=" WINDOW "\n"},
-        /* It was reset. */
+        /* The window was reset after it began. */
         {COUNTED("1699999990000000", "2") THREE_DUE
          "topics: t=" WINDOW_RATE(",\"since\":1699999990001") "\nturns: t@1\n",
          CLAIM,
@@ -183,7 +185,8 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
                                              "",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW_RATE(",\"since\":now-10122") "\n"},
-        /* It is being reset, by a process whose clock is a little ahead: the next one begins at the reset. */
+        /* The reset is 1 ms in the future, because the clock of the process that resets is ahead. The next
+         * window begins at that time. */
         {COUNTED("1699999990000000", "2") THREE_DUE
          "topics: t=" WINDOW_RATE(",\"since\":1700000000124") "\nturns: t@1\n",
          CLAIM, TWO_CLAIMED(",\"since\":now+1") " wake now+60001",
@@ -194,7 +197,7 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
          CLAIM, "0 0 0 wake now+60001",
          COUNTED("1700000000124000", "2") THREE_DUE
          "due: t@now+60001\ntopics: t=" WINDOW_RATE(",\"since\":now+1") "\n"},
-        /* The clock stepped back since the reset. */
+        /* The reset is far in the future, because the clock has stepped back: it is ignored. */
         {COUNTED("1700000000123000", "1") THREE_DUE
          "topics: t=" WINDOW_RATE(",\"since\":1800000000000") "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9 {1} t " WINDOW_RATE(",\"since\":now+99999999877") " wake now+60000",
@@ -207,13 +210,13 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
          TWO_CLAIMED("") " wake now+60001",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW "\n"},
-        /* The rate had no window before: its attempts do not count in the window, and the key has those of
-           one kind only. */
+        /* The rate had no window until now. Earlier attempts do not count in the new window, and their slots
+         * are removed from the key. */
         {"begun:t: 849999999900=2 first=849999999800 sum=2\n" THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n",
          CLAIM, TWO_CLAIMED("") " wake now+60001",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW "\n"},
-        /* It has none any more. */
+        /* The rate no longer has a window. */
         {COUNTED("1700000000123400", "2") "bucket:t: t/a@now-9\njobs: t/a={1}\ntopics: t=" SLOW
                                           "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9 {1} t " SLOW,
@@ -235,7 +238,7 @@ START_TEST(a_job_that_was_not_sent_goes_back_to_its_window)
 }
 END_TEST
 
-/* ---- over time, with wake-ups that are late ---- */
+/* ---- attempts over a longer time, with late wake-ups ---- */
 
 enum { BACKLOG = 150, SECOND_US = 1000000 };
 
@@ -252,7 +255,7 @@ static const struct rate rates[] = {
     {"{\"rate\":{\"jobs\":4999,\"per\":1,\"burst\":1},\"maxInFlight\":1000}", 4999, 1, 3},
 };
 
-/* As many due jobs as before, and nothing in flight. */
+/* Adds due jobs up to the same number as before, and ends the attempts in flight. */
 static void fill(redisContext *redis)
 {
     static const char script[] =
@@ -263,7 +266,7 @@ static void fill(redisContext *redis)
     redis_do(redis, "EVAL %s 1 " KEYSPACE_PREFIX " %d", script, BACKLOG);
 }
 
-/* When the topic goes on, us. */
+/* Returns the time, us, at which the topic may be served again. */
 static int64_t next_us(redisContext *redis, int64_t now_us)
 {
     redisReply *due = redis_command(redis, "ZSCORE " KEYSPACE_PREFIX "due t");

@@ -1,5 +1,5 @@
-/* Held jobs of topics whose circuit breaker is turned off: where each step of the walk through them begins
- * and ends. test_scripts.c has the jobs of a receiver whose breaker closes. */
+/* Tests the walk through held jobs of topics whose setting breaker is turned off: where each step begins and
+ * ends. test_scripts.c tests jobs of a receiver whose breaker closes. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -7,7 +7,8 @@
 #define OFF     "{\"breaker\":false}"
 #define LIMITED "{\"maxInFlight\":9}"
 
-/* Three jobs of t, held in another order than that in which they were due, and one of u. */
+/* Three held jobs of t, which will come back in another order than that in which they were due, and one held
+ * job of u. */
 #define HELD_IN_T "held:t: t/a@now-3000 t/b@now-2000 t/c@now-1000\n"
 #define PLACES_T  "bucket:t: t/c@now+7001 t/b@now+8001 t/a@now+9001\n"
 #define JOBS_T    "jobs: t/a={1} t/b={2} t/c={3}\n"
@@ -19,7 +20,8 @@ START_TEST(a_topic_that_turns_its_breaker_off_resumes)
     CHECK_EXAMPLES( //
         {HELD_T, "settings t '' " OFF, "1", RESUMED_T "topics: t=" OFF "\n"},
         {HELD_T "topics: t=" ON "\n", "settings t " ON " " OFF, "1", RESUMED_T "topics: t=" OFF "\n"},
-        /* The setting is removed: --breaker decides then. A breaker that is on holds the jobs again. */
+        /* The setting is removed, so the option --breaker decides. If it is on, breakers hold the jobs again
+         * later. */
         {HELD_T "topics: t=" ON "\n", "settings t " ON " ''", "1", RESUMED_T},
         {HELD_T "topics: t=" ON "\n", "settings t " ON " " LIMITED, "1", RESUMED_T "topics: t=" LIMITED "\n"},
         {HELD_T "patterns: t*=" ON "\ntopics: t=" ON "\n", "settings t " ON " ''", "1",
@@ -30,7 +32,7 @@ START_TEST(a_topic_that_turns_its_breaker_off_resumes)
         {HELD_T "topics: t=" OFF "\n", "settings t " OFF " ''", "1", HELD_T},
         {HELD_T, "settings t stale " OFF, "0", NULL},
         {HELD_T, "settings u '' " OFF, "1", HELD_T "topics: u=" OFF "\n"},
-        /* A job that was changed meanwhile keeps its place. */
+        /* A job that is no longer held, because it was changed, keeps its place. */
         {"bucket:t: t/a@now+500 t/b@now+9000\ndue: t@now+500\nheld: t@now-2000\nheld:t: t/b@now-2000\n"
          "jobs: t/a={1} t/b={2}\n",
          "settings t '' " OFF, "1",
@@ -41,7 +43,7 @@ END_TEST
 
 #define IS_OFF "topics: t=" OFF "\n"
 
-/* The walk of t after its n-th job. */
+/* The data after the walk of t has resumed no job, or all jobs up to this one. */
 #define AFTER_NONE PLACES_T "due: t@now+7001\nheld: t@now-3000\n" HELD_IN_T JOBS_T "resuming: t@0\n" IS_OFF
 #define AFTER_A                                                                                              \
     "bucket:t: t/a@now-3000 t/c@now+7001 t/b@now+8001\nheld: t@now-2000\n"                                   \
@@ -59,19 +61,19 @@ START_TEST(a_step_goes_on_where_the_last_one_ended)
         {RESUMED_T "resuming: t@now-1000\n" IS_OFF, "reoffer 1", "0 1", RESUMED_T IS_OFF},
         {AFTER_NONE, "reoffer 3", "0 1", RESUMED_T "resuming: t@now-1000\n" IS_OFF},
         {AFTER_NONE, "reoffer 9", "0 0", RESUMED_T IS_OFF},
-        /* A job that a step held again, for another reason, is not looked at twice. */
+        /* A job that is held again, after the walk has resumed it, is not resumed a second time. */
         {"bucket:t: t/a@now+9001\ndue: t@now+9001\nheld: t@now-3000\nheld:t: t/a@now-3000\njobs: t/a={1}\n"
          "resuming: t@now-3000\n" IS_OFF,
          "reoffer 9", "0 0",
          "bucket:t: t/a@now+9001\ndue: t@now+9001\nheld: t@now-3000\nheld:t: t/a@now-3000\njobs: "
          "t/a={1}\n" IS_OFF},
-        /* Jobs that were due at the same time come in one step. */
+        /* Jobs that were due at the same time are resumed in one step. */
         {"bucket:t: t/a@now+9001 t/b@now+9002 t/c@now+9003\ndue: t@now+9001\nheld: t@now-3000\n"
          "held:t: t/a@now-3000 t/b@now-3000 t/c@now-3000\n" JOBS_T "resuming: t@0\n" IS_OFF,
          "reoffer 2", "0 1",
          "bucket:t: t/a@now-3000 t/b@now-3000 t/c@now-3000\n" JOBS_T BELL "resuming: t@now-3000\n" IS_OFF
          "turns: t@1\n"},
-        /* The breaker was turned on meanwhile; or all held jobs are gone. */
+        /* The setting has been turned on again since the walk began; or no held jobs are left. */
         {HELD_T "resuming: t@0\ntopics: t=" ON "\n", "reoffer 9", "0 0", HELD_T "topics: t=" ON "\n"},
         {"resuming: t@0\n" IS_OFF, "reoffer 9", "0 0", IS_OFF}, );
 }
@@ -99,12 +101,12 @@ START_TEST(a_change_of_patterns_finds_the_topics)
          T_RESUMED "patterns: t*=" OFF "\nturns: t@1\n"},
         {HELD_IN_BOTH "meta: resume_held=0\npatterns: t*=" OFF "\n", "reoffer 9", "0 0",
          T_RESUMED "patterns: t*=" OFF "\nturns: t@1\n"},
-        /* The topic's own setting counts first. No held jobs, no walk. */
+        /* The topic's own setting has priority over the pattern. Without held jobs no walk begins. */
         {HELD_IN_BOTH "meta: resume_held=0\npatterns: *=" OFF "\ntopics: u=" ON "\n", "reoffer 9", "0 0",
          T_RESUMED "patterns: *=" OFF "\ntopics: u=" ON "\nturns: t@1\n"},
         {ABSENT, "set_patterns 0 '' 3 1 t* " OFF, "1700000000123456",
          "meta: format=3 patterns=1700000000123456 redate=0\npatterns: t*=" OFF "\n"},
-        /* A pattern loses its breaker: --breaker decides then. */
+        /* A pattern loses the setting breaker, so the option --breaker decides. */
         {HELD_IN_BOTH "patterns: t*=" ON "\n", "set_patterns 0 '' 0 0", "1700000000123456",
          HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t*\n"},
         {HELD_IN_BOTH "patterns: t*=" ON "\n", "set_patterns 0 '' 3 1 t* " LIMITED, "1700000000123456",
@@ -117,18 +119,18 @@ START_TEST(a_change_of_patterns_finds_the_topics)
         {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\n", "reoffer 9", "0 0", T_RESUMED "turns: t@1\n"},
         {HELD_IN_BOTH "meta: resume_held=0 resume_lost=*\ntopics: u=" ON "\n", "reoffer 9", "0 0",
          T_RESUMED "topics: u=" ON "\nturns: t@1\n"},
-        /* The patterns of an unfinished walk are kept. */
+        /* The patterns of a walk that has not ended are kept. */
         {HELD_IN_BOTH "meta: resume_held=7 resume_lost=u*\npatterns: t*=" ON "\n", "set_patterns 0 '' 0 0",
          "1700000000123456",
          HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t* u*\n"},
         {HELD_IN_BOTH "meta: resume_held=7 resume_lost=t*\npatterns: t*=" ON "\n", "set_patterns 0 '' 0 0",
          "1700000000123456",
          HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t*\n"},
-        /* Another pattern has a breaker; patterns do not match siblings. */
+        /* Another pattern still sets breaker; and patterns do not match sibling topics. */
         {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\npatterns: *=" ON "\n", "reoffer 9", "0 0",
          HELD_IN_BOTH "patterns: *=" ON "\n"},
         {HELD_IN_SIBLING "meta: resume_held=0 resume_lost=*\n", "reoffer 9", "0 0", HELD_IN_SIBLING},
-        /* The topic that is least far goes first. */
+        /* The topic whose walk has come least far is continued first. */
         {HELD_IN_BOTH "resuming: t@now-4000 u@now-5000\n", "reoffer 1", "0 1",
          "bucket:t: t/a@now+9001\nbucket:u: u/a@now-2000\ndue: t@now+9001\nheld: t@now-3000\n"
          "held:t: t/a@now-3000\njobs: t/a={1} u/a={2}\nready: u\nresuming: t@now-4000 u@now-2000\nturns: "
@@ -143,7 +145,8 @@ START_TEST(a_job_that_was_claimed_before_is_not_held)
         {LEASED "topics: t=" ON "\n", "release t/a n1 5000 now h:1 0", "1 wake now+5001",
          "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
          "held:t: t/a@now-1000\njobs: t/a={r}\ntopics: t=" ON "\n"},
-        /* The setting that turned the breaker on is gone, or still there; or the option decides. */
+        /* The topic has lost the setting breaker since the claim, or still has it; or the option --breaker
+         * decides. */
         {LEASED, "release t/a n1 5000 now h:1 1", "1", READY},
         {LEASED "topics: t=" LIMITED "\n", "release t/a n1 5000 now h:1 1", "1",
          READY "topics: t=" LIMITED "\n"},
@@ -153,7 +156,7 @@ START_TEST(a_job_that_was_claimed_before_is_not_held)
         {LEASED, "release t/a n1 5000 now h:1 0", "1 wake now+5001",
          "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
          "held:t: t/a@now-1000\njobs: t/a={r}\n"},
-        /* Held for another reason than a breaker. */
+        /* The job is held for another reason than a breaker. */
         {LEASED "topics: t=" OFF "\n", "release t/a n1 5000 now - 0", "1 wake now+5001",
          "bucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\nheld:t: t/a@now-1000\njobs: "
          "t/a={r}\ntopics: t=" OFF "\n"}, );

@@ -1,4 +1,4 @@
-/* Ended jobs that the scripts keep in topics with a retention, and for how long. */
+/* Tests which ended jobs are kept in topics with a retention, and for how long. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -8,14 +8,14 @@
 #define ONE    "attempts: t/a=1|\n"
 #define STAYED "topics: t={\"maxInFlight\":5}\n"
 
-/* An earlier job of the id. */
+/* An earlier, cancelled job with the same id, which is kept. */
 #define EARLIER                                                                                              \
     "cancelled:t: t/a@now-3000\nkept: t/a=cancelled,now-3000,0,3,{o}7|\nkept_until: t/a@now+7000\n"
 
 #define DELIVERED(lines) "delivered:t: t/a@now\nkept: t/a=delivered,now,0,3,{r}" lines "\n" UNTIL
 #define CANCELLED(lines) "cancelled:t: t/a@now\nkept: t/a=cancelled,now,0,3,{r}" lines "\n" UNTIL
 
-/* Dead, and dated by a retention of ten seconds. */
+/* A dead job whose time of removal follows from a retention of ten seconds. */
 #define DATED(at, until, text)                                                                               \
     "dead: t/a@" at "\ndead:t: t/a@" at "\ndead_due: t@" until "\nkept: t/a=dead," at "," text "\n"
 
@@ -27,17 +27,17 @@ START_TEST(a_delivered_job_is_kept_where_its_topic_says_so)
         {ONE LEASED KEEPS, "complete t/a n1 2", "1", DELIVERED("1|2|") KEEPS},
         {ONE LEASED KEEPS, "complete t/a n1 ''", "1", DELIVERED("1|") KEEPS},
         {LEASED KEEPS, "complete t/a nx 2", "0", NULL}, {DELAYED KEEPS, "complete t/a n1 2", "0", NULL},
-        /* The job had lost its lease; its record shows how often. */
+        /* The lease was lost before the outcome came. The kept text has the number of losses. */
         {LOST KEEPS, "complete t/a n1 2", "1",
          "delivered:t: t/a@now\nkept: t/a=delivered,now,1,3,{r}2|\n" UNTIL BELL KEEPS},
         {DEAD_BY_LOSSES KEEPS, "complete t/a n1 2", "1", DELIVERED("2|") KEEPS},
-        /* The last ten. */
+        /* Only the last ten attempts are kept. */
         {"attempts: t/a=1|2|3|4|5|6|7|8|9|10|\n" LEASED KEEPS, "complete t/a n1 11", "1",
          DELIVERED("2|3|4|5|6|7|8|9|10|11|") KEEPS},
-        /* Where the topic has none, or none any more, nothing is. */
+        /* A job is not kept if its topic has no retention, or no longer has one. */
         {ONE LEASED STAYED, "complete t/a n1 2", "1", STAYED}, {ONE LEASED, "complete t/a n1 2", "1", ABSENT},
         {"holders:u: u/a=n1,now\njobs: u/a={r}\nleases: u/a@now+9\n" KEEPS, "complete u/a n1 2", "1", KEEPS},
-        /* In the place of an earlier one. */
+        /* The job replaces a kept job with the same id. */
         {EARLIER LEASED KEEPS, "complete t/a n1 2", "1", DELIVERED("2|") KEEPS},
         {EARLIER LEASED, "complete t/a n1 2", "1", EARLIER}, );
 }
@@ -72,7 +72,7 @@ START_TEST(a_cancelled_job_is_kept_from_any_state)
         {EARLIER DELAYED KEEPS, "cancel t/a ''", "0", CANCELLED("") KEEPS},
         {EARLIER KEEPS, "cancel t/a ''", "-1", NULL}, {DELAYED KEEPS, "cancel t/a no", "-4", NULL},
         {DELAYED STAYED, "cancel t/a ''", "0", STAYED},
-        /* The attempt that was running comes to its end: nobody's job. */
+        /* The attempt of a cancelled job ends: its outcome is stale, and the kept job stays as it is. */
         {CANCELLED("") KEEPS, "complete t/a n1 2", "0", NULL},
         {CANCELLED("") KEEPS, "retry t/a n1 5 {e} 2", "0", NULL}, );
 }
@@ -98,7 +98,7 @@ START_TEST(the_last_end_of_an_id_takes_the_place_of_an_earlier_one)
         {DEAD DELAYED KEEPS, "cancel t/a ''", "0", CANCELLED("") KEEPS},
         {EARLIER LEASED KEEPS, "bury t/a n1 {d} 1", "1", DATED("now", "now+10000", "0,3,{d}1|") KEEPS},
         {EARLIER LEASED, "bury t/a n1 {d} ''", "1", DIED("now", "0,3,{d}")},
-        /* Where nothing is kept of it, the dead one stays. */
+        /* If the ended job is not kept, an earlier dead job with its id stays. */
         {DEAD LEASED, "complete t/a n1 ''", "1", DEAD}, {DEAD DELAYED, "cancel t/a ''", "0", DEAD}, );
 }
 END_TEST
@@ -110,13 +110,13 @@ START_TEST(a_dead_job_can_be_run_and_changed)
          ONE "bucket:t: t/a@now\njobs: t/a={f}\nready: t\n" KEEPS "turns: t@1\n"},
         {DEAD KEEPS, "change t/a * - {n}", "0", DATED("now-5000", "now+5000", "0,3,{n}") KEEPS},
         {LEASED KEEPS, "bury t/a n1 {d} 1", "1", DATED("now", "now+10000", "0,3,{d}1|") KEEPS},
-        /* Delivered and cancelled jobs cannot. */
+        /* Delivered and cancelled jobs can be neither run nor changed. */
         {EARLIER KEEPS, "run 0 t/a 0 '' '' ''", "-1", NULL},
         {EARLIER KEEPS, "change t/a * - {n}", "-4", NULL}, {EARLIER KEEPS, "cancel t/a *", "-1", NULL}, );
 }
 END_TEST
 
-/* A consumer was lost and its job died; the consumer's outcome arrives after all. */
+/* A job died when its consumer was lost. The outcome of this consumer arrives later, and counts. */
 START_TEST(a_job_that_died_with_its_consumer_takes_the_outcome)
 {
     CHECK_EXAMPLES( //
@@ -126,7 +126,7 @@ START_TEST(a_job_that_died_with_its_consumer_takes_the_outcome)
         {DEAD_BY_LOSSES, "bury t/a n1 {d} 2", "1", DIED("now", "0,3,{d}2|")},
         {DEAD_BY_LOSSES, "complete t/a n1 2 t/a n1 2", "1 0", ABSENT},
         {DIED("now-5000", "5/n1,3,{r}1|"), "bury t/a n1 {d} 2", "1", DIED("now", "0,3,{d}1|2|")},
-        /* Unless there is another job, or its owner has changed this one. */
+        /* The outcome does not count if another job has the id, or if the owner has changed the dead job. */
         {DEAD_BY_LOSSES DELAYED, "complete t/a n1 2", "0", NULL},
         {DEAD_BY_LOSSES LEASED_AGAIN, "complete t/a nx 2", "0", NULL},
         {DIED("now-5000", "5,3,{r}"), "complete t/a n1 2", "0", NULL},
@@ -145,11 +145,11 @@ START_TEST(a_kept_job_is_read_where_there_is_no_other)
         {DELIVERED("") KEEPS, "read t/a", "(delivered now {r} 0 {\"retention\":10} now+10000 '')", NULL},
         {DEAD_BY_LOSSES KEEPS, "read t/a", "(dead now-5000 {r} 5 {\"retention\":10} now+5000 '')", NULL},
         {DEAD_BY_LOSSES, "read t/a", "(dead now-5000 {r} 5 '' 0 '')", NULL},
-        /* Without a time it goes soon. */
+        /* A kept job without a time of removal is removed soon. */
         {"kept: t/a=cancelled,now-5000,0,3,{r}\n", "read t/a", "(cancelled now-5000 {r} 0 '' now '')", NULL},
         {EARLIER, "attempts t/a", "7\n", NULL}, {EARLIER DELAYED, "attempts t/a", "''", NULL},
         {DELIVERED(""), "attempts t/a", "''", NULL}, {EARLIER, "attempts t/b", "", NULL},
-        /* A record with blanks, digits and ends of lines in it. */
+        /* The record and the lines contain blanks, digits and newlines. */
         {"kept: t/a=delivered,now,0,11,5,{|},x,y|z1|2|\n" UNTIL, "read t/a",
          "(delivered now 5,{\n},x,y\nz 0 '' now+10000 2\n)", NULL},
         {"kept: t/a=delivered,now,0,11,5,{|},x,y|z1|2|\n" UNTIL, "attempts t/a", "1\n2\n", NULL}, );
@@ -171,7 +171,7 @@ START_TEST(sweep_removes_what_was_kept_for_long_enough)
          "kept_until: t/a@now-2 t/b@now-1\n",
          "sweep 1 0 0", "1 0 0 0 1",
          "delivered:t: t/b@now-9\nkept: t/b=delivered,now-9,0,3,{r}\nkept_until: t/b@now-1\n"},
-        /* A new job of the id stays, and what is known of its attempts. */
+        /* A new job with the same id stays, with its attempts. */
         {"attempts: t/a=1|\nkept: t/a=delivered,now-9,0,3,{o}7|\nkept_until: t/a@now-1\n" DELAYED, SWEEP,
          "1 0 0 0 -1", ONE DELAYED}, );
 }
@@ -194,16 +194,16 @@ START_TEST(sweep_removes_the_dead_by_the_retention_of_their_topic)
         {THREE_DEAD("now-1") KEEPS, "sweep 1 0 0", "0 1 0 0 0", TWO_DEAD("now") KEEPS},
         {THREE_DEAD("inf"), SWEEP, "0 0 0 0 -1", NULL},
         {THREE_DEAD("now+5") KEEPS, SWEEP, "0 0 0 0 -1", NULL},
-        /* Its retention has ended. */
+        /* The topic no longer has a retention. */
         {THREE_DEAD("now-1"), SWEEP, "0 0 0 0 -1", THREE_DEAD("inf")},
-        /* The last one, and a topic without any. */
+        /* The last dead job of a topic is removed; and a topic in dead_due has no dead jobs. */
         {LAST_DEAD("now-1") "topics: t={\"retention\":5}\n", SWEEP, "0 1 0 0 -1",
          "topics: t={\"retention\":5}\n"},
         {"dead_due: t@now-1\n" KEEPS, SWEEP, "0 0 0 0 -1", KEEPS}, );
 }
 END_TEST
 
-/* Dead jobs of three topics: t keeps a younger one, u has a job in the pool, v has settings. */
+/* Dead jobs of three topics: t also has a younger dead job, u has a job in the pool, and v has settings. */
 #define DEAD_OF_THREE                                                                                        \
     "dead: t/a@now-9 u/b@now-8 v/c@now-7 t/d@now-6\ndead:t: t/a@now-9 t/d@now-6\ndead:u: u/b@now-8\n"        \
     "dead:v: v/c@now-7\ndead_due: t@inf u@inf v@inf\n"                                                       \
@@ -251,7 +251,7 @@ START_TEST(sweep_removes_the_dead_beyond_the_bounds)
         {THREE_DEAD("inf"), "sweep 10 0 2", "0 0 0 1 -1", TWO_DEAD("inf")},
         {THREE_DEAD("inf"), "sweep 10 0 1", "0 0 0 2 -1", LAST_DEAD("inf")},
         {THREE_DEAD("inf"), "sweep 1 0 1", "0 0 0 1 9999", TWO_DEAD("inf")},
-        /* A topic's retention may be shorter, and not longer. */
+        /* The retention of a topic can shorten the server's limit, and not extend it. */
         {THREE_DEAD("now+90000") "topics: t={\"retention\":100}\n", "sweep 10 10000 0", "0 0 2 0 -1",
          LAST_DEAD("now+90001") "topics: t={\"retention\":100}\n"},
         {THREE_DEAD("now-1") KEEPS, "sweep 10 20000 2", "0 2 0 0 -1", LAST_DEAD("now+1") KEEPS}, );
@@ -271,10 +271,10 @@ START_TEST(settings_of_all_topics_count_where_a_topic_has_none)
          "cancelled:t: t/a@now\nkept: t/a=cancelled,now,0,3,{r}\nkept_until: t/a@now+5000\n" ALL_KEEP
          "topics: t={\"retention\":5}\n"},
         {LEASED ALL_KEEP, "bury t/a n1 {d} ''", "1", DATED("now", "now+10000", "0,3,{d}") ALL_KEEP},
-        /* A consumer hears that what it delivers is kept. */
+        /* A claim returns the setting retention, so the consumer knows that delivered jobs are kept. */
         {READY ALL_KEEP, "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r} t {\"retention\":10}",
          "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_KEEP},
-        /* And where its death is reported. */
+        /* A claim returns the setting onDead, so the consumer knows where a death is reported. */
         {READY ALL_TELL, "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-1000 {r} t {\"onDead\":\"http://h/\"}",
          "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n" BELL ALL_TELL}, );
 }

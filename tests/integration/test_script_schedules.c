@@ -1,9 +1,9 @@
-/* Schedules: what define, undefine, fires, fire and recurring do on each state of a schedule t/s with the tag
+/* Tests what define, undefine, fires, fire and recurring do on each state of a schedule t/s with the tag
  * T. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
-#define D_TAG "3c363836cf4e16666669a25da280a1865c2d2874" /* SHA-1 of d */
+#define D_TAG "3c363836cf4e16666669a25da280a1865c2d2874" /* SHA-1 of the definition "d" */
 
 #define NAMED         "schedule_names: t/s@0\nschedules: t/s=d\n"
 #define FIRED(entry)  "fired: t/s=" entry "\n"
@@ -29,14 +29,14 @@ START_TEST(a_definition_is_written_if_it_is_as_the_caller_read_it)
         {COMING, "define t/s T d =", "1", NAMED NEVER(D_TAG) AT("now+9000")},
         {PAUSED, "define t/s T d =", "1", NAMED NEVER(D_TAG)},
         {PAUSED, "define t/s T d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        /* The last outcome stays; but what was held belongs to the old definition. */
+        /* The last outcome stays, except a held occurrence, which belongs to the old definition. */
         {NAMED FIRED("T,fire,0,5,6,t/x") AT("now+9"), "define t/s T d now+99", "1",
          NAMED FIRED(D_TAG ",fire,0,5,6,t/x") AT("now+99")},
         {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d now+99", "1",
          NAMED FIRED(D_TAG ",-,0,5,6,t/x") AT("now+99")},
         {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d =", "1",
          NAMED FIRED(D_TAG ",hold,0,5,6,t/x") AT("now+9")},
-        /* Each item is checked after the one before. */
+        /* Each item is checked after the writes of the previous item. */
         {ABSENT, "define t/s - d now+9 t/s - e now+9", "1 0 wake fire now+9",
          NAMED NEVER(D_TAG) AT("now+9")}, );
 }
@@ -57,16 +57,17 @@ START_TEST(an_occurrence_is_made_once)
         {DUE, FIRE(JOB), "now", MADE NAMED LAST("fire") AT("now+60")},
         {DUE, "fire 0 9 t/s T now-10 - " JOB, "now", MADE NAMED LAST("fire")},
         {DUE, FIRE(JOB) " t/s T now-10 now+60 " JOB, "now 0", MADE NAMED LAST("fire") AT("now+60")},
-        /* Other definitions, other times, and times to come. */
+        /* Nothing fires: the definition has another tag, or the time is not the expected one, or has not come
+         * yet. */
         {DUE, "fire 0 9 t/s U now-10 now+60 " JOB, "0", NULL},
         {DUE, "fire 0 9 t/s T now-11 now+60 " JOB, "0", NULL},
         {COMING, "fire 0 9 t/s T now+9000 now+9060 " JOB, "0", NULL}, {PAUSED, FIRE(JOB), "0", NULL},
         {ABSENT, FIRE(JOB), "0", NULL}, {AT("now-10"), FIRE(JOB), "0", ABSENT},
-        /* With jitter the job is delayed. */
+        /* The job is due later than its time, because of the jitter. */
         {DUE, FIRE("fire now-10 0 0 t/s~1 @now+50 \"url\":\"u\"} - 0"), "now+50 wake now+50",
          "bucket:t: t/s~1@now+50\ndue: t@now+50\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\n" NAMED LAST(
              "fire") AT("now+60")},
-        /* Several missed times of one schedule. */
+        /* Several missed times of one schedule are fired in one call. */
         {DUE,
          "fire 0 9 t/s T now-10 now-5 fire now-10 1 0 t/s~1 @now-10 \"url\":\"u\"} - 0 "
          "t/s T now-5 now+60 fire now-5 1 0 t/s~2 @now-5 \"url\":\"u\"} - 0",
@@ -74,7 +75,7 @@ START_TEST(an_occurrence_is_made_once)
          "bucket:t: t/s~1@now t/s~2@now.0005\n"
          "jobs: t/s~1={\"createdAt\":now,\"url\":\"u\"} t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\n"
          "turns: t@1\n" NAMED FIRED("T,fire,1,now-5,now,t/s~2") AT("now+60")},
-        /* The job is of a sibling topic. */
+        /* The job belongs to a sibling topic. */
         {DUE, FIRE("fire now-10 0 0 t~x/m @now-10 \"url\":\"u\"} - 0"), "now",
          "bucket:t~x: t~x/m@now\njobs: t~x/m={\"createdAt\":now,\"url\":\"u\"}\nready: t~x\n"
          "turns: t~x@1\n" NAMED FIRED("T,fire,0,now-10,now,t~x/m") AT("now+60")}, );
@@ -91,7 +92,7 @@ START_TEST(a_time_may_pass_without_a_job)
         {OTHER DUE, FIRE(JOB), "-6", OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
         {DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"} - 0"), "-5",
          NAMED FIRED("T,noUrl,0,now-10,now,") AT("now+60")},
-        /* The id that is taken counts first. */
+        /* A taken id is reported, even if the job also lacks a url. */
         {OTHER DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"} - 0"), "-6",
          OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
         {OTHER DUE, "fire 1 9 t/s T now-10 now+60 " JOB, "-6",
@@ -136,10 +137,10 @@ START_TEST(a_run_is_repeated_under_its_key)
     CHECK_EXAMPLES( //
         {COMING, ASK("f,k"), "now", MADE COMING KEPT},
         {COMING KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL}, {COMING KEPT, ASK("g,k"), "-8", NULL},
-        /* also when the definition has changed, or is gone */
+        /* the first answer is returned even if the definition has changed or was deleted */
         {NAMED NEVER("U") KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL},
         {KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL},
-        /* Nothing is kept of what made no job. */
+        /* No answer is stored under the key if no job was created. */
         {COMING, "fire 0 9 t/s U - - fire now-10 0 0 t/s~1 0 \"url\":\"u\"} 'f,k' 0", "0", NULL},
         {OTHER COMING, ASK("f,k"), "-6", NULL}, );
 }
@@ -159,16 +160,16 @@ START_TEST(an_occurrence_goes_to_a_group)
         {DUE, FIRE(PAIR), "now", PAIR_MADE NAMED LAST("fire") AT("now+60")},
         {DUE, FIRE(PAIR) " t/s T now-10 now+60 " PAIR, "now 0", PAIR_MADE NAMED LAST("fire") AT("now+60")},
         {COMING, "fire 0 9 t/s T - - " PAIR, "now", PAIR_MADE COMING},
-        /* all or none: an id is taken, or the pool is full */
+        /* no job is created, because one id is taken, or the pool is full */
         {"bucket:t: t/s~1~b@now+9\ndue: t@now+9\njobs: t/s~1~b={r}\n" DUE, FIRE(PAIR), "-6",
          "bucket:t: t/s~1~b@now+9\ndue: t@now+9\njobs: t/s~1~b={r}\n" NAMED FIRED("T,conflict,0,now-10,now,")
              AT("now+60")},
         {DUE, "fire 1 9 t/s T now-10 now+60 " PAIR, "-7", NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
-        /* overlap: a job of the last occurrence is left */
+        /* overlap: a job of the last occurrence is still in the pool */
         {PAIR_LEFT NAMED FIRED("T,fire,0,now-99,now-99,t/s~0") AT("now-10"),
          FIRE("fire now-10 0 1 t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"), "-20",
          PAIR_LEFT NAMED FIRED("T,overlap,0,now-10,now,t/s~0") AT("now+60")},
-        /* what the group does not allow */
+        /* the group does not exist, or does not fit the job */
         {DUE, FIRE("noGroup now-10 0 0 '' 0 '' - 0"), "1",
          NAMED FIRED("T,noGroup,0,now-10,now,") AT("now+60")},
         {DUE, FIRE("unsendable now-10 0 0 '' 0 '' - 0"), "1",
@@ -194,7 +195,7 @@ START_TEST(schedules_are_read)
         {TWO, "recurring '' '' '' 9 u", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring '' u '' 9 v", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring '' u '' 9 w", "0", NULL}, {TWO, "recurring '' u u/v 9 v", "0", NULL},
-        /* A page never goes on outside of its topic. */
+        /* A page never continues in another topic. */
         {TWO, "recurring '' u a/b 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring u/v '' '' 1 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring u/w '' '' 1 ''", "0", NULL},

@@ -1,4 +1,5 @@
-/* A sibling topic, t~c, has its own limits, and uses its owner's retention and settings for deliveries. */
+/* Tests that a sibling topic, t~c, has its own limits, and uses its owner's retention and settings for
+ * deliveries. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 

@@ -1,4 +1,4 @@
-/* Jobs that are due in the same ms keep the order of their arrival. */
+/* Tests that jobs that are due in the same ms keep the order of their arrival. */
 #include <stdlib.h>
 
 #include "support/keyspace.h"
@@ -7,7 +7,8 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-/* A place is 1/2048 ms; Redis shows 17 digits of a score: .0005, .001 and, for the last one of a ms, .9995.
+/* Two places are 1/2048 ms apart. Redis shows 17 digits of a score: .0005, .001 and, for the last place of a
+ * ms, .9995.
  */
 #define ONE "bucket:t: t/b@now+5\ndue: t@now+5\njobs: t/b={b}\n"
 
@@ -19,11 +20,11 @@ START_TEST(a_new_job_comes_behind_those_of_its_ms)
         {ONE, "schedule 0 86400000 t/a @now+5 \"x\"} - t/0 @now+5 \"x\"} -", "now+5 now+5",
          "bucket:t: t/b@now+5 t/a@now+5.0005 t/0@now+5.001\ndue: t@now+5\n"
          "jobs: t/0={\"createdAt\":now,\"x\"} t/a={\"createdAt\":now,\"x\"} t/b={b}\n"},
-        /* Another ms, another topic. */
+        /* The jobs are due in another ms, or belong to another topic. */
         {ONE, "schedule 0 86400000 t/a @now+6 \"x\"} - u/a @now+5 \"x\"} -", "now+6 now+5",
          "bucket:t: t/b@now+5 t/a@now+6\nbucket:u: u/a@now+5\ndue: t@now+5 u@now+5\n"
          "jobs: t/a={\"createdAt\":now,\"x\"} t/b={b} u/a={\"createdAt\":now,\"x\"}\n"},
-        /* One that is moved comes last, too. */
+        /* A job that is moved into a ms also becomes the last of this ms. */
         {"bucket:t: t/a@now+5 t/b@now+5.0005\ndue: t@now+5\njobs: t/a={a} t/b={b}\n",
          "replace 0 t/a @now+5 \"x\"} ''", "(now+5 now 1)",
          "bucket:t: t/b@now+5.0005 t/a@now+5.001\ndue: t@now+5\njobs: t/a={\"createdAt\":now,\"x\"} "
@@ -94,7 +95,8 @@ END_TEST
 
 enum { MANY = 3000, BATCH = 250 };
 
-/* In a bucket they go by their scores; those of one ms by names that say nothing about when they came. */
+/* Jobs of one ms have names in an order that differs from their order of arrival; the scores keep the order
+ * of arrival. */
 START_TEST(thousands_of_one_ms_are_claimed_as_they_came)
 {
     redisContext *redis = examples_redis();

@@ -1,4 +1,4 @@
-/* The shares of attempts that topics get by their weights, over thousands of claims. */
+/* Tests the shares of attempts that topics get by their weights, over thousands of claims. */
 #include <stdio.h>
 
 #include "support/keyspace.h"
@@ -13,7 +13,7 @@ enum { TOPICS_MAX = 5, SHARE = 16 };
 
 static struct redis_server *server;
 static redisContext *redis;
-static long given[TOPICS_MAX]; /* jobs of topic a, b, c ... */
+static long given[TOPICS_MAX]; /* number of claimed jobs of topic a, b, c ... */
 static size_t turn;
 static int64_t now_us;
 
@@ -71,7 +71,7 @@ static void set_weight(char topic, int weight)
     redis_do(redis, "HSET " KEY "topics %s %s", name, settings);
 }
 
-/* Claims this many jobs, 1 to 31 at a time. All jobs are due: those of one time have several milliseconds. */
+/* Claims this many jobs, 1 to 31 in one call. All jobs are due. */
 static void claim_jobs(size_t number)
 {
     redis_server_set_time(server, now_us += 1000000);
@@ -156,7 +156,7 @@ START_TEST(a_weight_can_change_while_jobs_wait)
 }
 END_TEST
 
-/* A topic of weight 1 has its turn again after a bounded number of jobs of others. */
+/* A topic of weight 1 is served again after a bounded number of jobs of other topics. */
 START_TEST(the_least_weight_is_never_starved)
 {
     set_weight('b', 100);

@@ -1,8 +1,10 @@
-/* Workflows: begin, append, arrive, conclude and workflow, and the scripts that end jobs of workflows. */
+/* Tests workflows: the scripts begin, append, arrive, conclude and workflow, and the scripts that end jobs of
+ * workflows. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
-/* t/w was made 9 ms ago. Its members are t/a, a step whose element is e1, and what a test adds. */
+/* Workflow t/w was created 9 ms ago. Its jobs are t/a, a step whose element is e1, and those that a test
+ * adds. */
 #define PLACE "t/w/now-9"
 #define NAMED "workflow_times: " PLACE "@now-9\nworkflows: t/w=now-9\n"
 #define E1    "element_jobs:" PLACE ": s,now-9,2,t/a\nelements:" PLACE ": se1\n"
@@ -33,7 +35,7 @@ START_TEST(begin_makes_a_workflow_with_its_first_job)
                "settings={s} state=active\n"},
         {ABSENT, BEGIN("'' '' ''", "1"), "(1 now)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
-        /* two in one call: the second one has the id of an active one */
+        /* two workflows in one call: the second one has the id of the first, which is active */
         {ABSENT, BEGIN("'' '' ''", "0") " t/w {z} '' '' '' 0 '' 0 0 s t/b 0 \"q\"} e2", "(1 now) (0 now t/a)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"}, );
 }
@@ -77,7 +79,7 @@ START_TEST(an_id_can_be_used_again)
          "workflow:t/w/now: bytes=3 createdAt=now first=t/a previous=now-9 settings={s} state=active\n" E1
              HAS("endedAt=now ", "failed") "workflow_times: " PLACE "@now-9 t/w/now@now\n"
                                            "workflows_over: " PLACE "@now\n"},
-        /* the clock has stepped back since the earlier one was made */
+        /* the clock has stepped back since an earlier workflow with this id was created */
         {"workflow:t/w/now+5: createdAt=now+5 state=failed\nworkflows: t/w=now+5\n", BEGIN("'' '' ''", "0"),
          "(1 now+6)",
          "bucket:t: t/a@now\nelement_jobs:t/w/now+6: s,now,2,t/a\nelements:t/w/now+6: se1\njobs: "
@@ -86,7 +88,7 @@ START_TEST(an_id_can_be_used_again)
          "workflow_times: t/w/now+6@now+6\nworkflows: t/w=now+6\nworkflow:t/w/now+5: createdAt=now+5 "
          "state=failed\n"
          "workflow:t/w/now+6: bytes=3 createdAt=now+6 first=t/a previous=now+5 settings={s} state=active\n"},
-        /* one that is replaced keeps the one before it */
+        /* a workflow that is replaced keeps the time of the workflow before it (previous) */
         {NAMED "workflow:" PLACE
                ": bytes=3 createdAt=now-9 first=t/b previous=now-20 settings={z} state=active\n",
          BEGIN("'' '' ''", "1"), "(1 now-9)",
@@ -105,7 +107,7 @@ START_TEST(workflows_that_ended_long_ago_go)
          "workflows: t/o=now-9\nworkflows_over: t/o/now-9@" WEEK_AGO "\n",
          BEGIN("'' '' ''", "0"), "(1 now)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
-        /* the id has been used again */
+        /* the id of an old workflow has been used again, so only its own data is removed */
         {"workflow:t/o/now-9: state=failed\nworkflow_times: t/o/now-9@now-9\n"
          "workflows: t/o=now-7\nworkflows_over: t/o/now-9@" WEEK_AGO "\n",
          BEGIN("'' '' ''", "0"), "(1 now)",
@@ -131,7 +133,7 @@ START_TEST(append_adds_elements_and_their_jobs)
                           "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
                           ": t/a= t/b=\nready: t\nturns: t@1\n"
                           "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED MORE("7")},
-        /* all roles; an answer has no element */
+        /* jobs of all roles; an answer has no element */
         {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 a t/c 0 \"p\"} ''", "-7", NULL},
         {DELAYED_STEP, "append 3 t/w 1 c t/b 0 \"q\"} e22 t/w 1 a t/c 0 \"p\"} '' t/w 1 s t/d 0 \"o\"} e3",
          "now-9 now-9 -7",
@@ -235,7 +237,7 @@ START_TEST(a_workflow_is_read_with_or_without_its_elements)
 }
 END_TEST
 
-/* Three workflows; the last one was made last, and two of one owner have ended. */
+/* Three workflows, in the order of their creation. Two of them have ended. */
 #define LISTED                                                                                               \
     "elements:t/w1/now-9: se1 se2\nelements:u/w2/now-8: se1\nelements:t/w3/now-7: se1\n"                     \
     "open:t/w3/now-7: t/c=\nworkflow_times: t/w1/now-9@now-9 u/w2/now-8@now-8 t/w3/now-7@now-7\n"            \
@@ -253,12 +255,12 @@ START_TEST(workflows_are_listed_latest_first)
         {LISTED, "workflow_list '' '' '' '' 2 9", "u/w2/now-8 " ITEM_3 " " ITEM_2, NULL},
         {LISTED, "workflow_list '' '' '' u/w2/now-8 2 9", "'' " ITEM_1, NULL},
         {LISTED, "workflow_list '' '' '' t/w1/now-9 2 9", "''", NULL},
-        /* the workflow before the page is gone */
+        /* the workflow after which the page begins has been removed */
         {LISTED, "workflow_list '' '' '' t/gone/now-8 2 9", "'' " ITEM_1, NULL},
         {LISTED, "workflow_list t '' '' '' 9 9", "'' " ITEM_3 " " ITEM_1, NULL},
         {LISTED, "workflow_list t w1 '' '' 9 9", "'' " ITEM_1, NULL},
         {LISTED, "workflow_list '' '' failed '' 9 9", "'' " ITEM_1, NULL},
-        /* it looks at two of them only */
+        /* the call examines only two workflows */
         {LISTED, "workflow_list '' '' failed '' 9 2", "u/w2/now-8", NULL},
         {ABSENT, "workflow_list '' '' '' '' 9 9", "''", NULL}, );
 }
@@ -361,7 +363,7 @@ START_TEST(what_follows_from_a_call_is_its_answer)
         {LEASED_AS("c"), "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} +1", "1",
          ACTIVE FOLLOW_UP OF_CALL "jobs: t~c/f={\"createdAt\":now,\"x\"}\n" DIED("now", "0,3,{d}")},
         {LEASED_AS("c"), "bury t/a n1 {d} ''", "1", ACTIVE DIED("now", "0,3,{d}")},
-        /* what follows from others does not belong to the workflow */
+        /* follow-ups of a step do not belong to the workflow */
         {LEASED_AS("s"), "complete t/a n1 '' 1 t~c/f 0 \"x\"} +1", "1",
          ACTIVE FOLLOW_UP "jobs: t~c/f={\"createdAt\":now,\"x\"}\n"},
         {LEASED_AS("a"), "complete t/a n1 '' 1 t~c/f 0 \"x\"} +1", "1",
@@ -378,7 +380,7 @@ START_TEST(the_death_of_a_step_fails_its_workflow)
         {LEASED_STEP, "bury t/a n2 {d} ''", "0", NULL},
         {LEASED_STEP, "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} +1", "1",
          FAILED FOLLOW_UP "jobs: t~c/f={\"createdAt\":now,\"x\"}\n"},
-        /* other jobs of it are dropped */
+        /* other jobs of the workflow are dropped */
         {"bucket:t: t/b@now+9\ndue: t@now+9\nholders:t: t/a=n1,now-1000 t/c=n1,now-1000\n"
          "jobs: t/a={r} t/b={q} t/c={p}\nleases: t/a@now+9 t/c@now+9\n" ACTIVE "open:" PLACE
          ": t/a= t/b= t/c=\nworkflow_jobs: " STEP_A " t/b=a,0,0," PLACE " t/c=c,1,3," PLACE "\n",
@@ -399,7 +401,7 @@ END_TEST
 
 /* ---- parents ---- */
 
-/* t/w has a parent, t/p, which gets f or c. */
+/* Workflow t/w has a parent, t/p, which gets the element f if t/w fails, or c if it is cancelled. */
 #define PARENT(state)                                                                                        \
     "workflow:t/p/now-7: bytes=3 createdAt=now-7 state=" state                                               \
     "\nelement_jobs:t/p/now-7: s,now-7,2,t/p1\nelements:t/p/now-7: se0\n"
@@ -418,7 +420,8 @@ END_TEST
     "s,now,1," job "\nelements:t/p/now-7: se0 s" element "\n"                                                \
     "open:t/p/now-7: " job "=\nworkflow_jobs: " job "=s,2,5,t/p/now-7\n"
 
-/* The parent gets an element, and loses it again with its own step, t/b. */
+/* The parent t/p gets an element and a job, and then fails with its own step t/b in the same call, which
+ * drops this job. */
 START_TEST(a_job_that_a_call_has_scheduled_can_be_dropped_by_it)
 {
     CHECK_EXAMPLES( //
@@ -453,7 +456,7 @@ END_TEST
 
 /* ---- workflows that go on ---- */
 
-/* t/w has failed with t/a, and goes on as t/v. */
+/* Workflow t/w has failed with its job t/a, and is continued as t/v. */
 #define LETTER     DIED("now-4", "0,3,{d}")
 #define HAS_FAILED OVER("failedBy=t/a ", "failed") LETTER
 #define THREE_OVER                                                                                           \
@@ -479,7 +482,7 @@ START_TEST(a_failed_workflow_goes_on_as_another_one)
         {THREE_OVER, GO_ON("2 7"), "(1 now)",
          GOES_ON("s,now-9,2,t/a c,now-8,3,t/x ", "se1 ce22 se4", "10", "3") LEFT},
         {THREE_OVER, GO_ON("0 0"), "(1 now)", GOES_ON("", "se4", "3", "1") LEFT},
-        /* what is not delivered with the elements has none of its own */
+        /* the job is an answer, which has no element */
         {THREE_OVER, "begin 0 t/v {z} '' '' '' 0 " PLACE " 3 10 a t/b 0 \"q\"} ''", "(1 now)",
          "bucket:t: t/b@now\nelement_jobs:t/v/now: s,now-9,2,t/a c,now-8,3,t/x "
          "s,now-7,2,t/y\nelements:t/v/now: se1 ce22 se3\njobs: t/b={\"createdAt\":now,\"q\"}\n"
@@ -487,7 +490,7 @@ START_TEST(a_failed_workflow_goes_on_as_another_one)
          "workflow_times: " PLACE "@now-9 t/v/now@now\nworkflows: t/v=now t/w=now-9\n"
          "workflows_over: " PLACE "@now\nworkflow:t/v/now: bytes=10 createdAt=now first=t/b settings={z} "
          "state=active\n" LEFT},
-        /* under its own id */
+        /* the workflow is continued under its own id */
         {HAS_FAILED, "begin 0 t/w {z} '' '' '' 0 " PLACE " 1 3 s t/b 0 \"q\"} e4", "(1 now)",
          "bucket:t: t/b@now\nelement_jobs:t/w/now: s,now-9,2,t/a s,now,2,t/b\nelements:t/w/now: se1 "
          "se4\njobs: t/b={\"createdAt\":now,\"q\"}\n"

@@ -1,4 +1,4 @@
-/* Every script on every state of a job. */
+/* Tests every script on every state of a job. */
 #include <stdlib.h>
 
 #include "support/keyspace.h"
@@ -38,7 +38,7 @@ START_TEST(schedule_accepts_a_job_once)
         {READY, delay, "(ready now-1000 {r})", NULL}, {LEASED, delay, "(leased now+3000 {r})", NULL},
         {LEASED_AGAIN, delay, "(leased now+3000 {r})", NULL}, {EXPIRED, delay, "(leased now {r})", NULL},
         {LOST, delay, "(ready now-1000 {r})", NULL}, {LOST_THRICE, delay, "(delayed now+7000 {r})", NULL},
-        /* A dead job holds no id. */
+        /* A dead job does not occupy its id. */
         {DEAD, delay, "now+60001 wake now+60001", DEAD SCHEDULED("now+60001", "now+1")},
         {DEAD_BY_LOSSES, delay, "now+60001 wake now+60001", DEAD_BY_LOSSES SCHEDULED("now+60001", "now+1")},
         {DEAD DELAYED, delay, "(delayed now+60000 {r})", NULL}, );
@@ -61,7 +61,8 @@ START_TEST(schedule_takes_each_item_after_the_one_before)
                     "u/a={\"createdAt\":now+1,\"3\"} u/b={\"createdAt\":now,\"1\"}\n"
                     "ready: u\n"
                     "turns: u@1\n"},
-                   /* An earlier time of a later topic publishes no wake-up; the first time of all does. */
+                   /* A time that is not the earliest of all topics publishes no wake-up; a new earliest time
+                    * does. */
                    {"bucket:s: s/a@now+5\ndue: s@now+5\njobs: s/a={r}\n",
                     "schedule 0 86400000 t/a @now+9 \"x\"} -", "now+9",
                     "bucket:s: s/a@now+5\n"
@@ -104,7 +105,7 @@ START_TEST(a_job_without_a_url_needs_a_topic_with_one)
         {URL, "replace 0 t/a 0 " NO_URL " ''", "(now now 0)", MADE("{\"createdAt\":now," NO_URL)},
         {DELAYED URL, "change t/a " TAG_DELAYED " 0 {\"createdAt\":1," NO_URL, "now",
          MADE("{\"createdAt\":1," NO_URL)},
-        /* Members further inside belong to a body. */
+        /* A member at a deeper level belongs to the body, and does not count as the url. */
         {ABSENT, "schedule 0 86400000 t/a 0 \"url\":\"x\",\"body\":{" NO_URL "} -", "now",
          DUE_NOW("{\"createdAt\":now,\"url\":\"x\",\"body\":{" NO_URL "}")}, );
 }
@@ -127,12 +128,12 @@ START_TEST(replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased)
         {DEAD, replace, added, DEAD SCHEDULED("now+60001", "now+1")},
         {DEAD_BY_LOSSES, replace, added, DEAD_BY_LOSSES SCHEDULED("now+60001", "now+1")},
         {DEAD DELAYED, replace, REPLACED, DEAD SCHEDULED("now+60001", "now+1")},
-        /* With any wait. */
+        /* The new job may have any due time. */
         {DELAYED, "replace 0 t/a 0 \"x\":1} ''", "(now now 1)", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         {READY, "replace 0 t/a @-9 \"x\":1} ''", "(now now 1)", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         {DELAYED, "replace 0 t/a @now+5 \"x\":1} ''", "(now+5 now 1) wake now+5", SCHEDULED("now+5", "now")},
         {DEAD, "replace 0 t/a 1 \"x\":1} ''", "(now+2 now+1 0) wake now+2", DEAD SCHEDULED("now+2", "now+1")},
-        /* A job that is nowhere. */
+        /* The old job has no place. */
         {"jobs: t/a={r}\n", replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
@@ -144,7 +145,7 @@ START_TEST(replace_takes_each_item_after_the_one_before)
          SCHEDULED("now+60001", "now+1")},
         {ABSENT, "replace 0 t/a 60000 \"y\":1} '' t/a 0 \"x\":1} ''", "(now+60001 now+1 0) (now now 1)",
          DUE_NOW("{\"createdAt\":now,\"x\":1}")},
-        /* Existing jobs are counted, too. */
+        /* Existing jobs count for the limit, too. */
         {ABSENT, "replace 1 t/a 60000 \"x\":1} '' t/b 0 \"y\"} '' t/a 60000 \"x\":1} ''",
          "(now+60001 now+1 0) -7 " REPLACED " wake now+60001",
          "bucket:t: t/a@now+60001.0005\ndue: t@now+60001\njobs: t/a={\"createdAt\":now+1,\"x\":1}\n"},
@@ -170,7 +171,7 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {DEAD DELAYED, REPLACE TAG_DELAYED, REPLACED, DEAD SCHEDULED("now+60001", "now+1")},
         {LOST_THRICE, REPLACE TAG_THRICE, REPLACED, SCHEDULED("now+60001", "now+1")},
         {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* nowhere */
-        /* Another record, the same place. */
+        /* The job has another record at the same place, so its tag differs. */
         {"bucket:t: t/a@now+60000\ndue: t@now+60000\njobs: t/a={q}\n", REPLACE TAG_DELAYED, "-4", NULL}, );
     CHECK_EXAMPLES( //
         {ABSENT, REPLACE "!*", "(now+60001 now+1 0) wake now+60001", SCHEDULED("now+60001", "now+1")},
@@ -202,7 +203,7 @@ START_TEST(change_writes_another_record_if_the_job_is_as_it_was_seen)
         {LEASED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
         {LEASED_AGAIN, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
         {EXPIRED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
-        /* A lost consumer's outcome does not meet the changed job. */
+        /* The outcome of a lost consumer does not apply to the changed job. */
         {LOST, "change t/a " TAG_READY " - {n}", "0",
          "bucket:t: t/a@now-1000\njobs: t/a={n}\nready: t\nturns: t@1\n"},
         {LOST_THRICE, "change t/a " TAG_THRICE " - {n}", "0", MOVED("now+7000")},
@@ -244,7 +245,7 @@ START_TEST(change_moves_a_job_that_keeps_its_record)
         {LOST, "change t/a " TAG_READY " @now+6 ''", "now+6 wake now+6", WITH("now+6", "{r}") BELL},
         {DEAD, "change t/a " TAG_DEAD " 5 ''", "-4", NULL},
         {DELAYED, "change t/a " TAG_DELAYED " - ''", "ERR", NULL},
-        /* The second item sees the first one's writes. */
+        /* The second item is checked after the writes of the first. */
         {DELAYED, "change t/a " TAG_DELAYED " @now+5 '' t/a " TAG_DELAYED " 0 ''", "now+5 -4 wake now+5",
          WITH("now+5", "{r}")}, );
 }
@@ -283,7 +284,7 @@ START_TEST(cancel_removes_a_job_from_any_state)
         {DELAYED, "cancel t/a '' t/a ''", "0 -1", ABSENT}, {DEAD DELAYED, "cancel t/a ''", "0", DEAD},
         {DEAD DELAYED, "cancel t/a '' t/a ''", "0 0", ABSENT},
         {LEASED, "cancel t/b '' u/a '' t/a ''", "-1 -1 1", LINGERING},
-        /* The topic's next job takes its place in the calendar, and may be the first of all. */
+        /* The topic's time in due becomes that of its next job, which may be the earliest of all topics. */
         {"bucket:t: t/a@now+5 t/b@now+9\ndue: t@now+5\njobs: t/a={r} t/b={r}\n", "cancel t/a ''", "0",
          "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"},
         {"bucket:t: t/a@now-5 t/b@now+9\njobs: t/a={r} t/b={r}\nturns: t@1\n", "cancel t/a ''",
@@ -301,7 +302,7 @@ START_TEST(cancel_leaves_what_is_not_as_it_was_seen)
         {EXPIRED, "cancel t/a " TAG_LEASED, "1", "holders:t: t/a|n1=\nlingering: t/a|n1@now\n"},
         {LEASED, "cancel t/a " TAG_READY, "-4", NULL}, {READY, "cancel t/a " TAG_READY, "0", BELL},
         {DEAD, "cancel t/a " TAG_DEAD, "0", ABSENT}, {DEAD, "cancel t/a " TAG_READY, "-4", NULL},
-        /* A tag tells the two of an id apart. */
+        /* A tag selects the job of the pool or the dead job with the same id. */
         {DEAD DELAYED, "cancel t/a " TAG_DEAD, "0", DELAYED},
         {DEAD DELAYED, "cancel t/a " TAG_DELAYED, "0", DEAD},
         {DEAD DELAYED, "cancel t/a " TAG_OTHER, "-4", NULL}, );
@@ -330,12 +331,12 @@ START_TEST(run_brings_a_dead_job_back)
         {DEAD, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
         {DEAD_BY_LOSSES, "run 0 t/a 0 '' {q} {f}", "-9", NULL},
         {DEAD_BY_LOSSES, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
-        /* Only where its id is free: of two, too, the first one comes. */
+        /* A dead job returns only if its id is free. If two items of a call name it, the first one counts. */
         {DELAYED, "run 0 t/a 0 '' {r} {f}", "-6", NULL}, {DEAD LEASED, "run 0 t/a 0 '' {r} {f}", "-3", NULL},
         {DEAD DELAYED, "run 0 t/a 0 '' '' ''", "now", DEAD DUE_NOW("{r}")},
         {DEAD, "run 0 t/a 0 '' {r} {f} t/a 0 '' {r} {f}", "now -6", DUE_NOW("{f}")},
         {DEAD, "run 1 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
-        /* Only what was seen. */
+        /* With a tag, the job is run only if it has this tag. */
         {ABSENT, "run 0 t/a 0 " TAG_DEAD " '' ''", "-1", NULL},
         {DEAD, "run 0 t/a 0 " TAG_DEAD " {r} {f}", "now", DUE_NOW("{f}")},
         {DEAD, "run 0 t/a 0 " TAG_DEAD " {q} {f}", "-9", NULL},
@@ -405,7 +406,8 @@ START_TEST(list_shows_the_jobs_of_a_state)
         {kept, "list delivered u 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''", "'' '' 0", NULL},
         {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "'' '' 2 t/a now-9 {a} 0 '' 0 '' t/b now-8 {b} 0 '' 0 ''", NULL},
-        /* Bounds: jobs, entries looked at, bytes. The entry before may be gone meanwhile. */
+        /* A page is limited in jobs, in examined entries and in bytes. The entry after which it begins may
+         * have been removed. */
         {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "now-9 u/a 2 t/a now-9 {a} 0 '' 0 '' u/a now-9 {c} 5 '' 0 ''", NULL},
         {LEASED, "list leased u 2 '' '' 1 1000 -inf +inf '' jobs 0 t/a '' '' ''", "'' '' 0", NULL},
@@ -460,7 +462,7 @@ START_TEST(heads_finds_the_first_jobs_of_topics)
 }
 END_TEST
 
-/* Names sort as a, a-b, a.b, a0, ab, a~b, a~c, b. */
+/* Redis sorts these names as a, a-b, a.b, a0, ab, a~b, a~c, b. */
 START_TEST(heads_and_leased_find_the_jobs_of_an_owner)
 {
     static const char some[] = "bucket:a: a/1@now+5\n"
@@ -598,7 +600,8 @@ START_TEST(list_tells_what_passes_its_filters)
          "jobs: t/a=" RECORD("") " t/b=" RECORD("http://g/") "\ntopics: t={\"url\":\"http://H/\"}\n",
          "list ready t 9 '' '' 100 1000 -inf +inf h jobs 0 '' '' '' ''",
          "'' '' 1 t/a now " RECORD("") " 0 {\"url\":\"http://H/\"} 0 ''", NULL},
-        /* The url of a job, wherever another version writes it. */
+        /* The url of a job is found at any position in the record, because another version may write it
+         * elsewhere. */
         {"bucket:t: t/a@now t/b@now\ndue: t@now\n"
          "jobs: t/a={\"body\":{\"url\":\"http://g/\"},\"url\":\"http://h/\"} "
          "t/b={\"body\":{\"url\":\"http://h/\"},\"url\":\"http://g/\"}\n",
@@ -617,8 +620,8 @@ END_TEST
 
 #define LACKS "{\"needs\":[\"later\"]}"
 
-/* Topics whose settings another version has written keep their turn; topics with unreadable settings have
- * no turn. */
+/* Topics whose settings need a later version keep their turn; topics with unreadable settings have no
+ * turn. */
 START_TEST(claim_passes_over_what_it_may_not_serve)
 {
 #define PASSED "bucket:t: t/a@now-9\njobs: t/a={1} u/a={5}\n"
@@ -626,7 +629,7 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
         {PASSED "bucket:u: u/a@now-9\ntopics: t=" LACKS "\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1000 0",
          "1 0 1 u/a now-9 {5} t " LACKS,
          PASSED "holders:u: u/a=n5,now-9\nleases: u/a@now+5000\nready: t\ntopics: t=" LACKS "\nturns: t@4\n"},
-        /* Nothing else is ready: no bell, and nothing that would be asked for at once. */
+        /* No other topic is ready: the doorbell is not rung, and the answer has no ready topics. */
         {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000 0", "0 0 0 t " LACKS,
          PASSED "topics: t=" LACKS "\nturns: t@3\n"},
         {PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n", "claim 10 n5 5000 2 1000 0",
@@ -637,7 +640,7 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
 }
 END_TEST
 
-/* Whatever stands there: an answer, and the other topics go on. */
+/* Any unreadable text holds only its own topic. The claim answers, and other topics are served. */
 START_TEST(settings_that_cannot_be_read_hold_up_their_topic_only)
 {
     static const char *const broken[] = {
@@ -694,7 +697,7 @@ START_TEST(claim_leases_what_is_ready)
 }
 END_TEST
 
-/* Three topics: t has three due jobs and one to come, u two due ones, v one to come. */
+/* Three topics: t has three due jobs and one later job, u has two due jobs, v has one later job. */
 #define MANY                                                                                                 \
     "bucket:t: t/a@now-9 t/b@now-8 t/c@now t/d@now+5\n"                                                      \
     "bucket:u: u/a@now-9 u/b@now-9\n"                                                                        \
@@ -705,7 +708,7 @@ END_TEST
 START_TEST(claim_goes_by_turns_within_its_bounds)
 {
     CHECK_EXAMPLES(
-        /* One at a time; who was served stands behind. */
+        /* A claim of one job: the topic that was served moves to the end of turns. */
         {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000 0", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
@@ -716,7 +719,8 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/a@now+5000\n"
          "ready: u\n"
          "turns: u@4 t@1048579\n"},
-        /* A share of one in a row; at its limit of two in flight t waits without a time. */
+        /* Each topic gets one job in a row. When t reaches its limit of two jobs in flight, it waits in due
+         * with inf. */
         {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000 0",
          "0 0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
          "bucket:t: t/c@now t/d@now+5\n"
@@ -726,7 +730,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "holders:u: u/a=n5,now-9 u/b=n5,now-9\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
          "leases: t/a@now+5000 t/b@now+5000 u/a@now+5000 u/b@now+5000\n"},
-        /* Bytes: one job is always given; nothing that does not fit is touched. */
+        /* The limit of bytes: one job is always returned; jobs beyond the limit stay as they are. */
         {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1 0", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
@@ -747,7 +751,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: u/a@now+5000\n"
          "ready: t\n"
          "turns: u@4\n"},
-        /* The topic's remaining job is the first one due of all: the carry worker is woken. */
+        /* The topic's next job has the earliest due time of all topics, so the carry worker is woken. */
         {"bucket:t: t/a@now-9 t/b@now+5\njobs: t/a={1} t/b={2}\nturns: t@1\n", "claim 10 n5 5000 2 1000 0",
          "0 0 1 t/a now-9 {1} wake now+5",
          "bucket:t: t/b@now+5\n"
@@ -755,10 +759,11 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "holders:t: t/a=n5,now-9\n"
          "jobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+5000\n"},
-        /* In turns although nothing is due: the clock went back. */
+        /* The topic is in turns although no job is due, because the clock has stepped back. */
         {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000 0", "0 0 0 wake now+5",
          "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={1}\n"},
-        /* In turns although at its limit: another process has a higher one. */
+        /* The topic is in turns although it has reached its limit, because another process has a higher
+         * limit. */
         {"bucket:t: t/a@now-5\nholders:t: t/b=n1,now-9 t/c=n1,now-9\njobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now+9 t/c@now+9\nturns: t@1\n",
          "claim 10 n5 5000 2 1000 0", "0 0 0",
@@ -767,7 +772,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "holders:t: t/b=n1,now-9 t/c=n1,now-9\n"
          "jobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now+9 t/c@now+9\n"},
-        /* Places without a job are left behind, with their past. */
+        /* Places without a job are removed, with their counts of lost consumers. */
         {"bucket:t: t/a@now-5 t/b@now-4\ncrashes: t/a=2,n1\njobs: t/b={2}\nturns: t@1\n",
          "claim 10 n5 5000 2 1000 0", "0 0 1 t/b now-4 {2}",
          "holders:t: t/b=n5,now-4\njobs: t/b={2}\nleases: t/b@now+5000\n"}, );
@@ -794,12 +799,12 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
         {HELD PAUSED, "schedule 0 86400000 t/b 0 \"x\"} -", "now",
          "bucket:t: t/a@now-1000 t/b@now\ndue: t@inf\njobs: t/a={r} t/b={\"createdAt\":now,\"x\"}\n" PAUSED},
         {HELD PAUSED, "settings t {\"paused\":true} ''", "1", READY},
-        /* Another client has changed them since. */
+        /* Another client has changed the settings since they were read. */
         {HELD PAUSED, "settings t '' {\"paused\":false}", "0", NULL},
         {HELD PAUSED, "settings t {\"paused\":false} ''", "0", NULL},
         {READY, "settings t '' {\"maxInFlight\":1}", "1",
          "bucket:t: t/a@now-1000\njobs: t/a={r}\nready: t\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n"},
-        /* A rate that ends takes along what was spent. */
+        /* When a topic loses its rate, the state of the rate is removed. */
         {"rates: t=1700000002123456\ntopics: t=" ONE_EACH_2_S "\n", "settings t " ONE_EACH_2_S " ''", "1",
          ""}, );
 }
@@ -810,14 +815,14 @@ END_TEST
 START_TEST(claim_keeps_to_the_settings)
 {
     CHECK_EXAMPLES( //
-        /* In turns although it is paused. */
+        /* The topic is in turns although it is paused. */
         {READY PAUSED, CLAIM, "0 0 0", HELD BELL PAUSED},
         {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9 {1} t {\"maxInFlight\":1}",
          "bucket:t: t/b@now-8\ndue: t@inf\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\nleases: "
          "t/a@now+5000\n"
          "topics: t={\"maxInFlight\":1}\n"},
-        /* More than the limit of all other topics. */
+        /* The topic's own limit is higher than the default limit. */
         {"bucket:t: t/a@now-9 t/b@now-8 t/c@now-7\njobs: t/a={1} t/b={2} t/c={3}\ntopics: "
          "t={\"maxInFlight\":3}\n"
          "turns: t@1\n",
@@ -839,7 +844,7 @@ START_TEST(claim_of_a_topic_far_behind_takes_what_fell_due_last_too)
          "t/e=n5,now-1\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} t/e={5}\n"
          "leases: t/a@now+5000 t/b@now+5000 t/c@now+5000 t/e@now+5000\ntopics: t={\"maxInFlight\":8}\n"},
-        /* One that lets fewer than 8 run at once keeps its order. */
+        /* A topic with a limit below 8 keeps the order of its jobs. */
         {"bucket:t: t/a@now-900 t/b@now-800 t/e@now-1\njobs: t/a={1} t/b={2} t/e={5}\n"
          "topics: t={\"maxInFlight\":7}\nturns: t@1\n",
          "claim 1 n4 5000 2 1000 0", "1 0 1 t/a now-900 {1} t {\"maxInFlight\":7}",
@@ -878,7 +883,7 @@ START_TEST(topics_tells_what_there_is)
          "0 {\"maxInFlight\":1} '' '' 0 0",
          NULL},
         {some, "topics v '' 9", "0 v '' 0 0 0 2 -1 -1 0 0 0 0 '' '' '' 0 0", NULL},
-        /* The most urgent ones: overdue for longest, or due next. */
+        /* The most urgent topics: those that have been overdue longest, then those that are due next. */
         {some, "topics '' '' 2 1",
          "0 u {\"paused\":true} 0 1 0 0 now-9 -2 0 0 0 0 {\"paused\":true} '' '' 0 0 t '' 1 2 0 1 now-5 -1 0 "
          "0 0 "
@@ -891,11 +896,11 @@ START_TEST(topics_tells_what_there_is)
          "topics '' '' 2 1",
          "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' '' 0 0 b '' 1 0 0 0 now+7 -1 0 0 0 0 '' '' '' 0 0", NULL},
         {ABSENT, "topics '' '' 2 1", "0", NULL},
-        /* Held until their receiver is tried again; of one the time has come. */
+        /* Jobs are held until the next check of their receiver. The time of one of them has come. */
         {"bucket:t: t/a@now-5 t/b@now-4 t/c@now+7\nheld: t@now-90\nheld:t: t/c@now-90 t/b@now-80\n"
          "jobs: t/a={1} t/b={1} t/c={1}\nturns: t@1\n",
          "topics t '' 1", "0 t '' 0 1 0 0 now-90 -1 2 0 0 0 '' '' '' 0 0", NULL},
-        /* Held by its rate. */
+        /* The topic is held by its rate. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
          "topics t '' 1", "0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0 0 " ONE_EACH_2_S " '' '' 0 0",
@@ -952,7 +957,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
     check_hour(two, (const char *const[]){"release t/a n1 -1 now - 0", "cancel t/b ''", NULL},
                " 0 0 0 '' '' '' 0 0");
     check_hour(LOST, (const char *const[]){"complete t/a n1 ''", NULL}, " 1 0 0 '' '' '' 0 0");
-    /* Twelve parts, this one included: NOW_MS is in part 5666666. */
+    /* The last hour has twelve parts, including the current part 5666666, which contains NOW_MS. */
     check_hour("hour:5666654: dt=9\nhour:5666655: dt=1\nhour:5666660: rt=3 ru=6\nhour:5666661: rt=4\n"
                "hour:5666666: dt=2 xt=5 xt/a=6\nhour:5666667: dt=9\n"
                "numbers: hours=5666654,5666655,5666660,5666661,5666666,5666667\n",
@@ -963,7 +968,7 @@ START_TEST(outcomes_are_counted_for_an_hour)
     ck_assert_str_eq(parts->str, "5666655,5666666");
     freeReplyObject(parts);
     redisReply *keys = redis_command(redis, "KEYS %shour:*", KEYSPACE_PREFIX);
-    ck_assert_uint_eq(keys->elements, 2); /* parts outside the last hour are gone */
+    ck_assert_uint_eq(keys->elements, 2); /* older parts are removed */
     freeReplyObject(keys);
 }
 END_TEST
@@ -989,7 +994,7 @@ END_TEST
     "due: t@now+5001\n"                                                                                      \
     "jobs: t/a={e}\n"
 
-/* READY, with the record of a retry. */
+/* As READY, with the record that a retry has written. */
 #define READY_E "bucket:t: t/a@now-1000\njobs: t/a={e}\nready: t\nturns: t@1\n"
 
 START_TEST(retry_lets_a_job_wait_from_now)
@@ -1056,10 +1061,10 @@ START_TEST(release_holds_a_job_back)
         {LEASED_AGAIN, "release t/a n2 5000 now - 0", "1 wake now+5001",
          "bucket:t: t/a@now+5001\ncrashes: t/a=1,n1\ndue: t@now+5001\n" HELD_T "jobs: t/a={r}\n"},
         {EXPIRED, release, "1 wake now+5001", HELD_BACK}, {LOST, release, "0", NULL},
-        /* The clock went back since its claim. */
+        /* The clock has stepped back since its claim. */
         {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+3000\n", release, "1 wake now+9000",
          "bucket:t: t/a@now+9000\ndue: t@now+9000\nheld: t@now+9000\nheld:t: t/a@now+9000\njobs: t/a={r}\n"},
-        /* It leaves its bucket: claimed with the time when it was due, given back again, cancelled. */
+        /* A held job leaves its bucket when it is cancelled. A claim returns the time when it was due. */
         {HELD_BACK, "cancel t/a ''", "0", ABSENT},
         {"bucket:t: t/a@now-5\n" HELD_T "jobs: t/a={r}\nturns: t@1\n", "claim 1 n1 3000 2 1000 0",
          "0 0 1 t/a now-1000 {r}", LEASED}, );
@@ -1079,11 +1084,11 @@ START_TEST(resume_puts_held_jobs_back_to_when_they_were_due)
         {LEASED, "release t/a n1 5000 now h:1 0", "1 wake now+5001", HELD_BY_BREAKER},
         {HELD_BY_BREAKER, resume, "1", READY}, {HELD_BY_BREAKER, "resume h:2 9", "0", NULL},
         {HELD_BY_BREAKER, "resume h:1 0", "ERR", NULL}, {HELD_BY_BREAKER, "resume h:1", "ERR", NULL},
-        /* Jobs that are not held any more. */
+        /* The ids belong to jobs that are no longer held. */
         {GUIDE, resume, "1", ""}, {LEASED GUIDE, resume, "1", LEASED},
         {"bucket:t: t/a@now+9000\n" GUIDE "due: t@now+9000\njobs: t/a={r}\n", resume, "1",
          "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"},
-        /* The clock went back: a job may be due later than now. */
+        /* The clock has stepped back, so the time at which the job was due is later than now. */
         {"bucket:t: t/a@now+5001\n" GUIDE
          "due: t@now+5001\nheld: t@now+700\nheld:t: t/a@now+700\njobs: t/a={r}\n",
          resume, "1 wake now+700", "bucket:t: t/a@now+700\ndue: t@now+700\njobs: t/a={r}\n"},
@@ -1092,12 +1097,12 @@ START_TEST(resume_puts_held_jobs_back_to_when_they_were_due)
          "held: t@now-2000\nheld:t: t/b@now-2000\njobs: t/a={r} t/b={r}\n" BELL "turns: t@1\n"},
         {two, resume, "2",
          "bucket:t: t/b@now-2000 t/a@now-1000\njobs: t/a={r} t/b={r}\n" BELL "turns: t@1\n"},
-        /* Entries whose time was over for a minute go. */
+        /* Entries whose time has been over for a minute are removed. */
         {"breaker:h:1: t/x@now-60001 t/y@now-59000\n" LEASED, "release t/a n1 5000 now h:1 0",
          "1 wake now+5001",
          "bucket:t: t/a@now+5001\nbreaker:h:1: t/y@now-59000 t/a@now+5001\ndue: t@now+5001\n" HELD_T
          "jobs: t/a={r}\n"},
-        /* A change may lead a job to another receiver. */
+        /* A changed job is not held any more, because it may have another receiver. */
         {HELD_BACK, "change t/a * - {n}", "0",
          "bucket:t: t/a@now-1000\njobs: t/a={n}\n" BELL "turns: t@1\n"}, );
 }
@@ -1117,11 +1122,11 @@ START_TEST(abandon_gives_back_what_one_claim_has_leased)
         {three, abandon, "2",
          "bucket:t: t/a@now-3\nbucket:u: u/a@now-1\nholders:t: t/b=n2,now-2\n"
          "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6\nready: t\nturns: t@1 u@2\n"},
-        /* It examines this many. */
+        /* The script examines at most this number of leases. */
         {three, "abandon n1 2", "1",
          "bucket:t: t/a@now-3\nholders:t: t/b=n2,now-2\nholders:u: u/a=n1,now-1\n"
          "jobs: t/a={r} t/b={r} u/a={r}\nleases: t/b@now+6 u/a@now+7\nready: t\nturns: t@1\n"},
-        /* The clock went back since the claim. */
+        /* The clock has stepped back since the claim. */
         {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+14000\n", abandon, "1 wake now+9000",
          "bucket:t: t/a@now+9000\ndue: t@now+9000\njobs: t/a={r}\n"}, );
 }
@@ -1160,7 +1165,7 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
 }
 END_TEST
 
-/* Two topics; t is at its limit and has one more due. */
+/* Two topics: t has reached its limit of jobs in flight, and has another due job. */
 #define BUSY                                                                                                 \
     "bucket:t: t/c@now-1\n"                                                                                  \
     "due: t@inf\n"                                                                                           \
@@ -1200,7 +1205,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: u\n"
          "turns: u@1 t@2\n"},
-        /* The attempt of a cancelled job runs on. */
+        /* The attempt of the cancelled job continues. */
         {BUSY, "cancel t/b ''", "1",
          "bucket:t: t/c@now-1\n"
          "due: t@inf\n"
@@ -1214,8 +1219,8 @@ END_TEST
 
 /* ---- receivers ---- */
 
-/* A record: failures, opened, time of the next probe, wait, probe, limit, halved, failed, cause,
- * reported. */
+/* The fields of a record: failures, opened, time of the next probe, wait, probe, limit, halved, failed,
+ * cause, reported. */
 #define KNOWN(record)   "receivers: h:80=" record " version=7\nreported: h:80@7\n"
 #define NEXT(record)    "receivers: h:80=" record " version=8\nreported: h:80@8\n"
 #define FAILED_19       "19,0,0,0,0,0,0,now-9,503,now-9"
@@ -1240,7 +1245,7 @@ START_TEST(report_counts_failures_in_a_row)
         {KNOWN(FAILED_19), "report 30000 h:80 1 2 tls 0 1 0 -", "(0 0 8 2 0 0 0 0 0 0 now tls now)",
          NEXT("2,0,0,0,0,0,0,now,tls,now")},
         {KNOWN(WELL), "report 30000 h:80 1 0 - 0 1 0 -", "(0 0 7 0 0 0 0 0 0 0 now-9 503 now)", NULL},
-        /* Several at once, each after the one before. */
+        /* Several reports in one call, each applied after the previous one. */
         {ABSENT, "report 30000 h:80 0 1 reset 0 0 0 - h:81 0 1 502 0 0 0 - h:80 1 0 - 0 0 0 -",
          "(0 0 1 1 0 0 0 0 0 0 now reset now) (0 0 2 1 0 0 0 0 0 0 now 502 now) "
          "(0 0 3 0 0 0 0 0 0 0 now reset now)",
@@ -1260,13 +1265,14 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
         {ABSENT, "report 1000 h:80 1 25 reset 0 0 0 -",
          "(0 1 1 25 now now+1001 1000 0 0 0 now reset now) wake receivers",
          "receivers: h:80=25,now,now+1001,1000,0,0,0,now,reset,now version=1\nreported: h:80@1\n"},
-        /* An attempt that began before the breaker opened. */
+        /* The report is about an attempt that began before the breaker opened. */
         {KNOWN(OPEN), "report 30000 h:80 0 2 connect 0 0 0 -",
          "(0 0 8 22 now-9000 now+5000 30000 0 0 0 now connect now)",
          NEXT("22,now-9000,now+5000,30000,0,0,0,now,connect,now")},
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 1 0 -",
          "(0 2 8 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
-        /* The right to probe: not yet; once; and again when the prober must be lost. */
+        /* The right to probe is refused before its time, granted once, and granted again when the probe must
+         * be lost. */
         {KNOWN(OPEN), ASK, "(0 0 7 20 now-9000 now+5000 30000 0 0 0 now-9000 503 now-9000)", NULL},
         {KNOWN(OVERDUE), ASK, "(8 0 8 20 now-30001 now+5001 30000 8 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+5001,30000,8,0,0,now-30001,503,now")},
@@ -1277,18 +1283,20 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
          NEXT("20,now-30001,now+5001,30000,8,0,0,now-30001,503,now")},
         {ABSENT, ASK, "(0 0 0 '')", NULL},
         {KNOWN(FAILED_19), ASK, "(0 0 7 19 0 0 0 0 0 0 now-9 503 now-9)", NULL},
-        /* The clock went back by hours. */
+        /* The clock has stepped back by hours. */
         {KNOWN("20,now+9000000,now+9030000,30000,0,0,0,now+9000000,503,now+9000000"), ASK,
          "(8 0 8 20 now+9000000 now+5001 30000 8 0 0 now+9000000 503 now) wake receivers",
          NEXT("20,now+9000000,now+5001,30000,8,0,0,now+9000000,503,now")},
-        /* While one runs long another may try: a sixth of the wait later, a second at least. */
+        /* While a probe runs long, another probe may begin after a sixth of the wait, but at least a
+         * second. */
         {KNOWN(RUNS_LONG("30000")), ASK,
          "(8 0 8 20 now-30001 now+5001 30000 5 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+5001,30000,5,0,0,now-30001,503,now")},
         {KNOWN(RUNS_LONG("3000")), ASK,
          "(8 0 8 20 now-30001 now+1001 3000 5 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+1001,3000,5,0,0,now-30001,503,now")},
-        /* Whichever of them fails first ends the round; a later one may be unsent, or tell nothing. */
+        /* The first probe that fails ends the round. Later reports of this round, unsent or inconclusive
+         * probes, change nothing. */
         {KNOWN(RUNS_LONG("30000")), "report 30000 h:80 0 1 504 0 0 6 -",
          "(0 0 8 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
          NEXT("21,now-30001,now+60001,60000,0,0,0,now,504,now")},
@@ -1301,7 +1309,8 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
          NEXT("20,now-30001,now,30000,5,0,0,now-30001,503,now")},
         {KNOWN(PROBED_BY_TWO), "report 30000 h:80 0 0 dns 0 0 6 -",
          "(0 0 7 20 now-30001 now+4000 30000 5 0 0 now-30001 503 now-9)", NULL},
-        /* It fails: the wait doubles, to ten minutes. Another one's failure changes nothing. */
+        /* The probe fails: the wait doubles, up to ten minutes. A failure of another attempt does not change
+         * the wait. */
         {KNOWN(PROBED), "report 30000 h:80 0 1 504 0 0 7 -",
          "(0 0 8 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
          NEXT("21,now-30001,now+60001,60000,0,0,0,now,504,now")},
@@ -1311,13 +1320,13 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
         {KNOWN("99,now-9,now+9,400000,7,0,0,now-9,503,now-9"), "report 30000 h:80 0 1 reset 0 0 7 -",
          "(0 0 8 100 now-9 now+600001 600000 0 0 0 now reset now)",
          NEXT("100,now-9,now+600001,600000,0,0,0,now,reset,now")},
-        /* It succeeds, or was never sent. */
+        /* The probe succeeds; or it was not sent. */
         {KNOWN(PROBED), "report 30000 h:80 1 0 - 0 1 7 -",
          "(0 2 8 0 0 0 0 0 0 0 now-30001 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-30001,503,now")},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 7 -",
          "(0 0 8 20 now-30001 now 30000 0 0 0 now-30001 503 now)",
          NEXT("20,now-30001,now,30000,0,0,0,now-30001,503,now")},
-        /* It was sent, and told nothing: the right is back after the wait that it had. */
+        /* The probe was inconclusive: the next probe may begin after the same wait. */
         {KNOWN(PROBED), "report 30000 h:80 0 0 dns 0 0 7 -",
          "(0 0 8 20 now-30001 now+30001 30000 0 0 0 now-30001 503 now)",
          NEXT("20,now-30001,now+30001,30000,0,0,0,now-30001,503,now")},
@@ -1325,7 +1334,7 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
          "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 6 -",
          "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
-        /* By hand, with its paths. */
+        /* The breaker is closed on request, with the breakers of its paths. */
         {PATHS("20,now-9000,now+5000,30000,0,0,0,now-9000,503,now-9000"), "report 0 h:80 0 0 - 0 0 0 close",
          "(0 2 8 0 0 0 0 0 0 0 0 - now) wake receivers",
          "receivers: h:8/b=" OPEN
@@ -1351,7 +1360,7 @@ START_TEST(a_limit_is_halved_once_a_second_and_grows_by_each_success)
          "receivers: h:80=1,0,0,0,0,1,now,now,502,now version=1\nreported: h:80@1\n"},
         {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 9 0 0 -",
          "(0 4 8 0 0 0 0 0 4 now 0 - now) wake receivers", NEXT("0,0,0,0,0,4,now,0,-,now")},
-        /* Half of those in flight, when they are fewer. */
+        /* The new limit is half of the attempts in flight if these are fewer than the old limit. */
         {KNOWN(LIMITED("8")), "report 30000 h:80 1 0 - 6 0 0 -",
          "(0 4 8 0 0 0 0 0 3 now 0 - now) wake receivers", NEXT("0,0,0,0,0,3,now,0,-,now")},
         {KNOWN(LIMITED("1")), "report 30000 h:80 1 0 - 1 0 0 -",
@@ -1380,7 +1389,7 @@ START_TEST(what_nothing_is_told_of_for_an_hour_is_forgotten)
                                "reported: h:1@4 i:1@9\n";
     CHECK_EXAMPLES( //
         {some, "report 30000 x:1 1 0 - 0 1 0 -", "(0 0 9 '')", rest},
-        /* An answer is as old as the last report of all, not as that of its receiver. */
+        /* The version in an answer is that of the last report about any receiver. */
         {some, "report 30000 h:1 0 0 - 0 0 0 -", "(0 0 9 1 0 0 0 0 0 0 now-3599999 503 now-3599999)", rest},
         {some, "receivers '' 0 10",
          "9 9 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
@@ -1389,7 +1398,7 @@ START_TEST(what_nothing_is_told_of_for_an_hour_is_forgotten)
         {some, "receivers '' 0 2", "9 4 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999", NULL},
         {some, "receivers '' 4 2", "9 9 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
         {some, "receivers '' 9 2", "9 9", NULL}, {ABSENT, "receivers '' 0 2", "0 0", NULL},
-        /* A claim reports that there are new records. */
+        /* A claim returns the version of the records. */
         {some, CLAIM, "0 9 0", NULL}, );
 }
 END_TEST
@@ -1421,14 +1430,15 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
         {READY, RECOVER, "0 0", NULL}, {LEASED, RECOVER, "0 0", NULL}, {LEASED_AGAIN, RECOVER, "0 0", NULL},
         {EXPIRED, RECOVER, "1 0", LOST}, {LOST, RECOVER, "0 0", NULL}, {LOST_THRICE, RECOVER, "0 0", NULL},
         {DEAD, RECOVER, "0 0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0 0", NULL},
-        /* Redis's clock is not where the caller expects it. */
+        /* Redis's clock differs from the time that the caller expects. */
         {EXPIRED, "recover 5000 now+1000 256 1 !r", "1 0", LOST},
         {EXPIRED, "recover 5000 now+1001 256 1 !r", "-1", NULL},
         {EXPIRED, "recover 5000 now-1001 256 1 !r", "-1", NULL},
-        /* A deadline further off than any lease is from before the clock went back. */
+        /* A deadline that is later than that of a new lease was written before the clock stepped back. */
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6000\n", RECOVER, "0 0", NULL},
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6001\n", RECOVER, "1 0", LOST},
-        /* The lease that was lost first comes first; the limit has room again. */
+        /* The lease that was lost first is recovered first. After that, the topic is below its limit
+         * again. */
         {BUSY, "recover 5000 now 1 1 !r", "0 0", NULL},
         {"bucket:t: t/c@now-1\n"
          "due: t@inf\n"
@@ -1478,7 +1488,7 @@ START_TEST(lost_again_a_job_waits_for_a_random_time_up_to_two_to_the_n_leases)
         ck_assert_int_ge(largest, most_ms * 3 / 4);
         ck_assert_int_le(largest, most_ms);
     }
-    /* The clock went back by an hour since the claim: not before the job was due. */
+    /* The clock has stepped back by an hour since the claim: the job is not due before its old time. */
     static const char stepped[] = "crashes: t/a=3,n0\n"
                                   "holders:t: t/a=n1,now+3600000\n"
                                   "jobs: t/a={r}\n"
@@ -1506,7 +1516,8 @@ START_TEST(carry_offers_the_topics_whose_time_has_come)
         {DEAD, TICK, "me 1 -1 -1 0 0", MINE DEAD},
         {"holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n", TICK, "me 1 -1 0 0 0",
          MINE "holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n"},
-        /* As many topics as asked for; what comes next is then due already. */
+        /* At most the requested number of topics is offered. The next due time is then already in the
+         * past. */
         {MINE "bucket:t: t/a@now-1 t/b@now+5\nbucket:u: u/a@now\ndue: t@now-1 u@now\n"
               "jobs: t/a={1} t/b={2} u/a={3}\n",
          "carry me 0 1 '' 0 5000 250", "me 1 now -1 1 0",
@@ -1515,7 +1526,7 @@ START_TEST(carry_offers_the_topics_whose_time_has_come)
          "jobs: t/a={1} t/b={2} u/a={3}\n"
          "ready: t\n"
          "turns: t@1\n"},
-        /* At its limit a topic is not looked at; a tick rings again for who stands in turns. */
+        /* A topic at its limit is not offered. A tick rings the doorbell again for a topic in turns. */
         {"bucket:t: t/a@now-1\n" MINE "due: t@inf\njobs: t/a={1}\n", "carry me 0 256 '' 0 5000 250",
          "me 1 -1 -1 0 0", NULL},
         {MINE "turns: t@1\n", TICK, "me 2 -1 -1 0 0",
@@ -1542,11 +1553,11 @@ START_TEST(a_claim_carries_first)
     CHECK_EXAMPLES( //
         {COME, "claim 10 n5 5000 2 1000 1", "0 0 1 t/a now-1000 {r} -1",
          "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"},
-        /* The next due time, of which other processes hear if there are any. */
+        /* The answer has the next due time. It is published if other processes may have a carry worker. */
         {SOME_LATER, "claim 10 n5 5000 2 1000 1", "0 0 1 t/a now-1000 {r} now+9 wake now+9", LATER_LEFT},
         {SOME_LATER, "claim 10 n5 5000 2 1000 2", "0 0 1 t/a now-1000 {r} now+9", LATER_LEFT},
         {COME, "claim 10 n5 5000 2 1000 0", "0 0 0", COME},
-        /* It rings for what it leaves. */
+        /* The claim rings the doorbell for the jobs that it leaves. */
         {"bucket:t: t/a@now-1 t/b@now\ndue: t@now-1\njobs: t/a={1} t/b={2}\n", "claim 1 n5 5000 2 1000 2",
          "1 0 1 t/a now-1 {1} -1",
          "bucket:t: t/b@now\nholders:t: t/a=n5,now-1\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
@@ -1630,14 +1641,15 @@ START_TEST(audit_counts)
         {BUSY, "audit 9", "4 1 3 0 1 1 0 0 0 now-1 0 0 0 0", NULL},
         {MANY "turns: t@3 u@4\n", "audit 9", "7 7 0 0 3 5 0 0 0 now-9 0 0 0 0", NULL},
         {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 -1 0 0 0 0", NULL},
-        /* The stored number counts, rather than the content of the buckets. */
+        /* The audit uses the stored number of waiting jobs, and does not count the buckets. */
         {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 -1 0 0 0 0", NULL},
-        /* Held by a limit, and come but not carried yet. */
+        /* One topic is held by a limit. The time of the other has come, but it was not carried yet. */
         {"bucket:t: t/a@now-7\nbucket:u: u/a@now-8\ndue: u@now-8 t@inf\njobs: t/a={r} u/a={r}\n", "audit 2",
          "2 2 0 0 2 2 0 0 0 now-8 0 0 0 0", NULL},
         {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9", "1 1 0 0 1 1 0 0 0 now-7 0 0 0 0",
          NULL},
-        /* More topics than it looks at: what the last survey found, if there was one. */
+        /* There are more topics than the call examines: the answer has the result of the last survey, if
+         * there was one. */
         {MANY "turns: t@3 u@4\n", "audit 1", "7 7 0 0 3 0 0 0 0 -1 -1 1 0 0", NULL},
         {MANY "survey: at=now-700 due=4 oldest=now-9000\nturns: t@3 u@4\n", "audit 1",
          "7 7 0 0 3 4 0 0 0 now-9000 700 1 0 0", NULL}, );
@@ -1661,7 +1673,7 @@ START_TEST(survey_counts_due_jobs_step_by_step)
         {SURVEYED, "survey turns/-inf/ 1 2 now-5", "turns/3/4 4 now-9", NULL},
         {SURVEYED, "survey turns/3/4 1 4 now-9", "turns/4/4 5 now-9", NULL},
         {SURVEYED, "survey turns/4/4 1 5 now-9", "behind/ 5 now-9", NULL},
-        /* Topics that have had their turn meanwhile come behind the last one. */
+        /* Topics that were served during the survey have a higher score than last, and are skipped. */
         {SURVEYED, "survey turns/2/3 9 0 -1", "behind/ 2 now-9", NULL},
         {SURVEYED, "survey behind/ 1 5 now-9", "behind/p 7 now-9", NULL},
         {SURVEYED, "survey behind/p 1 7 now-9", "'' 7 now-9", SURVEYED "survey: at=now due=7 oldest=now-9\n"},
@@ -1686,11 +1698,11 @@ END_TEST
 START_TEST(mend_repairs_each_kind_of_damage)
 {
     CHECK_EXAMPLES(
-        /* Nowhere: late beats lost. */
+        /* The job has no place: it becomes ready, because a late delivery is better than a lost job. */
         {"jobs: t/a={r}\n", "mend jobs 0", "0 lost t/a", DUE_NOW("{r}")},
         {"crashes: t/a=2,n1\nholders:t: t/a=n1,now\njobs: t/a={r}\n", "mend jobs 0", "0 lost t/a holder t/a",
          "bucket:t: t/a@now\ncrashes: t/a=2,n1\njobs: t/a={r}\nready: t\nturns: t@1\n"},
-        /* In two places, and in three. */
+        /* The job is in two places, or in three. */
         {"bucket:t: t/a@now-1\n" LEASED "turns: t@1\n", "mend jobs 0", "0 doubled t/a", LEASED},
         /* A place without a job. */
         {"bucket:t: t/a@now+5\ndue: t@now+5\n", "mend due 0", "0 empty t/a", ABSENT},
@@ -1701,18 +1713,18 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {"dead: t/a@now-5\n" DELAYED, "mend dead 0", "0 kept t/a", DELAYED},
         {"dead:t: t/a@now-5\ndead_due: t@inf u@5\n", "mend dead_due 0", "0",
          "dead:t: t/a@now-5\ndead_due: t@inf\n"},
-        /* Dead, but in no index or in another one's. */
+        /* The job is dead, but is in no index, or in the index of another state. */
         {"kept: t/a=dead,now-5000,0,3,{r}\n", "mend kept 0", "0 kept t/a", DEAD},
         {"kept_until: t/a@now\n" DEAD, "mend kept 0", "0 kept t/a", DEAD},
-        /* Format 1 had them in the pool. */
+        /* Format 1 kept dead jobs in the pool. */
         {"attempts: t/a=1|\ncrashes: t/a=5,n1\ndead: t/a@now-5000\njobs: t/a={r}\n", "mend jobs 0",
          "0 moved t/a", DIED("now-5000", "5,3,{r}1|")},
         {"dead: t/a@now-5000\njobs: t/a={r}\n", "mend dead 0", "0", NULL},
         {DEAD "jobs: t/a={x}\n", "mend jobs 0", "0 lost t/a", DEAD DUE_NOW("{x}")},
-        /* A holder without a lease; the topic was full with it. */
+        /* A holder without a lease counted as in flight, so the topic was at its limit. */
         {"bucket:t: t/a@now-1000\ndue: t@inf\nholders:t: t/x=n1,now t/y=n1,now\njobs: t/a={r}\n",
          "mend due 0", "0 holder t/x holder t/y", READY},
-        /* A topic that would never be served, one that is served twice, one at the wrong time. */
+        /* A topic is in neither due nor turns, or in both, or in due at the wrong time. */
         {"bucket:t: t/a@now+60000\njobs: t/a={r}\n", "mend jobs 0", "0 wake now+60000", DELAYED},
         {"bucket:t: t/a@now-1000\njobs: t/a={r}\n", "mend jobs 0", "0", READY},
         {DELAYED "turns: t@1\n", "mend jobs 0", "0", DELAYED},
@@ -1722,9 +1734,9 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {"names: a@0 b@0 t@0\n" DELAYED, "mend names 0", "0 name a name b", DELAYED},
         {"names: x@0\n" DELAYED, "mend due 0", "0", "names: t@0 x@0\n" DELAYED},
         {"names: x@0\ntopics: t={}\n", "mend topics 0", "0", "names: t@0 x@0\ntopics: t={}\n"},
-        /* Jobs that are looked at by chance. */
+        /* A step examines randomly chosen jobs. */
         {"jobs: t/a={r}\n", "mend some_jobs 0", "0 lost t/a", DUE_NOW("{r}")},
-        /* Held jobs that do not wait, topics without held jobs, and one that is missing in held. */
+        /* Held jobs that do not wait, topics without held jobs, and a topic that is missing in held. */
         {HELD_BACK, "mend held 0", "0", NULL},
         {DELAYED "held: t@now-90\nheld:t: t/a@now-80 t/b@now-90\n", "mend held 0", "0 held t/b",
          DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},

@@ -42,7 +42,7 @@ static void end(void)
     settings_fini(&settings);
 }
 
-/* Adds an element with this body. more: members behind it, with a comma. */
+/* Adds an element with this body. more: members after the body, beginning with a comma. */
 static void add(bool is_call, const char *body, const char *more)
 {
     size_t start = text.size;

@@ -1,8 +1,8 @@
 /* clock_preload.c - a wall clock that a test sets, for programs started with this in LD_PRELOAD.
  *
  * The file that TEST_CLOCK names holds two 64-bit integers: a time in us since 1970 at which the clock
- * stands still, or 0; and us to add to the real time while it does not. They can be written at any
- * moment. CLOCK_MONOTONIC and CLOCK_BOOTTIME are not changed. */
+ * stands still, or 0; and, if the clock does not stand still, the us that are added to the real time. The
+ * test may write both at any time. CLOCK_MONOTONIC and CLOCK_BOOTTIME are not changed. */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -78,7 +78,8 @@ static bool has_words(struct slice name)
                                                  "waits", "element_jobs:", NULL});
 }
 
-/* In kept and ended, the first commas end fields; a record follows, which may contain commas. */
+/* Returns how many commas of a value stand for blanks. In kept and ended, only the first commas do: a record
+ * follows them, which may contain commas. */
 static int blanks_of(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("ended")) ? KEPT_WORDS : INT_MAX;
@@ -90,15 +91,15 @@ static bool has_lines(struct slice name)
                      (const char *const[]){"attempts", "kept", "ended", "idempotency", "completed:", NULL});
 }
 
-/* Their members are places, an id, a newline and a nonce; or fields of the outbox, an id, a newline and a
- * number. */
+/* Returns whether members of this key contain a newline: an id, a newline and a nonce, or a field of the
+ * outbox, an id, a newline and a number. */
 static bool has_places(struct slice name)
 {
     return slice_starts_with(name, SLICE("holders:")) || slice_starts_with(name, SLICE("ended")) ||
            slice_ends_with(name, SLICE("lingering"));
 }
 
-/* Replaces the first most occurrences. */
+/* Replaces from by to, in the first "most" occurrences. */
 static void swap(struct slice text, char from, char to, int most)
 {
     char *at = (char *)(uintptr_t)text.data;
@@ -190,7 +191,7 @@ static const char derive[] =
     "if outbox > 0 then redis.call('HSETNX', base .. 'numbers', 'outbox_bytes', outbox) end\n"
     "return {}\n";
 
-/* In the order of derive's answer. */
+/* The keys that the script derive checks, in the order of its answer. */
 static const char *const following[] = {KEYSPACE_PREFIX "behind", KEYSPACE_PREFIX "names",
                                         KEYSPACE_PREFIX "numbers"};
 enum { FOLLOWING = sizeof following / sizeof *following };
@@ -230,7 +231,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp((*left)->str, (*right)->str);
 }
 
-/* A hash's fields are sorted with their values behind them. */
+/* Sorts the elements of a reply in groups of step: a hash's fields, each with the value after it. */
 static void sort(redisReply *reply, size_t step)
 {
     if (reply->elements)

@@ -6,14 +6,15 @@
  *     jobs: t/a={r} t/b={r}
  *     ready: t
  *
- * A line a key, sorted; the prefix is left out. Sorted sets are in their order, hashes in that of their
- * fields. Numbers of 13 digits are times in ms and stand relative to now. In holders, crashes, kept,
- * receivers, workflows and waits, whose values are several words, a comma stands for the blank; in attempts,
- * kept and idempotency, which have lines, and in the places of holders and both lingering, a bar for the
- * newline. hour:<topic>, which each outcome touches, is not dumped.
+ * There is one line for each key, sorted, without the prefix. Sorted sets are in their own order, hashes in
+ * the order of their field names. Numbers of 13 digits are times in ms and are written relative to now. A
+ * comma replaces each blank in holders, crashes, kept, receivers, workflows and waits, whose values have
+ * several words. A bar replaces each newline in attempts, kept and idempotency, whose values have lines, and
+ * in the fields of attempts of cancelled jobs (lib/lingering.lua). The hour: keys are not dumped, because
+ * each outcome changes them.
  *
- * behind, names and numbers follow from the rest: they are loaded so that they fit, unless the text has them,
- * and dumped only where they do not fit. */
+ * The keys behind, names and numbers can be derived from the other keys. Unless the text has them, they are
+ * loaded with the derived values; they are dumped only if they differ from the derived values. */
 #ifndef DUEPOST_TESTS_KEYSPACE_H
 #define DUEPOST_TESTS_KEYSPACE_H
 
@@ -24,7 +25,7 @@
 
 #define KEYSPACE_PREFIX "test:{0}:"
 
-/* Appends text with "now", "now+5", "now-5" at the beginning of a word or a value made numbers. */
+/* Appends text, with numbers in place of "now", "now+5" and "now-5" where they begin a word or a value. */
 void times_to_numbers(struct buffer *, const char *text, int64_t now_ms);
 void numbers_to_times(struct buffer *, const char *text, int64_t now_ms);
 

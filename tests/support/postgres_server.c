@@ -27,7 +27,7 @@ enum { PATH_BYTES = 64, LOOK_AGAIN_US = 5000 };
 
 struct postgres_server {
     pid_t pid;
-    char programs[256]; /* the folder of initdb and postgres */
+    char programs[256]; /* folder with the programs initdb and postgres */
     char directory[PATH_BYTES];
     char data[PATH_BYTES + 8];
 };
@@ -40,14 +40,14 @@ static void find_programs(struct postgres_server *server)
     globfree(&found);
 }
 
-/* Becomes the user postgres if this is root, in a child. */
+/* In a child process: becomes the user postgres if the process runs as root. */
 static void drop_root(void)
 {
     const struct passwd *user = geteuid() == 0 ? getpwnam("postgres") : NULL;
     if (user &&
         (setgid(user->pw_gid) != 0 || initgroups("postgres", user->pw_gid) != 0 || setuid(user->pw_uid) != 0))
         _exit(126);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* changing the user resets it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* set again, because changing the user resets it */
 }
 
 static void make_directory(struct postgres_server *server)
@@ -148,7 +148,8 @@ static pid_t read_lock(const struct postgres_server *server)
     return pid;
 }
 
-/* A process that has ended has no command line, even while its parent has not waited for it. */
+/* Returns whether the process runs. A process that has ended has no command line, even if its parent has not
+ * waited for it yet. */
 static bool is_running(pid_t pid)
 {
     char path[64];
@@ -167,7 +168,7 @@ void postgres_server_kill(struct postgres_server *server)
     int64_t deadline_us = clock_boot_us() + DEADLINE_S * INT64_C(1000000);
     pid_t pid = read_lock(server);
     if (pid > 0 && is_running(pid))
-        kill(pid, SIGQUIT); /* ends at once, without a checkpoint */
+        kill(pid, SIGQUIT); /* makes the server end at once, without a checkpoint */
     waitpid(server->pid, NULL, 0);
     while ((pid = read_lock(server)) > 0 && is_running(pid)) {
         ck_assert_msg(clock_boot_us() < deadline_us, "PostgreSQL does not end");

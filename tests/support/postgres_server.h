@@ -16,7 +16,7 @@ struct postgres_server *postgres_server_new(void);
 /* Stops the server and removes its directory. NULL is ignored. */
 void postgres_server_free(struct postgres_server *);
 
-/* postgres_server_kill kills the server, like a crash. The other function starts it again on the same
+/* postgres_server_kill kills the server, as in a crash. postgres_server_start starts it again on the same
  * files. */
 void postgres_server_kill(struct postgres_server *);
 void postgres_server_start(struct postgres_server *);

@@ -15,16 +15,17 @@ struct redis_server *redis_server_start(void);
 /* Stops the server and removes its directory. NULL is ignored. */
 void redis_server_stop(struct redis_server *);
 
-/* Connects, and gives the connection. A reply that takes longer than the deadline fails the test. */
+/* Connects. The caller frees the result with redisFree. A reply that takes longer than the deadline fails the
+ * test. */
 redisContext *redis_server_connect(const struct redis_server *);
 
 /* Stops the server's wall clock at this time since 1970; 0: the clock runs again. */
 void redis_server_set_time(struct redis_server *, int64_t us);
 
-/* Runs one command that must succeed. Gives the reply. */
+/* Runs one command that must succeed. The caller frees the reply. */
 redisReply *redis_command(redisContext *, const char *format, ...);
 
-/* Does the same, and frees the reply. */
+/* Runs one command that must succeed, and frees its reply. */
 #define redis_do(...) freeReplyObject(redis_command(__VA_ARGS__))
 
 #endif

@@ -37,7 +37,7 @@
     "jobs: t/a={r}\n"                                                                                        \
     "leases: t/a@now+3000\n"
 
-/* n1 has lost the lease, and n2 has it now. */
+/* The consumer with nonce n1 has lost the lease, and the consumer with nonce n2 has it now. */
 #define LEASED_AGAIN                                                                                         \
     "crashes: t/a=1,n1\n"                                                                                    \
     "holders:t: t/a=n2,now-1000\n"                                                                           \
@@ -73,12 +73,12 @@
 #define DEAD           DIED("now-5000", "0,3,{r}")
 #define DEAD_BY_LOSSES DIED("now-5000", "5/n1,3,{r}")
 
-/* The job was cancelled while it was leased: its attempt keeps its place in flight. */
+/* The job was cancelled while it was leased. Its attempt still counts as in flight. */
 #define LINGERING                                                                                            \
     "holders:t: t/a|n1=\n"                                                                                   \
     "lingering: t/a|n1@now+3000\n"
 
-/* An unanswered doorbell may stay: it costs one claim that finds nothing. */
+/* The doorbell may still have a name that no claim has taken. It costs one claim that finds nothing. */
 #define BELL "ready: t\n"
 
 #define DUE_NOW(record)                                                                                      \

@@ -1,4 +1,4 @@
-/* script_runner.h - calls the scripts of the product as functions; with DUEPOST_TEST_SCRIPT_TEXTS in the
+/* script_runner.h - calls duepost's scripts as Redis Functions or, if DUEPOST_TEST_SCRIPT_TEXTS is set in the
  * environment, by the digests of their texts. */
 #ifndef DUEPOST_TESTS_SCRIPT_RUNNER_H
 #define DUEPOST_TESTS_SCRIPT_RUNNER_H
@@ -11,21 +11,22 @@
 
 /* The limit of jobs in flight per topic, for all scripts. */
 enum { RUNNER_LIMIT = 2 };
-extern int scripts_limit; /* maximum number of jobs in flight, RUNNER_LIMIT at first */
+extern int
+    scripts_limit; /* maximum number of jobs in flight of a topic; RUNNER_LIMIT unless a test changes it */
 
 /* Loads all scripts. Redis must return the digests that the product uses. */
 void scripts_load(redisContext *);
 
-/* Runs a script. words are the script's name, then its arguments after the limit. Gives the reply, which may
- * be an error. */
+/* Runs a script. words are the script's name, then its arguments after the limit. The caller frees the reply,
+ * which may be an error. */
 redisReply *script_run(redisContext *, size_t count, const char *const *words);
 
-/* Does the same with one text, in which spaces separate the words. '' is an empty word, and 'a,b' a word with
+/* Runs a script whose words are in one text, separated by spaces. '' is an empty word, and 'a,b' a word with
  * a space; times are as in keyspace.h. */
 redisReply *script_run_text(redisContext *, const char *text, int64_t now_ms);
 
-/* Appends an answer as "1 0 (ready now {r}) ()", without its first part, a time that must be now_us. An error
- * is its first word. */
+/* Appends an answer as "1 0 (ready now {r}) ()". Leaves out the first part of the answer, the time, which
+ * must be now_us. If the reply is an error, only its first word is appended. */
 void script_answer_text(struct buffer *, const redisReply *, int64_t now_us);
 
 #endif

@@ -66,7 +66,7 @@ void wire_send(int fd, struct slice bytes)
     }
 }
 
-/* Returns false at the end of the stream. */
+/* Reads the next bytes. Returns false at the end of the stream. */
 static bool read_more(int fd, struct wire_text *text)
 {
     ck_assert_uint_lt(text->size, sizeof text->data - 1);

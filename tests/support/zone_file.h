@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/time_zone.h"
 
-/* Reads the zone with this name. Gives the zone. */
+/* Reads the zone with this name. The caller frees it with time_zone_free. */
 static inline struct time_zone *zone_from_file(struct slice name)
 {
     char path[512];

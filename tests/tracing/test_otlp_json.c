@@ -97,7 +97,8 @@ START_TEST(the_longest_spans_are_whole)
     otlp_json_add(&text, &span, true);
     otlp_json_end(&text);
     ck_assert(!text.failed);
-    ck_assert_uint_lt(text.size, 16 * 1024 * 1024 / 512); /* as many fit into a request of tracer.c */
+    ck_assert_uint_lt(text.size,
+                      16 * 1024 * 1024 / 512); /* 512 spans of this size fit into a request of exporter.c */
     ck_assert_int_eq(json_check(buffer_slice(&text), &limits, &fault), STATUS_OK);
 }
 END_TEST

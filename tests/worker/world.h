@@ -64,7 +64,7 @@ enum world_kind {
     WORLD_MEND,
     WORLD_OUTBOX_READ,
     WORLD_OUTBOX_REMOVE,
-    WORLD_APPEND, /* append to the history, which belongs to shard 0 */
+    WORLD_APPEND, /* append to the history; counts as a call of shard 0 */
     WORLD_KINDS,
 };
 
@@ -74,7 +74,7 @@ struct world_call {
     size_t shard;
     int64_t at_us;
     /* The arguments of the call, by kind. Texts are copies, which are valid until world_begin. */
-    size_t max; /* outbox: texts in hand, texts of the batch; append: entries */
+    size_t max; /* outbox: number of texts in hand or in the batch; append: number of entries */
     enum shard_claim_kind claim_kind;
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
@@ -161,18 +161,18 @@ struct shard_claimed world_job(const char *id, const char *record, const char *s
 size_t world_posts(void);
 size_t world_sent(void);
 
-/* Lets the oldest unsent call send its request. Returns false if the attempt refused to send; the attempt
- * then has its outcome. */
+/* Lets the oldest unsent HTTP call send its request. Returns false if the attempt refused to send; the call
+ * has then ended. */
 bool world_send(void);
 
-/* Ends the oldest call with this status. */
+/* Ends the oldest HTTP call with an answer that has this status. */
 void world_answer_post(int status);
 void world_end_post(struct http_outcome);
 
-/* Begins the answer to the oldest call: the status is known, and the body is incomplete. */
+/* Begins the answer to the oldest HTTP call: its status is known, and its body is incomplete. */
 void world_begin_answer(int status);
 
-/* Returns the request of the oldest call. */
+/* Returns the request of the oldest HTTP call. */
 const struct http_call_request *world_request(void);
 
 /* ---- metrics and log ---- */
