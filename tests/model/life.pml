@@ -1,71 +1,75 @@
-/* life.pml - the life of a job, for Spin: every order of events, for small numbers.
+/* life.pml - a model of the life of a job. Spin checks every order of events, for small numbers.
  *
- * Jobs of one topic, two consumers, an owner, the carry worker, a Redis with a replica. Each script of
- * src/store/scripts is one inline of its name, between "the scripts" and "the others" below (run_ for run, a
- * word of Promela), and one transition: Redis runs it at one instant. Not modelled, as they change no job's
- * place, repair what may not happen, do to a dead job what cancel does, or make a job as schedule does (tests/model/spin
- * compares the names; pull.pml has the scripts of workers' leases):
+ * The model has jobs of one topic, two consumers, an owner of the jobs, the carry worker, and a Redis with a
+ * replica. Each script of src/store/scripts is an inline with its name, between "the scripts" and "the
+ * others" below (run_ instead of run, which is a word of Promela). It is one transition, because Redis runs a
+ * script at one instant. The following scripts are not modelled, because they do not change the place of a
+ * job, or repair states that must not occur, or do the same as cancel or schedule. tests/model/spin compares
+ * the names. pull.pml has the scripts of workers' leases.
  *
  *   exceptions: append archive archived arrive attempts audit begin coming conclude define fire fires forget group groups heads leased list mend notify open patterns read receivers recurring reoffer replace_send report resume rights send sent set_patterns settings survey sweep topics trial undefine unsend wait waiters workflow workflow_list
  *
- * A dead job has left the pool and holds no id; of each id the last dead one is kept. What is kept of a delivered or cancelled
- * job has no part in this.
+ * A dead job has left the pool and does not occupy its id. Of several dead jobs with one id, the last one is
+ * kept. Kept delivered and cancelled jobs are not modelled.
  *
- * What may happen at any time, and any number of times:
- * - a consumer dies, freezes (everything else moves on, time too), loses the reply of a script (of a claim:
- *   the job stays leased to nobody; of an outcome: it is told again; of a renewal: its own clock stands);
- * - Redis fails over to a replica that lags by up to LAG writes, or by none: a restart that keeps all.
- *   With WAIT, an answer confirms a change when the replica has it; without, at once, and what a failover
- *   lost is excused;
- * - Redis's clock jumps ahead of every deadline, or back behind every due time.
+ * These events may happen at any time, and any number of times:
+ * - a consumer dies, freezes (time and all others continue), or loses the reply of a script. If it loses the
+ *   reply of a claim, no consumer has the leased job; of an outcome, it sends the outcome again; of a renewal,
+ *   it counts its lease from the renewal before;
+ * - Redis fails over to a replica that lags by up to LAG writes. A lag of 0 stands for a restart without loss.
+ *   With WAIT, a change is confirmed when the replica has it. Without WAIT, it is confirmed at once, and may be
+ *   lost in a failover;
+ * - Redis's clock jumps past every deadline, or back to before every due time.
  *
- * Time is in ticks, all clocks tick together, and numbers count down to 0 or up to a bound. A call that took
- * long leaves a consumer less of its lease than it might have had; so a call that took no time stands for all.
- * Checking its own clock and sending are one step: a process that is stopped exactly between the two is
- * outside of the model, as is a primary that serves on after its replica was promoted. The doorbell is left
- * out: consumers claim whether it rang or not. The carry workers' lock, too: carrying is harmless twice, and
- * each carry worker keeps its own quiet time, which begins at every failover, restart and jump. An answer "no
- * such job" confirms nothing here.
+ * Time is counted in ticks. All clocks tick together, and numbers count down to 0 or up to a bound. Calls
+ * take no time, because a longer call only leaves the consumer less of its lease. A consumer checks its clock
+ * and sends in one step. So the model does not cover a process that is stopped exactly between the two, nor a
+ * primary that continues after its replica was promoted. The doorbell is left out, because consumers also
+ * claim without it. The carry workers' lock is left out, because carrying twice does no harm; each carry
+ * worker has its own quiet time, which begins at every failover, restart and jump. The answer "no such job"
+ * confirms nothing in this model.
  *
- * With -DONE_PLACE, and one in flight, the attempt of a cancelled job keeps its place, and no two are ever at receivers.
- * Without it a cancel frees the place, which changes nothing for the jobs.
+ * With -DONE_PLACE and a limit of one job in flight, the attempt of a cancelled job counts as in flight, and
+ * two attempts are never at receivers at once. Without -DONE_PLACE, a cancel frees the place at once, which
+ * does not affect jobs.
  *
- * With -DFIFO (and two jobs, one in flight, ONE_PLACE) the topic is delivered in order: no claim passes a job whose
- * attempts have begun, or one that comes before it.
+ * With -DFIFO (and two jobs, a limit of one in flight, and -DONE_PLACE) the topic is delivered in order: no
+ * claim overtakes a job whose attempts have begun, or a job that comes first.
  *
- * With -DLIVE faults (and runs) are counted, and time passes only when nobody has anything to do, or for a
- * fault. Then no execution may be infinite (pan -l), and none may be stuck: each job is delivered, cancelled
+ * With -DLIVE, faults and calls of run are limited, and time passes only when no process has anything to do,
+ * or for a fault. Then no execution may be infinite (pan -l) or stuck: each job must be delivered, cancelled
  * or dead in the end.
  *
- * With -DAT_ONCE, the burial of a job that recovery lists follows at once: the largest run has room for no more.
+ * With -DAT_ONCE, a job that recovery lists is buried at once, because the largest search would otherwise
+ * need too much memory.
  *
- * -DBUG_<NAME> puts a bug in, which has to be found. */
+ * -DBUG_<NAME> adds a bug, which Spin must find. */
 
 #ifndef JOBS
 #define JOBS 1
 #endif
 #ifndef LIVES
-#define LIVES 2 /* jobs under one id, one after the other */
+#define LIVES 2 /* number of jobs that have the same id, one after another */
 #endif
 #ifndef LIMIT
-#define LIMIT 2 /* in flight of the topic */
+#define LIMIT 2 /* limit of jobs in flight of the topic */
 #endif
 #ifndef RETRIES
-#define RETRIES 2 /* attempts until a job is dead */
+#define RETRIES 2 /* failed attempts after which a job is dead */
 #endif
 #ifndef LOSSES
-#define LOSSES 5 /* lost consumers until a job is dead */
+#define LOSSES 5 /* lost consumers after which a job is dead */
 #endif
 #ifndef FAULTS
-#define FAULTS 3 /* with -DLIVE */
+#define FAULTS 3 /* maximum number of faults with -DLIVE */
 #endif
 #ifndef LAG
-#define LAG 2 /* writes, with -DREPLICATION */
+#define LAG 2 /* maximum lag of the replica in writes, with -DREPLICATION */
 #endif
 #define CONSUMERS 2
-#define LEASE 2 /* ticks */
-#define SPARE 1 /* of a lease, in which nothing is sent */
-#define FAR 3   /* a deadline, or due time, that was written before the clock went back; longer than quiet */
+#define LEASE 2 /* length of a lease in ticks */
+#define SPARE 1 /* the last ticks of a lease, in which no request is sent */
+#define FAR 3   /* a deadline or due time written before the clock went back; longer than the quiet time */
 
 #ifdef LIVE
 byte faults_left = FAULTS;
@@ -79,26 +83,27 @@ bit may_run = 1;
 
 /* ---- what there is ---- */
 
-/* What Redis knows of an id. From life on: what only the model knows, lost with the rest in a failover. */
+/* The data in Redis about an id. The members from life on exist only in the model, and are lost in a failover
+ * like the others. */
 typedef job_in_redis {
   bit in_jobs;
   bit in_bucket;
   bit in_leases;
-  bit in_dead;           /* no place: the id may be in the pool, too */
+  bit in_dead;           /* not a place: the id may be in the pool, too */
   unsigned dead_life : 2;
-  unsigned dead_nonce : 2; /* of its lost consumer; 0: it did not die of that */
-  unsigned due : 2;      /* ticks to go; in the bucket */
-  unsigned left : 2;     /* ticks to the deadline, or FAR; in leases */
-  unsigned holder : 2;   /* nonce; 0: none */
+  unsigned dead_nonce : 2; /* nonce of the lost consumer that the dead job died with; 0: none */
+  unsigned due : 2;      /* in the bucket: ticks until the job is due */
+  unsigned left : 2;     /* in leases: ticks until the deadline, or FAR */
+  unsigned holder : 2;   /* nonce of the holder; 0: none */
   bit is_doomed;         /* recovery holds the lease, with holder NOBODY, until it has buried the job */
-  unsigned holder_due : 2; /* due, as the claim noted it */
-  unsigned losses : 3;   /* crashes: how often the consumer was lost, and the last nonce */
+  unsigned holder_due : 2; /* due time at the claim */
+  unsigned losses : 3;   /* crashes: number of lost consumers, and the nonce of the last one */
   unsigned lost_nonce : 2;
-  unsigned attempts : 2; /* of the record */
-  unsigned life : 2;     /* which job has, or had, the id */
+  unsigned attempts : 2; /* attempts in the job's record */
+  unsigned life : 2;     /* number of the job that has, or had, the id */
   unsigned not_before : 2;
-  unsigned failures : 2; /* recorded */
-  unsigned delivered : 3; /* sets of lives */
+  unsigned failures : 2; /* failures that were recorded */
+  unsigned delivered : 3; /* sets of lives, as bits */
   unsigned cancelled : 3;
 #ifdef FIFO
   bit has_begun;
@@ -108,58 +113,58 @@ typedef job_in_redis {
 #define AT_LIMIT 2
 typedef redis {
   job_in_redis job[JOBS];
-  unsigned in_due : 2; /* no, WAITING or AT_LIMIT (score inf) */
+  unsigned in_due : 2; /* 0: not in due; else WAITING or AT_LIMIT (score inf) */
   bit in_turns;
 #ifdef ONE_PLACE
-  unsigned lingers : 2;     /* nonce of the attempt of a cancelled job that keeps the place; 0: none */
-  unsigned linger_left : 2; /* ticks until the place expires, or FAR */
+  unsigned lingers : 2;     /* nonce of the cancelled job's attempt that counts as in flight; 0: none */
+  unsigned linger_left : 2; /* ticks until this place expires, or FAR */
 #endif
 #ifdef FIFO
-  unsigned line : 2;      /* the job that holds the line, from 1; 0: none */
-  unsigned line_left : 2; /* ticks until it may go */
-  bit first;              /* which of the jobs has the lower score */
-  bit first_due;          /* from here on: what only the model knows; the same, as due times and arrival have it */
+  unsigned line : 2;      /* number of the job that holds the line, from 1; 0: none */
+  unsigned line_left : 2; /* ticks until this job's next attempt may begin */
+  bit first;              /* index of the job with the lower score */
+  bit first_due;          /* only in the model: index of the first job by due time and arrival */
 #endif
 };
 redis primary, replica;
 
-/* A nonce matters only while a consumer remembers it, and that remembers one. So it is the consumer's number,
- * and NOBODY's when the attempt is forgotten. */
+/* A nonce matters only while a consumer has it, and a consumer has only one. So the nonce is the number of
+ * the consumer, or that of NOBODY when the consumer has forgotten the attempt. */
 #define NONCE(c) ((c) + 1)
 #define NOBODY 3
 
 #define IDLE    0
-#define CLAIMED 1 /* not sent */
+#define CLAIMED 1 /* claimed and not sent yet */
 #define POSTING 2
-#define KNOWN   3 /* the outcome, or that there will be none; Redis has to be told */
+#define KNOWN   3 /* the outcome is known, or there will be none; it must be sent to Redis */
 #define GIVE_BACK 0
 #define FAILED  1
 #define DONE    2
-#define HELD    3 /* back: its receiver's breaker is open, or there are too many attempts */
+#define HELD    3 /* released and held: the receiver's breaker is open, or its limit is reached */
 typedef attempt {
   unsigned state : 2;
   unsigned job : 1;
-  unsigned age : 2;      /* ticks since the claim, or the last renewal, was sent; LEASE when it plays no part */
-  unsigned attempts : 2; /* of the record that it was given */
+  unsigned age : 2;      /* ticks since the claim or the last renewal was sent; LEASE if it does not matter */
+  unsigned attempts : 2; /* attempts in the record that the claim returned */
   unsigned outcome : 2;
-  bit is_lease_lost;     /* so it was told */
-  unsigned life : 2;     /* from here on: what only the model knows */
+  bit is_lease_lost;     /* Redis has answered that the lease is lost */
+  unsigned life : 2;     /* the members from here on exist only in the model */
   bit is_sent;
-  bit is_recorded;       /* Redis took the outcome; the reply was lost */
-  bit was_cancelled;     /* by a cancel that said that an attempt was running */
-  bit is_claim_kept;     /* the replica has it, or had */
-  bit is_claim_lost;     /* in a failover */
+  bit is_recorded;       /* Redis has stored the outcome, and the reply was lost */
+  bit was_cancelled;     /* cancelled by a call whose answer was that an attempt is running */
+  bit is_claim_kept;     /* the replica has, or had, this claim */
+  bit is_claim_lost;     /* a failover has lost this claim */
 };
 attempt consumer[CONSUMERS];
 
-unsigned quiet : 2; /* ticks until leases may count as lost */
+unsigned quiet : 2; /* ticks until expired leases count as lost */
 
-/* What clients know, sets of lives; and what has happened. */
+/* The promises that clients rely on, as sets of lives, and the events so far. */
 typedef promises {
-  unsigned lives : 2;     /* started under the id */
+  unsigned lives : 2;     /* number of jobs that were scheduled under the id */
   unsigned scheduled : 3; /* confirmed */
   unsigned cancelled : 3; /* confirmed */
-  unsigned answered : 3;  /* a receiver took it */
+  unsigned answered : 3;  /* a receiver has answered 2xx */
   unsigned since_cancel : 2; /* ticks since the last cancel */
 };
 promises promise[JOBS];
@@ -180,7 +185,7 @@ promises promise[JOBS];
 #define CONFIRMING primary
 #endif
 
-/* Clients get their answers as early as they may. */
+/* Clients get their answers as early as possible. */
 inline confirm(id)
 {
   if
@@ -217,7 +222,7 @@ inline confirm(id)
   (!HAS(promise[id].scheduled, life_) || HAS(ENDED(id), life_) || R(id).in_jobs && R(id).life == life_ || \
    R(id).in_dead && R(id).dead_life == life_)
 
-/* After every script. */
+/* Properties that must be true after every script. */
 inline check()
 {
   for (check_j : 0 .. JOBS - 1) {
@@ -226,10 +231,10 @@ inline check()
     assert(PLACES(check_j) == R(check_j).in_jobs);
     assert(R(check_j).in_leases == (R(check_j).holder != 0));
     assert(R(check_j).in_jobs || R(check_j).losses == 0);
-    /* nothing that was accepted is lost; what is delivered was taken by its receiver */
+    /* no accepted job is lost; a job counts as delivered only if its receiver took it */
     assert(IS_KEPT(check_j, 1) && IS_KEPT(check_j, 2));
     assert((R(check_j).delivered & ~promise[check_j].answered) == 0);
-    /* lost consumers spend no attempt, the fifth ends it */
+    /* lost consumers do not count as attempts; the fifth loss ends the job */
     assert(R(check_j).attempts == R(check_j).failures);
     assert(R(check_j).losses < LOSSES || R(check_j).is_doomed);
     assert(!R(check_j).is_doomed || R(check_j).in_leases);
@@ -241,15 +246,16 @@ inline check()
 }
 byte check_j;
 
-/* A POST leaves consumer c. d: the other one. */
+/* Consumer c sends a POST. OTHER is the other consumer, d. */
 #define ME consumer[c]
 #define OTHER consumer[1 - (c)]
 inline check_sent(c)
 {
-  /* after a confirmed cancel: only an attempt that was running, and only while its lease was known to be good */
+  /* after a confirmed cancel, only an attempt that was already running may send, and only while it had its
+   * lease by its own clock */
   assert(!HAS(promise[ME.job].cancelled, ME.life) ||
          (ME.was_cancelled || ME.is_claim_lost) && promise[ME.job].since_cancel < LEASE);
-  /* never again after its success was recorded, unless Redis lost that */
+  /* a job is not sent again after its success was recorded, unless Redis lost the record */
   assert(!HAS(R(ME.job).delivered, ME.life) || ME.is_claim_lost);
   /* beside another POST of the same job only when that one lost its lease, or Redis lost its or this claim */
   assert(!(OTHER.is_sent && OTHER.job == ME.job && OTHER.life == ME.life) || OTHER.is_recorded ||
@@ -260,13 +266,14 @@ inline check_sent(c)
 #endif
 }
 
-/* A lost consumer's outcome, of a job that died of that. */
+/* c reports an outcome after it was lost and the job has died with it. */
 #define IS_DEAD_OF(c) (!R(ME.job).in_jobs && R(ME.job).in_dead && R(ME.job).dead_nonce == NONCE(c))
 
-/* The same, of a job that is listed and not buried yet. */
+/* c reports an outcome after it was lost, and the job is listed for burial and not buried yet. */
 #define IS_DOOMED_OF(c) (R(ME.job).is_doomed && R(ME.job).lost_nonce == NONCE(c))
 
-/* Redis refuses c's outcome: it was told before, or c lost its lease by its own fault, or the job is gone. */
+/* Redis may refuse the outcome of c only if the outcome is already recorded, or c has lost its lease, or the
+ * job has ended. */
 inline check_refused(c)
 {
   assert(ME.is_recorded || ME.is_claim_lost || ME.age >= LEASE && !IS_DEAD_OF(c) && !IS_DOOMED_OF(c) ||
@@ -276,7 +283,7 @@ inline check_refused(c)
 
 /* ---- the replica ---- */
 
-byte k; /* 0 between transitions, as are all helpers' variables */
+byte k; /* 0 between transitions, like all variables of helpers */
 inline copy(to, from)
 {
   for (k : 0 .. JOBS - 1) {
@@ -337,7 +344,8 @@ inline offer()
   fi
 }
 
-/* The head stays the first, also where a job with an earlier time comes after it. A line without its job goes. */
+/* The head stays the first job, even if a job with an earlier time is added. A line whose job has ended is
+ * removed. */
 inline keep_line()
 {
 #ifdef FIFO
@@ -396,7 +404,7 @@ inline put_back(id, at)
   R(id).due = at
 }
 
-/* Behind those of the same time. */
+/* Puts the job after the jobs with the same time. */
 inline put(id, at)
 {
 #ifdef FIFO
@@ -414,7 +422,7 @@ inline put(id, at)
   put_back(id, at)
 }
 
-/* It is the head, and may go at once. */
+/* If the job is the head, its attempt may begin at once. */
 inline let_go(id)
 {
 #ifdef BUG_LET_GO_IS_PASSED
@@ -423,8 +431,8 @@ inline let_go(id)
   primary.line_left = 0
 }
 
-/* For its next attempt: at its due time, which the claim noted, or after a wait. In a fifo topic, it keeps its place and holds
- * the line. */
+/* Puts the job back for its next attempt: at the due time that its claim noted, or after a wait. In a fifo
+ * topic, the job keeps its place and holds the line. */
 inline again(id, at, wait)
 {
 #ifdef FIFO
@@ -461,7 +469,7 @@ inline forget_job(id)
   not_begun(id)
 }
 
-/* The owner has moved it, or it has ended. */
+/* No attempt of the job has begun any more: its owner has moved it, or it has ended. */
 inline not_begun(id)
 {
 #ifdef FIFO
@@ -473,7 +481,8 @@ inline not_begun(id)
 
 #define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
 
-/* What is kept of a dead job goes: as if it had been cancelled. Only a consumer whose claim Redis lost can still send. */
+/* Removes a kept dead job, as if it had been cancelled. Only a consumer whose claim Redis lost can still send
+ * it. */
 inline end_dead(id)
 {
   if
@@ -487,7 +496,7 @@ inline end_dead(id)
   forget_dead(id)
 }
 
-/* It leaves the pool. An earlier dead one of its id is kept no longer. */
+/* The job dies and leaves the pool. An earlier dead job with its id is no longer kept. */
 inline die(id, nonce)
 {
   assert(R(id).attempts == RETRIES || R(id).losses == LOSSES);
@@ -539,8 +548,8 @@ inline bring_back_if_dead(c)
 
 #define IS_LOST(id) (R(id).in_leases && (R(id).left == 0 || R(id).left == FAR))
 
-/* The consumer has the reply and is free; or it has not, and will tell again. */
-/* The job of a cancelled attempt is gone; the place is kept. */
+/* The consumer gets the reply and is free; or the reply is lost, and it sends its outcome again. */
+/* The job is cancelled, and its attempt still counts as in flight. */
 inline linger(id)
 {
 #if defined(ONE_PLACE) && !defined(BUG_CANCEL_FREES_PLACE)
@@ -562,7 +571,7 @@ inline free_place()
   finish()
 }
 
-/* An outcome that Redis refuses is the end of an attempt all the same. */
+/* An outcome also ends the attempt if Redis refuses it. */
 inline end_lingering(c)
 {
   if
@@ -619,7 +628,7 @@ inline free_attempt(c)
   ME.is_claim_lost = 0
 }
 
-/* Its owner ends the job. */
+/* The owner ends the job. */
 inline end_life(id)
 {
   if
@@ -650,7 +659,7 @@ inline carry()
 
 inline claim(c, id)
 {
-  assert(R(id).not_before == 0);                            /* never early */
+  assert(R(id).not_before == 0);                            /* a claim is never early */
   assert(!HAS(promise[id].cancelled, R(id).life));           /* no attempt begins after a confirmed cancel */
 #ifdef FIFO
   assert(!R(1 - id).has_begun);                              /* no attempt passes the head */
@@ -737,7 +746,7 @@ bit has_place;
 byte again_due;
 #endif
 
-/* wait: a job that is held back. */
+/* Releases a job; with wait, the job is held. */
 inline release(c, wait)
 {
   if
@@ -752,8 +761,8 @@ inline release(c, wait)
 }
 byte release_due;
 
-/* What was claimed by a call whose answer never came. A consumer's death looks the same here: its jobs may come
- * back so, too, which is more than happens. */
+/* Releases a job of a claim whose answer never came. In the model, this may also happen after the death of a
+ * consumer, which duepost does not do. */
 inline abandon(id)
 {
   abandon_due = R(id).holder_due;
@@ -808,7 +817,7 @@ inline recover(id, wait)
 {
   recover_due = R(id).holder_due;
   if
-  :: R(id).is_doomed /* nobody buried it: it is listed again, and no consumer was lost */
+  :: R(id).is_doomed /* the job was not buried: it is listed again, and no further loss is counted */
   :: else ->
     R(id).losses++;
     R(id).lost_nonce = (R(id).holder == NOBODY -> 0 : R(id).holder)
@@ -866,7 +875,7 @@ inline cancel(id)
   finish()
 }
 
-/* The old job ends as if it had been cancelled. */
+/* A replaced job ends as if it had been cancelled. */
 inline replace(id, wait)
 {
   take(id);
@@ -878,7 +887,8 @@ inline replace(id, wait)
   schedule(id, wait)
 }
 
-/* Of one that waits. A dead one stays dead, and a record without another place changes no place either. */
+/* Changes the due time of a waiting job. Changes of a dead job, or of a record only, do not change a place
+ * and are not modelled. */
 inline change(id, wait)
 {
   take(id);
@@ -905,8 +915,8 @@ inline run_(id)
 
 /* ---- the others ---- */
 
-/* Recovery gives the job that it listed to the script bury. It may have died before, and the lease runs out; the next
- * one does the same, so that the lease does not matter here. */
+/* Recovery buries the job that it has listed. If recovery dies first, its lease runs out and the job is
+ * listed again, so this lease is not modelled. */
 inline bury_doomed(id)
 {
   take(id);
@@ -951,7 +961,7 @@ proctype consume(byte c)
 {
 end:
   do
-  /* Idle consumers are alike: the first one claims. */
+  /* Idle consumers are the same, so only the first one claims. */
   :: atomic { ME.state == IDLE && (c == 0 || OTHER.state != IDLE) ->
       if
       :: CAN_CLAIM(0) -> claim(c, 0)
@@ -961,7 +971,7 @@ end:
       fi }
   :: d_step { ME.state == CLAIMED && MAY_SEND(c) -> check_sent(c); start_post(c) }
   :: d_step { ME.state == CLAIMED && !MAY_SEND(c) -> ME.state = KNOWN; ME.outcome = GIVE_BACK; ME.age = LEASE }
-#ifndef REPLICATION /* where it adds states and nothing that could be lost */
+#ifndef REPLICATION /* with replication, it would only add states */
   :: d_step { ME.state == CLAIMED && MAY_FAIL -> FAIL; ME.state = KNOWN; ME.outcome = HELD; ME.age = LEASE }
 #endif
   :: atomic { ME.state == POSTING ->
@@ -970,7 +980,7 @@ end:
       if
       :: ME.outcome = DONE; promise[ME.job].answered = promise[ME.job].answered | BIT(ME.life)
       :: ME.outcome = FAILED
-      :: MAY_FAIL -> FAIL; ME.outcome = GIVE_BACK; ME.is_sent = 0; ME.age = LEASE /* cut off, at the end of a drain */
+      :: MAY_FAIL -> FAIL; ME.outcome = GIVE_BACK; ME.is_sent = 0; ME.age = LEASE /* the attempt is cut at the end of a drain */
       fi }
   :: atomic { ME.state == KNOWN && ME.outcome == DONE -> complete(c); reply(c) }
   :: atomic { ME.state == KNOWN && ME.outcome == FAILED && ME.attempts + 1 < RETRIES -> retry(c, 1); reply(c) }
@@ -978,7 +988,7 @@ end:
   :: atomic { ME.state == KNOWN && ME.outcome == GIVE_BACK -> release(c, 0); reply(c) }
   :: atomic { ME.state == KNOWN && ME.outcome == HELD -> release(c, 1); reply(c) }
   :: atomic { (ME.state == CLAIMED || ME.state == POSTING) && ME.age > 0 && (!ME.is_lease_lost || LINGERS(c)) -> renew(c) }
-  /* dies, or never learns of its claim */
+  /* the consumer dies, or loses the reply to its claim */
   :: atomic { ME.state != IDLE && MAY_FAIL -> FAIL; free_attempt(c) }
   od
 }
@@ -1003,12 +1013,12 @@ end:
   :: atomic { CAN_RUN(id) && may_run -> may_run = 0; run_(id) }
   :: atomic { R(id).in_bucket && may_run -> may_run = 0; change(id, 1) }
 #else
-#ifndef REPLICATION /* where it adds states and nothing that could be lost */
+#ifndef REPLICATION /* with replication, it would only add states */
   :: atomic { IS_DUE(id) -> change(id, 1) }
 #endif
   :: atomic { CAN_RUN(id) -> run_(id) }
 #endif
-  :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* run, of a ready job */
+  :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* the script run, for a ready job */
 #ifdef FIFO
   :: atomic { IS_DUE(id) && primary.line == id + 1 && primary.line_left > 0 ->
       R(id).not_before = 0; let_go(id); finish() }
@@ -1022,7 +1032,7 @@ end:
   do
   :: atomic { CAN_CARRY -> carry() }
 #ifdef ONE_PLACE
-  :: atomic { CAN_FREE_PLACE -> free_place() } /* recover does that, too */
+  :: atomic { CAN_FREE_PLACE -> free_place() } /* recover also frees the place */
 #endif
   :: atomic { R(0).holder == NOBODY && !R(0).is_doomed -> abandon(0) }
   :: atomic { R(0).is_doomed -> bury_doomed(0) }
@@ -1045,7 +1055,7 @@ end:
   od
 }
 
-/* ---- time, and what befalls Redis ---- */
+/* ---- time, and faults of Redis ---- */
 
 #define COUNT_DOWN(number) number = (number > 0 -> number - 1 : 0)
 inline tick_in(server)
@@ -1101,7 +1111,7 @@ inline tick()
   (quiet > 0 || IS_AGING(0) || IS_AGING(1) || COUNTS(primary.job[0]) || COUNTS(primary.job[JOBS - 1]) || \
    COUNTS(replica.job[0]) || COUNTS(replica.job[JOBS - 1]) || LINGER_COUNTS(primary) || LINGER_COUNTS(replica) || LINE_COUNTS)
 
-/* Somebody can do something at once. */
+/* At least one process can do something without waiting. */
 #define ANY_IDLE (consumer[0].state == IDLE || consumer[1].state == IDLE)
 #define IS_BUSY \
   (consumer[0].state != IDLE || consumer[1].state != IDLE || CAN_CARRY || CAN_RECOVER(0) || \
@@ -1155,13 +1165,13 @@ end:
 #else
   :: d_step { TIME_MATTERS -> tick() }
 #endif
-  /* a job that is neither delivered, cancelled nor dead can always go on */
+  /* for a job that is not delivered, cancelled or dead, there is always a next step */
   :: d_step { (IS_OPEN(0) || IS_OPEN(JOBS - 1)) && !IS_BUSY && !TIME_MATTERS -> assert(false) }
 #ifdef REPLICATION
   :: d_step { lag > 0 -> replicate(); check() }
   :: d_step { MAY_FAIL && (lag > 0 || quiet < LEASE) -> FAIL; fail_over() }
 #else
-  :: d_step { MAY_FAIL && quiet < LEASE -> FAIL; quiet = LEASE } /* a restart that keeps everything */
+  :: d_step { MAY_FAIL && quiet < LEASE -> FAIL; quiet = LEASE } /* a restart of Redis without loss */
 #endif
 #ifdef JUMPS
   :: d_step { MAY_FAIL -> FAIL; clock_jumps(primary, 0, 0); clock_jumps(replica, 0, 0); quiet = LEASE }

@@ -1,49 +1,54 @@
-/* pull.pml - the life of a job of a pull topic, for Spin: every order of events, for small numbers.
+/* pull.pml - a model of the life of a job of a pull topic. Spin checks every order of events, for small
+ * numbers.
  *
- * Jobs of one topic, two workers, two carry workers that end leases which have run out, an owner, and a Redis.
- * As in life.pml, each script of src/store/scripts is one inline of its name, and one transition. An end that needs
- * the record, retry or bury, is two scripts: pulled reads, and the other one is fenced by the token. So is the end of
- * a lease that has run out: lapsed lists, and retry or bury ends by the token that was listed. Between the two, anything
- * may happen, and any number of times:
- * - a worker dies, or is so late that its lease runs out; it ends the lease nevertheless;
- * - the reply of a script is lost: of a lease without an idempotency key, the job stays leased to nobody; with a key, the
- *   worker asks again; an end is sent again;
- * - a process gives back what the worker has not got (abandon). The death of a worker looks the same here, so its jobs
- *   may come back so, too, which is more than happens;
- * - a carry worker dies, or ends what it listed long ago;
- * - the owner cancels the job, and schedules another one under its id.
+ * The model has jobs of one topic, two workers, two carry workers that end leases which have run out, an
+ * owner of the jobs, and a Redis. As in life.pml, each script of src/store/scripts is an inline with its
+ * name, and one transition. The ends retry and bury need the record, so they take two scripts: pulled reads
+ * the job, and retry or bury is fenced by the token. The end of a lease that has run out also takes two
+ * scripts: lapsed lists the lease, and retry or bury is fenced by the listed token. Between two scripts,
+ * these events may happen, any number of times:
+ * - a worker dies, or its lease runs out before it ends the lease, and it still sends the end;
+ * - the reply of a script is lost. If it is the reply to lease, a worker with an idempotency key requests the
+ *   lease again, and without a key no worker has the leased job. If it is the reply to an end, the end is sent
+ *   again;
+ * - a process releases the jobs that the worker did not get (abandon). In the model, this may also happen
+ *   after the death of a worker, which duepost does not do;
+ * - a carry worker dies, or ends a lease that it listed long ago;
+ * - the owner cancels the job, and schedules another job under its id.
  *
- * Time is in ticks, and all clocks tick together. A lease that a worker knows ends by its own clock at the deadline that it
- * was given. Redis is as in life.pml: its restarts, failovers and jumps of its clock are modelled there.
+ * Time is counted in ticks, and all clocks tick together. A worker's lease ends by the worker's own clock at
+ * the deadline that the answer had. Restarts and failovers of Redis, and jumps of its clock, are modelled in
+ * life.pml only.
  *
- * A token is a number that nothing remembers any more; there are enough of them.
+ * A new token is a number that no process has any more; there are enough numbers.
  *
- * With -DLIVE, faults, releases and extensions are counted, and time passes only when nothing else can be done. Then no execution
- * may be infinite (pan -l), and each job is delivered, cancelled or dead in the end.
+ * With -DLIVE, faults, releases and extensions are limited, and time passes only when nothing else can be
+ * done. Then no execution may be infinite (pan -l), and each job must be delivered, cancelled or dead in the
+ * end.
  *
- * -DBUG_<NAME> puts a bug in, which has to be found. */
+ * -DBUG_<NAME> adds a bug, which Spin must find. */
 
 #ifndef JOBS
 #define JOBS 1
 #endif
 #ifndef LIVES
-#define LIVES 2 /* jobs under one id, one after the other */
+#define LIVES 2 /* number of jobs that have the same id, one after another */
 #endif
 #ifndef LIMIT
 #define LIMIT 2 /* maxInFlight of the topic */
 #endif
 #ifndef RETRIES
-#define RETRIES 2 /* attempts until a job is dead */
+#define RETRIES 2 /* failed attempts after which a job is dead */
 #endif
 #ifndef FAULTS
-#define FAULTS 3 /* with -DLIVE */
+#define FAULTS 3 /* maximum number of faults with -DLIVE */
 #endif
 #define WORKERS 2
 #define KEEPERS 2
 #ifndef LEASE
-#define LEASE 2 /* ticks */
+#define LEASE 2 /* length of a lease in ticks */
 #endif
-#define REMEMBERS LEASE /* ticks: how long a token that has completed a job is known */
+#define REMEMBERS LEASE /* ticks for which Redis keeps a token that has completed a job */
 #define TOKENS 9
 
 #ifdef LIVE
@@ -61,14 +66,14 @@ typedef job_in_redis {
   bit in_jobs;
   bit in_bucket;
   bit in_pulled;
-  unsigned due : 2;        /* ticks to go; in the bucket */
-  unsigned left : 2;       /* ticks to the deadline; in pulled */
-  unsigned holder : 4;     /* token; 0: none */
-  unsigned attempts : 2;   /* of the record */
-  unsigned completed : 4;  /* the token that has completed a job of this id; 0: none is known */
-  unsigned remembers : 2;  /* ticks */
-  unsigned life : 2;       /* which job has, or had, the id */
-  unsigned failures : 2;   /* from here on, sets of lives: what has happened */
+  unsigned due : 2;        /* in the bucket: ticks until the job is due */
+  unsigned left : 2;       /* in pulled: ticks until the deadline */
+  unsigned holder : 4;     /* token of the holder; 0: none */
+  unsigned attempts : 2;   /* attempts in the job's record */
+  unsigned completed : 4;  /* token that has completed a job of this id; 0: none is kept */
+  unsigned remembers : 2;  /* ticks until this token is no longer kept */
+  unsigned life : 2;       /* number of the job that has, or had, the id */
+  unsigned failures : 2;   /* from here on: the events so far, as sets of lives */
   unsigned delivered : 3;
   unsigned cancelled : 3;
   unsigned dead : 3;
@@ -76,9 +81,9 @@ typedef job_in_redis {
 job_in_redis R[JOBS];
 
 #define IDLE   0
-#define ASKED  1 /* with an idempotency key; there was no answer */
+#define ASKED  1 /* requested with an idempotency key; no answer has come */
 #define HELD   2
-#define ENDING 3 /* it has decided how to end, and sends that until it has an answer */
+#define ENDING 3 /* the worker sends the end of its lease until an answer comes */
 #define DONE    0
 #define FAILED  1
 #define REJECTED 2
@@ -87,16 +92,16 @@ typedef lease_of_worker {
   unsigned state : 2;
   unsigned job : 1;
   unsigned token : 4;
-  unsigned left : 2;       /* ticks, as it knows */
+  unsigned left : 2;       /* ticks until the deadline, by the worker's clock */
   unsigned outcome : 2;
   bit has_read;
-  unsigned attempts : 2;   /* as pulled has read them */
-  unsigned life : 2;       /* from here on: what only the model knows */
-  bit has_sent;            /* an end that Redis has taken; the reply was lost */
+  unsigned attempts : 2;   /* attempts that pulled has read */
+  unsigned life : 2;       /* the members from here on exist only in the model */
+  bit has_sent;            /* Redis has stored the end, and the reply was lost */
 };
 lease_of_worker W[WORKERS];
 
-/* What a carry worker has listed. */
+/* A lease that a carry worker has listed. */
 typedef listed_lease {
   bit is_there;
   unsigned job : 1;
@@ -109,7 +114,7 @@ unsigned lives_of_0 : 2;
 unsigned lives_of_1 : 2;
 #define LIVES_OF(id) (id == 0 -> lives_of_0 : lives_of_1)
 byte j, t, i; /* 0 between transitions */
-bit verdict;  /* of the last script; 0 between transitions */
+bit verdict;  /* result of the last script; 0 between transitions */
 
 #define OTHER(w) W[1 - (w)]
 #define BIT(life) (1 << (life))
@@ -130,7 +135,7 @@ bit verdict;  /* of the last script; 0 between transitions */
 
 /* ---- what may never break ---- */
 
-/* After every script. */
+/* Properties that must be true after every script. */
 inline check()
 {
   for (i : 0 .. JOBS - 1) {
@@ -141,7 +146,7 @@ inline check()
       assert(t > LIVES_OF(i) || (R[i].in_jobs && R[i].life == t) + (HAS(R[i].delivered, t) != 0) +
              (HAS(R[i].cancelled, t) != 0) + (HAS(R[i].dead, t) != 0) == 1)
     }
-    /* each failure, and nothing else, has spent an attempt */
+    /* each failure, and nothing else, counts as an attempt */
     assert(R[i].attempts == R[i].failures && R[i].attempts <= RETRIES)
   }
   i = 0;
@@ -149,14 +154,15 @@ inline check()
   assert(IN_FLIGHT <= LIMIT)
 }
 
-/* A worker gets the job: no other one holds it by its own clock, unless it has ended its lease. */
+/* A worker gets a job only if no other worker has the lease by its own clock, or has ended it. */
 inline check_lease(w, id)
 {
   assert(!(OTHER(w).state >= HELD && OTHER(w).job == id && OTHER(w).life == R[id].life && OTHER(w).left > 0 && !OTHER(w).has_sent));
   assert(!HAS(ENDED(id), R[id].life))
 }
 
-/* An end or an extension is refused: Redis has taken the end before, the lease ran out, or the owner has cancelled the job. */
+/* An end or an extension may be refused only if Redis has already stored the end, or the lease ran out, or
+ * the owner has cancelled the job. */
 inline check_refused(w)
 {
   assert(W[w].has_sent || W[w].left == 0 || HAS(R[W[w].job].cancelled, W[w].life))
@@ -213,7 +219,7 @@ inline cancel(id)
   check()
 }
 
-/* t: the token. */
+/* Leases a job to worker w, with t as the token. */
 inline lease(w, id)
 {
   check_lease(w, id);
@@ -247,7 +253,7 @@ inline extend(id, token_)
   check()
 }
 
-/* A token that completed the job is told so again. */
+/* Completes a job. A token that has already completed the job gets the same answer again. */
 inline complete(id, token_)
 {
   if
@@ -312,7 +318,7 @@ inline release(id, token_)
   check()
 }
 
-/* The jobs of a token that no worker has. */
+/* Releases the jobs of a token that no worker has. */
 inline abandon(id)
 {
   take(id);
@@ -357,7 +363,7 @@ inline forget_worker(w)
   W[w].has_sent = 0
 }
 
-/* The reply to an end reaches the worker, or does not. */
+/* The reply to an end reaches the worker, or is lost. */
 inline answer(w)
 {
   if
@@ -389,7 +395,7 @@ proctype work(byte w)
 {
 end:
   do
-  /* idle workers are alike: the first one asks */
+  /* idle workers are the same, so only the first one requests a lease */
   :: atomic { W[w].state == IDLE && (w == 0 || W[0].state != IDLE) && (CAN_LEASE(0) || CAN_LEASE(JOBS - 1)) ->
       if
       :: CAN_LEASE(0) -> lease(w, 0)
@@ -530,7 +536,7 @@ end:
 #else
   :: d_step { TIME_MATTERS -> tick() }
 #endif
-  /* a job in the pool can always go on */
+  /* for a job in the pool, there is always a next step */
   :: d_step { (R[0].in_jobs || R[JOBS - 1].in_jobs) && !IS_BUSY && !TIME_MATTERS -> assert(false) }
   od
 }
