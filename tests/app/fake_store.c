@@ -224,7 +224,7 @@ void store_count(struct store *store, const struct store_list *list, store_count
     kept->fn.count = fn;
 }
 
-/* id: the topic, or the name behind which the page begins. */
+/* Members of the call: id is the topic, or the name after which the page begins. */
 void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call(topics->are_groups ? "groups" : "topics",
@@ -255,7 +255,8 @@ void store_set_group(struct store *store, struct slice name, struct slice old_te
     kept->fn.set = fn;
 }
 
-/* record: the endpoints and records, with a line for each job. tags: the group. */
+/* Members of the call: record has the endpoint and the record of each job, one job per line; tags is the
+ * group. */
 static void add_send(const char *name, const struct store_send *call, store_sent_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call(name, call->id, arg);
@@ -277,7 +278,7 @@ void store_send(struct store *store, const struct store_send *call, store_sent_f
     add_send("send", call, fn, arg);
 }
 
-/* max: 1 if only new jobs are wanted. */
+/* Members of the call: as in add_send; max is 1 if is_only_new is set. */
 void store_replace_sent(struct store *store, const struct store_send *call, store_sent_fn *fn, void *arg)
 {
     (void)store;
@@ -307,7 +308,7 @@ void store_patterns(struct store *store, store_patterns_fn *fn, void *arg)
     kept->fn.patterns = fn;
 }
 
-/* new_settings: 'version:pattern=text ...' */
+/* Members of the call: new_settings is 'version:pattern=text ...'. */
 void store_set_patterns(struct store *store, const struct store_patterns *patterns, store_set_topic_fn *fn,
                         void *arg)
 {
@@ -377,7 +378,7 @@ void store_pull(struct store *store, const struct store_pull *pull, store_pull_f
     kept->fn.pulled = fn;
 }
 
-/* tags: the token. record: the error. */
+/* Members of the call: tags is the token, record the error. */
 void store_pull_end(struct store *store, const struct store_pull_end *end, store_pull_end_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("pull_end", end->id, arg);

@@ -1,4 +1,4 @@
-/* Each verdict of the bulk actions, and the walks of a reschedule. */
+/* Tests each verdict of the bulk actions, and the walks of a reschedule. */
 #include "app/bulk.h"
 
 #include "app/fake_store.h"
@@ -18,7 +18,7 @@ static void end(void)
     fake_end();
 }
 
-/* How the store ends a call, and the verdict that this becomes. */
+/* Each status with which the store ends a call, and the verdict that follows from it. */
 static const struct {
     enum status status;
     enum app_end end;
@@ -129,7 +129,7 @@ START_TEST(a_redrive_at_a_rate_spreads_its_jobs_over_pages)
     app_bulk(app, &fake_all, &bulk, fake_on_verdict, &fake_verdict);
     see(1, 10100);
     struct fake_call *call = fake_take("run");
-    ck_assert_int_eq(call->when.ms, 11500); /* behind the page before */
+    ck_assert_int_eq(call->when.ms, 11500); /* after the last job of the previous page */
     call->fn.run(call->arg, STATUS_OK, 0);
     fake_expect(APP_DONE);
 }
@@ -209,7 +209,7 @@ static void reschedule(void)
     app_bulk(app, &fake_all, &bulk, fake_on_verdict, &fake_verdict);
 }
 
-/* Answers the page that is asked for, which must have these limits, and moves its jobs. */
+/* Answers the request for a page, which must have these limits, and the calls that move the page's jobs. */
 static void expect_side(int64_t after_ms, int64_t before_ms, size_t count, bool has_more, int64_t due_ms)
 {
     struct store_cursor next = behind_b;
@@ -242,7 +242,7 @@ START_TEST(a_reschedule_walks_before_the_new_time_and_then_after_it)
     reschedule();
     expect_side(0, 1000, 2, true, 1000);
     go_on();
-    expect_side(0, 1000, 2, false, 1003); /* the ms was full */
+    expect_side(0, 1000, 2, false, 1003); /* the ms 1000 was full, so the last job is due at 1003 */
     go_on();
     expect_side(1004, 0, 1, true, 1004);
     go_on();
@@ -260,7 +260,7 @@ START_TEST(the_newest_first_is_the_other_way_round)
     list.before_ms = 5000;
     reschedule();
     expect_side(1001, 5000, 0, false, 0);
-    expect_side(10, 1000, 2, false, 1000); /* in the same call */
+    expect_side(10, 1000, 2, false, 1000); /* the second side begins in the same call */
     fake_expect(APP_DONE);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }
@@ -296,7 +296,7 @@ START_TEST(a_delay_counts_from_the_first_page_by_the_clock_of_the_store)
     expect_side(0, 1000, 1, false, 1000);
     fake_expect(APP_DONE);
     fake_forget();
-    reschedule(); /* the cursor still says 1000 */
+    reschedule(); /* the cursor still has the time 1000 */
     call = fake_take("see");
     call->fn.seen(call->arg, STATUS_UNAVAILABLE, NULL, 0, behind_b, 0);
     fake_expect(APP_UNAVAILABLE);

@@ -29,7 +29,7 @@ START_TEST(one_comes_back_as_it_went)
          {1893456000001, 1893456000002, 1000000000, true}},
         {{1, JOB_STATE_READY, true, false, 0, 1893456000250.00048828125, {"o/a", 3}},
          1,
-         {.left = UINT64_MAX}}, /* one of several jobs with one due time */
+         {.left = UINT64_MAX}}, /* the last job of the page is one of several jobs with the same due time */
         {{7, JOB_STATE_LEASED, true, false, 3, 7., {"o/a", 3}}, 4, {.left = 0}},
         {{1893456000000, JOB_STATE_CANCELLED, true, false, 15, 0., {NULL, 0}}, 16, {.left = 0}},
     };

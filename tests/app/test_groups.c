@@ -1,4 +1,4 @@
-/* Each verdict of the use cases of groups, and of jobs that are sent to them. */
+/* Tests each verdict of the use cases of groups, and of jobs that are sent to groups. */
 #include "app/groups.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
     "b\",\"method\":\"PUT\"}}}"
 
 static struct app *app;
-static struct app_caller bound; /* to topics orders-* and groups g-* */
+static struct app_caller bound; /* a caller with a right to topics orders-* and groups g-* */
 
 static void begin(void)
 {
@@ -36,7 +36,7 @@ static const struct {
     {STATUS_UNAVAILABLE, APP_UNAVAILABLE}, {STATUS_UNKNOWN, APP_UNKNOWN}, {STATUS_NO_MEMORY, APP_NO_MEMORY}};
 enum { ENDINGS = sizeof endings / sizeof *endings };
 
-/* Answers the reading of a group. text: empty if there is no such group. */
+/* Answers the read of a group. text is empty if the group does not exist. */
 static void tell_group(const char *name, const char *text)
 {
     struct fake_call *call = fake_take("groups");
@@ -94,7 +94,7 @@ START_TEST(a_caller_sees_the_groups_that_it_reaches)
     ck_assert_str_eq(call->id, "g,\x7f"); /* just before "g-" */
     call->fn.topics(call->arg, STATUS_OK, groups, 2, no_more);
     fake_expect(APP_DONE);
-    list(&fake_some); /* bound to topics only: it has no groups */
+    list(&fake_some); /* a caller restricted to topics, without a list of groups, has no right to any group */
     fake_expect_none();
     fake_expect(APP_DONE);
     ck_assert(app_caller_reaches_group(&fake_all, SLICE("x")) &&
@@ -230,7 +230,7 @@ static struct app_send *send_of(const struct app_caller *caller, const char *mem
     return app_send_new(app, caller, &job);
 }
 
-/* Begins to send a job with these members. Returns false if it was not admitted. */
+/* Begins to send a job with these members. Returns false if the job was not admitted. */
 static bool send_by(const struct app_caller *caller, const char *members)
 {
     sending = send_of(caller, members);
@@ -305,7 +305,7 @@ START_TEST(the_ends_of_a_send)
 }
 END_TEST
 
-/* Begins to replace what was sent, and returns the call. */
+/* Begins to replace the jobs of an earlier send, and returns the call of the store. */
 static struct fake_call *replace_by(const struct app_caller *caller, bool is_only_new)
 {
     sending = send_of(caller, JOB);
@@ -359,13 +359,13 @@ START_TEST(a_replacement_is_refused)
     }
     sending = send_of(&fake_all, JOB);
     app_send_replace(sending, false, fake_on_verdict, &fake_verdict);
-    tell_group("g-1", ""); /* there is no such group */
+    tell_group("g-1", ""); /* the group does not exist */
     ck_assert_str_eq(fake_verdict.error_field, "group");
     end_send(APP_INVALID);
 }
 END_TEST
 
-/* The mark of a send with these members. */
+/* Writes the mark of a send whose job has these members. */
 static void mark_of(const char *members, char mark[FAKE_TEXT_MAX])
 {
     struct store_sent nothing = {.count = 0};

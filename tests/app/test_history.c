@@ -1,4 +1,4 @@
-/* Use cases that answer from the history. */
+/* Tests use cases that answer from the history. */
 #include "app/history.h"
 
 #include <stdio.h>
@@ -244,7 +244,7 @@ END_TEST
 
 static struct app_bulk redrive;
 
-/* Begins a redrive, whose first page has jobs a and b that died at 5000 and 6000. */
+/* Begins a redrive. Its first page has the jobs a and b, which died at 5000 and 6000. */
 static void begin_redrive(struct app_bulk call, bool has_more)
 {
     static struct history_row rows[2];
@@ -269,7 +269,7 @@ static void begin_redrive(struct app_bulk call, bool has_more)
     asked.fn.page(asked.arg, STATUS_OK, &page, "");
 }
 
-/* Answers the read of a job that Redis does not have: the history has its last end. */
+/* Answers the read of a job: Redis does not have it, and the history has its last end. */
 static void read_last_end(const char *id, int64_t ended_ms)
 {
     static struct history_row last;
@@ -298,7 +298,7 @@ START_TEST(a_redrive_of_the_history_skips_a_job_that_has_ended_again)
     call->fn.read(call->arg, STATUS_NOT_FOUND, NULL);
     struct fake_history_call asked = fake_history_take("find");
     static struct history_row later;
-    later = row; /* b was delivered after it had died */
+    later = row; /* job b was delivered after its death */
     later.ended_ms = 7000;
     asked.fn.found(asked.arg, STATUS_OK, &later, "");
     call = fake_take("schedule");

@@ -1,4 +1,4 @@
-/* Each verdict of the use cases of one job. */
+/* Tests each verdict of the use cases of one job. */
 #include "app/jobs.h"
 
 #include "app/fake_store.h"
@@ -28,13 +28,13 @@ static struct job job_of(const char *text)
     return job;
 }
 
-/* How the store ends a call, and the verdict that this becomes. */
+/* A status with which the store ends a call, and the verdict that follows from it. */
 struct ending {
     enum status status;
     enum app_end end;
 };
 
-/* Where Redis, or memory, is the reason. */
+/* Failures whose reason is Redis, or a lack of memory. */
 static const struct ending outages[] = {
     {STATUS_UNAVAILABLE, APP_UNAVAILABLE},
     {STATUS_UNKNOWN, APP_UNKNOWN},
@@ -48,7 +48,7 @@ enum { OUTAGES = sizeof outages / sizeof *outages };
 
 static struct app_submission submission;
 
-/* Submits a job; true: the store was called. */
+/* Submits a job. Returns whether the store was called. */
 static bool submit(const struct app_caller *caller, const char *text)
 {
     struct job job = job_of(text);
@@ -82,7 +82,7 @@ START_TEST(a_submitted_job_is_placed_and_counted)
     ck_assert_int_eq(fake_verdict.at_ms, 61000);
     ck_assert_int_eq(fake_verdict.state, JOB_STATE_DELAYED);
     fake_expect_metric("duepost_jobs_accepted_total{topic=\"orders-1\"} 1");
-    fake_expect_log(""); /* a new job is not a change */
+    fake_expect_log(""); /* the audit log has no line, because a new job is not a change */
 }
 END_TEST
 
@@ -334,7 +334,7 @@ START_TEST(a_patch_of_a_job_that_cannot_be_changed_writes_nothing)
     fake_expect(APP_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "url");
     patch_with("{\"delay\":5}", "");
-    end_read_of_patch(STATUS_UNKNOWN, NULL); /* a read changes nothing */
+    end_read_of_patch(STATUS_UNKNOWN, NULL); /* a failed read has changed nothing */
     fake_expect(APP_UNAVAILABLE);
 }
 END_TEST
@@ -421,7 +421,7 @@ START_TEST(a_run_ends_as_the_store_says)
     static const struct {
         enum status status;
         enum app_end end;
-        enum job_state state; /* that the verdict shows */
+        enum job_state state; /* state in the verdict */
     } endings[] = {
         {STATUS_OK, APP_DONE, JOB_STATE_DELAYED},
         {STATUS_LEASED, APP_LEASED, JOB_STATE_LEASED},

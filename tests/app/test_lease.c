@@ -1,4 +1,5 @@
-/* Requests of workers: the calls of the store, the order of the answers, and workers that disconnect. */
+/* Tests requests of workers: the calls of the store, the order of the answers, and workers that
+ * disconnect. */
 #include "app/lease.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ enum { NOW_MS = 100000, WORKERS = 12, TURNS = 3 };
 static struct app *app;
 static struct loop *loop;
 
-/* A worker and what it was answered. */
+/* A worker and the answers that it has got. */
 static struct worker {
     struct app_caller caller;
     struct app_lease_wait *wait;
@@ -93,7 +94,7 @@ static void ask(size_t number, int64_t wait_ms)
     ask_with(number, wait_ms, SLICE(""));
 }
 
-/* Answers the oldest call, which must be for this worker. */
+/* Answers the oldest call of the store, which must be for this worker, with this number of jobs. */
 static void give(size_t number, size_t jobs, bool has_more)
 {
     static const struct job job = {.topic = {"mail", 4}, .job_id = {"a", 1}};
@@ -124,7 +125,7 @@ static void expect_jobs(size_t number, size_t jobs)
     ck_assert_uint_eq(workers[number].jobs, jobs);
 }
 
-/* Lets the worker wait: the store has nothing for it. */
+/* Lets the worker wait: the store has no job for its request. */
 static void let_wait(size_t number)
 {
     ask(number, 60000);
@@ -183,7 +184,7 @@ START_TEST(waiting_requests_are_served_in_their_order)
     for (size_t i = 1; i < 8; i++)
         ask(i, 60000);
     turn();
-    fake_expect_none(); /* it is known that there is nothing */
+    fake_expect_none(); /* no call of the store, because the topic is known to have no job */
     fake_wake(SLICE("mail"));
     turn();
     give(0, 1, true);
@@ -241,7 +242,7 @@ START_TEST(a_request_that_does_not_wait_is_asked_for_when_it_came_later)
 {
     ask(0, 60000);
     turn();
-    ask(1, 0); /* its client may have scheduled a job just before */
+    ask(1, 0); /* the store is called, because the client may have scheduled a job just before */
     give(0, 0, false);
     ck_assert(!workers[1].is_answered);
     turn();
@@ -313,7 +314,7 @@ START_TEST(jobs_of_an_answer_that_was_not_sent_go_back)
     fake_expect_none();
     leased.is_kept = true;
     app_grant_end(app_grant_new(app, &leased), false);
-    fake_expect_none(); /* its worker asks again with its key */
+    fake_expect_none(); /* the worker repeats the request with its key */
     leased.is_kept = false;
     app_grant_end(app_grant_new(app, &leased), false);
     struct fake_call *call = fake_take("pull_end");
@@ -335,7 +336,7 @@ START_TEST(a_request_with_a_key_is_asked_for_at_once)
     ck_assert_str_eq(call->once, "f mail/k");
     call->fn.pulled(call->arg, STATUS_OK,
                     &(struct store_pulled){.now_ms = NOW_MS, .is_repeated = true, .next_ms = -1});
-    expect_jobs(5, 0); /* the leases of its first request have ended */
+    expect_jobs(5, 0); /* the leases of the first request with this key have ended */
     leave(0, 4);
 }
 END_TEST

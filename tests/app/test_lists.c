@@ -1,4 +1,4 @@
-/* Each verdict of the use cases of many jobs. */
+/* Tests each verdict of the use cases of many jobs. */
 #include "app/lists.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ static void on_job(void *arg, const struct app_job *job)
     jobs++;
 }
 
-/* How the store ends a call, and the verdict that this becomes. */
+/* Each status with which the store ends a call, and the verdict that follows from it. */
 static const struct {
     enum status status;
     enum app_end end;

@@ -1,4 +1,4 @@
-/* Figures of several processes: the board that sums them, and the messages that carry them. */
+/* Tests figures of several processes: the board that sums them, and the messages that contain them. */
 #include <stdio.h>
 
 #include "app/live_board.h"
@@ -108,7 +108,8 @@ START_TEST(topics_of_several_processes_are_summed)
     ck_assert_uint_eq(topics[0].accepted, 11);
     ck_assert_uint_eq(topics[0].failed, 22);
     ck_assert_str_eq(topics[1].name, "mail");
-    hear("process " OTHER " 1 1 1 1 v h\nsecond 1893456000 0 0 0 0 0\n", 1, looking); /* a quiet second */
+    hear("process " OTHER " 1 1 1 1 v h\nsecond 1893456000 0 0 0 0 0\n", 1,
+         looking); /* a second in which nothing has happened */
     ck_assert_uint_eq(live_board_topics(board, 1, topics), 1);
 }
 END_TEST
@@ -145,7 +146,7 @@ START_TEST(own_lines_and_nonsense_are_ignored)
         "process 0123456789ABCDEF 1 1 1 1 v h\nsecond 1893456000 1 1 1 1 1\n",
         "process " OTHER " 1 1 1 1 v\nsecond 1893456000 1 1 1 1 1\n",
         "process " OTHER " 1 1 1 -1 v h\nsecond 1893456000 1 1 1 1 1\n",
-        "process " OTHER " 1 1 1 1 v h\nsecond 1893455100 1 1 1 1 1\n", /* 15 minutes ago */
+        "process " OTHER " 1 1 1 1 v h\nsecond 1893455100 1 1 1 1 1\n", /* the second is 15 minutes ago */
         "process " OTHER " 1 1 1 1 v h\nsecond 1893456061 1 1 1 1 1\n",
         "process " OTHER " 1 1 1 1 v h\nsecond 1893456000 1 1 1 1\n",
         "process " OTHER " 1 1 1 1 v h\nsecond 1893456000 1 1 1 1 99999999999999999\n",

@@ -1,4 +1,4 @@
-/* Each verdict of the use cases of sibling topics with their own settings. */
+/* Tests each verdict of the use cases of sibling topics with their own settings. */
 #include "app/siblings.h"
 
 #include "app/fake_store.h"

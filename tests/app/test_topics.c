@@ -1,4 +1,4 @@
-/* Each verdict of the use cases of topics and receivers, of health and of the exposition. */
+/* Tests each verdict of the use cases of topics and receivers, of health and of the exposition. */
 #include <stdio.h>
 
 #include "app/topics.h"
@@ -11,7 +11,7 @@
 #include "support/suite.h"
 
 static struct app *app;
-static char names[256]; /* of topics or receivers, with a space behind each */
+static char names[256]; /* names of topics or receivers, each followed by a space */
 static enum app_hold hold;
 
 static void begin(void)
@@ -57,7 +57,7 @@ static void list_topics(const struct app_caller *caller, const char *from)
     app_topics(app, caller, 2, cursor, on_topic, fake_on_verdict, &fake_verdict);
 }
 
-/* Ends a call that begins behind this name. */
+/* Ends a call whose page begins after this name. */
 static void end_topics(const char *behind, const struct store_topic *topics, size_t count, const char *next)
 {
     struct fake_call *call = fake_take("topics");
@@ -92,7 +92,7 @@ START_TEST(a_caller_sees_the_topics_that_it_reaches)
     struct store_topic topics[] = {topic_of("orders-1"), topic_of("outside")};
     list_topics(&fake_some, "");
     struct fake_call *call = fake_take("topics");
-    ck_assert_ptr_eq(strstr(call->id, "orders"), call->id); /* the walk skips what lies before */
+    ck_assert_ptr_eq(strstr(call->id, "orders"), call->id); /* the walk skips the names before */
     call->fn.topics(call->arg, STATUS_OK, topics, 2, (struct store_topic_cursor){.name = SLICE("outside")});
     fake_expect(APP_DONE);
     ck_assert_str_eq(names, "orders-1 ");
@@ -316,7 +316,7 @@ START_TEST(a_change_ends_as_the_store_says)
         change(APP_CHANGE_RESET, "mail", "");
         struct fake_call *call = fake_take("topics");
         call->fn.topics(call->arg, endings[i].status, NULL, 0, (struct store_topic_cursor){.shard = 0});
-        /* A read changes nothing. */
+        /* A read whose outcome is unknown has changed nothing, so its verdict is UNAVAILABLE. */
         fake_expect(endings[i].end == APP_UNKNOWN ? APP_UNAVAILABLE : endings[i].end);
     }
     fake_expect_log("outcome=unknown");

@@ -1,4 +1,4 @@
-/* Each finding of the use case that says why a job is not delivered. */
+/* Tests each finding of the use case that says why a job is not delivered. */
 #include "app/why.h"
 
 #include "app/fake_store.h"
@@ -55,7 +55,7 @@ static void ask(void)
     call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct store_topic_cursor){.shard = 0});
 }
 
-/* Answers what is asked of this receiver. NULL: nothing is known about it. */
+/* Answers the read of this receiver. NULL: Redis has no record of it. */
 static void end_receiver(const char *name, const struct store_receiver *found)
 {
     struct fake_call *call = fake_take("receivers");
@@ -164,7 +164,7 @@ START_TEST(a_due_job_may_be_held_by_its_receiver)
     end_receiver("h:80", NULL);
     expect(APP_WHY_IN_TURN);
     app->is_breaker_on = false;
-    ask(); /* the receiver is not asked for */
+    ask(); /* the receiver is not read */
     expect(APP_WHY_IN_TURN);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* Each verdict of the use cases that read, list and cancel workflows. */
+/* Tests each verdict of the use cases that read, list and cancel workflows. */
 #include "app/workflows.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "store/workflow.h"
 #include "support/suite.h"
 
-/* ---- the fakes of store/workflow.h: the last call waits for its answer ---- */
+/* ---- fake functions of store/workflow.h, which keep the last call until the test answers it ---- */
 
 static struct {
     struct workflow_query query;
@@ -87,7 +87,7 @@ static struct {
     char text[512];
 } seen;
 
-/* Writes what it has got as a text. */
+/* Writes the workflow of the callback as a text. */
 static void on_workflow(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     ck_assert_ptr_eq(arg, &seen);
@@ -265,7 +265,8 @@ START_TEST(cursors_of_lists)
     struct app_workflow_cursor cursor;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_msg(!app_workflow_cursor_parse(app, slice_of(wrong[i]), &cursor), "%s", wrong[i]);
-    ck_assert(app_workflow_cursor_parse(app, SLICE("MEA"), &cursor)); /* 0@: the beginning of a shard */
+    ck_assert(app_workflow_cursor_parse(app, SLICE("MEA"),
+                                        &cursor)); /* the text "0@" in base64url: the beginning of a shard */
     ck_assert_uint_eq(cursor.place.size, 0);
     struct buffer text;
     buffer_init(&text, 256);

@@ -1,4 +1,4 @@
-/* An archiver: it reads, appends and removes texts, and begins again after each kind of failure. */
+/* Tests that an archiver reads, appends and removes texts, and begins again after each kind of failure. */
 #include "worker/archiver.h"
 
 #include "support/suite.h"
@@ -35,7 +35,7 @@ static void answer_read(size_t count, bool is_full)
     world_answer_outbox_read(STATUS_OK, &read);
 }
 
-/* Passes time with a tick each second, as the owner of the carry lock makes them. */
+/* Lets time pass with a tick each second, as in the process that owns the carry lock. */
 static void pass_seconds(int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -104,8 +104,8 @@ START_TEST(a_full_queue_is_tried_again)
 }
 END_TEST
 
-/* Another archiver has read the same texts, or Redis has lost an answer: what is listed as read is no more
- * what is in hand. */
+/* Another archiver has read the same texts, or Redis has lost an answer: the list of read texts no longer
+ * matches the batches in hand. */
 START_TEST(after_a_removal_that_found_less_it_begins_again_without_batches)
 {
     archiver_tick(archiver);

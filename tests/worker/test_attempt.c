@@ -1,4 +1,4 @@
-/* One attempt, from its claim to its end: what it does in each state with each event. */
+/* Tests one attempt from its claim to its end: the effect of each event in each state. */
 #include "worker/attempt.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 static const struct retry_schedule schedule = {1, {15000}};
 static const struct delivery_forms forms = {{&delivery_form_standard}};
 static const struct signing_keys no_keys;
-static const struct target_policy *const no_targets; /* no address is asked for in this world */
+static const struct target_policy *const no_targets; /* the fake HTTP client does not check addresses */
 static struct attempt_policy policy;
 static struct unserved unserved;
 static struct attempt_context context;
@@ -84,7 +84,7 @@ static void start(void)
     start_with(RECORD, "");
 }
 
-/* The only call to Redis is of that kind, and under the attempt's own fence. */
+/* Checks that the only call to Redis is of this kind, and has the nonce of the attempt. */
 static const struct world_call *check_ending(enum world_kind kind)
 {
     for (enum world_kind other = WORLD_COMPLETE; other <= WORLD_RELEASE; other++)
@@ -115,7 +115,8 @@ START_TEST(a_2xx_completes_the_job)
     ck_assert(world_send());
     world_answer_post(204);
     check_ending(WORLD_COMPLETE);
-    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 0); /* Redis does not have it yet */
+    ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED),
+                      0); /* not counted yet, because Redis has not stored the ending */
     world_answer(WORLD_COMPLETE, STATUS_OK);
     check_over();
     ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 1);
@@ -211,7 +212,8 @@ START_TEST(a_death_has_a_callback_where_the_topic_says_so)
     ck_assert_str_eq(call->follow_id, expected);
     world_answer(WORLD_BURY, STATUS_UNAVAILABLE);
     attempt_record(attempt);
-    ck_assert_str_eq(world_call(WORLD_BURY)->follow_id, expected); /* it goes with the death, each time */
+    ck_assert_str_eq(world_call(WORLD_BURY)->follow_id,
+                     expected); /* each try to bury the job sends the callback, too */
     world_answer(WORLD_BURY, STATUS_OK);
 }
 END_TEST
@@ -380,7 +382,8 @@ START_TEST(a_job_cancelled_in_flight_keeps_its_place_until_its_end)
     ck_assert(world_send());
     for (int i = 0; i < 5; i++) {
         world_pass(2 * SECOND_US);
-        renew(i < 3 ? STATUS_NOT_FOUND : STATUS_OK); /* the place is there either way */
+        renew(i < 3 ? STATUS_NOT_FOUND
+                    : STATUS_OK); /* the attempt counts as in flight whether this renewal succeeds or not */
     }
     world_answer_post(200);
     check_ending(WORLD_COMPLETE);
@@ -408,7 +411,7 @@ START_TEST(an_attempt_ends_after_its_renewal_is_answered)
     world_answer_post(200);
     world_answer(WORLD_COMPLETE, STATUS_OK);
     ck_assert_int_eq(ended, 0);
-    world_answer(WORLD_RENEW, STATUS_STALE); /* there is no lease any more */
+    world_answer(WORLD_RENEW, STATUS_STALE); /* the lease is lost */
     check_over();
 }
 END_TEST
@@ -452,7 +455,7 @@ START_TEST(the_same_texts_are_recorded_again)
 }
 END_TEST
 
-/* ---- what is not sent at all ---- */
+/* ---- jobs that are not sent at all ---- */
 
 START_TEST(a_job_that_has_expired_is_buried_unsent)
 {
@@ -526,7 +529,7 @@ END_TEST
 
 /* ---- the permit ---- */
 
-/* This reactor knows that the receiver's breaker is open, and may be probed in left_ms. */
+/* Tells this reactor that the receiver's breaker is open, and that a probe may begin in left_ms. */
 static void learn_open(int64_t left_ms)
 {
     struct permit running;
@@ -640,7 +643,7 @@ START_TEST(a_cut_gives_back_what_waits_for_its_permit)
     check_ending(WORLD_RELEASE);
     world_answer(WORLD_RELEASE, STATUS_OK);
     check_over();
-    world_end_turn(); /* the right comes all the same, and goes back */
+    world_end_turn(); /* Redis grants the right to probe after this, and the right is returned */
     world_answer_report(STATUS_OK, 2, 1, world_open(30000));
     world_end_turn();
     ck_assert_int_eq(world_asked()->report.probe, 1);

@@ -1,4 +1,4 @@
-/* A carry worker: when it carries, who has the lock, and when leases count as lost. */
+/* Tests a carry worker: when it carries, how the lock moves, and when leases count as lost. */
 #include "worker/carry_worker.h"
 
 #include <string.h>
@@ -16,9 +16,9 @@
 static struct carry_worker *worker;
 static struct janitor *janitor;
 static int dues;
-static bool is_consumer_free; /* its claims carry */
+static bool is_consumer_free; /* the consumer can claim, and its claim also carries */
 
-/* Nothing waits, no lease can be lost. */
+/* The result of a carry if no job waits and there are no leases. */
 static const struct shard_carried nothing = {.next_due_ms = -1, .until_lost_ms = -1};
 
 static bool on_due(void *arg)
@@ -58,7 +58,7 @@ static void begin_alone(void)
     begin(true);
 }
 
-/* It is the owner, and the first job is due in due_in_ms. */
+/* Answers a carry: this worker owns the lock, and the first job is due in due_in_ms. */
 static void own(int64_t due_in_ms)
 {
     struct shard_carried carried = nothing;
@@ -74,7 +74,7 @@ static void stand_by(int64_t due_in_ms, int64_t beat)
     world_answer_carry(OTHER, carried);
 }
 
-/* Seconds pass; each tick is answered at once, the owner's beat standing still or not. */
+/* Lets seconds pass as the owner. Each tick is answered at once. */
 static void tick_as_owner(int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -143,7 +143,7 @@ START_TEST(a_wake_up_that_overtakes_a_claim_that_carries_is_remembered)
     is_consumer_free = true;
     own(300);
     world_pass(301 * MS_US);
-    world_wake(0, world_redis_ms() + 100); /* the claim under way was answered before */
+    world_wake(0, world_redis_ms() + 100); /* the wake-up is newer than the claim under way */
     note_carried(STATUS_OK, -1);
     world_pass(101 * MS_US);
     ck_assert_int_eq(dues, 2);
@@ -170,7 +170,7 @@ START_TEST(a_claim_that_carries_ends_after_the_lock_was_lost)
     world_pass(100 * MS_US);
     stand_by(-1, 1);
     note_carried(STATUS_OK, world_redis_ms() + 10);
-    ck_assert_uint_eq(carries(), 3); /* as a standby */
+    ck_assert_uint_eq(carries(), 3); /* the third carry is made as a standby */
     world_pass(100 * MS_US);
     ck_assert_int_eq(dues, 1);
 }
@@ -224,24 +224,26 @@ START_TEST(a_wake_up_that_overtakes_the_answer_is_remembered)
 {
     own(-1);
     world_pass(SECOND_US);
-    world_wake(0, world_redis_ms() + 100); /* the reply under way was made before */
+    world_wake(0, world_redis_ms() + 100); /* the wake-up is newer than the reply that is under way */
     own(800);
     world_pass(101 * MS_US);
     ck_assert_uint_eq(carries(), 3);
 }
 END_TEST
 
-/* Jobs may have been scheduled before: their wake-ups did not arrive. */
+/* Jobs may have been scheduled before the subscription began, and their wake-ups did not arrive. */
 START_TEST(it_carries_when_wake_ups_begin_to_arrive)
 {
     own(-1);
     world_subscribe(0);
     ck_assert_uint_eq(carries(), 2);
-    ck_assert(!world_call(WORLD_CARRY)->carry.is_tick); /* ticks of the owner keep their pace */
+    ck_assert(
+        !world_call(WORLD_CARRY)
+             ->carry.is_tick); /* this carry is not a tick, because the owner's ticks come once a second */
     own(300);
     world_pass(301 * MS_US);
     ck_assert_uint_eq(carries(), 3);
-    world_subscribe(0); /* after the reply under way was made */
+    world_subscribe(0); /* the subscription begins after Redis has run the call under way */
     own(-1);
     ck_assert_uint_eq(carries(), 4);
 }
@@ -347,7 +349,7 @@ START_TEST(a_standby_looks_at_most_four_times_a_second)
 {
     for (int i = 0; i < 200; i++) {
         if (world_under_way(WORLD_CARRY))
-            stand_by(-5000, i); /* long overdue, for reasons that the standby cannot mend */
+            stand_by(-5000, i); /* the topic stays overdue, for a reason that the standby cannot change */
         world_pass(10 * MS_US);
     }
     ck_assert_uint_le(carries(), 1 + 8 + 2);
@@ -426,7 +428,7 @@ START_TEST(an_owner_that_finds_another_one_stands_by)
     stand_by(-1, 1);
     ck_assert_uint_eq(world_logged("carry_lock_lost"), 1);
     world_pass(SECOND_US);
-    ck_assert_uint_eq(world_made(WORLD_AUDIT), 1); /* that of its last tick */
+    ck_assert_uint_eq(world_made(WORLD_AUDIT), 1); /* only the audit of the last tick */
 }
 END_TEST
 
@@ -434,7 +436,7 @@ START_TEST(where_nobody_else_can_be_alive_the_lock_is_taken_at_once)
 {
     begin_alone();
     ck_assert(world_call(WORLD_CARRY)->carry.is_unwatched);
-    stand_by(-1, 7); /* of a process that is gone */
+    stand_by(-1, 7); /* the beat is that of a process that has ended */
     ck_assert_str_eq(world_call(WORLD_CARRY)->stuck_owner, OTHER);
     ck_assert(world_call(WORLD_CARRY)->carry.is_tick);
 }
@@ -476,7 +478,7 @@ END_TEST
 
 /* ---- lost leases ---- */
 
-/* The owner hears that leases are lost, or will be. */
+/* Answers a carry of the owner: a lease expires in until_lost_ms, or has expired. */
 static void lose(int64_t until_lost_ms)
 {
     struct shard_carried carried = nothing;
@@ -484,7 +486,7 @@ static void lose(int64_t until_lost_ms)
     world_answer_carry(NULL, carried);
 }
 
-/* Five seconds without a disturbance: leases count as lost when they are. */
+/* Lets five seconds pass without a disturbance, after which expired leases count as lost. */
 static void be_calm(void)
 {
     own(-1);

@@ -1,4 +1,4 @@
-/* A consumer: when it claims, how much, what it renews, and how it stops. */
+/* Tests a consumer: when and how much it claims, what it renews, and how it stops. */
 #include "worker/consumer.h"
 
 #include "base/clock.h"
@@ -51,7 +51,7 @@ static void teardown(void)
     consumer_free(consumer);
 }
 
-/* The claim under way brings count jobs, each of which becomes a request. */
+/* Answers the claim under way with count jobs. Each of them becomes a request. */
 static void claim(size_t count, size_t more)
 {
     world_answer_claim(STATUS_OK, jobs, count, more);
@@ -64,7 +64,7 @@ static void poke(void)
     world_end_turn();
 }
 
-/* Claims count jobs and sends their requests. */
+/* Lets the consumer claim count jobs and send their requests. */
 static void run(size_t count)
 {
     poke();
@@ -73,7 +73,7 @@ static void run(size_t count)
         ck_assert(world_send());
 }
 
-/* The oldest attempt is answered, and Redis told. */
+/* Answers the oldest request, and confirms the end of its attempt. */
 static void complete(void)
 {
     world_answer_post(200);
@@ -138,7 +138,7 @@ START_TEST(one_claim_is_under_way_at_a_time)
     poke();
     ck_assert_uint_eq(claims(), 1);
     claim(0, 0);
-    ck_assert_uint_eq(claims(), 1); /* for the second poke */
+    ck_assert_uint_eq(claims(), 1); /* the claim of the second poke */
 }
 END_TEST
 
@@ -168,7 +168,7 @@ START_TEST(a_full_consumer_claims_when_an_attempt_is_recorded)
     ck_assert(world_send());
     world_answer_post(200);
     world_end_turn();
-    ck_assert_uint_eq(claims(), 0); /* Redis does not know yet */
+    ck_assert_uint_eq(claims(), 0); /* no claim, because Redis has not confirmed the endings yet */
     world_answer(WORLD_COMPLETE, STATUS_OK);
     world_end_turn();
     ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 1);
@@ -224,7 +224,7 @@ START_TEST(what_redis_did_not_take_is_recorded_again_before_anything_is_claimed)
     ck_assert_uint_eq(claims(), 0);
     world_end_turn();
     ck_assert_uint_eq(claims(), 1);
-    ck_assert_uint_eq(world_sent(), 2); /* and never again */
+    ck_assert_uint_eq(world_sent(), 2); /* each request was sent once */
 }
 END_TEST
 
@@ -250,7 +250,7 @@ START_TEST(what_redis_did_not_take_has_no_slot_but_is_bounded)
     world_come_up(0);
     ck_assert_uint_eq(world_under_way(WORLD_COMPLETE), 4);
     world_end_turn();
-    ck_assert_uint_eq(claims(), 0); /* they have their slots again */
+    ck_assert_uint_eq(claims(), 0); /* no claim, because the attempts use their slots again */
     world_answer(WORLD_COMPLETE, STATUS_OK);
     world_end_turn();
     ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 1);
@@ -259,7 +259,7 @@ END_TEST
 
 /* ---- renewals ---- */
 
-/* Renewals of all attempts are answered. */
+/* Answers the renewals of all attempts with this status. */
 static void renew_all(enum status status)
 {
     while (world_under_way(WORLD_RENEW))
@@ -446,7 +446,7 @@ START_TEST(a_shard_that_does_not_answer_leaves_slots_to_the_others)
     begin(8, 2);
     consumer_poke(consumer, 0);
     world_end_turn();
-    ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 6); /* its 2 and the 4 that are for all */
+    ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 6); /* its 2 reserved slots and the 4 common slots */
     consumer_poke(consumer, 1);
     world_end_turn();
     ck_assert_uint_eq(claims(), 2);
@@ -491,10 +491,12 @@ START_TEST(a_busy_consumer_does_not_carry)
     consumer_free(consumer);
     begin(1, 1);
     poke();
-    ck_assert(!consumer_carry(consumer, 0, true, on_carried, NULL)); /* a claim is under way */
+    ck_assert(!consumer_carry(consumer, 0, true, on_carried,
+                              NULL)); /* returns false, because a claim is under way */
     world_end_turn();
     claim(1, 0);
-    ck_assert(!consumer_carry(consumer, 0, true, on_carried, NULL)); /* no slot is free */
+    ck_assert(
+        !consumer_carry(consumer, 0, true, on_carried, NULL)); /* returns false, because no slot is free */
     world_end_turn();
     consumer_drain(consumer, NULL, NULL);
     ck_assert(!consumer_carry(consumer, 0, true, on_carried, NULL));

@@ -1,4 +1,4 @@
-/* The role that fires schedules: when it looks for due schedules, which ones it fires, and which ones it
+/* Tests the role that fires schedules: when it looks for due schedules, which of them it fires, and which it
  * leaves to the owner of the lock. */
 #include "worker/firing.h"
 
@@ -10,9 +10,9 @@
 #define EACH_MINUTE                                                                                          \
     "{\"createdAt\":1000,\"every\":60,\"misfire\":\"all\",\"grace\":1,\"job\":{\"url\":\"http://h/\"}}"
 #define MINUTE_MS INT64_C(60000)
-#define TIMER_US  INT64_C(1000) /* more than the timer adds */
+#define TIMER_US  INT64_C(1000) /* a wait longer than the time that the timer adds */
 
-/* The form loud has groups of its own, with two endpoints. */
+/* Writes the jobs of the form "loud", whose groups have two endpoints. */
 static enum status write_loud_jobs(const struct job *job, struct slice settings, struct group_jobs *jobs)
 {
     static const char *const urls[] = {"http://1/", "http://2/"};
@@ -30,7 +30,7 @@ static const struct delivery_form loud = {.name = SLICE_INIT("loud"), .write_gro
 static const struct delivery_forms forms = {{&delivery_form_standard, &loud, &quiet}};
 
 static struct firing *firing;
-static int64_t next_ms; /* the first time of the schedule */
+static int64_t next_ms; /* first time of the schedule */
 
 static void set_up(void)
 {
@@ -93,7 +93,7 @@ START_TEST(the_owner_fires_when_the_time_has_come)
     ck_assert_str_eq(call->record, "\"url\":\"http://h/\"}");
     world_answer_fire(STATUS_OK);
     ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 1);
-    /* Another step, until nothing is due; then it waits for the next time. */
+    /* A further step finds no due schedule; then the role waits for the next time. */
     world_pass(PACE_LATE_MS * INT64_C(1000));
     answer_none(next_ms + MINUTE_MS);
     pass_to(next_ms + MINUTE_MS);
@@ -116,7 +116,7 @@ START_TEST(missed_times_are_made_one_after_the_other)
         ck_assert_int_eq(fire->time_ms, fire->expected_ms);
         ck_assert_int_eq(fire->next_ms, fire->expected_ms + MINUTE_MS);
         ck_assert_uint_eq(world_under_way(WORLD_FIRES), 0);
-        world_answer_fire(i == 1 ? STATUS_STALE : STATUS_OK); /* another process has made this one */
+        world_answer_fire(i == 1 ? STATUS_STALE : STATUS_OK); /* STALE: another process has fired this time */
     }
     ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 3);
 }
@@ -129,12 +129,18 @@ START_TEST(a_standby_fires_only_what_the_owner_leaves)
     pass_to(next_ms);
     ck_assert_uint_eq(world_made(WORLD_FIRES), 0);
     pass_to(next_ms + FIRING_PATIENCE_MS);
-    ck_assert_uint_eq(world_call(WORLD_FIRES)->max, 0); /* only the number */
+    ck_assert_uint_eq(world_call(WORLD_FIRES)->max,
+                      0); /* the standby asks only for the number of due schedules */
     world_answer_fires(STATUS_OK, (struct shard_fires){.due = 5, .later_ms = -1});
     pass_to(next_ms + 2 * FIRING_PATIENCE_MS + 1);
-    world_answer_fires(STATUS_OK, (struct shard_fires){.due = 4, .later_ms = -1}); /* the owner fires */
+    world_answer_fires(
+        STATUS_OK,
+        (struct shard_fires){.due = 4, .later_ms = -1}); /* the number has changed, so the owner fires */
     pass_to(next_ms + 3 * FIRING_PATIENCE_MS + 2);
-    world_answer_fires(STATUS_OK, (struct shard_fires){.due = 4, .later_ms = -1}); /* and has stopped */
+    world_answer_fires(
+        STATUS_OK,
+        (struct shard_fires){.due = 4,
+                             .later_ms = -1}); /* the number is the same, so the owner has stopped firing */
     world_pass(PACE_LATE_MS * INT64_C(1000));
     ck_assert_uint_gt(world_call(WORLD_FIRES)->max, 0);
     schedule = each_minute(EACH_MINUTE);
@@ -196,7 +202,7 @@ START_TEST(a_schedule_that_cannot_be_read_is_held)
 }
 END_TEST
 
-/* The pool is full, or Redis does not answer. */
+/* The pool is full, or Redis does not answer, so the step makes no progress. */
 START_TEST(a_step_without_progress_is_tried_again_a_second_later)
 {
     static const enum status statuses[] = {STATUS_FULL, STATUS_UNAVAILABLE, STATUS_UNKNOWN};
@@ -304,7 +310,7 @@ START_TEST(a_form_makes_the_jobs_for_its_own_groups)
     } cases[] = {
         {"loud", "{\"note\":1}", STORE_FIRED_DONE, 2},
         {"loud", "", STORE_FIRED_NO_GROUP, 0},
-        {"quiet", "{\"note\":1}", STORE_FIRED_HELD, 0}, /* has no groups of its own */
+        {"quiet", "{\"note\":1}", STORE_FIRED_HELD, 0}, /* the form "quiet" has no groups of its own */
         {"unknown", "{\"note\":1}", STORE_FIRED_HELD, 0},
     };
     char record[512];

@@ -1,4 +1,5 @@
-/* A janitor: it audits in each tick, repairs if the counts are wrong, and patrols if they are right. */
+/* Tests that a janitor audits in each tick, repairs if the counts are wrong, and patrols if they are
+ * right. */
 #include "worker/janitor.h"
 
 #include <string.h>
@@ -28,7 +29,7 @@ static void audit(struct store_counts counts)
     world_answer_audit(STATUS_OK, counts);
 }
 
-/* Answers the steps of a walk to its end; how many there were. */
+/* Answers the steps of a walk to its end. Returns their number. */
 static size_t walk_on(void)
 {
     size_t steps = 0;

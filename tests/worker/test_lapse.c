@@ -1,4 +1,4 @@
-/* Workers' leases that have run out: each is ended under its nonce, in bounded steps. */
+/* Tests that workers' leases that have run out are ended under their nonces, in bounded steps. */
 #include "worker/lapse.h"
 
 #include "support/suite.h"
@@ -69,7 +69,7 @@ START_TEST(the_next_step_waits_for_all_ends)
 }
 END_TEST
 
-/* The same leases would be listed again at once. */
+/* Otherwise the next step would list the same leases again at once. */
 START_TEST(a_step_that_ends_nothing_is_the_last_one)
 {
     lapse_run(lapse);

@@ -26,7 +26,7 @@ static void on_reply(void *arg)
     loop_stop(loop);
 }
 
-/* Counts, and lets 2 ms pass until the reply. */
+/* Counts a step, whose reply comes after 2 ms. */
 static void step(void *arg)
 {
     (void)arg;
@@ -108,7 +108,7 @@ START_TEST(the_pause_follows_the_share_of_time)
         {0, 0, 0},           {1000, 0, 9000},       {5000, 0, 45000},
         {1000, -1, 9000},    {1000, 500, 4000},     {1000, 1000, 2333},
         {1000, 1500, 1500},  {1000, 2000, 1000},    {1000, 3600000, 1000},
-        {3000000, 0, 45000}, {3000000, 2000, 5000}, /* a slow reply makes no long pause */
+        {3000000, 0, 45000}, {3000000, 2000, 5000}, /* a slow reply does not make the pause longer */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         ck_assert_int_eq(pace_pause_us(rows[i].took_us, rows[i].late_ms), rows[i].pause_us);

@@ -1,4 +1,5 @@
-/* A pattern keeper: it offers topics again until a step is not full, and repairs copies each second. */
+/* Tests that a pattern keeper offers topics again until a step is not full, and repairs copies each
+ * second. */
 #include "worker/pattern_keeper.h"
 
 #include "support/suite.h"
@@ -50,7 +51,7 @@ START_TEST(copies_are_mended_by_the_shard_that_is_written_first)
     world_answer_reoffer(STATUS_OK, 0, false);
     pattern_keeper_tick(keeper);
     world_answer_reoffer(STATUS_OK, 0, false);
-    ck_assert_uint_eq(world_made(WORLD_MEND_PATTERNS), 1); /* one at a time */
+    ck_assert_uint_eq(world_made(WORLD_MEND_PATTERNS), 1); /* one call at a time */
     world_answer_mend_patterns(STATUS_OK, 0);
     ck_assert_uint_eq(world_logged("patterns_mended"), 0);
     pattern_keeper_tick(keeper);

@@ -1,4 +1,4 @@
-/* A reactor's copy of the receivers' records, its reports, permits and holds. */
+/* Tests a reactor's copy of the receivers' records, its reports, permits and holds. */
 #include "worker/receivers.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 
 static struct receivers *receivers;
 static int64_t begin_us;
-static int64_t told_ms; /* to the one that asked for a permit; -2: nothing */
+static int64_t told_ms; /* answer to the last request for a permit; -2: no answer has come */
 
 static void on_permit(void *arg, int64_t wait_ms)
 {
@@ -24,7 +24,7 @@ static enum permit_answer ask(struct permit *permit)
     return permit_ask(permit, receivers, WORLD_RECEIVER, on_permit, NULL);
 }
 
-/* It waits for Redis to say whether it may probe. */
+/* Returns whether the permit waits for Redis's answer about the right to probe. */
 static bool is_awaited(const struct permit *permit)
 {
     return (permit->path.receiver && !permit->path.is_given) ||
@@ -37,7 +37,7 @@ static void end_badly(struct permit *permit)
     permit_end(permit, &result);
 }
 
-/* One attempt that is not over at the end of the test keeps what is known. */
+/* An attempt that runs until the end of the test keeps the receiver in the copy. */
 static struct permit running;
 
 static void on_turn_end(void *arg)
@@ -61,13 +61,13 @@ static void teardown(void)
     receivers_free(receivers);
 }
 
-/* A claim that is sent now brings this version. */
+/* Notes a version of the records that came with a claim that is sent now. */
 static void hear(int64_t version)
 {
     receivers_hear(receivers, 0, version, clock_boot_us());
 }
 
-/* It is open, and everybody knows. */
+/* The breaker is open in Redis, and the copy has read this. */
 static void learn_open(int64_t version, int64_t left_ms)
 {
     world_pass(1000000);
@@ -138,7 +138,7 @@ START_TEST(a_redis_that_has_lost_what_it_said_is_believed_again)
     world_end_turn();
     world_answer_report(STATUS_OK, 5, 0, world_closed());
     check_permit(PERMIT_GIVEN);
-    ck_assert_int_eq(world_reading()->version, 0); /* all is read again */
+    ck_assert_int_eq(world_reading()->version, 0); /* all records are read again */
     world_answer_reading(STATUS_OK, 5, world_open(30000));
     check_permit(PERMIT_HELD);
     world_pass(1000000);
@@ -150,7 +150,7 @@ END_TEST
 
 /* ---- probes ---- */
 
-/* One that has the right to probe, of that number. */
+/* Requests a permit, and answers with the right to probe with this number. */
 static void get_probe(struct permit *permit, int64_t number)
 {
     ck_assert_int_eq(ask(permit), PERMIT_ASKED);
@@ -223,7 +223,7 @@ static enum permit_answer ask_for(struct permit *permit, const char *name)
     return permit_ask(permit, receivers, name, on_permit, NULL);
 }
 
-/* The breaker of the path is open. */
+/* The breaker of the path is open in Redis, and the copy has read this. */
 static void learn_open_path(int64_t version, int64_t left_ms)
 {
     struct store_receiver receiver = world_open(left_ms);
@@ -320,7 +320,7 @@ START_TEST(a_permit_that_is_dropped_while_it_waits_gives_back_what_comes)
 }
 END_TEST
 
-/* ---- for how long jobs are held ---- */
+/* ---- time for which jobs are held ---- */
 
 static int64_t held_ms(void)
 {
@@ -340,7 +340,7 @@ START_TEST(a_permit_names_the_receiver_whose_breaker_holds_the_job)
     world_pass(1000000);
     hear(10);
     world_answer_reading(STATUS_OK, 10, world_limited(1));
-    ck_assert_int_eq(ask(&permit), PERMIT_HELD); /* by the limit */
+    ck_assert_int_eq(ask(&permit), PERMIT_HELD); /* held by the limit */
     ck_assert_ptr_null(permit.held_by);
 }
 END_TEST
@@ -352,7 +352,7 @@ START_TEST(the_first_jobs_come_back_when_the_receiver_may_be_probed)
     for (int i = 1; i <= 100; i++)
         ck_assert_int_eq(held_ms(), 20000 + 2 * i);
     world_pass(15 * INT64_C(1000000));
-    learn_open(10, 10000); /* a second later */
+    learn_open(10, 10000); /* the same record comes again a second later */
     ck_assert_int_eq(held_ms(), 10000);
 }
 END_TEST
@@ -422,7 +422,7 @@ START_TEST(while_a_probe_runs_jobs_come_back_the_less_often_the_longer_it_takes)
     world_pass(4 * INT64_C(1000000));
     ck_assert_int_eq(held_ms(), 4000);
     world_pass(18 * INT64_C(1000000));
-    ck_assert_int_eq(held_ms(), 3000); /* by then another one may try */
+    ck_assert_int_eq(held_ms(), 3000); /* another probe may begin at that time */
 }
 END_TEST
 

@@ -1,4 +1,4 @@
-/* A recovery: bounded steps, one after the other, as long as it is allowed. */
+/* Tests that a recovery makes bounded steps, one after the other, as long as recovery_may_fn allows. */
 #include "worker/recovery.h"
 
 #include "base/clock.h"
@@ -60,7 +60,7 @@ START_TEST(only_one_is_under_way)
     recovery_run(recovery);
     ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 1);
     answer(1, true);
-    recovery_run(recovery); /* in the pause */
+    recovery_run(recovery); /* called during the pause between two steps */
     ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 0);
 }
 END_TEST
@@ -164,7 +164,8 @@ START_TEST(the_callback_of_a_step_has_the_elements_of_its_workflow)
     ck_assert_uint_eq(world_under_way(WORLD_BURY), 0);
     world_answer_arrive(STATUS_OK, (struct arrival){ARRIVAL_LIST, 5, SLICE("[{\"b\":1}]")});
     world_answer_arrive(STATUS_UNAVAILABLE, (struct arrival){.kind = ARRIVAL_OVER});
-    ck_assert_uint_eq(world_under_way(WORLD_BURY), 1); /* the other is listed again later */
+    ck_assert_uint_eq(world_under_way(WORLD_BURY),
+                      1); /* only one burial; the other job is listed again later */
     ck_assert_str_eq(world_call(WORLD_BURY)->id, "t/a");
     ck_assert_str_eq(world_call(WORLD_BURY)->follow_record, "[{\"b\":1}]");
     world_answer(WORLD_BURY, STATUS_OK);
@@ -181,7 +182,7 @@ START_TEST(a_death_counts_only_once_it_is_recorded)
     world_answer(WORLD_BURY, STATUS_UNKNOWN);
     ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 0);
     ck_assert_uint_eq(world_logged("job_dead"), 0);
-    recovery_run(recovery); /* it is listed again when its lease has run out */
+    recovery_run(recovery); /* the job is listed again when its lease has run out */
     ck_assert_uint_eq(world_under_way(WORLD_RECOVER), 1);
 }
 END_TEST
@@ -205,7 +206,8 @@ START_TEST(what_only_another_version_knows_is_left_to_it)
     list_doomed(world_job("t/a", JOB, "{\"needs\":[\"later\"]}"), world_job("t/b", "no JSON", "no JSON"),
                 false);
     ck_assert_uint_eq(world_under_way(WORLD_BURY), 1);
-    ck_assert_str_eq(world_call(WORLD_BURY)->id, "t/b"); /* no version knows these */
+    ck_assert_str_eq(world_call(WORLD_BURY)->id,
+                     "t/b"); /* no version can read these settings, so the job is buried */
     world_answer(WORLD_BURY, STATUS_OK);
     ck_assert_uint_eq(world_ends(METRICS_END_DEAD), 1);
 }

@@ -1,4 +1,4 @@
-/* Tests how held jobs are put back when a breaker closes. */
+/* Tests how held jobs are resumed when a breaker closes. */
 #include "worker/resumer.h"
 
 #include "support/suite.h"

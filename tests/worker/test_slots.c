@@ -18,7 +18,7 @@ END_TEST
 
 START_TEST(however_much_one_shard_takes_the_others_have_theirs)
 {
-    slots_init(&slots, 64, 4); /* 8 are kept for each, 32 common */
+    slots_init(&slots, 64, 4); /* 8 slots are reserved for each shard, and 32 are common */
     ck_assert_uint_eq(slots_free(&slots, 0, 1), 40);
     slots_take(&slots, 0, 40);
     ck_assert_uint_eq(slots_free(&slots, 0, 1), 0);
@@ -36,13 +36,13 @@ START_TEST(what_is_common_is_shared_by_those_who_want_it)
     slots_init(&slots, 64, 4);
     ck_assert_uint_eq(slots_free(&slots, 0, 4), 8 + 8);
     slots_fini(&slots);
-    slots_init(&slots, 3, 16); /* too few to keep any */
+    slots_init(&slots, 3, 16); /* too few slots to reserve any */
     ck_assert_uint_eq(slots_free(&slots, 5, 16), 1);
     slots_fini(&slots);
 }
 END_TEST
 
-/* Shards take free slots in any order: never more than there are. */
+/* Shards take free slots in any order, and never more than exist. */
 START_TEST(the_sum_is_never_over_the_maximum)
 {
     unsigned random = 1;
@@ -71,7 +71,7 @@ START_TEST(a_new_maximum_counts_what_runs)
 {
     slots_init(&slots, 64, 4);
     slots_take(&slots, 0, 40);
-    slots_resize(&slots, 16); /* 2 are kept for each, 8 common */
+    slots_resize(&slots, 16); /* 2 slots are reserved for each shard, and 8 are common */
     ck_assert_uint_eq(slots_free(&slots, 0, 1), 0);
     ck_assert_uint_eq(slots_free(&slots, 1, 1), 2);
     slots_give(&slots, 0, 40);

@@ -1,5 +1,4 @@
-/* The other steps of upkeep: forgetter, sweeper and surveyor. Each continues as long as its steps are
- * full. */
+/* Tests forgetter, sweeper and surveyor. Each continues as long as its steps are full. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -69,7 +68,7 @@ START_TEST(a_sweep_goes_on_while_its_steps_are_full)
         world_pass(SECOND_US);
     }
     ck_assert_uint_eq(world_made(WORLD_SWEEP), 3);
-    ck_assert_uint_eq(world_logged("swept"), 1); /* once for the sweep */
+    ck_assert_uint_eq(world_logged("swept"), 1); /* one log line for the whole sweep */
 }
 END_TEST
 
@@ -113,7 +112,7 @@ START_TEST(a_survey_goes_on_at_its_cursor_to_its_end)
     ck_assert_uint_eq(world_under_way(WORLD_SURVEY), 1);
     ck_assert_str_eq(world_call(WORLD_SURVEY)->cursor, "");
     world_answer_survey(STATUS_OK, "17");
-    surveyor_run(surveyor); /* in the pause */
+    surveyor_run(surveyor); /* called during the pause between two steps */
     ck_assert_uint_eq(world_under_way(WORLD_SURVEY), 0);
     world_pass(SECOND_US);
     ck_assert_str_eq(world_call(WORLD_SURVEY)->cursor, "17");

@@ -596,7 +596,7 @@ void shard_reoffer(struct shard *shard, shard_reoffer_fn *fn, void *arg)
     add_call(WORLD_REOFFER, shard, arg)->fn.reoffer = fn;
 }
 
-/* The first shard is written first. */
+/* In this world, changes of patterns are written to the first shard first. */
 size_t store_patterns_shard(const struct store *store)
 {
     (void)store;
@@ -658,7 +658,8 @@ void shard_fire(struct shard *shard, const struct store_fire *fire, store_fire_f
     call->fn.fire = fn;
 }
 
-/* Only groups are read, and topics that are groups of a form. id: the group. */
+/* Keeps the read of a group, or of a topic that is a group of a form. Roles read nothing else. id: name of
+ * the group. */
 void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
 {
     struct world_call *call = add_call(WORLD_GROUP, &shards[0], arg);
@@ -825,7 +826,7 @@ struct shard_claimed world_job(const char *id, const char *record, const char *s
 struct http_call {
     struct http_call_request request;
     bool was_sent, is_over;
-    int status; /* is known; 0: it is not */
+    int status; /* status of the answer; 0: not known yet */
 };
 
 static struct http_call posts[POSTS_MAX];
@@ -919,7 +920,7 @@ const struct http_call_request *world_request(void)
     return &oldest_post()->request;
 }
 
-/* ---- receivers: what was asked last, and its answers ---- */
+/* ---- receivers: the last report and the last read, and their answers ---- */
 
 static struct world_asked asked;
 
