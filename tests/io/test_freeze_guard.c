@@ -27,7 +27,7 @@ static void sleep_ms(long ms)
 
 enum { BITS_TAKEN = 1, BITS_STRUCK = 2, BITS_STRUCK_AGAIN = 4, BITS_OTHER = 8 };
 
-/* The result of a child that was frozen between its check and the next instruction. */
+/* Returns the result of a child process that was frozen between its check and the next instruction. */
 static int freeze_child(long frozen_ms, bool is_inside)
 {
     pid_t child = fork();

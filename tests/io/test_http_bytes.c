@@ -35,7 +35,7 @@ static bool take(size_t size, uint64_t body_bytes)
     return http_bytes_take_head(&bytes, FD, size, &framing);
 }
 
-/* In two pieces, cut at each byte. */
+/* Passes the text in two pieces, cut at this byte. */
 static void note_cut(struct slice text, size_t at)
 {
     note(slice_from(text.data, at));
@@ -44,7 +44,7 @@ static void note_cut(struct slice text, size_t at)
 
 static const struct head_case {
     struct slice text;
-    size_t size; /* of the head that it holds; 0: it holds none that is plain */
+    size_t size; /* size of the head in the text; 0: the text does not begin with a valid head */
 } heads[] = {
     {SLICE(HEAD), sizeof HEAD - 1},
     {SLICE("\r\n" HEAD), sizeof HEAD - 1},

@@ -19,7 +19,8 @@
 
 enum { TIMEOUT_MS = 30 * 1000, POSTS_MAX = 512 };
 
-/* Serves one connection; number counts connections from 1. The connection is closed when it returns. */
+/* Serves one connection. number counts connections from 1. The connection is closed when the function
+ * returns. */
 typedef void serve_fn(int fd, int number);
 
 struct receiver {
@@ -33,8 +34,8 @@ struct receiver {
 struct result {
     bool is_done;
     struct http_outcome outcome;
-    char answer[HTTP_ANSWER_MAX]; /* what outcome.answer points to */
-    char again[HTTP_AGAIN_MAX];   /* the same for outcome.again */
+    char answer[HTTP_ANSWER_MAX]; /* copy of outcome.answer */
+    char again[HTTP_AGAIN_MAX];   /* copy of outcome.again */
 };
 
 static struct fixture {
@@ -44,19 +45,19 @@ static struct fixture {
     struct receiver receiver;
     char url[64];
     struct result results[POSTS_MAX];
-    size_t wanted; /* results that end run() */
+    size_t wanted; /* number of results after which run() ends */
     atomic_size_t done;
-    atomic_int connections, requests, ended; /* seen by the receiver */
+    atomic_int connections, requests, ended; /* numbers that the receiver has counted */
     atomic_int half_closed;
     bool uses_libcurl_only;
     bool may_connect, may_send, needs_fresh, wants_large_answer;
-    char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last one of its kind */
-    int64_t freeze_us;                        /* what answering the question may_send takes */
+    char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
+    int64_t freeze_us;                        /* time that may_send takes */
     int connect_questions, send_questions;
-    char last[4096]; /* the last request's text */
+    char last[4096]; /* text of the last request */
 } fx;
 
-/* Connections write fx.last side by side; it is read only by tests with one of them. */
+/* Several connections may write fx.last at the same time. Only tests with one connection read it. */
 static pthread_mutex_t last_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- The receiver --- */
@@ -89,14 +90,14 @@ static void *accept_connections(void *arg)
     return NULL;
 }
 
-/* false when the client closed the connection. */
+/* Reads the next request. Returns false when the client has closed the connection. */
 static bool next_request(int fd)
 {
     struct wire_text *text = memory_new(sizeof *text);
     bool has_one = wire_read_message(fd, text);
     if (has_one) {
         pthread_mutex_lock(&last_lock);
-        memcpy(fx.last, text->data, sizeof fx.last - 1); /* its end keeps the NUL */
+        memcpy(fx.last, text->data, sizeof fx.last - 1); /* the last byte stays NUL */
         pthread_mutex_unlock(&last_lock);
         fx.requests++;
     }
@@ -190,7 +191,7 @@ static void stop(void)
     if (fx.receiver.serve)
         pthread_join(fx.receiver.thread, NULL);
     close(fx.receiver.listen_fd);
-    /* Under a leak checker the threads of the connections must be gone. */
+    /* Waits until the threads of the connections have ended, for the leak checker. */
     for (int left_ms = WIRE_DEADLINE_MS; fx.ended != fx.connections; left_ms--) {
         ck_assert_int_gt(left_ms, 0);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -222,7 +223,8 @@ static struct http_call *post_to(size_t index, const char *url, struct slice bod
     };
     struct http_call *call = http_call(fx.client, &request);
     for (size_t i = 0; i < 3; i++)
-        headers[i] = SLICE("X-Another: of a later call"); /* they are copied */
+        headers[i] = SLICE(
+            "X-Another: of a later call"); /* changed on purpose: the client must have copied the headers */
     return call;
 }
 
@@ -231,7 +233,7 @@ static struct http_call *post(size_t index)
     return post_to(index, fx.url, SLICE("{\"a\":1}"), TIMEOUT_MS);
 }
 
-/* Until count posts more have ended. */
+/* Runs the loop until count more posts have ended. */
 static void run(size_t count)
 {
     fx.wanted = fx.done + count;
@@ -240,7 +242,7 @@ static void run(size_t count)
     timer_stop(fx.deadline);
 }
 
-/* One post against serve, to its end. */
+/* Sends one post to a receiver that serves by serve, and waits for its end. */
 static const struct http_outcome *post_against(serve_fn *serve)
 {
     receive_with(serve);
@@ -306,7 +308,7 @@ END_TEST
 
 /* ---- methods ---- */
 
-/* A receiver that answers a HEAD as it should: with the length of a body that it does not send. */
+/* Answers requests of all methods. The answer to a HEAD has the length of a body that is not sent. */
 static void serve_methods(int fd, int number)
 {
     (void)number;
@@ -335,7 +337,7 @@ static void call_with(enum http_method method, const char *body)
 
 static const struct method_case {
     enum http_method method;
-    const char *name, *body, *framing; /* that head ends with */
+    const char *name, *body, *framing; /* text at the end of the request's head */
 } methods[] = {
     {HTTP_METHOD_POST, "POST", "{}", "Content-Length: 2\r\n"},
     {HTTP_METHOD_POST, "POST", "", "Content-Length: 0\r\n"},
@@ -371,7 +373,7 @@ START_TEST(each_method_is_sent_with_its_body_or_without_one)
 }
 END_TEST
 
-/* The handles of calls are used again, and so are connections. */
+/* The calls use the same handles and the same connections. */
 START_TEST(each_method_may_follow_each_other_one)
 {
     receive_with(serve_methods);
@@ -389,10 +391,10 @@ static void serve_first_only(int fd, int number)
     (void)number;
     if (next_request(fd))
         wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
-    next_request(fd); /* and no answer to that */
+    next_request(fd); /* the receiver does not answer this request */
 }
 
-/* libcurl takes these for safe to repeat. */
+/* libcurl regards these methods as safe to repeat. */
 START_TEST(a_get_is_never_repeated_either)
 {
     receive_with(serve_first_only);
@@ -482,7 +484,7 @@ static const struct answer_case {
      INT64_C(1000) * RETRY_AFTER_MAX_S},
     {"HTTP/1.1 503 No\r\nRetry-After: soon\r\nContent-Length: 0\r\n\r\n", 503, 0},
     {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nxyz", 200, -1},
-    /* cut, and with a length that is a lie */
+    /* answers that end before their Content-Length is reached */
     {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", 200, -1},
     {"HTTP/1.1 500 No\r\nContent-Length: 100\r\n\r\nhalf", 500, -1},
     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 200, -1},
@@ -570,7 +572,7 @@ START_TEST(retry_after_may_be_a_date)
 }
 END_TEST
 
-/* Answers while the body still comes, and reads none of it. */
+/* Answers while the request's body is still arriving, and does not read the body. */
 static void serve_early(int fd, int number)
 {
     (void)number;
@@ -615,7 +617,7 @@ static void serve_slow_body(int fd, int number)
     if (!next_request(fd))
         return;
     wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx"));
-    next_request(fd); /* until the client closes */
+    next_request(fd); /* waits until the client closes the connection */
 }
 
 START_TEST(slow_body_is_not_waited_for)
@@ -665,7 +667,8 @@ START_TEST(what_came_of_the_body_is_told)
 }
 END_TEST
 
-/* Three bodies in small pieces: one that is just kept whole, one a byte longer, and none. */
+/* Answers with three bodies in small pieces: one of the largest size that is kept whole, one that is a byte
+ * longer, and an empty one. */
 static void serve_long_bodies(int fd, int number)
 {
     static const size_t sizes[] = {HTTP_ANSWER_MAX, HTTP_ANSWER_MAX + 1, 0};
@@ -732,7 +735,7 @@ START_TEST(without_an_answer_nothing_is_told_of_its_body)
     post(0);
     run(1);
     fx.may_send = false;
-    post(1); /* what the post before has left behind in the same handle */
+    post(1); /* the post before may have left data in the same handle */
     run(1);
     ck_error(&fx.results[1].outcome, FAILURE_UNSENT, false);
     ck_answer(1, SLICE(""), false);
@@ -844,7 +847,8 @@ START_TEST(reset_on_receipt_is_a_reset)
 }
 END_TEST
 
-/* The first connections are kept alive; the second request on any of them ends it unanswered. */
+/* The first connections are kept alive. A second request on one of them is not answered, and the connection
+ * is closed. */
 static void serve_once(int fd, int number)
 {
     (void)number;
@@ -859,7 +863,7 @@ START_TEST(request_is_never_repeated_when_a_kept_alive_connection_dies)
 {
     receive_with(serve_once);
     for (size_t i = 0; i < 3; i++)
-        post(i); /* three connections: libcurl would have others to repeat on */
+        post(i); /* three connections, so libcurl has others on which it could repeat the request */
     run(3);
     ck_assert_int_eq(fx.requests, 3);
     post(3);
@@ -899,7 +903,7 @@ START_TEST(post_that_needs_it_gets_a_fresh_connection)
 }
 END_TEST
 
-/* The second answer on a connection breaks off. */
+/* The second answer on a connection is cut off. */
 static void serve_half(int fd, int number)
 {
     (void)number;
@@ -943,10 +947,10 @@ START_TEST(connection_that_died_idle_is_replaced)
 }
 END_TEST
 
-/* Its end comes before ours, so that nothing but what came tells. */
+/* Closes the connection while it is idle. The receiver's end arrives before the client's next request. */
 static void serve_then_end(int fd, int number)
 {
-    static const char ends[][8] = {"", "HTTP", "\r\n"}; /* what comes with it */
+    static const char ends[][8] = {"", "HTTP", "\r\n"}; /* bytes that arrive with the end */
     if (!next_request(fd))
         return;
     wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"));
@@ -978,7 +982,7 @@ START_TEST(connection_that_was_closed_while_idle_is_never_used)
         pthread_mutex_unlock(&last_lock);
         while (fx.half_closed != (int)i + 1)
             sched_yield();
-        if (i % 2) /* else its end has come, but the loop has not told yet */
+        if (i % 2) /* otherwise the end has arrived, but the loop has not reported it yet */
             run_for(1000);
     }
     ck_assert_int_eq(fx.requests, 12);
@@ -1048,7 +1052,7 @@ START_TEST(dead_name_is_a_dns_error_and_stalls_nobody)
 }
 END_TEST
 
-/* --- The two questions --- */
+/* --- may_connect and may_send --- */
 
 START_TEST(refused_address_gets_no_packet)
 {
@@ -1122,7 +1126,7 @@ START_TEST(what_a_long_freeze_held_up_is_unsent_and_nothing_else)
 }
 END_TEST
 
-/* A proxy in the environment would hide the address from the question. */
+/* A proxy from the environment would hide the receiver's address from may_connect. */
 START_TEST(proxy_of_the_environment_is_not_used)
 {
     setenv("http_proxy", "http://127.0.0.1:1/", 1);
@@ -1131,7 +1135,7 @@ START_TEST(proxy_of_the_environment_is_not_used)
 }
 END_TEST
 
-/* --- Posts that start and end others --- */
+/* --- Posts that start and end other posts --- */
 
 static struct http_call *others[2];
 
@@ -1174,7 +1178,8 @@ static void abort_others(void *arg, const struct http_outcome *outcome)
     on_done(arg, outcome);
 }
 
-/* All three fail together; the first to end ends the others, whose on_done must not come. */
+/* All three posts fail together. The on_done of the first one aborts the others, whose on_done must not be
+ * called. */
 START_TEST(on_done_may_abort_posts_that_have_ended_too)
 {
     struct http_call_request request = {.url = slice_of(fx.url),
@@ -1197,7 +1202,7 @@ START_TEST(aborted_post_is_not_told_and_its_connection_closed)
     receive_with(serve_silence);
     struct http_call *aborted = post(0);
     post_to(1, fx.url, SLICE("x"), 300);
-    while (fx.requests < 2) { /* both are on the wire */
+    while (fx.requests < 2) { /* both requests have arrived */
         struct timer *timer = timer_new(fx.loop, stop_loop, NULL);
         timer_start(timer, 1000);
         loop_run(fx.loop);
@@ -1210,7 +1215,7 @@ START_TEST(aborted_post_is_not_told_and_its_connection_closed)
 }
 END_TEST
 
-/* Against a body that takes seconds. */
+/* The body of the answer takes seconds. */
 START_TEST(hurried_post_ends_as_soon_as_its_status_is_known)
 {
     receive_with(serve_slow_body);
@@ -1224,7 +1229,7 @@ START_TEST(hurried_post_ends_as_soon_as_its_status_is_known)
         timer_free(timer);
     }
     ck_assert(!fx.results[0].is_done);
-    ck_assert(http_call_hurry(hurried)); /* on_done is due, once */
+    ck_assert(http_call_hurry(hurried)); /* on_done will be called once */
     run(1);
     ck_status(&fx.results[0].outcome, 200);
     ck_assert(loop_now_us(fx.loop) - begin_us < 1900000);
@@ -1243,7 +1248,7 @@ START_TEST(aborted_before_its_turn_ends_nothing_is_sent)
 }
 END_TEST
 
-/* Includes a name lookup that has not ended: it must not be waited for. */
+/* One post is still in its name lookup. Freeing the client must not wait for this lookup. */
 START_TEST(client_is_freed_with_posts_in_flight)
 {
     receive_with(serve_silence);
@@ -1263,7 +1268,7 @@ START_TEST(client_is_freed_with_posts_in_flight)
 }
 END_TEST
 
-/* Each test runs twice: with plain http of our own, and with libcurl for everything. */
+/* Each test runs twice: with our own client for plain http, and with libcurl for all requests. */
 static void add_cases(Suite *s, const char *name, void (*add_tests)(TCase *))
 {
     static void (*const starts[])(void) = {start, start_libcurl};

@@ -7,7 +7,7 @@
 static const struct gate_case {
     const char *method, *target, *version;
     struct http_header headers[HEADERS_MAX];
-    const char *why; /* part of the answer; NULL: passes */
+    const char *why; /* part of the reason for the refusal; NULL: the head is accepted */
 } cases[] = {
     {"GET", "/", "HTTP/1.1", {{SLICE("Host"), SLICE("x")}}, NULL},
     {"GET", "/", "HTTP/1.0", {{SLICE("X"), SLICE("y")}}, NULL},

@@ -35,7 +35,7 @@ START_TEST(places_are_counted_in_and_out)
     ck_assert_int_eq(enter(limits, "192.0.2.1", &places[0]), HTTP_ROOM);
     ck_assert_int_eq(enter(limits, "192.0.2.1", &places[1]), HTTP_ROOM);
     ck_assert_int_eq(enter(limits, "192.0.2.2", &places[2]), HTTP_ROOM_NONE);
-    http_limits_leave(limits, &places[2]); /* it has none */
+    http_limits_leave(limits, &places[2]); /* the place holds nothing, so this has no effect */
     ck_assert_int_eq(enter(limits, "192.0.2.2", &places[2]), HTTP_ROOM_NONE);
     http_limits_leave(limits, &places[0]);
     http_limits_leave(limits, &places[0]);
@@ -45,7 +45,7 @@ START_TEST(places_are_counted_in_and_out)
 }
 END_TEST
 
-/* Whether two addresses are one. */
+/* Whether two addresses count as one. */
 static const struct {
     const char *one, *other;
     bool is_same;
@@ -103,7 +103,7 @@ START_TEST(bytes_are_counted_in_and_out)
 }
 END_TEST
 
-/* Comes and goes many times, from its own addresses and from one that all share. */
+/* Enters and leaves many times, from addresses of its own and from an address that all threads use. */
 static void *come_and_go(void *arg)
 {
     struct http_limits *limits = arg;

@@ -3,7 +3,7 @@
 #include "support/suite.h"
 
 static const struct {
-    const char *url, *authority, *target; /* authority NULL: libcurl sends it */
+    const char *url, *authority, *target; /* authority NULL: the request must be sent by libcurl */
 } cases[] = {
     {"http://a", "a", "/"},
     {"http://a/", "a", "/"},
@@ -12,7 +12,7 @@ static const struct {
     {"http://a:80/", "a:80", "/"},
     {"http://a:65535/", "a:65535", "/"},
     {"http://a/%20%C3%A4\"<>{}|^`", "a", "/%20%C3%A4\"<>{}|^`"},
-    /* libcurl may spell these in another way */
+    /* libcurl may write these urls differently in a request */
     {"http://a-b.1c/", NULL, NULL},
     {"https://a/", NULL, NULL},
     {"HTTP://a/", NULL, NULL},

@@ -2,7 +2,7 @@
 
 #include "support/suite.h"
 
-/* The findings of a reader: the body, and how the answer ended. */
+/* The result of reading an answer: the body, and how the answer ended. */
 struct found {
     struct buffer body;
     enum http_read end; /* MORE: the bytes were used up */
@@ -40,8 +40,8 @@ static void read_all(const char *answer, size_t piece_size, bool is_answer_to_he
 
 enum how { WHOLE, LAST, OPEN, CUT, BAD };
 
-/* WHOLE: the connection may be used again. LAST: it may not. OPEN: the body ends with the connection. CUT:
- * more bytes are expected. */
+/* WHOLE: the answer is complete, and the connection may be used again. LAST: the answer is complete, and the
+ * connection may not be used again. OPEN: the body ends with the connection. CUT: more bytes are expected. */
 static const struct {
     const char *answer, *body;
     int status;
@@ -148,7 +148,8 @@ START_TEST(bytes_behind_an_answer_are_left)
 }
 END_TEST
 
-/* Reads begin, and then text again and again, until the reader gives up. Returns the bytes until then. */
+/* Passes begin to the reader, and then text again and again, until the reader refuses the answer. Returns the
+ * number of bytes until then. */
 static size_t bytes_until_long(const char *begin, const char *text)
 {
     struct http_reader reader;

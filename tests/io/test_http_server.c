@@ -1,4 +1,4 @@
-/* The server runs in its own thread; each test is a client that writes HTTP itself. */
+/* The server runs in its own thread. Each test is a client that writes HTTP itself. */
 #include "io/http_server.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ enum {
     CONNECTIONS_MAX = 64,
     WAITING_MAX = CONNECTIONS_MAX - 8,
     HELD_MAX = WAITING_MAX,
-    MUCH_BYTES = 16 << 20, /* more than the kernel takes for a client that does not read */
+    MUCH_BYTES = 16 << 20, /* more bytes than the kernel buffers for a client that does not read */
 };
 
 static struct fixture {
@@ -32,10 +32,10 @@ static struct fixture {
     struct timer *timer;
     pthread_t thread;
     uint16_t port;
-    struct http_request *held[HELD_MAX]; /* unanswered; of the loop's thread */
+    struct http_request *held[HELD_MAX]; /* unanswered requests; only the loop's thread uses them */
     size_t held_count;
     atomic_int heads, requests, large, too_large, surplus, malformed, gone, pending;
-    atomic_bool has_run; /* a function given to in_loop */
+    atomic_bool has_run; /* the function that was passed to in_loop has run */
 } fx;
 
 static struct wire_text text;
@@ -77,7 +77,7 @@ static void on_head(void *arg, struct http_request *request)
         http_request_allow(request, LARGE_BYTES);
 }
 
-/* Says what arrived: "POST /target <header X> <body>". */
+/* Answers with the parts of the request: "POST /target <header X> <body>". */
 static void answer_echo(struct http_request *request)
 {
     struct slice method = http_request_method(request), target = http_request_target(request);
@@ -117,7 +117,7 @@ static void answer_held(void *arg)
     fx.held_count = 0;
 }
 
-/* Only a list may be large. */
+/* Only a body that begins with '[' may be large. */
 static bool on_large(void *arg, struct http_request *request)
 {
     struct slice body = http_request_body(request);
@@ -256,7 +256,7 @@ static void await_nothing_pending(void)
     }
 }
 
-/* Sends all at once, reads until the server closes. */
+/* Sends all bytes at once, and reads until the server closes the connection. */
 static void exchange(struct slice bytes)
 {
     int fd = wire_connect(fx.port);
@@ -394,7 +394,7 @@ START_TEST(refused_head_with_body_closes_and_leaves_it_unread)
 }
 END_TEST
 
-/* A client that is still sending must get the answer, not a reset that overtakes it. */
+/* A client that is still sending must get the answer, and not a reset that arrives before the answer. */
 START_TEST(refusal_of_a_long_body_reaches_a_client_that_sends_it_all)
 {
     enum { BODY_BYTES = 4 * 1024 * 1024 };
@@ -448,7 +448,7 @@ START_TEST(not_found_comes_before_too_large)
 }
 END_TEST
 
-/* Sends a body of this size to /large; its first byte is first. */
+/* Sends a body of this size to /large. Its first byte is first. */
 static void send_large(char first, size_t bytes)
 {
     static char body[LARGE_BYTES + 1];
@@ -550,7 +550,7 @@ END_TEST
 
 static void dribble(int fd)
 {
-    /* A byte now and then defeats an idle timer; the absolute one must strike. */
+    /* A byte now and then keeps an idle timer from firing. The absolute deadline must end the connection. */
     for (int left_ms = WIRE_DEADLINE_MS; left_ms > 0; left_ms -= 20) {
         char byte;
         wire_send(fd, SLICE("a"));
@@ -632,7 +632,7 @@ START_TEST(answer_that_is_not_read_is_cut)
 }
 END_TEST
 
-/* The handler's time is its own: a request that it holds is not cut by the client's deadlines. */
+/* The client's deadlines do not apply while the handler has not answered. */
 START_TEST(held_request_outlives_the_deadlines)
 {
     start(50, 50);
@@ -648,7 +648,7 @@ START_TEST(held_request_outlives_the_deadlines)
 }
 END_TEST
 
-/* --- The gate, on the wire --- */
+/* --- The header gate, with real connections --- */
 
 #define SMUGGLED "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 #define POST     "POST /victim HTTP/1.1\r\nHost: x\r\n"
@@ -705,8 +705,8 @@ static const struct attack {
      SLICE(POST "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n" SMUGGLED)},
 };
 
-/* A request that libmicrohttpd itself refuses, before any handler, may get two heads before one body; the
- * connection is closed after it. */
+/* libmicrohttpd itself refuses some requests before any handler is called. Its answer may have two heads and
+ * one body. The connection is closed after it. */
 START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 {
     const struct attack *attack = &attacks[_i];
@@ -720,8 +720,8 @@ START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 }
 END_TEST
 
-/* libmicrohttpd 0.9 takes all of these, 1.0.1 only those without an extension or a bare LF. Nothing behind
- * them is read as a request. */
+/* libmicrohttpd 0.9 accepts all of these bodies, 1.0.1 only those without an extension or a bare LF. The
+ * bytes after them must not be read as a request. */
 static const struct slice chunks[] = {
     SLICE("1\r\na\r\n0\r\n\r\n"),
     SLICE("1\na\n0\n\n"),
@@ -821,9 +821,9 @@ START_TEST(server_is_freed_with_requests_unanswered)
 }
 END_TEST
 
-/* --- No room --- */
+/* --- Limits of connections and memory --- */
 
-/* Each has had an answer, so all are there and idle. */
+/* Opens connections. Each gets an answer, so all are open and idle afterwards. */
 static void connect_all(int fds[], int count)
 {
     for (int i = 0; i < count; i++) {
@@ -847,7 +847,7 @@ START_TEST(connection_that_was_idle_longest_makes_room)
     connect_all(&last, 1);
     wire_read_to_end(fds[0], &text);
     ck_assert_uint_eq(text.size, 0);
-    connect_all(&fds[0], 1); /* and for that one the second is closed */
+    connect_all(&fds[0], 1); /* for this connection, the second one is closed */
     wire_read_to_end(fds[1], &text);
     wire_send(last, SLICE("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n"));
     ck_assert(wire_read_message(last, &text));
@@ -858,7 +858,7 @@ START_TEST(connection_that_was_idle_longest_makes_room)
 }
 END_TEST
 
-/* Connections that are at work: their heads have begun. */
+/* Opens connections on which a head has begun, so that they are not idle. */
 static void occupy(int fds[], int count)
 {
     for (int i = 0; i < count; i++) {
@@ -941,7 +941,7 @@ START_TEST(requests_that_wait_are_bounded)
 }
 END_TEST
 
-/* Sends the head and the first bytes of a body to /large, and the rest when done is true. */
+/* Sends the head of a request to /large, and this number of bytes of its body. Returns the connection. */
 static int send_most(size_t bytes)
 {
     static char body[LARGE_BYTES];
@@ -973,7 +973,7 @@ START_TEST(bodies_have_so_much_memory_together)
     ck_assert_int_le(refused, 3);
     ck_assert_int_eq(fx.surplus, refused);
     await_nothing_pending();
-    int fd = send_most(LARGE_BYTES); /* what they had is free again */
+    int fd = send_most(LARGE_BYTES); /* the memory of these requests is free again */
     wire_read_to_end(fd, &text);
     ck_has("HTTP/1.1 200 ");
     close(fd);

@@ -8,7 +8,7 @@
 
 #include "support/suite.h"
 
-static const char *version; /* NULL: the true one */
+static const char *version; /* NULL: the true version */
 
 static const char *true_version(void)
 {

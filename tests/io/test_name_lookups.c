@@ -44,7 +44,7 @@ START_TEST(they_end_by_themselves)
     ck_assert(may_begin("http://a.example/", 31 * SECOND));
     abandon(NAME_LOOKUPS_MAX - 1, 31 * SECOND);
     ck_assert(!may_begin("http://a.example/", 31 * SECOND));
-    abandon(1000, 40 * SECOND); /* more than may be counted: the oldest are forgotten */
+    abandon(1000, 40 * SECOND); /* more abandoned lookups than are counted: the oldest are dropped */
     ck_assert(!may_begin("http://a.example/", 61 * SECOND - 1));
     ck_assert(may_begin("http://a.example/", 61 * SECOND));
 }
@@ -54,7 +54,7 @@ START_TEST(names_that_libcurl_still_knows_may_be_asked_for)
 {
     name_lookups_found(lookups, SLICE("http://a.example/x"), SECOND);
     name_lookups_found(lookups, SLICE("http://a.example/x"),
-                       50 * SECOND); /* again, but looked up only once */
+                       50 * SECOND); /* found again on an open connection, without a new lookup */
     abandon(NAME_LOOKUPS_MAX, 50 * SECOND);
     ck_assert(may_begin("http://a.example?y", 50 * SECOND));
     ck_assert(!may_begin("http://b.example/x", 50 * SECOND));

@@ -1,4 +1,5 @@
-/* A link to a fake Redis, which answers as the test decides: in pieces, without a command, or not at all. */
+/* Tests a link to a fake Redis that answers as the test decides: in pieces, without a command, or not at
+ * all. */
 #include "io/redis.h"
 
 #include <pthread.h>
@@ -18,7 +19,7 @@ struct story {
     char told[512];
     int listen_fd;
     pthread_t thread;
-    /* Plays Redis on a connection that has said PING. */
+    /* Acts as Redis on a connection on which a PING has arrived. */
     void (*play)(int fd);
     loop_fn *begin; /* called when the link is up */
 };
@@ -185,7 +186,7 @@ static void on_nothing(void *arg, const struct redis_reply *reply)
 {
     struct story *story = arg;
     on_reply(arg, reply);
-    ask(story, on_reply); /* fails in a later turn */
+    ask(story, on_reply); /* this command fails in a later turn */
     redis_link_reset(story->link, "again");
 }
 

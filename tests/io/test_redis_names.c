@@ -1,5 +1,5 @@
-/* A link to a Redis whose name has several addresses. This file replaces getaddrinfo, which is also called
- * for literal addresses. */
+/* Tests a link to a Redis whose name has several addresses. This file replaces getaddrinfo, which is also
+ * called for literal addresses. */
 #include "io/redis.h"
 
 #include <arpa/inet.h>
@@ -15,7 +15,8 @@
 
 #define NAME "redis.test"
 
-static const char *const addresses[] = {"127.0.0.2", "127.0.0.3", "127.0.0.1"}; /* the last one listens */
+static const char *const addresses[] = {"127.0.0.2", "127.0.0.3",
+                                        "127.0.0.1"}; /* only the last address listens */
 static struct addrinfo found[3];
 static struct sockaddr_in sockets[3];
 
@@ -75,7 +76,7 @@ static void on_late(void *arg)
     ck_abort_msg("not up; tried: %s", seen->tried);
 }
 
-/* Says PONG once to whatever comes. */
+/* Answers PONG once, to any command. */
 static void *serve(void *arg)
 {
     int *listen_fd = arg;

@@ -128,11 +128,12 @@ static void compare_time(const struct time_zone *zone, const char *name, int64_t
     time_t at = (time_t)at_s;
     bool is_read = localtime_r(&at, &local) != NULL;
     int offset_s = time_zone_span(zone, at_s).offset_s;
-    if (!is_read || offset_s != local.tm_gmtoff) /* a passed assertion of Check costs a system call */
+    if (!is_read || offset_s != local.tm_gmtoff) /* checked without an assertion of Check, because each passed
+                                                    assertion costs a system call */
         ck_abort_msg("%s at %lld: %d, not %ld", name, (long long)at_s, offset_s, local.tm_gmtoff);
 }
 
-/* Compares a zone with the C library's, in each quarter, and at both ends of each span. */
+/* Compares a zone with the zone of the C library, in each quarter of a year and at both ends of each span. */
 static size_t compare_zone(struct time_zones *zones, const char *name)
 {
     const struct time_zone *zone = NULL;

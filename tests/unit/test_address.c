@@ -108,7 +108,8 @@ END_TEST
 START_TEST(knows_public_addresses)
 {
     static const struct {
-        const char *first, *last, *before, *after; /* of a block, and its public neighbours */
+        const char *first, *last, *before,
+            *after; /* first and last address of a block, and the public addresses before and after it */
     } blocks[] = {
         {"0.0.0.0", "0.255.255.255", NULL, "1.0.0.0"},
         {"10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"},

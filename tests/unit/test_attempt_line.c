@@ -54,12 +54,13 @@ START_TEST(an_answer_of_any_bytes_becomes_a_json_string)
         {SLICE("\0\x1b[2J\x7f"), SHOWN SHOWN "[2J" SHOWN},
         {SLICE("\xc2\x9b"
                "1m\xc2\xa0"),
-         SHOWN SHOWN "1m\xc2\xa0"}, /* a control character, and none */
+         SHOWN SHOWN
+         "1m\xc2\xa0"}, /* a control character, which is replaced, and a character that is not one */
         {SLICE("\x80\xff\xfe"), SHOWN SHOWN SHOWN},
         {SLICE("\xc0\xaf\xe0\x80\x80"), SHOWN SHOWN SHOWN SHOWN SHOWN}, /* overlong */
         {SLICE("\xed\xa0\x80x"), SHOWN SHOWN SHOWN "x"},                /* a surrogate */
         {SLICE("\xf4\x90\x80\x80"), SHOWN SHOWN SHOWN SHOWN},           /* over U+10FFFF */
-        {SLICE("\xe2\x82"), SHOWN SHOWN},                               /* torn by the receiver itself */
+        {SLICE("\xe2\x82"), SHOWN SHOWN}, /* the receiver's answer ends in the middle of a character */
         {SLICE("\xe2x\x82"), SHOWN "x" SHOWN},
         {SLICE("\x1f\x8b\x08"), SHOWN SHOWN SHOWN},
     };
@@ -81,7 +82,7 @@ START_TEST(a_character_that_the_cut_tore_is_left_out)
 }
 END_TEST
 
-/* Each byte of the longest answer, in each kind of it, and longer ones. */
+/* Writes the longest answers, and longer ones, of each byte value. */
 START_TEST(a_line_has_a_bound)
 {
     static const char bytes[] = {'a', '"', '\\', '\n', '\0', '\x1b', '\x80', '\xff', '\xe2'};

@@ -103,7 +103,7 @@ START_TEST(an_end_has_two_callbacks_where_attempts_have_one)
     ck_assert_str_eq(buffer_text(&jobs.items[1].id), "t~callbacks/a~dead~n1");
     ck_assert_ptr_nonnull(
         strstr(buffer_text(&jobs.items[1].record), "\"outcome\":\"dead\",\"reason\":\"gone\""));
-    report.attempt = NULL; /* it died unsent */
+    report.attempt = NULL; /* the job died without an attempt */
     ck_assert(callback_jobs_write(&jobs, NULL, &report));
     ck_assert_str_eq(buffer_text(&jobs.items[0].id), "t~callbacks/a~dead~n1");
     ck_assert(has("\"lastAttempts\":[]}"));
@@ -121,7 +121,7 @@ START_TEST(the_jobs_callback_wins_over_the_topics)
     job.on_delivered = SLICE("\"http://job/\"");
     ck_assert(callback_jobs_write(&jobs, &settings, &report));
     ck_assert(has("\"url\":\"http://job/\""));
-    report.job = NULL; /* its record is unreadable */
+    report.job = NULL; /* the job's record is unreadable */
     report.outcome = CALLBACK_DEAD, report.reason = SLICE("unreadable"), report.attempt = NULL;
     settings.on_dead = SLICE("\"http://topic/dead\"");
     ck_assert(callback_jobs_write(&jobs, &settings, &report));

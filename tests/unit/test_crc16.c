@@ -1,4 +1,5 @@
-/* The published check value, and slots as redis-server 7.0 computes them (CLUSTER KEYSLOT). */
+/* Compares with the published check value, and with slots that redis-server 7.0 computes (CLUSTER
+ * KEYSLOT). */
 #include "base/crc16.h"
 #include "support/suite.h"
 

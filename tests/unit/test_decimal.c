@@ -89,7 +89,8 @@ START_TEST(refuses)
 }
 END_TEST
 
-/* Every millisecond of some seconds, spelt with three digits and with more than a float holds. */
+/* Parses each millisecond of some seconds, written with three digits, and with more digits than a float
+ * holds. */
 START_TEST(keeps_every_millisecond)
 {
     for (int ms = 0; ms < 20000; ms++) {

@@ -95,7 +95,7 @@ START_TEST(a_2xx_that_says_not_yet_begins_a_new_round)
     ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 20000);
     job.expires_at_ms = NOW_MS + 40000;
     ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 30000);
-    result.status = 500; /* a failure that asks for a time says nothing by it */
+    result.status = 500; /* the time that a failed answer requests with Duepost-Again is ignored */
     ending = ending_decide(&job, &facts);
     ck_assert(!ending.is_round && ending.rounds == 5 && ending.attempts == 3);
     result.status = 410;
@@ -154,7 +154,7 @@ START_TEST(a_job_without_waits_is_not_retried)
     struct ending_facts facts = facts_of(&result);
     facts.schedule = &no_waits;
     ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
-    facts.result = &idle; /* not even this costs a retry */
+    facts.result = &idle; /* this reset does not use up a retry either */
     ck_assert(ending_decide(&job, &facts).keeps_place);
 }
 END_TEST
@@ -256,7 +256,7 @@ static const char raw_record[] =
 
 static struct ending_texts texts;
 
-/* Decides and writes for the job of raw_record; returns the record. */
+/* Decides the ending of the job in raw_record, and writes its texts. Returns the new record. */
 static const char *written(const struct ending_facts *facts)
 {
     struct job job;
@@ -319,7 +319,7 @@ START_TEST(a_death_keeps_the_headers_of_the_answer)
 }
 END_TEST
 
-/* One line fits exactly, or is a byte too long. */
+/* The first line fits exactly, or is one byte too long. */
 START_TEST(headers_that_do_not_fit_are_left_out)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
@@ -472,7 +472,7 @@ START_TEST(a_callback_without_room_is_told)
     ending_texts_init(&texts);
     texts.callbacks.items[0].record.max = 16;
     ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
-    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is given back instead */
+    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is released instead */
     ending = ending_decide(&job, &facts);
     ck_assert(ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
     ck_assert_uint_eq(texts.line.size, 0);
@@ -491,7 +491,7 @@ START_TEST(a_record_without_room_is_told)
     ending_texts_init(&texts);
     texts.record.max = 16;
     ck_assert(!ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
-    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is given back instead */
+    facts = (struct ending_facts){.cause = ENDING_CAUSE_NO_MEMORY}; /* the job is released instead */
     ending = ending_decide(&job, &facts);
     ck_assert(ending_write(&ending, &facts, &job, slice_of(raw_record), &texts));
     ck_assert_uint_eq(texts.line.size, 0);

@@ -75,7 +75,7 @@ START_TEST(a_patch_changes_names_and_members)
         {GROUP(B), GROUP("\"b\":{\"method\":null,\"headers\":{\"x\":null,\"z\":\"3\"}}"),
          GROUP("\"b\":{\"url\":\"http://b/\",\"headers\":{\"Y\":\"2\",\"z\":\"3\"}}")},
         {GROUP(B), GROUP("\"c\":null," A), GROUP(B "," A)},
-        /* what another version wrote is carried */
+        /* members that another version wrote are carried */
         {"{\"endpoints\":{\"a\":{\"url\":\"http://a/\",\"more\":[1]}},\"new\":{}}",
          GROUP("\"a\":{\"url\":\"http://c/\"},\"b\":{\"url\":\"http://b/\"}"),
          "{\"endpoints\":{\"a\":{\"url\":\"http://c/\",\"more\":[1]},\"b\":{\"url\":\"http://b/"
@@ -95,7 +95,7 @@ START_TEST(a_patch_names_what_is_wrong)
         {"[]", ""},
         {"{\"endpoint\":{}}", "endpoint"},
         {"{\"endpoints\":null}", "endpoints"},
-        {GROUP("\"a\":null"), "endpoints"}, /* nothing is left */
+        {GROUP("\"a\":null"), "endpoints"}, /* the patch removes the only endpoint */
         {GROUP("\"a\":1"), "endpoints.a"},
         {GROUP("\"b c\":null"), "endpoints.b c"},
         {GROUP("\"a\":{\"url\":null}"), "endpoints.a.url"},

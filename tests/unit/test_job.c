@@ -126,7 +126,7 @@ START_TEST(waits_as_the_expression_of_the_job_says)
     job.retry = 7;
     ck_assert_int_eq(job_max_retries(&job, &none), 7);
     ck_assert_int_eq(job_wait_ms(&job, &none, 7), 700);
-    job.retry_wait = SLICE("0 / retried"); /* not a number before the first retry */
+    job.retry_wait = SLICE("0 / retried"); /* the value is not a number before the first retry */
     ck_assert_int_eq(job_wait_ms(&job, &two, 1), 10);
     ck_assert_int_eq(job_wait_ms(&job, &two, 2), 0);
     ck_assert_int_eq(job_wait_ms(&job, &none, 1), retry_schedule_default.wait_ms[0]);

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "job/job_cutter.h"
 
-/* The jobs of text with a '|' behind each, or what is wrong with it. It is cut on the heap, so that a
- * sanitizer sees a byte read too many. */
+/* Returns the jobs of text, each followed by '|', or the error. The text is copied to the heap, so that a
+ * sanitizer detects a read beyond its end. */
 static struct slice cut(struct buffer *out, struct slice text, bool has_lines)
 {
     struct job_cutter cutter;

@@ -37,7 +37,8 @@ START_TEST(cuts_what_is_too_long)
 }
 END_TEST
 
-/* Errors of any length: each that is counted is whole, and they end where the room or the number does. */
+/* Adds errors of any length. Each counted error must be complete. Errors are dropped when the room or the
+ * maximum number is reached. */
 START_TEST(drops_errors_beyond_its_bounds)
 {
     static char text[JOB_ERROR_TEXT_SIZE];

@@ -125,7 +125,7 @@ START_TEST(makes_ids_that_sort_by_time)
     ck_assert(slice_equal(slice_from(text, sizeof text), SLICE("00000000000000000000000000")));
     job_id_make((INT64_C(1) << 48) - 1, ones, text);
     ck_assert(slice_equal(slice_from(text, sizeof text), SLICE("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")));
-    /* The time of the example in the ULID specification. */
+    /* Uses the time of the example in the ULID specification. */
     job_id_make(INT64_C(1469918176385), ones, text);
     ck_assert(slice_equal(slice_from(text, 10), SLICE("01ARYZ6S41")));
     ck_assert(job_id_is_valid(slice_from(text, sizeof text)));

@@ -28,7 +28,7 @@ static enum status parse(const char *json)
     return job_parse(slice_of(json), NOW_MS, &job, &errors);
 }
 
-/* A job with what it needs and one more piece of text behind. */
+/* Parses a job with its required members, followed by these members. */
 static enum status parse_with(const char *members)
 {
     buffer_clear(&text);
@@ -42,7 +42,7 @@ static void take(const char *members)
                   error_at(&errors, 0).detail);
 }
 
-/* Every broken rule as "field: detail", a line each. */
+/* Returns all errors as "field: detail", one per line. */
 static const char *said(void)
 {
     static char lines[16000];
@@ -195,7 +195,7 @@ START_TEST(reads_when_a_job_expires)
     job_fini(&job);
     take("\"delay\":1,\"ttl\":1.001");
     job_fini(&job);
-    take("\"dueAt\":\"2023-11-14T22:13:21Z\",\"ttl\":1.001"); /* due a second from now */
+    take("\"dueAt\":\"2023-11-14T22:13:21Z\",\"ttl\":1.001"); /* the job is due one second from now */
     job_fini(&job);
     take("\"dueAt\":\"2001-01-01T00:00:00Z\",\"expiresAt\":\"2023-11-14T22:13:20.001Z\"");
     job_fini(&job);
@@ -237,7 +237,7 @@ START_TEST(takes_the_bounds)
     take("\"retrySchedule\":[31536000],\"timeout\":3600,\"retry\":100,\"headers\":{}");
     ck_assert(job.has_headers && job.header_count == 0);
     job_fini(&job);
-    take("\"timeout\":0.0995"); /* rounded up before it is judged */
+    take("\"timeout\":0.0995"); /* the value is rounded up before it is compared with the minimum */
     job_fini(&job);
 }
 END_TEST
@@ -279,7 +279,8 @@ START_TEST(reads_methods_bytes_and_labels)
     ck_assert(job.labels.count == 2 && slice_equal(job.labels.items[0], SLICE("a")));
     ck_assert(slice_equal(job.labels.items[1], SLICE("\xc3\xa9\"")));
     job_fini(&job);
-    take("\"method\":\"POST\",\"bodyBase64\":\"\",\"labels\":[]"); /* POST and no labels are the default */
+    take("\"method\":\"POST\",\"bodyBase64\":\"\",\"labels\":[]"); /* these values are the defaults, so they
+                                                                      are not recorded */
     ck_assert(job.method == JOB_METHOD_POST && job.has_body_base64 && job.labels.count == 0);
     job_fini(&job);
     take("\"method\":\"HEAD\"");
@@ -462,7 +463,7 @@ START_TEST(bounds_schedules_and_headers)
 }
 END_TEST
 
-/* As many bytes as may be, each of them spelt in six. */
+/* The header has the maximum number of bytes, and each byte is written as an escape of six bytes. */
 START_TEST(reads_headers_however_they_are_spelt)
 {
     for (int extra = 0; extra <= 1; extra++) {

@@ -7,7 +7,7 @@
 
 #define NOW_MS INT64_C(1700000000000) /* 2023-11-14T22:13:20Z */
 
-/* Created 10 s ago, due in 50 s. */
+/* A job that was created 10 s ago and is due in 50 s. */
 #define RECORD                                                                                               \
     "{\"createdAt\":1699999990000,\"url\":\"http://h/\",\"delay\":60,\"retry\":2,"                           \
     "\"headers\":{\"X-A\":\"1\",\"X-B\":\"2\"},\"attempts\":1,"                                              \
@@ -52,7 +52,7 @@ static enum status patch_at(const char *old, const char *change, int64_t due_ms)
     return job_patch(&patch, &text, &patched, &errors);
 }
 
-/* The new record, and where the job is then: ">" stands for another place. */
+/* Returns the new record; ">" before it means that the job gets another due time. */
 static const char *become(const char *old, const char *change)
 {
     ck_assert_msg(patch_at(old, change, NOW_MS + 50000) == STATUS_OK, "%s: %s %s", change,
@@ -219,7 +219,7 @@ START_TEST(takes_nothing_hidden_to_another_origin)
     static const char typed[] = HEAD ",\"headers\":{\"content-type\":\"a/b\"}}";
     static const char without_url[] = "{\"createdAt\":1,\"url\":\"\"," HEADERS "}";
     static const struct {
-        const char *id, *old, *patch, *said; /* "": it is done */
+        const char *id, *old, *patch, *said; /* said "": the patch succeeds */
     } cases[] = {
         {"t/a", RECORD, "{" OTHER "}", "headers: " AGAIN},
         {"t/a", RECORD, "{\"url\":\"https://h/\"}", "headers: " AGAIN},
@@ -230,7 +230,7 @@ START_TEST(takes_nothing_hidden_to_another_origin)
         {"t/a", RECORD, "{" OTHER ",\"headers\":{\"x-a\":\"3\",\"X-B\":null}}", ""},
         {"t/a", RECORD, "{" OTHER ",\"headers\":null}", ""},
         {"t/a", RECORD, "{\"url\":\"http://H:80/elsewhere\"}", ""},
-        {"t/a", RECORD, "{\"url\":null}", ""}, /* to its topic's */
+        {"t/a", RECORD, "{\"url\":null}", ""}, /* the job then uses the url of its topic */
         {"t/a", HEAD "}", "{" OTHER "}", ""},
         {"t/a", HEAD "}", "{" OTHER "," HEADERS "}", ""},
         {"t/a", typed, "{" OTHER "}", ""},
@@ -272,9 +272,9 @@ END_TEST
 
 START_TEST(compares_times_only_where_it_changes_them)
 {
-    static const char mortal[] = HEAD ",\"delay\":1,\"ttl\":30}"; /* expires in 20 s */
+    static const char mortal[] = HEAD ",\"delay\":1,\"ttl\":30}"; /* the job expires in 20 s */
     static const char retry[] = "{\"retry\":3}", later[] = "{\"delay\":20}", in_time[] = "{\"delay\":19.999}";
-    int64_t beyond_ms = NOW_MS + 50000; /* it waits for a retry that it will not live to see */
+    int64_t beyond_ms = NOW_MS + 50000; /* the job waits for a retry that is due after its expiry */
     ck_assert_int_eq(patch_at(mortal, retry, beyond_ms), STATUS_OK);
     job_patched_fini(&patched);
     ck_assert_int_eq(patch_at(mortal, in_time, beyond_ms), STATUS_OK);
@@ -283,7 +283,7 @@ START_TEST(compares_times_only_where_it_changes_them)
     ck_assert_str_eq(said(), "delay: must be before the job expires");
     ck_assert_int_eq(patch_at(mortal, "{\"dueAt\":\"2030-01-01T00:00:00Z\"}", beyond_ms), STATUS_INVALID);
     ck_assert_str_eq(said(), "dueAt: must be before the job expires");
-    /* A dead one waits for nothing. */
+    /* A dead job has no due time, so the times are not compared. */
     ck_assert_int_eq(patch_at(mortal, later, 0), STATUS_OK);
     job_patched_fini(&patched);
     ck_assert_int_eq(patch_at(mortal, "{\"ttl\":1}", 0), STATUS_OK);

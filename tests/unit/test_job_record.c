@@ -27,7 +27,7 @@ static void parse(const char *json)
                   error_at(&errors, 0).field, error_at(&errors, 0).detail);
 }
 
-/* record, under the id of job. */
+/* Reads record, with the id of job. */
 static enum status read_own(void)
 {
     static char id[JOB_KEY_MAX + 1];
@@ -109,7 +109,7 @@ END_TEST
 
 static uint64_t seed;
 
-/* Knuth's MMIX generator: the same jobs each time. */
+/* Returns a random number below this one. Uses Knuth's MMIX generator, so that each run has the same jobs. */
 static uint64_t roll(uint64_t below)
 {
     seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -160,7 +160,7 @@ static void fill_times(struct job *out)
     out->timeout_ms = out->has_timeout ? JOB_TIMEOUT_MIN_MS + (int64_t)roll(3000000) : JOB_TIMEOUT_MS;
 }
 
-/* A body of either kind, or none. */
+/* Sets a body of either kind, or no body. */
 static void fill_body(struct job *out)
 {
     static const char *const bodies[] = {"",     "null", "\"a\\u00e9\\\"}\"", "{ \"a\":[1.10,\"]\"] }", "1E2",
@@ -213,7 +213,7 @@ static bool same_attempt(const struct attempt_result *a, const struct attempt_re
            a->error == b->error;
 }
 
-/* Everything, and headers and body in their order: the record of both is the same, too. */
+/* Compares all members. Headers must have the same order, and the records of both jobs must be the same. */
 static void assert_equal(const struct job *a, const struct job *b)
 {
     ck_assert(job_is_same(a, b));
@@ -285,7 +285,7 @@ START_TEST(carries_as_many_as_there_are)
 }
 END_TEST
 
-/* An attempt of a later version may have ended in a way that has no word here. */
+/* A later version may have stored an attempt with an error word that this version does not know. */
 START_TEST(carries_the_last_attempt_of_a_later_version)
 {
     static const char text[] = "{\"createdAt\":1,\"url\":\"http://h/\",\"attempts\":1,"
@@ -456,7 +456,8 @@ START_TEST(refuses_records_beyond_the_bounds)
 }
 END_TEST
 
-/* Whatever bytes are damaged: a status and no crash. The copy has no byte behind it, for the sanitizers. */
+/* Reading a record with any damaged byte must return a status and not crash. No byte follows the copy, so
+ * that a sanitizer detects a read beyond its end. */
 START_TEST(survives_damaged_records)
 {
     fill(&job);

@@ -9,7 +9,7 @@ static const char *tag_of(const char *state, int64_t place_ms, const char *recor
     return tag;
 }
 
-/* The same ones as in integration/test_scripts.c, where the scripts make them. */
+/* The tags are the same as in integration/test_scripts.c, where the scripts compute them. */
 START_TEST(names_a_job_as_the_scripts_do)
 {
     ck_assert_str_eq(tag_of("delayed", INT64_C(1700000060123), "{r}"),

@@ -18,7 +18,7 @@ static void tear_down(void)
 
 static enum status check(struct slice json, struct json_fault *fault)
 {
-    /* A copy without a NUL behind it, so that a sanitizer sees a byte read too many. */
+    /* A copy without a NUL after it, so that a sanitizer detects a read beyond its end. */
     char *copy = memory_resize(NULL, json.size);
     memcpy(copy, json.data, json.size);
     enum status status = json_check(slice_from(copy, json.size), &limits, fault);
@@ -218,7 +218,8 @@ START_TEST(limits_depth)
 }
 END_TEST
 
-/* An object with count members, keyed key0, key1, ... or with their first letter escaped. */
+/* Writes an object with count members named key0, key1, ..., or with the first letter of the names
+ * escaped. */
 static void put_object(size_t count, const char *key)
 {
     buffer_append_byte(&text, '{');
@@ -241,7 +242,8 @@ START_TEST(limits_members)
 }
 END_TEST
 
-/* In objects of every size around the bounds of few keys, inline keys and the heap, each key once more. */
+/* In objects of sizes around the limits of few keys, of inline keys and of the heap, each key in turn occurs
+ * twice. */
 START_TEST(finds_each_twin_among_many)
 {
     static const size_t counts[] = {2, 15, 16, 17, 18, 63, 64, 65, 130, 999};
@@ -280,8 +282,8 @@ START_TEST(keeps_escaped_keys_apart)
 }
 END_TEST
 
-/* Not a bound on time, which would fail on a busy host, but on growth: an input of a MiB that is made to
- * be slow would take minutes if comparing keys were quadratic. */
+/* The test has no time limit, because it would fail on a busy host. If comparing keys were quadratic, this
+ * input of 1 MiB would take minutes. */
 START_TEST(stays_fast_on_large_texts)
 {
     struct json_fault fault;
@@ -351,7 +353,7 @@ START_TEST(goes_through_items)
 }
 END_TEST
 
-/* Whatever the cursor is given, it stays inside; is_ended only where the closing bracket is. */
+/* A cursor must stay inside any text. is_ended must be true only at the closing bracket. */
 START_TEST(survives_unsound_texts)
 {
     static const char *const cases[] = {

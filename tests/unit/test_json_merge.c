@@ -11,7 +11,7 @@ static const char *merged(const char *old, const char *patch, enum json_names na
     return buffer_text(&out);
 }
 
-/* The examples of RFC 7396, appendix A; the members of old that stay come first. */
+/* The examples of RFC 7396, appendix A. Members of old that are kept come first in the result. */
 START_TEST(merges_as_the_rfc_says)
 {
     static const char *const cases[][3] = {

@@ -107,7 +107,8 @@ START_TEST(goes_on_behind_what_stands_there)
 }
 END_TEST
 
-/* For every room: the text is whole, or the buffer has failed and holds no more than its room. */
+/* For each size of the buffer, the text is complete, or the buffer has failed and is not larger than its
+ * maximum. */
 START_TEST(fails_with_its_buffer)
 {
     static const char whole[] = "{\"name\":[true,\"text\"],\"next\":1}";
@@ -130,7 +131,7 @@ START_TEST(fails_with_its_buffer)
 }
 END_TEST
 
-/* All bytes, alone and at each place of a character, as a name and as a value. */
+/* Writes all byte values, alone and at each position of a character, as a name and as a value. */
 START_TEST(writes_sound_json_of_any_bytes)
 {
     static const struct json_limits limits = {1, 1};
@@ -144,7 +145,7 @@ START_TEST(writes_sound_json_of_any_bytes)
         json_put_name_text(&json, slice_from(text + 1, 3));
         json_put_text(&json, slice_from(text, sizeof text));
         json_end_object(&json);
-        bool has_nul_in_name = i / 256 > 0 && i % 256 == 0; /* JSON, but forbidden by us */
+        bool has_nul_in_name = i / 256 > 0 && i % 256 == 0; /* valid JSON, which duepost does not allow */
         enum status status = json_check(buffer_slice(&buffer), &limits, &fault);
         ck_assert_msg(status == STATUS_OK || (has_nul_in_name && fault.is_json), "%s", buffer_text(&buffer));
     }

@@ -1,7 +1,7 @@
 #include "job/jwt.h"
 #include "support/suite.h"
 
-/* The key is public; a client of the protocol that uses such tokens publishes this vector. */
+/* The key is public: QStash's client publishes this test vector. */
 #define KEY "sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r"
 #define CLAIMS                                                                                               \
     "{\"iss\":\"Upstash\",\"sub\":\"https://example.com/hook\",\"exp\":1700000300,\"nbf\":1700000000,"       \

@@ -1,4 +1,4 @@
-/* Requests of workers for jobs, and ends of leases. */
+/* Tests the parsers of requests for jobs and of ends of leases. */
 #include "job/lease_text.h"
 
 #include <stdio.h>

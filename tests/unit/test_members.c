@@ -3,7 +3,8 @@
 
 #include "job/members.h"
 
-/* One member of each kind that a record may hold. The tables of jobs and settings have tests of their own. */
+/* A struct with one member of each kind that a record may have. The tables of jobs and settings have their
+ * own tests. */
 struct thing {
     struct slice name, note, raw, url;
     bool is_on, has_off, is_off;

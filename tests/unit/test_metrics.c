@@ -27,7 +27,7 @@ static void expect(const char *line)
 
 START_TEST(reactors_are_summed_up)
 {
-    static const char label[] = "GET /jobs/{topic}/{jobId}"; /* equal, and another literal */
+    static const char label[] = "GET /jobs/{topic}/{jobId}"; /* an equal label, but another literal */
     for (size_t i = 0; i < 2; i++) {
         struct metrics *metrics = metrics_of(board, i);
         metrics_accepted(metrics, SLICE("mail"));

@@ -127,7 +127,7 @@ START_TEST(every_counts_from_its_base)
     ck_assert_str_eq(next_of("2026-01-01T00:00:00Z"), "2026-01-01T00:00:01.500Z");
     ck_assert_str_eq(next_of("2026-01-01T00:00:01.499Z"), "2026-01-01T00:00:01.500Z");
     ck_assert_str_eq(next_of("2026-01-01T00:00:01.500Z"), "2026-01-01T00:00:03.000Z");
-    recurrence.first_ms++; /* counted from the creation: not at the creation */
+    recurrence.first_ms++; /* times are counted from the creation, and the creation itself is not a time */
     ck_assert_str_eq(next_of("2025-01-01T00:00:00Z"), "2026-01-01T00:00:01.500Z");
 }
 END_TEST
@@ -165,7 +165,7 @@ START_TEST(jitter_is_less_than_the_gap_and_the_same_each_time)
     ck_assert(sum_ms > 1000 * 27000 && sum_ms < 1000 * INT64_C(33000));
     recurrence.jitter_ms = 1;
     ck_assert_int_le(recurrence_jitter_ms(&recurrence, at_ms), 1);
-    recurrence.last_ms = at_ms; /* no time follows */
+    recurrence.last_ms = at_ms; /* no time is later than last_ms */
     recurrence.jitter_ms = 86400000;
     ck_assert_int_le(recurrence_jitter_ms(&recurrence, at_ms), 86400000);
     recurrence.jitter_ms = 0;

@@ -4,7 +4,7 @@
 
 #include "job/signature.h"
 
-/* The vectors of Standard Webhooks, as two implementations test them. */
+/* Test vectors of Standard Webhooks, which two of its implementations use. */
 #define SHARED_1 "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 #define SHARED_2 "whsec_plJ3nmyCDGBKInavdOK15jsl"
 #define PRIVATE_1                                                                                            \
@@ -52,7 +52,7 @@ START_TEST(says_what_is_wrong_with_a_key)
          "line 1: a key must be whsec_ and base64 of 16 to 64 bytes"},
         {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa w",
          "line 1: a key must be whsec_ and base64 of 16 to 64 bytes"},
-        /* An ed25519 key whose halves do not belong together. */
+        /* An ed25519 key whose public half does not belong to its private half. */
         {"whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvw==",
          "line 1: a key must be whsk_ and base64 of an ed25519 seed of 32 bytes and its public key"},
         {"whsk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",

@@ -121,7 +121,7 @@ START_TEST(refuses_ourselves_even_if_allowed)
     refuse("93.184.216.34", 6379);
     ck_assert(!permits("me", "127.0.0.1", 7700, true));
     ck_assert(!permits("me", "::ffff:127.0.0.1", 7700, true));
-    ck_assert(!permits("me", "0.0.0.0", 7700, true)); /* which Linux takes for 127.0.0.1 */
+    ck_assert(!permits("me", "0.0.0.0", 7700, true)); /* Linux treats 0.0.0.0 as 127.0.0.1 */
     ck_assert(!permits("me", "::", 7700, true));
     ck_assert(permits("me", "0.0.0.0", 7701, true));
     ck_assert(permits("me", "127.0.0.1", 7701, true));
@@ -145,9 +145,9 @@ START_TEST(refuses_every_address_of_this_host)
 }
 END_TEST
 
-/* --- support/targets.txt: what its head says --- */
+/* --- the cases in support/targets.txt, whose head describes them --- */
 
-/* In place; the size of the bytes that the text stands for. */
+/* Decodes the escapes of text in place. Returns the size of the decoded bytes. */
 static size_t unescape(char *text)
 {
     char *to = text;

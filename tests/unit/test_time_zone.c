@@ -42,7 +42,7 @@ static void put_type(struct buffer *out, int64_t offset_s)
     buffer_append_byte(out, 0);
 }
 
-/* A file with an empty first block, the offset 0, transitions to offset_s, and a footer. */
+/* Writes a file with an empty first block, the offset 0, transitions to offset_s, and a footer. */
 static void make_file(struct buffer *out, const int64_t *at_s, size_t count, int64_t offset_s,
                       const char *footer)
 {
@@ -141,7 +141,7 @@ START_TEST(finds_offsets)
 }
 END_TEST
 
-/* Spans of a zone cover all time, and each second of a span gives the same span. */
+/* Checks that the spans of a zone cover all time, and that each second of a span returns the same span. */
 static void check_spans(const struct time_zone *zone)
 {
     int64_t at_s = seconds_of("1970-01-01T00:00:00Z"), end_s = seconds_of("2150-01-01T00:00:00Z");

@@ -1,4 +1,4 @@
-/* Settings of a topic in layers: member by member, and where each comes from. */
+/* Tests settings of a topic in layers: each member comes from the right layer, which is shown. */
 #include "job/topic_layers.h"
 
 #include "job/pattern_set.h"
@@ -24,10 +24,10 @@ START_TEST(members_come_from_the_longest_layer_that_has_them)
         {"{\"timeout\":1}", "{\"rate\":{\"jobs\":1},\"timeout\":2}",
          "{\"timeout\":1,\"rate\":{\"jobs\":1},\"from\":{\"rate\":\"a*\"}}"},
         {"{\"rate\":{\"jobs\":2}}", "{\"rate\":{\"jobs\":1,\"burst\":3}}", "{\"rate\":{\"jobs\":2}}"},
-        /* A member that the pattern has from a shorter one keeps the name of the shorter one. */
+        /* A member that the pattern has from a shorter pattern keeps the name of the shorter pattern. */
         {"{\"a\":1}", "{\"b\":2,\"c\":3,\"from\":{\"c\":\"*\"}}",
          "{\"a\":1,\"b\":2,\"c\":3,\"from\":{\"b\":\"a*\",\"c\":\"*\"}}"},
-        /* A process must know the needs of both. */
+        /* A process must know the needs of both layers. */
         {"{\"needs\":[\"x\"],\"a\":1}", "{\"b\":2,\"needs\":[\"y\",\"z\"]}",
          "{\"a\":1,\"b\":2,\"needs\":[\"x\",\"y\",\"z\"],\"from\":{\"b\":\"a*\"}}"},
         /* Headers may be secret: they do not follow the url to another origin. */
@@ -101,7 +101,7 @@ START_TEST(each_setting_says_where_it_comes_from)
     out_begin();
     topic_layers_show_from(&only, &topic_settings_members, &out);
     ck_assert_ptr_nonnull(strstr(buffer_text(&out), "\"timeout\":\"*\""));
-    /* Another program has written these. */
+    /* Another program has written these texts. */
     static const char *const odd[] = {"{\"timeout\":5,\"from\":{\"timeout\":\"nonsense\"}}",
                                       "{\"timeout\":5,\"from\":{\"timeout\":7}}",
                                       "{\"timeout\":5,\"from\":7}", "{\"timeout\":5,\"from\":{\"timeout\""};

@@ -73,13 +73,13 @@ START_TEST(topics_match)
 }
 END_TEST
 
-/* In their order. */
+/* Names of topics in the order of Redis. */
 static const char *const names[] = {"-",    "A",      "a",       "ab",        "abc",      "abc~d",
                                     "ab~c", "a~c",    "a~d",     "b",         "ba",       "bb",
                                     "c",    "orders", "orders-", "orders-eu", "orders~c", "z"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* A walk over names that jumps to the next possible match; collects the matches. */
+/* Walks over the names, jumps to the next possible match, and collects the matches. */
 static void walk(const char *patterns, struct buffer *found)
 {
     struct buffer from;

@@ -21,7 +21,8 @@ static void check_writes(const char *text, const char *written)
 START_TEST(writes_what_is_set)
 {
     check_writes("{}", "");
-    check_writes("{\"paused\":false}", "{\"paused\":false}"); /* a pattern may pause the topic */
+    check_writes("{\"paused\":false}",
+                 "{\"paused\":false}"); /* false is written, because a pattern may pause the topic */
     check_writes(" { \"jitter\" : 0.000001 , \"paused\" : true } ", "{\"paused\":true,\"jitter\":1e-06}");
     check_writes("{\"paused\":true,\"jitter\":1e-06}", "{\"paused\":true,\"jitter\":1e-06}");
     check_writes("{\"breaker\":true}", "{\"breaker\":true}");
@@ -199,7 +200,7 @@ START_TEST(names_what_is_wrong)
 }
 END_TEST
 
-/* Returns the text of the settings that patch makes of old, or what is wrong with it. */
+/* Returns the text of old with patch applied, or the errors. */
 static const char *patched(const char *old_text, struct slice patch)
 {
     static struct topic_settings old;

@@ -13,7 +13,7 @@ START_TEST(reads_a_traceparent)
     } cases[] = {
         {PARENT, PARENT},
         {"00-" TRACE "-" SPAN "-ff", "00-" TRACE "-" SPAN "-ff"},
-        /* A later version, as far as it is known. */
+        /* A traceparent of a later version is read as far as its form is known. */
         {"cc-" TRACE "-" SPAN "-01", PARENT},
         {"cc-" TRACE "-" SPAN "-01-more", PARENT},
         {"cc-" TRACE "-" SPAN "-01.more", NULL},
@@ -80,12 +80,12 @@ START_TEST(keeps_whole_members_of_a_tracestate)
     check_state("", "");
     check_state(" a=1 , b=2,,c=3 ", "a=1,b=2,c=3");
     check_state(LONG ",a=1", LONG ",a=1");
-    /* Too much: first the long ones go, then the last ones. */
+    /* The tracestate is too long: first the long members are dropped, then the last ones. */
     check_state("a=1," LONG ",b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED ",e=" HUNDRED,
                 "a=1,b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED ",e=" HUNDRED);
     check_state("a=" HUNDRED ",b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED ",e=" HUNDRED ",f=1",
                 "a=" HUNDRED ",b=" HUNDRED ",c=" HUNDRED ",d=" HUNDRED);
-    /* 512 bytes, and one more. */
+    /* The tracestate has 512 bytes, and then 513. */
     check_state(FOUR ",e=" NINETY "01234567", FOUR ",e=" NINETY "01234567");
     check_state(FOUR ",e=" NINETY "012345678", FOUR);
     check_state(
