@@ -947,7 +947,8 @@ START_TEST(connection_that_died_idle_is_replaced)
 }
 END_TEST
 
-/* Closes the connection while it is idle. The receiver's end arrives before the client's next request. */
+/* Answers one request. When the connection is idle, sends a few bytes or none, and closes this end of the
+ * connection. */
 static void serve_then_end(int fd, int number)
 {
     static const char ends[][8] = {"", "HTTP", "\r\n"}; /* bytes that arrive with the end */

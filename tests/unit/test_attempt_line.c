@@ -82,7 +82,7 @@ START_TEST(a_character_that_the_cut_tore_is_left_out)
 }
 END_TEST
 
-/* Writes the longest answers, and longer ones, of each byte value. */
+/* A line must fit into ATTEMPT_LINE_MAX, for an answer longer than the limit, of any kind of bytes. */
 START_TEST(a_line_has_a_bound)
 {
     static const char bytes[] = {'a', '"', '\\', '\n', '\0', '\x1b', '\x80', '\xff', '\xe2'};

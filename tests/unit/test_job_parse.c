@@ -279,8 +279,8 @@ START_TEST(reads_methods_bytes_and_labels)
     ck_assert(job.labels.count == 2 && slice_equal(job.labels.items[0], SLICE("a")));
     ck_assert(slice_equal(job.labels.items[1], SLICE("\xc3\xa9\"")));
     job_fini(&job);
-    take("\"method\":\"POST\",\"bodyBase64\":\"\",\"labels\":[]"); /* these values are the defaults, so they
-                                                                      are not recorded */
+    take("\"method\":\"POST\",\"bodyBase64\":\"\",\"labels\":[]"); /* POST and an empty list of labels are the
+                                                                      defaults */
     ck_assert(job.method == JOB_METHOD_POST && job.has_body_base64 && job.labels.count == 0);
     job_fini(&job);
     take("\"method\":\"HEAD\"");

@@ -32,7 +32,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- default (include "duepost.fullname" .) .Values.serviceAccount.name -}}
 {{- end -}}
 
-{{/* "true" without the option redis: duepost then runs a Redis of its own. */}}
+{{/* "true" without the option redis: duepost then runs a private Redis. */}}
 {{- define "duepost.isPrivate" -}}
 {{- if not (or (hasKey .Values.options "redis") (hasKey .Values.secretOptions "redis")) -}}true{{- end -}}
 {{- end -}}
@@ -41,7 +41,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if hasKey .Values.secretFiles "tls-cert" -}}HTTPS{{- else -}}HTTP{{- end -}}
 {{- end -}}
 
-{{/* The Secret of a key: {secret, key}. */}}
+{{/* The name of the Secret of an entry {secret, key}. */}}
 {{- define "duepost.secret" -}}
 {{- $place := .place -}}
 {{- with .root -}}
@@ -57,12 +57,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
-{{/* The environment variable of an option. */}}
+{{/* The name of the environment variable of an option. */}}
 {{- define "duepost.variable" -}}
 DUEPOST_{{ . | upper | replace "-" "_" }}
 {{- end -}}
 
-{{/* YAML reads on and off as booleans, and Helm prints large numbers as 1e+06. */}}
+{{/* The value of an option as text, because YAML reads on and off as booleans, and Helm prints large numbers as 1e+06. */}}
 {{- define "duepost.value" -}}
 {{- if kindIs "bool" . -}}
 {{- ternary "on" "off" . | quote -}}
@@ -73,7 +73,7 @@ DUEPOST_{{ . | upper | replace "-" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* Fails with what is wrong, and what to set. */}}
+{{/* Fails if values are wrong, with a message that says what to set. */}}
 {{- define "duepost.check" -}}
 {{- if not (hasKey .Values.secretFiles "tokens") -}}
 {{- fail "secretFiles.tokens: set it, because without tokens duepost does not listen on the network" -}}
