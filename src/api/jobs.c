@@ -166,6 +166,7 @@ static void on_run(void *arg, const struct app_verdict *verdict)
 
 HANDLER(run_handle)
 {
+    /* cppcheck-suppress nullPointer ; only the type of the member is used */
     static const struct query_parameter parameters[] = {{"resend", QUERY_FLAG(struct app_run, is_resend)}};
     struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};
     struct app_run run = {.id = exchange->key};

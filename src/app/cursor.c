@@ -82,7 +82,6 @@ static bool read_score(struct slice text, double *score)
     return true;
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): room is written through plain */
 bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *cursor,
                   struct app_progress *progress)
 {

@@ -105,7 +105,7 @@ static struct lease_topic *new_topic(struct app_leases *leases, struct slice nam
     list_init(&topic->turn_link);
     list_append(&leases->buckets[hash_of(name) % BUCKETS], &topic->link);
     if (leases->topic_count++ == 0)
-        timer_start(leases->renewal, RENEW_MS * 1000);
+        timer_start(leases->renewal, RENEW_MS * INT64_C(1000));
     return topic;
 }
 
@@ -348,7 +348,7 @@ static void on_wake(void *arg, struct slice name)
 static void on_renewal(void *arg)
 {
     struct app_leases *leases = arg;
-    timer_start(leases->renewal, RENEW_MS * 1000);
+    timer_start(leases->renewal, RENEW_MS * INT64_C(1000));
     for_each_topic(leases, ask_soon);
 }
 

@@ -52,16 +52,17 @@ static size_t overview_overdue(const struct tally_count *count, const struct app
     return found;
 }
 
-static void overview_receivers(const struct impaired *impaired, struct app_overview_receivers *receivers)
+static struct app_overview_receivers overview_receivers(const struct impaired *impaired)
 {
-    receivers->impaired = impaired->count;
-    receivers->first_count = impaired->count < IMPAIRED_FIRST ? impaired->count : IMPAIRED_FIRST;
-    for (size_t i = 0; i < receivers->first_count; i++) {
+    struct app_overview_receivers receivers = {.impaired = impaired->count};
+    receivers.first_count = impaired->count < IMPAIRED_FIRST ? impaired->count : IMPAIRED_FIRST;
+    for (size_t i = 0; i < receivers.first_count; i++) {
         const struct impaired_receiver *receiver = &impaired->first[i];
-        receivers->first[i] =
+        receivers.first[i] =
             (struct app_impaired){slice_of(receiver->name), slice_of(receiver->cause), receiver->is_open,
                                   receiver->is_probing, receiver->probe_ms};
     }
+    return receivers;
 }
 
 static struct app_coming overview_coming(const struct coming *found)
@@ -113,7 +114,7 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
     struct overview_call *call = arg;
     struct app_overview_jobs jobs = overview_jobs(&count->all);
     struct app_overdue overdue[APP_OVERVIEW_TOPICS];
-    struct app_overview_receivers receivers;
+    struct app_overview_receivers receivers = overview_receivers(&count->impaired);
     struct app_coming coming = overview_coming(&count->coming);
     char durability[DURABILITY_TEXT_MAX];
     bool is_known = status == STATUS_OK, is_all = call->caller->topics.size == 0;
@@ -129,7 +130,6 @@ static void on_overview_count(void *arg, enum status status, const struct tally_
         .worker_leases = count->all.pulled,
         .redis = overview_redis(call->app, is_known, durability),
     };
-    overview_receivers(&count->impaired, &receivers);
     call->fn(call->arg, &overview);
     free(call);
 }

@@ -24,10 +24,10 @@ enum app_sibling_change {
 typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings *settings, bool has_settings,
                                                int64_t now_ms);
 
-/* Reads the settings of a sibling topic, calls the function change, and writes the new settings if the stored
+/* Reads the settings of a sibling topic, calls the function make, and writes the new settings if the stored
  * ones have not changed since. Also used for the members of an owner topic that only the server sets. With
  * DONE, the verdict has the settings. */
-void app_sibling_change(struct app *, const struct app_caller *, struct slice topic, app_sibling_fn *change,
+void app_sibling_change(struct app *, const struct app_caller *, struct slice topic, app_sibling_fn *make,
                         app_verdict_fn *, void *arg);
 
 /* An app_sibling_fn that removes the settings, if there are any. */

@@ -42,7 +42,7 @@ void remote_calls_free(struct remote_calls *calls)
     if (!calls)
         return;
     while (!list_is_empty(&calls->list))
-        remote_call_cancel(LIST_ENTRY(calls->list.next, struct remote_call, link));
+        remote_call_cancel(LIST_ENTRY(list_pop(&calls->list), struct remote_call, link));
     curl_multi_cleanup(calls->multi);
     free(calls);
 }

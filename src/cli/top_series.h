@@ -27,9 +27,9 @@ struct top_series {
 /* Begins without figures. */
 void top_series_init(struct top_series *);
 
-/* Adds the member "series" of an answer, which may be NULL. Figures of a second that the series already has
+/* Adds the member "series" of answer, which may be NULL. Figures of a second that the series already has
  * are replaced. */
-void top_series_merge(struct top_series *, const json_t *series);
+void top_series_merge(struct top_series *, const json_t *answer);
 
 /* Returns the time after which figures may be missing or incomplete. The next request must begin at this
  * time. 0: all figures are missing. */

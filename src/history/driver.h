@@ -5,6 +5,7 @@
 #ifndef DUEPOST_HISTORY_DRIVER_H
 #define DUEPOST_HISTORY_DRIVER_H
 
+#include <assert.h>
 #include <stdatomic.h>
 
 #include "history/columns.h"
@@ -33,7 +34,7 @@ typedef bool sql_row_fn(void *arg, const struct sql_value *columns, size_t count
 static inline bool sql_take_number(void *arg, const struct sql_value *columns, size_t count)
 {
     int64_t *number = arg;
-    (void)count;
+    assert(count == 1);
     *number = columns[0].number;
     return true;
 }

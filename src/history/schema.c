@@ -10,7 +10,9 @@ static struct sql_value text_or_null(struct slice text)
 
 static struct sql_value number_or_null(int64_t number, int64_t null)
 {
-    return number == null ? (struct sql_value){.kind = SQL_NULL} : SQL_NUMBER_OF(number);
+    if (number == null)
+        return (struct sql_value){.kind = SQL_NULL};
+    return SQL_NUMBER_OF(number);
 }
 
 void schema_values(const struct history_columns *of, struct sql_value values[SCHEMA_COLUMN_COUNT])

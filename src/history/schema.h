@@ -15,8 +15,8 @@ enum { SCHEMA_COLUMN_COUNT = 23 };
 /* Fills values with the columns of a row, in this order. */
 void schema_values(const struct history_columns *, struct sql_value values[SCHEMA_COLUMN_COUNT]);
 
-/* Reads a row whose columns are in this order. The columns borrow values. */
-void schema_read(const struct sql_value *values, struct history_columns *);
+/* Reads a row whose columns, at, are in this order. The result borrows them. */
+void schema_read(const struct sql_value *at, struct history_columns *);
 
 /* Reads the version of the tables, or fails. */
 enum status schema_version(struct driver *, int64_t *version, struct problem *);

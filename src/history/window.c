@@ -214,7 +214,7 @@ static void put_status(struct window_sql *sql, struct slice word)
     bool is_class = word.size == 3 && word.data[0] >= '0' && word.data[0] <= '9' &&
                     slice_equal(slice_skip(word, 1), SLICE("xx"));
     if (is_class) {
-        int64_t first = (word.data[0] - '0') * 100;
+        int64_t first = INT64_C(100) * (word.data[0] - '0');
         put_sql(sql, "j.status>=");
         put_number(sql, first);
         put_sql(sql, " AND j.status<");

@@ -98,7 +98,6 @@ static bool parse_address(const char *ip, int port, struct sockaddr_storage *add
     return inet_pton(AF_INET6, ip, &in6->sin6_addr) == 1;
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): libcurl's prototype */
 static int on_send(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
     (void)local_ip;

@@ -365,10 +365,9 @@ struct http_plain *http_plain_new(struct loop *loop, size_t max_idle, const stru
 
 void http_plain_free(struct http_plain *plain)
 {
-    struct http_connection *oldest;
     if (!plain)
         return;
-    while ((oldest = oldest_idle(plain)))
-        connection_close(oldest);
+    while (!list_is_empty(&plain->aged))
+        connection_close(LIST_ENTRY(list_pop(&plain->aged), struct http_connection, age_link));
     free(plain);
 }

@@ -18,7 +18,6 @@ struct http_tls {
 
 const char http_tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 
-/* NOLINTBEGIN(readability-non-const-parameter): GnuTLS's prototype */
 static int no_certificate(gnutls_session_t session, const struct gnutls_cert_retr_st *info,
                           gnutls_pcert_st **certificates, unsigned *count, gnutls_ocsp_data_st **ocsp,
                           unsigned *ocsp_count, gnutls_privkey_t *key, unsigned *flags)
@@ -27,7 +26,6 @@ static int no_certificate(gnutls_session_t session, const struct gnutls_cert_ret
         (void)flags;
     return -1;
 }
-/* NOLINTEND(readability-non-const-parameter) */
 
 void (*const http_tls_no_certificate)(void) = (void (*)(void))no_certificate;
 

@@ -201,10 +201,7 @@ static void write_hourly(struct buffer *out, const struct cron_times *times)
     const struct cron_set *hours = &times->hours;
     if (is_every_few_hours(times)) {
         write_step(out, "hour", hours->step);
-    } else if (has_all(hours)) {
-        buffer_printf(out, "at minute %d", times->minutes.first);
-        write_of_hours(out, hours);
-    } else if (is_regular(hours) && hours->count > 3) {
+    } else if (is_regular(hours) && hours->count > 3 && !has_all(hours)) {
         write_step(out, "hour", hours->step);
         write_from_to(out, times);
     } else if (hours->count <= TIMES_LISTED) {

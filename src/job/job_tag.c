@@ -22,7 +22,7 @@ void job_tag_make(struct slice state, int64_t place_ms, struct slice record, cha
     assert(ok);
     EVP_MD_CTX_free(context);
     hex_write(tag, digest, DIGEST_BYTES);
-    tag[2 * DIGEST_BYTES] = '\0';
+    tag[JOB_TAG_SIZE - 1] = '\0';
 }
 
 bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE])

@@ -87,7 +87,7 @@ void recurring_tag(struct slice record, char tag[RECURRING_TAG_SIZE])
     int ok = EVP_Q_digest(NULL, "SHA1", NULL, record.data ? record.data : "", record.size, digest, &size);
     assert(ok && size == DIGEST_BYTES);
     hex_write(tag, digest, DIGEST_BYTES);
-    tag[2 * DIGEST_BYTES] = '\0';
+    tag[RECURRING_TAG_SIZE - 1] = '\0';
 }
 
 /* ---- times ---- */

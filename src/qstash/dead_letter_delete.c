@@ -20,9 +20,11 @@ static void deleting_end(struct deleting *deleting, const struct app_verdict *ve
     free(deleting);
 }
 
+static const struct app_verdict not_found = {.end = APP_NOT_FOUND};
+
 static void on_deleted(void *arg, const struct app_verdict *verdict)
 {
-    deleting_end(arg, verdict->end == APP_MISMATCH ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
+    deleting_end(arg, verdict->end == APP_MISMATCH ? &not_found : verdict);
 }
 
 static void deleting_on_read(void *arg, const struct app_verdict *verdict)
@@ -33,8 +35,7 @@ static void deleting_on_read(void *arg, const struct app_verdict *verdict)
         app_cancel(deleting->app, deleting->caller, slice_of(deleting->key), slice_of(deleting->tag),
                    on_deleted, deleting);
     } else {
-        deleting_end(deleting,
-                     answer_is_known(verdict) ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
+        deleting_end(deleting, answer_is_known(verdict) ? &not_found : verdict);
     }
 }
 

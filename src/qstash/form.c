@@ -50,7 +50,7 @@ static void form_sign(const struct form_attempt *attempt, struct header_lines *l
     if (!attempt->settings || !keys_read(attempt->settings->form_keys, &keys))
         return;
     buffer_init(&claims, CLAIMS_MAX);
-    buffer_init(&token, 2 * CLAIMS_MAX);
+    buffer_init(&token, (size_t)2 * CLAIMS_MAX);
     write_claims(attempt, &claims);
     jwt_append(&token, keys.current, buffer_slice(&claims));
     header_lines_add(lines, SLICE("Upstash-Signature"), buffer_slice(&token));

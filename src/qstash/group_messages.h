@@ -6,8 +6,7 @@
 #include "job/group_jobs.h"
 
 /* Writes the messages for the endpoints of the group as it is now. message is the message of the schedule,
- * without a url; settings are the settings of the group's topic. The status is that of group_jobs_write. */
-enum status group_messages_write(const struct job *message, struct slice settings,
-                                 struct group_jobs *) MUST_USE;
+ * without a url; text has the settings of the group's topic. The status is that of group_jobs_write. */
+enum status group_messages_write(const struct job *message, struct slice text, struct group_jobs *) MUST_USE;
 
 #endif

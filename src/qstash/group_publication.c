@@ -29,7 +29,7 @@ struct group_publication {
     size_t pending; /* number of messages under way, and one more while messages are begun */
 };
 
-struct group_publication *group_publication_new(struct app *app, struct slice name,
+struct group_publication *group_publication_new(struct app *app, struct slice group,
                                                 const struct message_request *request,
                                                 struct settings *settings, group_publication_fn *fn,
                                                 void *arg)
@@ -40,7 +40,7 @@ struct group_publication *group_publication_new(struct app *app, struct slice na
     publication->settings = settings;
     publication->fn = fn;
     publication->arg = arg;
-    group_lookup_init(&publication->lookup, name);
+    group_lookup_init(&publication->lookup, group);
     return publication;
 }
 

@@ -31,7 +31,7 @@ struct limits limits_new(bool is_queue, int64_t now_ms);
 
 /* Reads the limits of a topic that has settings. */
 struct limits limits_read(bool is_queue, const struct topic_settings *);
-struct limits limits_read_text(bool is_queue, struct slice settings);
+struct limits limits_read_text(bool is_queue, struct slice text);
 
 /* Sets the settings. The settings borrow note. */
 void limits_write(const struct limits *, char note[LIMITS_NOTE_SIZE], struct topic_settings *);

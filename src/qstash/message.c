@@ -85,7 +85,7 @@ static bool write_once(struct message *message, const struct message_request *re
     bool has_id = settings->deduplication_id.size, is_whole;
     if (!has_id && !settings->is_content_based)
         return true;
-    buffer_init_fallible(&text, request->body.size + JOB_URL_MAX + 2 * JOB_HEADER_BYTES_MAX);
+    buffer_init_fallible(&text, request->body.size + JOB_URL_MAX + (size_t)2 * JOB_HEADER_BYTES_MAX);
     if (has_id)
         buffer_append(&text, settings->deduplication_id);
     if (has_id && request->data.group.size) /* a deduplication id counts for each endpoint separately */

@@ -14,7 +14,7 @@ void message_texts_init(struct message_texts *texts)
 {
     buffer_init_fallible(&texts->base64, JOB_RECORD_MAX);
     buffer_init(&texts->data, JOB_FORM_DATA_MAX);
-    buffer_init(&texts->callbacks, 4 * JOB_URL_MAX);
+    buffer_init(&texts->callbacks, (size_t)4 * JOB_URL_MAX);
 }
 
 void message_texts_fini(struct message_texts *texts)

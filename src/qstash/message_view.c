@@ -195,7 +195,7 @@ static void add_callbacks(struct json_writer *json, const struct message_view *v
     static const char *const callback[] = {"callbackHeader", "callbackHeaders"};
     static const char *const failure[] = {"failureCallbackHeader", "failureCallbackHeaders"};
     struct buffer text;
-    buffer_init(&text, 8 * JOB_URL_MAX);
+    buffer_init(&text, (size_t)8 * JOB_URL_MAX);
     add_text(json, "callback", message_view_callback(view->job.on_attempt, &text));
     add_callback_headers(json, callback[naming], view->data.callback);
     buffer_clear(&text);

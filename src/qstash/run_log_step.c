@@ -148,8 +148,10 @@ static void put_error(struct json_writer *json, const struct attempt_line *line,
 void run_log_add_errors(struct json_writer *json, const struct run_log_message *message, size_t trim)
 {
     struct attempt_line line;
-    struct slice lines = message ? message->lines : SLICE("");
     bool has_any = false;
+    if (!message)
+        return;
+    struct slice lines = message->lines;
     while (attempt_line_take(&lines, &line)) {
         if (attempt_result_is_success(&line.result))
             continue;

@@ -257,9 +257,9 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct ap
     struct run_message *message = arg;
     bool is_invoke = message->settings->run.is_invoke;
     struct slice id = is_invoke ? message->invoker.run_id : message->settings->run.id;
-    if (verdict->end == APP_NOT_FOUND || (workflow && !workflow->is_active)) {
+    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND) {
         refuse_inactive(message, id);
-    } else if (verdict->end != APP_DONE) {
+    } else if (!workflow) {
         refuse_verdict(message, verdict);
     } else if (!run_read(workflow->settings, workflow->made_ms, &message->run)) {
         message_refuse(message, 503, SLICE("the settings of the run cannot be read"));

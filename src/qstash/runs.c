@@ -38,9 +38,9 @@ static void answer_list(struct exchange *exchange, const struct app_workflow *wo
 static void on_list(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     struct run_reading *reading = arg;
-    if (verdict->end == APP_NOT_FOUND || (workflow && !workflow->is_active))
+    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND)
         refuse_inactive(reading->exchange, reading->exchange->key);
-    else if (verdict->end != APP_DONE)
+    else if (!workflow)
         answer_refuse_verdict(reading->exchange, verdict);
     else
         answer_list(reading->exchange, workflow);
@@ -148,11 +148,11 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct ap
 {
     struct run_ending *ending = arg;
     struct exchange *exchange = ending->exchange;
-    if (verdict->end == APP_NOT_FOUND || (workflow && !workflow->is_active)) {
+    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND) {
         refuse_inactive(exchange, exchange->key);
         return;
     }
-    if (verdict->end != APP_DONE) {
+    if (!workflow) {
         answer_refuse_verdict(exchange, verdict);
         return;
     }

@@ -208,7 +208,7 @@ bool settings_flow_take(struct settings_flow *flow, struct slice name, struct sl
     uint64_t number = 0;
     int64_t ms = 0;
     if (slice_equal(name, SLICE("period"))) {
-        bool is_read = slice_to_number(value, 7 * 86400, &number) ||
+        bool is_read = slice_to_number(value, UINT64_C(7) * 86400, &number) ||
                        settings_read_duration(value, INT64_C(604800000), &ms);
         flow->period_s = number ? (int64_t)number : ms / 1000;
         return is_read && flow->period_s > 0;

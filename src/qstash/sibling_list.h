@@ -11,7 +11,7 @@ typedef void sibling_list_fn(struct json_writer *, const struct app_topic *, con
 
 /* Answers with an array of the topics whose names begin with prefix, at most max of them. Call this at most
  * once for an exchange. Borrows prefix and arg until the answer. */
-void sibling_list_answer(struct exchange *, struct slice prefix, size_t max, sibling_list_fn *,
+void sibling_list_answer(struct exchange *, struct slice prefix, size_t max, sibling_list_fn *put,
                          const void *arg);
 
 #endif

@@ -125,9 +125,9 @@ static void wait_in_run(struct waiting *waiting)
 static void on_run(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     struct waiting *waiting = arg;
-    if (verdict->end == APP_NOT_FOUND || (workflow && !workflow->is_active)) {
+    if (workflow ? !workflow->is_active : verdict->end == APP_NOT_FOUND) {
         refuse_inactive(waiting);
-    } else if (verdict->end != APP_DONE) {
+    } else if (!workflow) {
         answer_refuse_verdict(waiting->exchange, verdict);
     } else {
         waiting->has_run = run_read(workflow->settings, workflow->made_ms, &waiting->run);
@@ -153,7 +153,7 @@ HANDLER(wait_handle)
     run_step_init(&waiting->deadline, false);
     run_step_init(&waiting->with_kept, false);
     buffer_init_fallible(&waiting->decoded, body.size + 1);
-    buffer_init_fallible(&waiting->text, 2 * WAITER_MAX);
+    buffer_init_fallible(&waiting->text, (size_t)2 * WAITER_MAX);
     exchange_keep(exchange, waiting, waiting_free);
     buffer_reserve(&waiting->decoded, body.size); /* so that decoded values never move */
     http_request_each_header(exchange->request, take_header, &waiting->settings);

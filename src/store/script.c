@@ -272,7 +272,8 @@ static void on_listed(void *arg, const struct redis_reply *reply)
 {
     struct redis_link *link = arg;
     size_t count = redis_reply_size(reply);
-    for (size_t i = 0; count > VERSIONS_MAX * SCRIPT_COUNT && i < count && redis_link_is_up(link); i++) {
+    for (size_t i = 0; count > (size_t)VERSIONS_MAX * SCRIPT_COUNT && i < count && redis_link_is_up(link);
+         i++) {
         struct slice name = redis_reply_text(redis_reply_at(redis_reply_at(reply, i), 1));
         struct slice argv[] = {SLICE("FUNCTION"), SLICE("DELETE"), name};
         if (!is_of_this_version(name))

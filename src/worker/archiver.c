@@ -167,7 +167,7 @@ static bool may_read(const struct archiver *archiver)
 
 static int64_t late_ms(const struct outbox_read *read)
 {
-    return read->entries > 2 * OUTBOX_READ_MAX ? PACE_LATE_MS : 0;
+    return read->entries > INT64_C(2) * OUTBOX_READ_MAX ? PACE_LATE_MS : 0;
 }
 
 static void archiver_on_read(void *arg, enum status status, const struct outbox_read *read)
@@ -247,7 +247,7 @@ void archiver_free(struct archiver *archiver)
     if (!archiver)
         return;
     while (!list_is_empty(&archiver->batches))
-        batch_free(LIST_ENTRY(archiver->batches.next, struct archive_batch, link));
+        batch_free(LIST_ENTRY(list_pop(&archiver->batches), struct archive_batch, link));
     pace_free(archiver->pace);
     timer_free(archiver->wait);
     free(archiver);
