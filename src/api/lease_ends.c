@@ -36,7 +36,7 @@ struct lease_ends {
     struct exchange *exchange;
     enum lease_end_kind kind;
     bool is_many;
-    size_t pending; /* items without a result */
+    size_t pending; /* number of items without a result */
     size_t count;
     struct lease_item items[];
 };

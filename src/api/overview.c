@@ -8,7 +8,7 @@
 #include "http/query.h"
 #include "job/receiver.h"
 
-enum { STEP_MAX = 60 }; /* seconds */
+enum { STEP_MAX = 60 }; /* maximum length of a step in seconds */
 
 /* The query of a request. A token that is restricted to topics gets only the parts about its topics. */
 struct overview_query {

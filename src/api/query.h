@@ -11,9 +11,9 @@
 /* The query of a list. The exchange keeps it as its state. */
 struct list_query {
     const struct app *app;
-    struct app_bulk bulk; /* filter and limits; list.max is the size of a page of each list */
-    bool is_all;          /* all=true */
-    bool is_any;          /* state=any */
+    struct app_bulk bulk; /* filter and limits; list.max is the size of a page in every kind of list */
+    bool is_all;          /* the parameter all is true */
+    bool is_any;          /* the parameter state is any */
     bool has_source;      /* the parameter source was given; is_of_history of the list has its value */
     struct app_topic_cursor topic;
     bool is_of_patterns; /* the list has patterns instead of topics */

@@ -21,7 +21,7 @@ struct workflow_request {
     struct app *app;
     struct app_workflow_list list;
     int64_t made_ms;
-    char text[QUERY_BYTES_MAX + 1]; /* decoded values */
+    char text[QUERY_BYTES_MAX + 1]; /* decoded values of the query */
 };
 
 static const char *read_state(void *into, struct slice value)

@@ -51,7 +51,7 @@ struct app {
 
 enum {
     APP_FROM_SIZE = 64,
-    APP_PAGE_MAX = 1000, /* items in one page */
+    APP_PAGE_MAX = 1000, /* maximum number of items in one page */
 };
 
 /* The client that makes a request. */
@@ -91,7 +91,7 @@ void app_job_tag(const struct app_job *, char tag[JOB_TAG_SIZE]);
 /* A receiver, or a path of a receiver, that failed or asked for fewer attempts within the last hour. */
 struct app_receiver {
     struct slice name; /* see receiver.h */
-    int64_t failures;  /* consecutive failures */
+    int64_t failures;  /* number of consecutive failures */
     int64_t opened_ms; /* when its breaker opened; 0: it is closed */
     int64_t probe_ms;  /* earliest time of the next probe */
     bool is_probing;   /* a probe is under way */
@@ -165,8 +165,8 @@ struct app_sent_job {
 
 struct app_verdict {
     enum app_end end;
-    const struct job_errors *errors; /* with INVALID */
-    struct slice why;                /* for people */
+    const struct job_errors *errors; /* INVALID: the errors */
+    struct slice why;                /* sentence for people, see enum app_end */
     struct app_job job;              /* the job concerned; unknown members are empty */
     bool was_there;                  /* replace: another job was there before */
     bool was_leased;                 /* cancel: an attempt is under way and continues */
@@ -176,7 +176,7 @@ struct app_verdict {
     size_t sent_count;
     struct slice lines;                  /* attempts: the lines of the attempts, see attempt_line.h */
     struct slice settings;               /* change of a topic: the new settings */
-    struct app_page page;                /* lists */
+    struct app_page page;                /* lists: the end of the page */
     struct app_bulk_counts counts;       /* bulk actions, also with UNKNOWN */
     const struct app_outcomes *outcomes; /* statistics: one for each step; count of the history: one */
     size_t outcome_count;

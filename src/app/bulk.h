@@ -20,7 +20,7 @@ struct app_bulk {
     int64_t step_us; /* redrive: time between the due times of two jobs; 0: none */
     /* RESCHEDULE: at_ms is a time; otherwise it is a delay that counts from the first page */
     bool has_due_at;
-    int64_t at_ms;       /* for RESCHEDULE */
+    int64_t at_ms;       /* RESCHEDULE: the new due time */
     struct slice filter; /* the filter as the client wrote it, for the audit log */
 };
 

@@ -9,7 +9,7 @@
 enum { APP_CRON_TIMES = 5 };
 
 struct app_cron_call {
-    struct slice expression; /* empty: every_ms */
+    struct slice expression; /* cron expression; empty: every_ms is used */
     int64_t every_ms;        /* counted from from_ms; at least RECURRENCE_EVERY_MIN_MS */
     struct slice timezone;   /* empty: UTC */
     int64_t from_ms;         /* only later times are returned */

@@ -85,9 +85,9 @@ struct app_lease_end {
     enum app_lease_action action;
     struct slice id, token;
     struct slice error; /* RETRY, BURY: the worker's text; empty: none */
-    bool has_delay;     /* RETRY */
+    bool has_delay;     /* RETRY: delay_ms is set */
     int64_t delay_ms;
-    int64_t lease_ms; /* EXTEND */
+    int64_t lease_ms; /* EXTEND: length of the lease from now on */
 };
 
 struct app_lease_ended {

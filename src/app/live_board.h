@@ -35,9 +35,9 @@ struct live_topic {
 struct live_process {
     char id[LIVE_ID_SIZE]; /* 16 hexadecimal digits, different after each start */
     int64_t pid, started_ms, reactors;
-    uint64_t in_flight;                                 /* attempts */
+    uint64_t in_flight;                                 /* number of attempts in flight */
     uint64_t waiting;                                   /* workers that wait for jobs of pull topics */
-    char version[LIVE_WORD_SIZE], host[LIVE_WORD_SIZE]; /* without spaces */
+    char version[LIVE_WORD_SIZE], host[LIVE_WORD_SIZE]; /* texts without spaces */
 };
 
 struct live_board;

@@ -18,7 +18,7 @@ enum { APP_OVERVIEW_TOPICS = 10, APP_OVERVIEW_RECEIVERS = 10 };
 struct app_overdue {
     struct slice topic;
     int64_t due_ms, late_ms;
-    int64_t ready, held; /* jobs */
+    int64_t ready, held; /* numbers of jobs */
     bool is_paused, is_pull;
 };
 
@@ -46,14 +46,15 @@ struct app_overview_receivers {
 
 struct app_overview_redis {
     bool is_up;
-    const char *durability; /* in force */
+    const char *durability; /* durability that Redis provides now */
     const char *version;
     bool is_private;
-    int64_t used_bytes, max_bytes; /* 0: unknown, or no limit. In a Cluster, the fullest node counts */
+    int64_t used_bytes,
+        max_bytes; /* memory of Redis, in a Cluster of the fullest node; 0: unknown, or no limit */
 };
 
 struct app_overview {
-    int64_t now_ms;                       /* wall clock */
+    int64_t now_ms;                       /* time by the wall clock */
     const struct app_overview_jobs *jobs; /* NULL: Redis did not answer */
     struct live_board *live;
     /* The most overdue topics that the caller has a right to; NULL: unknown. */

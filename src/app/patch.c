@@ -13,7 +13,8 @@ struct patch {
     struct app_patch call;
     app_verdict_fn *fn;
     void *arg;
-    struct app_job job; /* the job that was read, without borrowed data; later with the new record */
+    struct app_job job; /* the job that was read, with empty slices instead of data that is no longer valid;
+                           later with the new record */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
     struct buffer record;   /* the new record */

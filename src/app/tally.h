@@ -27,7 +27,7 @@ enum { TALLY_TOPICS_MAX = 100 };
 
 struct tally_topic {
     char name[JOB_TOPIC_NAME_MAX + 1];
-    int64_t delayed, ready, held, leased, dead; /* jobs */
+    int64_t delayed, ready, held, leased, dead; /* numbers of jobs */
     int64_t due_ms;  /* due time of the first waiting job; INT64_MAX: no job waits */
     int64_t late_ms; /* time since this job was due; 0: it is not due */
     bool is_paused, is_pull;

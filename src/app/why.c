@@ -29,7 +29,7 @@ struct why {
     bool is_head_waiting;                      /* the job holds the line of its fifo topic until at_ms */
     char reason[64];
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
-    struct buffer head;                /* jobId */
+    struct buffer head;                /* jobId of the job that holds the line */
     char receiver[RECEIVER_NAME_SIZE]; /* name of the receiver with its path; empty: unknown */
     bool is_path_known; /* the record of the path has been read, and the path does not hold the job */
     struct app_finding finding;

@@ -45,7 +45,7 @@ struct app_finding {
     int64_t ready, leased; /* jobs of its topic */
     struct slice head;     /* ORDER: jobId of the job that holds the line */
     const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */
-    const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT */
+    const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT: the receiver that holds the job */
 };
 
 typedef void app_finding_fn(void *arg, const struct app_finding *);

@@ -12,7 +12,7 @@ struct buffer {
     char *data;
     size_t size;
     size_t capacity;
-    size_t max; /* bytes */
+    size_t max; /* maximum size in bytes */
     bool failed;
     bool may_fail; /* out of memory marks the buffer as failed; the writer must check */
 };

@@ -14,7 +14,7 @@ enum { HISTOGRAM_BUCKETS = 15 };
 extern const int64_t histogram_bounds_us[HISTOGRAM_BUCKETS - 1];
 
 struct histogram {
-    _Atomic uint64_t counts[HISTOGRAM_BUCKETS]; /* not cumulative */
+    _Atomic uint64_t counts[HISTOGRAM_BUCKETS]; /* durations in each bucket, not cumulative */
     _Atomic uint64_t sum_us;
 };
 

@@ -51,7 +51,7 @@ enum metrics_counter {
     METRICS_COUNTER_DEAD_REMOVED_BY_RETENTION,
     METRICS_COUNTER_DEAD_REMOVED_BY_AGE,
     METRICS_COUNTER_DEAD_REMOVED_BY_NUMBER,
-    METRICS_COUNTER_CALLBACKS, /* scheduled */
+    METRICS_COUNTER_CALLBACKS, /* callbacks that were scheduled */
     METRICS_COUNTER_FIRED,     /* jobs that schedules created */
     METRICS_COUNTER_FIRES_MISSED,
     METRICS_COUNTER_FIRES_OVERLAPPED,
@@ -71,7 +71,7 @@ enum metrics_exemplified {
 };
 
 enum metrics_format {
-    METRICS_FORMAT_TEXT,        /* version 0.0.4 */
+    METRICS_FORMAT_TEXT,        /* Prometheus's text format, version 0.0.4 */
     METRICS_FORMAT_OPENMETRICS, /* with exemplars; the caller ends the text with METRICS_END */
 };
 
@@ -114,7 +114,7 @@ void metrics_redis_processor(struct metrics *, int64_t us);
 struct metrics_sums {
     uint64_t accepted, delivered, cancelled, dead, failed;
     uint64_t late[HISTOGRAM_BUCKETS]; /* number of attempts in each bucket of lateness, see histogram.h */
-    uint64_t in_flight;               /* attempts now */
+    uint64_t in_flight;               /* attempts that are in flight now */
 };
 
 struct metrics_topic_sums {

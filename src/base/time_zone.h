@@ -13,8 +13,8 @@
 #include "base/status.h"
 
 enum {
-    TIME_ZONE_NAME_MAX = 64,         /* bytes */
-    TIME_ZONE_FILE_MAX = 128 * 1024, /* bytes */
+    TIME_ZONE_NAME_MAX = 64,         /* maximum size of a name in bytes */
+    TIME_ZONE_FILE_MAX = 128 * 1024, /* maximum size of a file in bytes */
 };
 
 struct time_zone;

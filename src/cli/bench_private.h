@@ -12,7 +12,7 @@
 
 enum {
     BENCH_HOST_SIZE = 64,
-    BENCH_REQUEST_MAX = 16 * 1024 * 1024, /* bytes */
+    BENCH_REQUEST_MAX = 16 * 1024 * 1024, /* maximum size of a request in bytes */
 };
 
 /* The series of jobs. Each job has the number of its series. */

@@ -18,7 +18,7 @@ enum {
     BODY_MAX = 64 * 1024,
     BODIES_MAX = 64 * 1024 * 1024,
     HEAD_MAX = 128, /* the part of a body that names the job */
-    PADDING = 120,  /* bytes, for a body of about 200 bytes */
+    PADDING = 120,  /* bytes that fill a body up to about 200 bytes */
 };
 
 struct bench_receiver {
@@ -32,7 +32,7 @@ struct bench_receiver {
     pthread_mutex_t lock; /* protects the members below */
     uint32_t series;
     size_t count;
-    bool *has_come;   /* by number */
+    bool *has_come;   /* whether a job has come, by its number */
     int64_t *late_us; /* lateness of the jobs with a due time */
     size_t late_count;
     struct bench_received received;

@@ -6,7 +6,7 @@
 #include "cli/call.h"
 
 struct new_job {
-    struct buffer text; /* the request */
+    struct buffer text; /* body of the request */
     struct buffer body; /* content of --body-file */
 };
 

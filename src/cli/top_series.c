@@ -7,7 +7,7 @@ enum {
     LAST_SECONDS = 10,
     SETTLING_MS = 3000, /* figures of other processes may arrive later by this time */
     SECOND_MS = 1000,
-    STEP_MAX = 3600, /* seconds */
+    STEP_MAX = 3600, /* maximum step of an answer in seconds */
 };
 
 static const char *const names[TOP_FIGURES] = {

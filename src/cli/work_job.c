@@ -13,7 +13,7 @@
 #include "cli/call.h"
 
 enum {
-    EXIT_BURY = 100, /* exit status */
+    EXIT_BURY = 100, /* exit status of a command that buries its job */
     ERROR_MAX = 256, /* maximum number of bytes that the API accepts */
     REQUEST_MAX = 64 * 1024,
     BACKOFF_FIRST_US = 100 * 1000,

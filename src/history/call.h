@@ -21,7 +21,7 @@ struct history_call {
     enum call_state state;
     struct history
         *owner; /* NULL: the callback was called, or will not be called; the thread then frees the call */
-    int64_t deadline_us;  /* by CLOCK_MONOTONIC */
+    int64_t deadline_us;  /* deadline of the call, by CLOCK_MONOTONIC */
     size_t waiting_bytes; /* size that the thread counts for a waiting append */
 
     struct buffer text;            /* owned: the texts of the arguments */

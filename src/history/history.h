@@ -28,7 +28,7 @@
 enum {
     HISTORY_DEADLINE_MS = 10000,
     HISTORY_APPEND_DEADLINE_MS = 60000,
-    HISTORY_ENTRIES_MAX = 10000,              /* maximum in one append */
+    HISTORY_ENTRIES_MAX = 10000,              /* maximum number of entries in one append */
     HISTORY_WAITING_MAX = 1024,               /* maximum number of waiting calls of a process */
     HISTORY_WAITING_BYTES = 64 * 1024 * 1024, /* maximum size of the waiting appends of a process */
     HISTORY_PAGE_MAX = 1000,                  /* maximum number of rows of a page */
@@ -75,7 +75,7 @@ void history_thread_stop(struct history_thread *);
 struct history_state {
     bool is_available;
     char why[256];    /* the reason if not available; "" otherwise */
-    int64_t appended; /* rows, since the start */
+    int64_t appended; /* rows added since the start */
     int64_t pruned;   /* rows removed by age or size, since the start */
     int64_t failures; /* failed database calls since the start */
     int64_t bytes;    /* size of the rows, as last measured; -1: unknown */
@@ -133,7 +133,7 @@ void history_find(struct history *, struct slice id, history_found_fn *, void *a
 /* A filter. Empty and 0 match all jobs. Copied by each call. */
 struct history_filter {
     unsigned states;        /* bits 1 << state, for DEAD, DELIVERED and CANCELLED; 0: all three */
-    struct slice topic;     /* exact name */
+    struct slice topic;     /* name of the topic; empty: all */
     struct slice labels;    /* labels that a job must all have, separated by newlines */
     struct slice id_prefix; /* beginning of the jobId */
     struct slice host;      /* host of the job's own url, in lower case, with or without its port */
@@ -161,7 +161,7 @@ typedef void history_page_fn(void *arg, enum status, const struct history_page *
 
 struct history_list {
     struct history_filter filter;
-    bool is_newest_first; /* by ended_ms */
+    bool is_newest_first; /* in the order of ended_ms, the latest first */
     bool has_bodies;      /* false: records come without body, which is much faster for long bodies */
     size_t max;           /* 1 to HISTORY_PAGE_MAX */
     struct history_cursor from;

@@ -61,12 +61,12 @@ enum status read_one(struct driver *driver, struct slice id, struct read_rows *r
 
 /* A page before its rows are read. */
 struct positions {
-    size_t max; /* rows that match */
+    size_t max; /* maximum number of matching rows */
     int64_t max_bytes;
     int64_t *ids; /* ids of the matching rows; has room for max */
     size_t count;
     int64_t bytes;
-    int64_t seen; /* rows of the window */
+    int64_t seen; /* number of rows in the window */
     bool is_full;
     struct history_cursor last; /* the last row that counts as examined */
 };

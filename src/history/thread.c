@@ -34,7 +34,7 @@ struct history_thread {
 
     pthread_mutex_t lock; /* guards the members up to state */
     pthread_cond_t has_work;
-    struct list appends, reads; /* waiting calls */
+    struct list appends, reads; /* calls that wait */
     size_t waiting, waiting_bytes;
     history_thread_done_fn *done;
     struct history_state state;

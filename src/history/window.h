@@ -20,7 +20,7 @@ struct window {
     struct history_filter filter; /* borrowed */
     bool is_newest_first;
     struct history_cursor from;
-    int64_t look; /* rows */
+    int64_t look; /* maximum number of rows in the window */
     /* The prefix matches at most WINDOW_PREFIX_MAX rows, which are all examined. */
     bool is_by_prefix;
 };

@@ -19,7 +19,7 @@ struct exchange {
     struct http_request *request;
     const struct method *method;
     bool is_probe;              /* the route reports health, see struct route */
-    int64_t began_us;           /* CLOCK_BOOTTIME */
+    int64_t began_us;           /* time at which the request began (CLOCK_BOOTTIME) */
     struct token_table *tokens; /* shared; the table that contains token */
     struct token *token;        /* NULL: there are no tokens, or the route is free */
     struct app_caller caller;   /* passed to use cases; without tokens it has a right to all topics */

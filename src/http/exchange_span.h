@@ -10,10 +10,10 @@ struct exchange_span;
 
 /* The data of the request that the span contains. */
 struct exchange_span_request {
-    const char *label;   /* "POST /jobs" */
-    struct slice target; /* as sent */
+    const char *label;   /* label of the route, such as "POST /jobs" */
+    struct slice target; /* target of the request, as sent */
     unsigned status;     /* status of the answer */
-    int64_t began_us;    /* CLOCK_BOOTTIME */
+    int64_t began_us;    /* time at which the request began (CLOCK_BOOTTIME) */
 };
 
 /* Begins the span of a request. parent and state are the trace headers of the request; parent is empty if the

@@ -17,7 +17,7 @@ struct query_parameter {
 
 struct query_reading {
     struct exchange *exchange;
-    const struct query_parameter *parameters; /* at most 32 */
+    const struct query_parameter *parameters; /* at most 32 parameters */
     size_t count;
     unsigned known;      /* parameters that this path accepts, as bits: 1 << index */
     unsigned repeatable; /* parameters that may be sent several times, as bits; read is called for each */

@@ -36,8 +36,9 @@ struct cluster {
     struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
     struct timer *ask, *next;
-    bool is_believed;                 /* the node reports a working Cluster */
-    int64_t asked_us, hurry_until_us; /* clock_boot_us */
+    bool is_believed; /* the node reports a working Cluster */
+    int64_t asked_us,
+        hurry_until_us; /* time of the last query, and until when queries come more often, by clock_boot_us */
 };
 
 /* ---- the slots' primaries ---- */

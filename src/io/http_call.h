@@ -21,11 +21,11 @@ enum {
 
 struct http_outcome {
     enum failure error;
-    int status;             /* when error is NONE */
+    int status;             /* status of the answer, when error is NONE */
     int64_t retry_after_ms; /* value of the Retry-After header; -1: no such header */
     bool has_again;         /* when error is NONE: the answer has the header Duepost-Again */
     struct slice again;  /* value of the answer's header Duepost-Again; several values are joined by commas;
-                            borrowed until on_done  returns */
+                            valid until on_done returns */
     int64_t duration_ms; /* time from the name lookup to the end */
     bool was_sent;       /* at least a part of the request was passed to the network */
     bool is_reused;      /* the call used a connection that an earlier call had opened */

@@ -52,7 +52,7 @@ struct http_call {
     char error_text[CURL_ERROR_SIZE]; /* libcurl's message for a failure, or empty */
     int status;                       /* status of the head that is being read */
     bool has_head;                    /* the final head is complete */
-    bool is_ended;                    /* on_done is due */
+    bool is_ended;                    /* the call has ended, and on_done will be called */
     bool has_retry_after;
     int64_t retry_after_s;
     bool has_again;

@@ -27,7 +27,7 @@ enum {
 struct http_client {
     struct loop *loop;
     CURLM *multi;
-    struct timer *curl_timer; /* libcurl's */
+    struct timer *curl_timer; /* timer for libcurl's timeouts */
     struct timer *own_timer;  /* runs when calls in ended or draining are due */
     struct hook *hook;
     struct http_call_owner owner;
@@ -39,8 +39,8 @@ struct http_client {
     struct list running;
     struct list draining; /* running calls whose status is known, oldest first */
     struct list pushed;   /* running calls with an address that was refused in this turn */
-    struct list ended;    /* on_done is due */
-    struct list idle;     /* for reuse */
+    struct list ended;    /* ended calls, whose on_done will be called */
+    struct list idle;     /* call objects that can be used again */
     size_t idle_count;
     size_t large_count; /* calls that keep a large answer */
     bool has_new;       /* there are calls that libcurl has not begun */

@@ -47,7 +47,7 @@ bool http_limits_linger(struct http_limits *, struct http_place *);
 void http_limits_end_linger(struct http_limits *);
 
 struct http_limits_counts {
-    size_t connections; /* now */
+    size_t connections; /* number of connections now */
     size_t lingering;   /* requests that may wait long, at this moment */
     uint64_t refused;   /* connections refused since the start */
 };

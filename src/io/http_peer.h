@@ -26,7 +26,7 @@ struct http_peer {
     struct http_peers *peers;
     struct http_deadline deadline;
     struct http_place place;
-    struct http_tls *tls; /* shared; NULL: plain HTTP */
+    struct http_tls *tls; /* certificate, a reference of this peer (http_tls_share); NULL: plain HTTP */
     struct list extra_link;
     bool is_extra;
 };

@@ -35,7 +35,7 @@ struct http_connection {
     struct watch *watch;
     int fd;
     struct sockaddr_storage peer;
-    int64_t opened_us, idle_us; /* by loop_now_us */
+    int64_t opened_us, idle_us; /* times by loop_now_us */
     struct http_call *call;     /* NULL: idle */
     bool is_reused;
     size_t sent; /* bytes of the request that were sent */
@@ -49,7 +49,7 @@ struct http_plain {
     struct http_plain_events events;
     size_t max_idle, count; /* count is the number of all connections */
     struct list aged;
-    struct list buckets[BUCKETS]; /* by authority */
+    struct list buckets[BUCKETS]; /* idle connections, by authority */
     char room[ROOM_BYTES];
 };
 

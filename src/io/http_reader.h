@@ -20,7 +20,7 @@ enum http_read {
 };
 
 enum {
-    HTTP_READER_LINE_MAX = 64 * 1024,      /* bytes */
+    HTTP_READER_LINE_MAX = 64 * 1024,      /* maximum size of a line in bytes */
     HTTP_READER_OVERHEAD_MAX = 512 * 1024, /* bytes that frame a body in chunks */
 };
 
@@ -43,7 +43,7 @@ struct http_reader {
     bool has_coding;  /* the head has a transfer coding; the last coding decides how the body is framed */
     bool is_chunked;
     uint64_t left;      /* bytes of the body, or of its chunk, that are still to come */
-    size_t overhead;    /* bytes */
+    size_t overhead;    /* bytes that framed the body so far */
     struct buffer line; /* the beginning of a line that arrives in pieces */
     bool is_line_whole; /* line was returned, and its memory can be reused */
 };

@@ -90,7 +90,7 @@ void *http_request_context(const struct http_request *);
 
 struct http_answer {
     unsigned status;
-    struct slice content_type;         /* empty: none */
+    struct slice content_type;         /* media type of the body; empty: no Content-Type */
     const struct http_header *headers; /* additional headers */
     size_t header_count;
     struct slice body; /* copied; left out for HEAD, with its length kept */

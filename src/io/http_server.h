@@ -17,7 +17,7 @@ struct http_server;
 
 struct http_server_options {
     int listen_fd;        /* non-blocking, listening; taken */
-    struct http_tls *tls; /* shared; NULL: plain HTTP */
+    struct http_tls *tls; /* certificate; the server takes its own reference; NULL: plain HTTP */
     struct http_handler handler;
     int64_t head_timeout_ms; /* time limit for the whole head; 0: 10 s */
     int64_t body_timeout_ms; /* time limit for the whole body; 0: 30 s */

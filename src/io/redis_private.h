@@ -18,7 +18,7 @@ struct pending {
     struct list link; /* link in sent, in the order of the replies, or in unsent */
     redis_reply_fn *fn;
     void *arg;
-    int64_t sent_us; /* clock_boot_us */
+    int64_t sent_us; /* time at which the command was sent, by clock_boot_us */
 };
 
 /* A channel and the function that gets its messages. */

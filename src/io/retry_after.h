@@ -6,8 +6,9 @@
 
 enum { RETRY_AFTER_MAX_S = 366 * 24 * 3600 };
 
-/* Returns delay-seconds of any length, at most RETRY_AFTER_MAX_S. A line end may follow. Returns -1 for any
- * other value: a date, or an invalid text. */
+/* Returns the seconds of a Retry-After value (delay-seconds) with any number of digits, at most
+ * RETRY_AFTER_MAX_S. A line end may follow the digits. Returns -1 for any other value: a date, or an invalid
+ * text. */
 int64_t retry_after_seconds(struct slice value);
 
 #endif

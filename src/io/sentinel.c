@@ -19,7 +19,7 @@ struct witness {
     struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
     struct timer *ask;
-    int64_t asked_us;       /* clock_boot_us */
+    int64_t asked_us;       /* time of the last query, by clock_boot_us */
     bool knows;             /* this Sentinel has named the primary */
     char refusal[WHY_SIZE]; /* the last error that it answered; "" after a connection */
     struct redis_node primary;
@@ -33,7 +33,7 @@ struct sentinel {
     size_t count;
     bool is_known;
     struct redis_node primary;
-    int64_t hurry_until_us; /* clock_boot_us */
+    int64_t hurry_until_us; /* until this time queries come more often, by clock_boot_us */
 };
 
 static struct redis_node node_of(struct slice host, int64_t port)

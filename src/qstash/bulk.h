@@ -43,7 +43,7 @@ enum {
     BULK_COUNT = 100,       /* default of the parameter count */
     BULK_LIST_MAX = 1000,   /* maximum number of messages of a list */
     BULK_RETRY_MAX = 500,   /* maximum number of messages or runs that one request sends again */
-    BULK_CURSOR_MAX = 2048, /* bytes */
+    BULK_CURSOR_MAX = 2048, /* maximum size of a cursor in bytes */
 };
 
 struct bulk {

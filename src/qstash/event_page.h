@@ -12,7 +12,7 @@
 #include "qstash/message_id.h"
 
 enum {
-    EVENT_PAGE_MAX = 100,        /* messages */
+    EVENT_PAGE_MAX = 100,        /* maximum number of messages in a page */
     EVENT_LIST_CURSOR_MAX = 2048 /* bytes of a cursor of a list */
 };
 
@@ -25,7 +25,7 @@ struct event_item {
     struct slice id;            /* messageId; empty: there is no such message */
     enum job_state state;
     int64_t at_ms;               /* see app_job */
-    struct buffer record, lines; /* owned, fallible */
+    struct buffer record, lines; /* owned; marked as failed if there is no memory */
     bool needs_lines;
     size_t place; /* number of messages of the page up to this one, including those that were left out */
     int number;   /* only events before this one count; 0: all */

@@ -18,7 +18,7 @@ struct event_found {
 struct event_result {
     struct event_found *items; /* owned */
     size_t count, max;
-    struct buffer texts; /* fallible */
+    struct buffer texts; /* texts of the events; marked as failed if there is no memory */
 };
 
 void event_result_init(struct event_result *, size_t max);

@@ -29,7 +29,7 @@ enum event_state {
 #undef EVENT_NAME
 };
 
-enum { EVENTS_MAX = 64 /* events of one message */ };
+enum { EVENTS_MAX = 64 /* maximum number of events of one message */ };
 
 struct event {
     enum event_state state;

@@ -12,7 +12,7 @@
 struct message_sent {
     unsigned status;    /* HTTP status: 200, 202 for a duplicate, or the status of an error */
     struct slice id;    /* messageId of the message, or of the message that it duplicates */
-    struct slice error; /* a sentence */
+    struct slice error; /* error as a sentence */
     int64_t made_ms;    /* first message of a run: time at which the run was created */
 };
 

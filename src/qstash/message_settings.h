@@ -5,7 +5,7 @@
 
 #include "qstash/message_view.h"
 
-enum { MESSAGE_SETTINGS_TEXT = 2 * JOB_FORM_DATA_MAX }; /* bytes */
+enum { MESSAGE_SETTINGS_TEXT = 2 * JOB_FORM_DATA_MAX }; /* bytes of decoded values */
 
 /* Sets all settings except the time and the run. The settings borrow the view and text. text receives decoded
  * values, and must have room for MESSAGE_SETTINGS_TEXT. */

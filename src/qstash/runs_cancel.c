@@ -26,7 +26,7 @@ struct cancelling {
     struct filters filters;
     bool is_url_prefix;
     struct app_workflow_list list;
-    bool has_more;  /* pages */
+    bool has_more;  /* the list has more pages */
     int64_t left;   /* number of runs that may still be cancelled */
     size_t pending; /* number of cancels under way, and one more while cancels are begun */
     size_t done;

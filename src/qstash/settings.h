@@ -10,11 +10,11 @@
 
 enum {
     SETTINGS_PAIRS_MAX = 40, /* maximum number of settings of one callback */
-    SETTINGS_RETRIES = 3,    /* without Upstash-Retries */
+    SETTINGS_RETRIES = 3,    /* retries of a message without Upstash-Retries */
     SETTINGS_REDACTED_MAX = 16,
     SETTINGS_FAULT_SIZE = 256,
     SETTINGS_DECODED_MAX = 8 * 1024, /* maximum size of decoded values of a query */
-    SETTINGS_RUN_ID_MAX = 200,       /* bytes */
+    SETTINGS_RUN_ID_MAX = 200,       /* maximum size of the id of a run in bytes */
 };
 
 struct settings_pair {

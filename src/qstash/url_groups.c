@@ -21,7 +21,7 @@ struct group_call {
     bool creates;           /* an unknown group is created */
     bool is_known;          /* the group was found */
     struct url_group asked; /* the endpoints of the request */
-    struct slice headers;   /* PATCH */
+    struct slice headers;   /* PATCH: the new default headers */
     struct buffer note;
     const char *fault; /* why the change was refused */
 };

@@ -119,12 +119,12 @@ struct options {
     char *tokens_file;
     struct token_table *tokens;         /* the tokens in tokens_file; NULL: no tokens are needed */
     char *hosts;                        /* names of this host, separated by commas */
-    char *tls_cert, *tls_key;           /* files */
+    char *tls_cert, *tls_key;           /* paths of the files */
     struct http_tls *tls;               /* the certificate in these files; NULL: plain HTTP */
-    bool is_embedded;                   /* no --redis */
+    bool is_embedded;                   /* there is no --redis, so a private Redis is used */
     struct redis_address redis_address; /* includes the password */
     char *redis_password_file, *sentinel_password_file, *sentinel_user;
-    char *redis_ca, *redis_cert, *redis_key; /* files */
+    char *redis_ca, *redis_cert, *redis_key; /* paths of the files */
     char *redis_server_name;
     struct redis_tls *redis_tls; /* certificates from these files; NULL: no TLS to Redis */
     int64_t shards;              /* 1 without a Cluster */

@@ -16,8 +16,8 @@ struct reactor;
 struct reactor_options {
     const struct options *options;     /* borrowed, immutable; replaced by reactor_reload */
     const struct store_options *store; /* borrowed */
-    int listen_fd;                     /* taken */
-    int health_fd;                     /* taken; -1 without --health-listen */
+    int listen_fd;                     /* listening socket; taken */
+    int health_fd;        /* listening socket for health probes; taken; -1 without --health-listen */
     bool waits_to_listen; /* does not listen until reactor_open, because another process serves the port */
     struct http_limits *limits;      /* borrowed; shared by all reactors */
     struct metrics_board *board;     /* borrowed */

@@ -53,7 +53,7 @@ struct batch {
     const struct batch_kind *kind;
     const struct batch_owner *owner; /* borrowed */
     struct redis_link *link;
-    struct list items; /* waiting */
+    struct list items; /* items that wait for the next call */
     size_t count;
     unsigned calls;
 };

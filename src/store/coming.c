@@ -25,7 +25,7 @@ enum {
 struct shard_walk {
     struct coming_walk *walk;
     int64_t began_ms, topics; /* values of the first step */
-    int64_t examined, left;   /* topics */
+    int64_t examined, left;   /* numbers of topics */
     int64_t waiting;          /* number of waiting jobs of all topics */
     int64_t counts[COUNTS];
 };

@@ -9,10 +9,10 @@
 #include "store/store.h"
 
 enum {
-    COMING_MINUTE = 12,       /* steps of 5 s */
-    COMING_HOUR = 12,         /* steps of 5 min */
-    COMING_DAY = 24,          /* steps of 1 h */
-    COMING_WEEK = 7,          /* steps of 1 day */
+    COMING_MINUTE = 12,       /* number of spans of 5 s */
+    COMING_HOUR = 12,         /* number of spans of 5 min */
+    COMING_DAY = 24,          /* number of spans of 1 h */
+    COMING_WEEK = 7,          /* number of spans of 1 day */
     COMING_TOPICS_MAX = 1024, /* maximum number of topics of one shard that a walk examines */
 };
 

@@ -11,10 +11,10 @@ enum {
 struct lease_item {
     struct batch_item item;
     const struct lease *lease;
-    int64_t wait_ms;        /* retry */
-    struct shard_hold hold; /* release */
+    int64_t wait_ms;        /* retry: wait until the next attempt */
+    struct shard_hold hold; /* release: how the job is held */
     struct shard_end end;   /* data of complete, retry and bury */
-    struct shard *shard;    /* complete */
+    struct shard *shard;    /* complete: shard of the item, for sending it again */
     shard_done_fn *fn;
     void *arg;
 };

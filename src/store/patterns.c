@@ -203,7 +203,7 @@ static void on_highest(void *arg, enum status status, const struct store_pattern
 {
     struct mending *mending = arg;
     mending->status = status;
-    mending->awaited = 1; /* this function */
+    mending->awaited = 1; /* one more than the shards, until this function ends */
     mending->highest = (struct store_patterns){.version = found->version, .patterns = mending->patterns};
     for (size_t i = 0; status == STATUS_OK && i < found->count; i++, mending->highest.count++)
         mending->patterns[i] =

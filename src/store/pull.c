@@ -20,7 +20,7 @@ enum {
     PULLED_PARTS = 5,    /* id, due time, time of the lease, deadline, record */
     LOST_PULLS_MAX =
         64, /* maximum number of lost calls that are abandoned; the leases of further calls run out */
-    ABANDON_LOOK_MAX = 5000, /* leases */
+    ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
     ABANDON_SPARE_MS =
         1000, /* a step of Redis's clock by up to this time does no harm when lost calls are abandoned */
 };
@@ -30,7 +30,7 @@ struct pull {
     struct shard *shard;
     struct store_pull what;
     struct nonce nonce;
-    int64_t sent_us; /* CLOCK_BOOTTIME */
+    int64_t sent_us; /* time at which the call was sent (CLOCK_BOOTTIME) */
     unsigned tries;
     store_pull_fn *fn;
     void *arg;

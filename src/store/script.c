@@ -10,7 +10,7 @@ enum {
     FIRST_ARGS = 64,
     NUMBER_BYTES = 24,
     NUMBERS_IN_BLOCK = 60,
-    REFUSALS_TOLD_MAX = 10, /* per second */
+    REFUSALS_TOLD_MAX = 10, /* maximum number of refusals that are logged in a second */
     VERSIONS_MAX = 4,       /* number of versions of duepost whose functions Redis keeps */
 };
 

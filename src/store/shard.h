@@ -45,7 +45,7 @@ struct shard_claimed {
 /* Valid until the callback returns. */
 struct shard_claim {
     const struct nonce *nonce;
-    int64_t now_us; /* when the script ran */
+    int64_t now_us; /* time at which the script ran, by Redis's clock */
     const struct shard_claimed *jobs;
     size_t count;
     size_t more;         /* number of topics that are still ready */
@@ -133,7 +133,7 @@ void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 /* ---- For the carry worker and the janitor ---- */
 
 struct shard_carry {
-    struct slice me;          /* this process */
+    struct slice me;          /* name of this process */
     bool is_tick;             /* raises the beat */
     bool is_unwatched;        /* no other process can be running, so the beat need not be raised */
     bool is_leaving;          /* releases the lock */
@@ -147,7 +147,7 @@ struct shard_carried {
     int64_t now_us;
     struct slice owner; /* borrowed */
     int64_t beat;
-    int64_t next_due_ms;   /* -1: no job waits */
+    int64_t next_due_ms;   /* earliest due time of the shard; -1: no job waits */
     int64_t until_lost_ms; /* time until the next lease expires; 0: a lease has expired; -1: there are no
                               leases */
     bool is_full;          /* there may be more topics, because the call reached its maximum */

@@ -34,7 +34,7 @@ enum {
     STORE_FORMAT_PATTERNS = 3, /* format of data with settings of patterns, which format 2 does not support */
     STORE_FORMAT_PULL = 4,     /* format of data with leases of workers, which format 3 does not support */
     STORE_LEASE_MS = 5000,     /* how long a lease lasts without renewal */
-    STORE_NONCE_MAX = 32,      /* bytes */
+    STORE_NONCE_MAX = 32,      /* maximum size of a nonce in bytes */
     STORE_CLAIM_MAX = 128,     /* maximum number of jobs in one claim */
     STORE_LIST_MAX = 1000,     /* maximum number of jobs in one page */
     STORE_UP_LISTENERS = 2,    /* maximum number of listeners of one shard */
@@ -256,7 +256,7 @@ void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *
  * the shard's start, which in the first shard and state is the start of the walk. A walk leaves out jobs that
  * were created, died or became ready after the walk began, so every walk ends. */
 struct store_cursor {
-    int64_t began_ms;     /* 0: the walk begins */
+    int64_t began_ms;     /* time at which the walk began; 0: it begins with this page */
     enum job_state state; /* the state whose jobs the walk lists now */
     bool has_more;        /* in a result: false at the end */
     bool is_partial;      /* in a result: there are more topics with such jobs than a walk examines */
@@ -468,7 +468,7 @@ void store_replace_sent(struct store *, const struct store_send *, store_sent_fn
 void store_read_sent(struct store *, struct slice id, struct slice group, store_sent_fn *, void *arg);
 
 struct store_unsent {
-    size_t cancelled; /* jobs */
+    size_t cancelled; /* number of cancelled jobs */
     size_t leased;    /* cancelled jobs whose attempt still runs */
 };
 
@@ -531,7 +531,7 @@ struct store_report {
                            receiver_health */
     int64_t failures;   /* consecutive failures */
     int64_t crowd;      /* attempts in flight when the receiver asked for fewer attempts; 0: it did not ask */
-    int64_t delivered;  /* 2xx */
+    int64_t delivered;  /* number of answers with 2xx */
     /* Number of the probe that this report ends; 0: none. A report without results returns the right to
      * probe. If it has no cause, the probe was not sent, and the next probe may begin at once. If it has a
      * cause, the next probe begins after the current wait. */

@@ -24,7 +24,7 @@ enum {
 
 /* A running call of one of these kinds. fn has the callback type of this kind. */
 struct upkeep {
-    struct nonce nonce; /* recover */
+    struct nonce nonce; /* recover: nonce of the leases of doomed jobs */
     union {
         shard_carry_fn *carry;
         shard_recover_fn *recover;

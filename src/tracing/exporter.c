@@ -12,7 +12,7 @@
 #include "tracing/otlp_json.h"
 
 enum {
-    BATCH_MAX = 512,             /* spans */
+    BATCH_MAX = 512,             /* maximum number of spans in a batch */
     BODY_MAX = 16 * 1024 * 1024, /* size of a batch with the longest texts */
     TIMEOUT_MS = 10 * 1000,
     STATUS_MANY = 429,

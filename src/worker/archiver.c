@@ -13,7 +13,7 @@
 #define TOLD_US     INT64_C(10000000) /* time between two warnings of dropped texts */
 
 enum {
-    BATCHES_MAX = 16, /* in hand */
+    BATCHES_MAX = 16, /* maximum number of batches in hand */
     BYTES_MAX = 8 * 1024 * 1024,
 };
 

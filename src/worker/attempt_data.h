@@ -57,7 +57,7 @@ struct attempt {
     enum attempt_lease_state lease_state;
     int64_t renewed_us;   /* time at which the last confirmed claim or renewal was sent */
     int64_t renewing_us;  /* time at which the renewal under way was sent; 0: none */
-    struct buffer record; /* as claimed */
+    struct buffer record; /* record as claimed */
     struct buffer payload, header_text;
     enum arrival_kind arrival; /* what the request of a job of a workflow contains */
     struct buffer elements;    /* see arrival.h */
@@ -72,7 +72,7 @@ struct attempt {
     int64_t late_ms;                  /* time between the job's due time and the claim */
     struct permit permit;
     char *held_by;                 /* owned; name of the receiver that holds the job, see permit.h */
-    struct http_call *call;        /* while SENDING */
+    struct http_call *call;        /* HTTP call, while SENDING */
     struct attempt_span *span;     /* owned; from SENDING on; NULL: none */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* set from RECORDING on */

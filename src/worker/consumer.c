@@ -47,7 +47,7 @@ struct consumer {
     struct resumer *resumer;
     struct unserved unserved;
     size_t in_flight; /* number of attempts in all lanes */
-    size_t claims;    /* under way */
+    size_t claims;    /* number of claims under way */
     bool is_draining;
     struct hook *decide;
     struct timer *renew;

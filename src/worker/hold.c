@@ -7,7 +7,7 @@
 
 #define EACH_US INT64_C(2000) /* minimum distance between two jobs of a row */
 
-#define BREAKER_ROW_US   INT64_C(200000) /* 100 jobs */
+#define BREAKER_ROW_US   INT64_C(200000) /* length of a row of 100 jobs */
 #define BREAKER_LEAST_US INT64_C(60000000)
 #define BREAKER_MOST_US  INT64_C(600000000)
 

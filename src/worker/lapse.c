@@ -11,7 +11,7 @@ struct lapse {
     void *arg;
     struct pace *pace;
     size_t jobs;     /* number of leases ended since lapse_run */
-    size_t ends;     /* under way */
+    size_t ends;     /* number of ends under way */
     size_t ended;    /* number of leases ended in this step; the next step does not list them */
     bool is_waiting; /* the call of this step has returned; the leases that it listed are being ended */
     bool is_full;    /* the last step was full, so there may be more such leases */

@@ -213,7 +213,7 @@ static void hear_of(struct shard_view *shard, const struct store_receiver *known
     char name[RECEIVER_NAME_SIZE];
     bool is_well = known->failures == 0 && known->opened_ms == 0 && known->limit == 0;
     if (known->name.size >= sizeof name)
-        return; /* not ours */
+        return; /* duepost did not write this name */
     memcpy(name, known->name.data, known->name.size);
     name[known->name.size] = '\0';
     struct receiver *receiver = is_well ? find_receiver(receivers, name) : receivers_find(receivers, name);

@@ -16,7 +16,7 @@ struct recovery {
     void *arg;
     struct pace *pace;
     size_t jobs;     /* number of jobs returned since recovery_run */
-    size_t burials;  /* under way */
+    size_t burials;  /* number of burials under way */
     bool is_waiting; /* the call of this step has returned; its burials are under way */
     bool is_full;    /* the last step was full, so there may be more lost leases */
 };

@@ -1,8 +1,9 @@
 -- weights.lua - turns of topics with a weight, in virtual time: see offer.lua.
 -- uses: offer
 
--- Returns how many jobs the topic number i of a claim may get at once: the jobs that it may get before it is
--- the next topic's turn, but at least a share. turns has the turns of the topics before it.
+-- Returns how many jobs topic number i of a claim may get in a row: as many as its virtual time allows until
+-- another topic is next, but at least share. turns has the turns of the topics before it, which this claim
+-- has already served.
 -- rare: weights
 local function share_before_next(i, weight, scores, turns, share)
   local following = scores[i + 1] or math.huge
