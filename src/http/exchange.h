@@ -62,7 +62,7 @@ void exchange_answer(struct exchange *, unsigned status, const struct http_heade
 void exchange_answer_watched(struct exchange *, struct slice body, void (*on_end)(void *arg, bool was_sent),
                              void *arg);
 
-/* Answers with this type, which may be empty. */
+/* Answers with a body of this media type. If content_type is empty, there is no Content-Type. */
 void exchange_answer_as(struct exchange *, unsigned status, struct slice content_type,
                         const struct http_header *headers, size_t count, struct slice body);
 

@@ -35,7 +35,8 @@ static enum http_read read_status(struct http_reader *reader, struct slice line)
     return HTTP_READ_LINE;
 }
 
-/* Takes a length beyond all bounds as the largest one: such a body is cut in any case. */
+/* Reads a length. A length that is too large for 64 bits counts as the largest number, because the body is
+ * cut in any case. */
 static enum http_read read_length(struct http_reader *reader, struct slice value)
 {
     uint64_t length = INT64_MAX;

@@ -127,7 +127,7 @@ static void take_replies(struct redis_link *link)
         link->is_in_callback = true;
         bool is_expected = redis_link_take_reply(link, reply);
         link->is_in_callback = false;
-        if (!is_expected) /* Redis sends such a reply when, for example, it has too many clients */
+        if (!is_expected) /* Redis sends a reply without a command, for example, if it has too many clients */
             set_reply_why(link, reply);
         freeReplyObject(reply);
         if (!is_expected || link->is_dropped)

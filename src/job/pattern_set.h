@@ -30,8 +30,9 @@ enum pattern_set_end {
     PATTERN_SET_LACKING,    /* a longer pattern needs a later version */
 };
 
-/* Sets the pattern's own settings, or removes the pattern if own is empty. Writes the texts of all patterns
- * that begin with it. If not DONE, the set must not be used any more. */
+/* Sets the pattern's own settings, or removes the pattern if own is empty. Also writes the texts of all
+ * longer patterns that match a part of its topics, because they contain its settings. If not DONE, the set
+ * must not be used any more. */
 enum pattern_set_end pattern_set_change(struct pattern_set *, struct slice name, struct slice own) MUST_USE;
 
 #endif

@@ -152,7 +152,7 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
     case FAILURE_WORKER:
     case FAILURE_LEASE_EXPIRED:
     case FAILURE_OTHER:       /* occurs only in records */
-    case FAILURE_IDLE_CLOSED: /* see above */
+    case FAILURE_IDLE_CLOSED: /* not a result, see receiver_health */
     case FAILURE_UNSENT:
     case FAILURE_CROWDED:
         break;

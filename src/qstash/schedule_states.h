@@ -35,7 +35,7 @@ struct schedule_states_of {
     struct app *app;
     const struct app_caller *caller;
     struct slice key;   /* topic/messageId of the last message; copied; empty: no message yet */
-    struct slice group; /* as above */
+    struct slice group; /* topic of the URL group; empty: the destination is a url */
 };
 
 /* Adds the states to an object, which is written to out, and calls fn, perhaps before the call returns.

@@ -8,7 +8,8 @@
 #include "base/utf8.h"
 #include "store/shard_private.h"
 
-#define UNSERVED_WAIT_MS INT64_C(60000) /* time until another version gets the chance to serve the job */
+/* How long a job that this version cannot serve is held, so that another version may serve it. */
+#define UNSERVED_WAIT_MS INT64_C(60000)
 
 /* An ending under way: copies of the texts, and the data to write. */
 struct pull_ending {

@@ -252,9 +252,9 @@ typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 /* Borrows the id until the callback. */
 void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
 
-/* Position of a walk: in this shard, after the job with this score and id. If id is empty, the position is at
- * the shard's start, which in the first shard and state is the start of the walk. A walk leaves out jobs that
- * were created, died or became ready after the walk began, so every walk ends. */
+/* Position of a walk: in this shard, after the job with this score and id. If id is empty, the walk is at the
+ * start of the shard. A walk leaves out jobs that were created, died or became ready after the walk began, so
+ * every walk ends. */
 struct store_cursor {
     int64_t began_ms;     /* time at which the walk began; 0: it begins with this page */
     enum job_state state; /* the state whose jobs the walk lists now */
@@ -333,7 +333,8 @@ struct store_topic {
      * job; else empty.
      */
     struct slice head;
-    /* The current window of the topic's rate, and the attempts that began in it; 0: none. */
+    /* The window of the topic's rate that is under way, and the number of attempts that began in it; 0: none.
+     */
     struct {
         int64_t began_ms, attempts;
     } window;

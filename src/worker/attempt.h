@@ -1,9 +1,9 @@
 /* attempt.h - delivers one claimed job with one POST and records how the attempt ended.
  *
- * The states and the events that move an attempt stand at the top of attempt.c. The process holds the job's
- * lease during the whole attempt; without the lease nothing is sent. If Redis does not confirm an ending, the
- * attempt keeps the ending and sends it again, until Redis has stored it or reports that another process has
- * the lease. The request itself is never repeated. */
+ * The head of attempt.c lists the states of an attempt, and the events that change them. The process holds
+ * the job's lease during the whole attempt; without the lease nothing is sent. If Redis does not confirm an
+ * ending, the attempt keeps the ending and sends it again, until Redis has stored it or reports that another
+ * process has the lease. The request itself is never repeated. */
 #ifndef DUEPOST_WORKER_ATTEMPT_H
 #define DUEPOST_WORKER_ATTEMPT_H
 

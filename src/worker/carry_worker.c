@@ -29,7 +29,7 @@ struct carry_worker {
     char me[2 * NAME_BYTES + 1];
     bool is_owner;
     bool is_stopping;
-    bool is_carrying; /* a call is under way */
+    bool is_carrying; /* a call of carry.lua is under way */
     bool wants_tick, wants_carry;
     int64_t sent_us; /* CLOCK_BOOTTIME before the call under way was sent */
     /* Redis's clock and this host's clock at the time of the last reply. */

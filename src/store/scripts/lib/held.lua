@@ -29,7 +29,7 @@ end
 -- rare: held
 local function held_dues(topic, ids) return has(HELD) and call('ZMSCORE', held_of(topic), unpack(ids)) or {} end
 
--- Writes the changes. Does nothing if no job is held.
+-- Writes the changes of holds that this call has made. Does nothing if no job is held.
 -- rare: held
 local function write_held()
   for topic in pairs(held_topics) do

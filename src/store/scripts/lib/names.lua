@@ -1,4 +1,4 @@
--- names.lua - the index of topics by name. It has the topics with jobs, kept jobs or settings.
+-- names.lua - the index of topics by name. The index has the topics with jobs, kept jobs or settings.
 -- uses: kept_keys
 
 local NAMES = base .. 'names'

@@ -40,8 +40,9 @@ local function held_by_settings(topic, first_due, is_offer)
 end
 
 -- Returns the time until which a topic whose first job is due may not be in turns, or nothing if it may be.
--- 'inf' means that it is paused, its settings cannot be read, its limit in flight is reached, or workers
--- lease its jobs; a time comes from its line or its rate. first_due is the due time of its first job, ms.
+-- 'inf' means that the topic is paused, its settings cannot be read, its limit in flight is reached, or
+-- workers lease its jobs. A time comes from the topic's line or rate. first_due is the due time of its first
+-- job, ms.
 local function held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
@@ -81,9 +82,10 @@ local function offer(topic, is_new, is_kept)
   end
 end
 
--- A score in turns is virtual time, a whole number: each job that a topic gets moves the topic on by A_JOB through its weight
--- (start-time fair queueing). A topic that becomes ready begins after all others, 1 after the last score: it
--- gets no credit for idle time, and topics that become ready at the same time keep their order.
+-- A score in turns is virtual time, a whole number. Each job that a topic gets adds A_JOB divided by the
+-- topic's weight to its score (start-time fair queueing). A topic that becomes ready begins after all others,
+-- 1 after the last score: it gets no credit for idle time, and topics that become ready at the same time keep
+-- their order.
 local A_JOB = 1048576
 local next_turns = nil -- in a claim: new scores of the topics that it serves
 

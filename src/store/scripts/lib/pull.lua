@@ -1,8 +1,9 @@
 -- pull.lua - ends workers' leases, see lease.lua.
 -- uses: attempts clock has kept
 
--- HASH: the jobs that a token, which is a nonce, has completed. A field and its value are the jobs of one
--- call: the first id, and '\n', id, '\n', id ... '\n' of the others, or ''. The key expires.
+-- HASH: the jobs that a token, which is a nonce, has completed. Each field has the jobs of one call: the
+-- field's name is the first id, and its value has the other ids, as '\n', id, '\n', id ... '\n', or ''. The
+-- key expires.
 local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 

@@ -40,7 +40,7 @@ end
 local function whole(number) return math.floor(number + 0.000001) end
 
 -- Returns the attempts of the last second: their number, the first slot that counts, and the earlier slots, which no longer
--- count; no slots if none of them is valid any more, as after a step of the clock.
+-- count; no slots if none of them is valid any more, for example after a step of the clock.
 local function begun_in_second(topic)
   local first = math.floor((now_us - SECOND_US) / SLOT_US)
   local known = call('HMGET', begun_of(topic), 'sum', 'first', 'window')

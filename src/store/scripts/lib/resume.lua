@@ -34,7 +34,8 @@ local function start_resuming(topic, was_on)
 end
 
 -- Starts the walk through all topics with held jobs, or restarts it. lost: names of the patterns that had a breaker before this
--- change. Those of an unfinished walk are kept; the pattern * replaces too many of them.
+-- change. The patterns of an unfinished walk are kept. If there are too many patterns, the pattern * replaces
+-- them.
 local function start_resuming_all(lost)
   if not has(HELD) then return end
   call('HSET', META, 'resume_held', '0')

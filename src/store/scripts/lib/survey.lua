@@ -13,7 +13,7 @@ local function survey(topic)
 end
 
 -- Counts topics whose time has come, but which have not been offered since. Topics in behind are skipped,
--- because they are counted as such.
+-- because the survey counts all topics of behind separately.
 local function survey_due(from, most)
   local number = math.min(most, call('ZCOUNT', DUE, '-inf', now) - from)
   local topics = number > 0 and call('ZRANGE', DUE, from, from + number - 1) or {}
