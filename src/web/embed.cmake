@@ -14,14 +14,14 @@ set(web_kept ${CMAKE_SOURCE_DIR}/build/web-libraries)
 file(MAKE_DIRECTORY ${web_made} ${web_kept})
 find_program(GZIP gzip REQUIRED)
 
-# Sets a variable to the path of one file of an npm package, or to "" if the package cannot be had.
+# Sets a variable to the path of one file of an npm package, or to "" if the package cannot be downloaded.
 function(web_npm_file variable name version sha256 path)
   set(folder ${web_kept}/${name}-${version})
   set(${variable} ${folder}/package/${path} PARENT_SCOPE)
   if(EXISTS ${folder}/package/${path})
     return()
   endif()
-  # Two builds may come here at once, so each works in a folder of its own.
+  # Two builds may run this at the same time, so each uses its own folder.
   string(RANDOM LENGTH 8 suffix)
   set(work ${folder}.${suffix})
   foreach(try RANGE 2)

@@ -158,7 +158,9 @@ START_TEST(a_job_that_cannot_be_accepted_is_not_sent)
     ck_assert(!submit(&fake_all, "{\"topic\":\"mail\",\"url\":\"http://10.0.0.1/x\"}"));
     fake_expect(APP_INVALID);
     ck_assert_str_eq(fake_verdict.error_field, "url");
-    ck_assert(!submit(&fake_all, "{\"topic\":\"mail\",\"url\":\"http://127.0.0.1:6379/x\"}")); /* Redis */
+    ck_assert(!submit(&fake_all,
+                      "{\"topic\":\"mail\",\"url\":\"http://127.0.0.1:6379/x\"}")); /* the address of Redis is
+                                                                                       refused as a target */
     fake_expect(APP_INVALID);
     fake_set_ready(false);
     ck_assert(!submit(&fake_all, JOB));

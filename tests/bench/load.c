@@ -28,7 +28,7 @@ enum setting {
     JOBS,
     FIRST,  /* number of the first job */
     TOPICS, /* number of topics, to which jobs are sent in turn */
-    BODY,   /* bytes */
+    BODY,   /* size of a job's body in bytes */
     RATE,   /* jobs a second; 0: no limit */
     DUE_MS, /* due time of all jobs; 0: see DELAY_MIN_MS and DELAY_MAX_MS */
     DELAY_MIN_MS,
@@ -52,8 +52,8 @@ struct load {
     struct connection *connections;
     struct list idle; /* with a rate: connections without a request; they are used in turn, because the server
                          closes a connection that is idle for long */
-    int64_t sent, answered, refused; /* jobs */
-    int64_t requests;                /* answered */
+    int64_t sent, answered, refused; /* numbers of jobs */
+    int64_t requests;                /* number of answered requests */
     int64_t begin_us;
     int32_t *took_us; /* time that each request took */
     char *request;

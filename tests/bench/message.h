@@ -8,7 +8,7 @@
 struct message {
     struct slice head; /* first line and headers, with the empty line */
     struct slice body;
-    size_t size; /* both */
+    size_t size; /* size of head and body together */
 };
 
 /* Returns false if bytes does not begin with a whole message yet. */

@@ -48,7 +48,7 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
     return room == 0 && size > 0 ? refuse() : syscall(SYS_pwrite64, fd, data, room, offset);
 }
 
-/* SQLite's. */
+/* SQLite calls pwrite64. */
 ssize_t pwrite64(int fd, const void *data, size_t size, off_t offset)
 {
     return pwrite(fd, data, size, offset);

@@ -54,7 +54,7 @@ struct wait {
     int64_t at_us;
     int fd;
     uint64_t number;
-    int status; /* or one of these */
+    int status; /* status of the answer, BEGIN_DRIP or GO_ON_DRIPPING */
 };
 
 static struct peer *peers[FDS_MAX];

@@ -119,7 +119,7 @@ struct redis_link {
     struct redis_link_events events;
     redis_message_fn *on_message;
     void *message_arg;
-    unsigned store; /* its number */
+    unsigned store; /* number of the store that has the link */
     bool is_used;
 };
 
@@ -973,7 +973,7 @@ static void run(unsigned expected)
 {
     end_turn();
     for (size_t i = 0; sent_count > 0; i++) {
-        assert(i < SENT_MAX); /* it ends */
+        assert(i < SENT_MAX); /* the loop must end */
         answer_one();
         end_turn();
     }

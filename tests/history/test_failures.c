@@ -268,7 +268,7 @@ START_TEST(a_server_that_hangs)
     history_world_open(&world, &options);
     await_append("orders/1");
     postgres_server_freeze(server);
-    ck_assert(!find_job(&world, "orders/1", &row)); /* in time */
+    ck_assert(!find_job(&world, "orders/1", &row)); /* the answer comes in time */
     ck_assert_int_ge(clock_boot_us() - begin_us, 1);
     history_world_close(&world); /* returns at once, although the server hangs */
     postgres_server_thaw(server);

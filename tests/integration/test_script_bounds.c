@@ -404,7 +404,8 @@ START_TEST(leased_finds_each_lease_that_stays)
     } while (strcmp(at, "0") != 0);
     ck_assert_int_ge(steps, 3);
     for (int i = 0; i < LEASED; i++)
-        ck_assert_msg((seen[i] > 0) == (i > 1), "t/%d was found %d times", i, seen[i]); /* behind t/1 */
+        ck_assert_msg((seen[i] > 0) == (i > 1), "t/%d was found %d times", i,
+                      seen[i]); /* only jobs after t/1 */
 }
 END_TEST
 

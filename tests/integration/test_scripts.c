@@ -12,7 +12,7 @@
 #define TAG_READY   "d783316faf348ef12ac92b392c47145b378a7266"
 #define TAG_LEASED  "51e09f62bcf1c20da7e481af71728a796f5c07bd"
 #define TAG_DEAD    "3bf4faf0b3e199b4a82ef3451c92f50a14380fb1"
-#define TAG_THRICE  "ec48308b3b9aab114a3c8abfd27b18d103d05e2e" /* LOST_THRICE */
+#define TAG_THRICE  "ec48308b3b9aab114a3c8abfd27b18d103d05e2e" /* tag of t/a in the state LOST_THRICE */
 #define TAG_OTHER   "0000000000000000000000000000000000000000"
 
 /* ---- owners ---- */
@@ -170,7 +170,7 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {DEAD, REPLACE TAG_OTHER, "-4", NULL}, {DEAD DELAYED, REPLACE TAG_DEAD, "-4", NULL},
         {DEAD DELAYED, REPLACE TAG_DELAYED, REPLACED, DEAD SCHEDULED("now+60001", "now+1")},
         {LOST_THRICE, REPLACE TAG_THRICE, REPLACED, SCHEDULED("now+60001", "now+1")},
-        {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* nowhere */
+        {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* the job has no place */
         /* The job has another record at the same place, so its tag differs. */
         {"bucket:t: t/a@now+60000\ndue: t@now+60000\njobs: t/a={q}\n", REPLACE TAG_DELAYED, "-4", NULL}, );
     CHECK_EXAMPLES( //

@@ -41,7 +41,7 @@ START_TEST(knows_what_may_name_a_topic_or_a_job)
         {{"\x7f", 1}, false, false},
         {{"\xc2\x85", 2}, false, false},     /* U+0085 */
         {{"\xc2\xa0", 2}, false, true},      /* U+00A0 */
-        {{"\xc3", 1}, false, false},         /* a half */
+        {{"\xc3", 1}, false, false},         /* half of a character */
         {{"\xe9", 1}, false, false},         /* Latin-1 */
         {{"\xc0\xaf", 2}, false, false},     /* overlong */
         {{"\xed\xa0\x80", 3}, false, false}, /* a surrogate */

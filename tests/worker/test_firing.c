@@ -154,7 +154,7 @@ START_TEST(an_earlier_time_wakes_it)
 {
     note(next_ms + MINUTE_MS, true);
     world_wake_fire(0, next_ms);
-    world_wake_fire(0, next_ms + 10); /* is later */
+    world_wake_fire(0, next_ms + 10); /* a later time than the timer's, so it changes nothing */
     pass_to(next_ms);
     ck_assert_uint_eq(world_under_way(WORLD_FIRES), 1);
     answer_none(-1);
@@ -248,7 +248,7 @@ START_TEST(a_job_goes_to_each_endpoint_of_a_group)
     ck_assert_uint_eq(world_under_way(WORLD_FIRE), 0);
     ck_assert_str_eq(world_call(WORLD_GROUP)->id, "g");
     world_answer_group(STATUS_OK, TWO_ENDPOINTS);
-    ck_assert_uint_eq(world_under_way(WORLD_FIRE), 2); /* two times */
+    ck_assert_uint_eq(world_under_way(WORLD_FIRE), 2); /* two times are fired */
     for (int i = 0; i < 2; i++) {
         const struct world_call *call = world_call(WORLD_FIRE);
         ck_assert_int_eq(call->fire.kind, STORE_FIRED_DONE);

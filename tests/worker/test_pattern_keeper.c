@@ -40,7 +40,8 @@ START_TEST(topics_are_offered_again_until_a_step_is_not_full)
     pattern_keeper_tick(keeper);
     ck_assert_uint_eq(world_made(WORLD_REOFFER), 4);
     world_answer_reoffer(STATUS_OK, 0, false);
-    ck_assert_uint_eq(world_made(WORLD_MEND_PATTERNS), 0); /* one shard */
+    ck_assert_uint_eq(world_made(WORLD_MEND_PATTERNS),
+                      0); /* there is only one shard, so there are no copies to repair */
 }
 END_TEST
 
