@@ -177,7 +177,7 @@ struct app_verdict {
     struct slice lines;                  /* attempts: the lines of the attempts, see attempt_line.h */
     struct slice settings;               /* change of a topic: the new settings */
     struct app_page page;                /* lists: the end of the page */
-    struct app_bulk_counts counts;       /* bulk actions, also with UNKNOWN */
+    struct app_bulk_counts counts;       /* bulk actions: numbers of jobs, also set with UNKNOWN */
     const struct app_outcomes *outcomes; /* statistics: one for each step; count of the history: one */
     size_t outcome_count;
 };

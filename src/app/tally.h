@@ -40,7 +40,7 @@ struct tally_count {
     /* See tally_want_more. */
     bool has_impaired, has_coming;
     struct impaired impaired;
-    struct coming coming; /* at most two minutes old */
+    struct coming coming; /* jobs by due time, at most two minutes old */
 };
 
 /* Called with a count, which is valid until the callback returns. */

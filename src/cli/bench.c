@@ -20,7 +20,7 @@ enum {
     BATCH_MAX = 10000,
     PARALLEL_MAX = 100,
     PER_SECOND_MAX = 100000,
-    LATENESS_S = 5, /* length of the series for the lateness */
+    LATENESS_S = 5, /* length, in seconds, of the series that measures the lateness */
     LEAD_MS = 1000, /* minimum time from the scheduling of a series to its first due time */
     STEP_MS = 20,
 };

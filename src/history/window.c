@@ -115,8 +115,8 @@ static void put_look(struct window_sql *sql, const struct window *window)
     put_number(sql, window->look);
 }
 
-/* Appends a query for the next rows of each outcome, from the index of topic and outcome, or from that of
- * outcome. */
+/* Appends a query for the next rows of each outcome, from the index of topic and outcome, or from the index
+ * of outcome. */
 static void put_by_outcome(struct window_sql *sql, const struct window *window, unsigned states)
 {
     bool is_first = true;

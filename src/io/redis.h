@@ -50,7 +50,7 @@ struct redis_address {
     struct secret *sentinel_password; /* password at the Sentinels; NULL or empty: no AUTH */
     uint32_t database;
     bool has_tls;          /* connections need tls */
-    struct redis_tls *tls; /* not owned; NULL: connections are not encrypted */
+    struct redis_tls *tls; /* borrowed; NULL: connections are not encrypted */
 };
 
 /* Parses redis://[user[:password]@]host[:port][/db], unix:PATH,

@@ -47,7 +47,8 @@ void callback_jobs_clear(struct callback_jobs *jobs)
 
 /* ---- where to ---- */
 
-/* Returns the value of the job, or of its topic. The result is empty if neither has one. */
+/* Returns the callback for this event: the job's own, else its topic's. The result is empty if neither has
+ * one. */
 static struct slice callback_of(enum callback_event event, const struct job *job,
                                 const struct topic_settings *settings)
 {

@@ -34,7 +34,7 @@ enum misfire {
 struct recurrence {
     int64_t every_ms; /* 0: cron */
     struct cron cron;
-    const struct time_zone *zone; /* borrowed; for cron */
+    const struct time_zone *zone; /* borrowed; time zone of the cron expression */
     int64_t base_ms;              /* for every: the times are base_ms plus multiples of every_ms */
     int64_t first_ms, last_ms;    /* no time is earlier than first_ms or later than last_ms */
     int64_t jitter_ms;            /* 0: none */

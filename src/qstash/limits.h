@@ -22,7 +22,7 @@ struct limits {
     int64_t created_ms, updated_ms;
     /* Only with a flow-control key: */
     struct settings_flow
-        asked; /* limits that the last message of the key with limits requested; the member key is not set */
+        asked; /* limits that the last message with limits requested; the member key is not set */
     bool is_pinned_parallelism, is_pinned_rate;
 };
 

@@ -562,7 +562,7 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead;
-    int64_t pulled;     /* leased jobs that workers have leased */
+    int64_t pulled;     /* jobs that workers have leased; leased includes them */
     int64_t topics;     /* topics with waiting jobs */
     int64_t ready;      /* waiting jobs that are due */
     int64_t held;       /* waiting jobs that are held, see store_topic; some may count as ready, too */

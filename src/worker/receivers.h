@@ -59,7 +59,7 @@ typedef void receiver_probe_fn(void *arg, bool may_send, int64_t probe);
 struct receiver {
     /* receivers.c */
     struct receivers *receivers;
-    struct list link;     /* link in its bucket */
+    struct list link;     /* link in its bucket of the hash table */
     struct list age_link; /* link in receivers.impaired, oldest news first */
     bool is_path;         /* false: a whole receiver */
     size_t shard;         /* number of its shard */

@@ -1,10 +1,11 @@
-/* consumer.c - what duepost is compared with: a worker of beanstalkd that POSTs each job with libcurl.
+/* consumer.c - a worker of beanstalkd that POSTs each job with libcurl. The benchmarks compare duepost with
+ * it.
  *
  *   bench_consumer PORT CALLBACK_URL CONNECTIONS
  *
- * Each connection reserves a job, POSTs its body to the url and deletes the job once the receiver has
- * answered 2xx, in the same write as it asks for the next one. A job that fails waits a second. The worker
- * runs until it is killed. */
+ * Each connection reserves a job, POSTs its body to the url, and deletes the job when the receiver has
+ * answered 2xx. The same write also reserves the next job. A job that fails is released and waits for a
+ * second. The worker runs until it is killed. */
 #include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
@@ -22,21 +23,22 @@
 enum { ROOM = 4096, EVENTS_MAX = 256, TIMEOUT_S = 30, BACKLOG_WAIT_MS = 1000 };
 
 static const uint64_t IS_CURL =
-    UINT64_C(1) << 32; /* in an event's data: a socket of libcurl, not a connection's number */
+    UINT64_C(1)
+    << 32; /* marks the data of an event as a socket of libcurl, and not the number of a connection */
 
 struct connection {
     int fd;
     CURL *easy;
     unsigned long long job;
     size_t used;
-    char room[ROOM]; /* holds the job's body while it is POSTed */
+    char room[ROOM]; /* contains the job's body while the body is POSTed */
 };
 
 struct consumer {
     int epoll;
     CURLM *multi;
     struct connection *connections;
-    int64_t curl_due_ms; /* when libcurl wants to be called; 0: not at all */
+    int64_t curl_due_ms; /* time at which libcurl must be called; 0: never */
 };
 
 static int64_t now_ms(void)
@@ -77,7 +79,7 @@ static void post(struct consumer *consumer, struct connection *connection, const
     curl_multi_add_handle(consumer->multi, connection->easy);
 }
 
-/* Expects the answer to delete or release, if there was one, and the next job. */
+/* Reads the answer to delete or release, if one was sent, and the next job. */
 static void read_answers(struct consumer *consumer, struct connection *connection)
 {
     ssize_t got = read(connection->fd, connection->room + connection->used, ROOM - 1 - connection->used);

@@ -11,8 +11,8 @@ probe_slot()
 local number, seen = (#ARGV - 1) / 3, {}
 for i = 2, #ARGV, 3 do seen[ARGV[i]] = i end
 
--- The fields are the first of the list, unless two archivers have read it, or Redis has lost its last
--- changes. Fields that are not among the first stay, and are added to the history again.
+-- The fields are at the beginning of the list ENDED_READ, unless two archivers have read the list, or Redis
+-- has lost its last changes. Fields that are not among the first stay, and are added to the history again.
 local first, others, changed, gone, bytes = call('LRANGE', ENDED_READ, 0, number - 1), {}, {}, {}, 0
 
 local CHUNK = 64 -- number of texts that archive.lua has given to one call

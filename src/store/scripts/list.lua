@@ -257,7 +257,7 @@ local function visit_topics(names, end_score, end_id)
   return look > 0
 end
 
--- If each entry counts, the entries need not be examined.
+-- If every entry of a set is part of the result, they can be counted without examining each.
 local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then

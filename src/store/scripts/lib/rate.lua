@@ -1,10 +1,11 @@
 -- rate.lua - decides how many attempts of a topic may begin.
 --
 -- This is a token bucket that makes up for lateness, with a limit for each second:
--- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without them, each
---   late wake-up would lower the rate.
--- - In any second, at most the rate and the burst begin. Slots count the attempts of the last second.
--- A rate with a window is counted in windows of its time instead. After a change from one kind to the other the count starts from 0.
+-- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without these tokens,
+-- each late wake-up would lower the rate.
+-- - In any second, no more attempts begin than the rate and the burst together. Slots count the attempts of
+-- the last second. A rate with a window is counted in windows of its time instead. After a change from one
+-- kind to the other the count starts from 0.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent

@@ -1,4 +1,4 @@
--- turns_page.lua - walks through the topics in turns, in steps.
+-- turns_page.lua - walks through the topics of the set turns, in bounded steps.
 -- uses: offer
 
 -- Returns the topics with a higher score than the given one, up to the last score: at most the given number,
