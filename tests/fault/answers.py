@@ -25,7 +25,7 @@ GONE = 1  # a port of 127.0.0.1 without a listener
 
 
 class Answer:
-    """begin makes Redis give this answer, end stops that. status: the status of a new job meanwhile. delivers: due
+    """begin makes Redis give this answer, end stops that. status: the status that a new job gets until then. delivers: due
     jobs are still delivered. words: part of the problem's detail or of duepost's log."""
     status, delivers, words, options, seconds = 503, False, "", (), 1.5
 
@@ -177,7 +177,7 @@ class Unblocked(Answer):
 
 class ProtocolError(Answer):
     """The bytes that arrive are not the Redis protocol."""
-    status, words = None, "rotocol error"  # status: the connection that it hits may be another one
+    status, words = None, "rotocol error"  # no status, because another connection may be the one that breaks
 
     def begin(self):
         self.redis.proxy.garbage = b"HTTP/1.1 400 Bad Request\r\n\r\n"
@@ -300,7 +300,7 @@ def moved_name(report, judge):
         until(lambda: not node.is_ready(), 15, "it is seen")
         proxy.target = new.port
         until(node.is_ready, 15, "ready again")
-        until(lambda: lane.schedule(node, "a") == 201, 5, "a job is taken")  # the first may find the old one
+        until(lambda: lane.schedule(node, "a") == 201, 5, "a job is taken")  # the first request may find the old Redis
         lane.await_settled(15)
         until(lambda: "cmd=blpop" in new.ask("CLIENT", "LIST"), 10, "the doorbell is the new one's")
         report.verdict("another Redis behind the same name", lane.verdict())

@@ -26,7 +26,7 @@ class Archive:
         return found
 
     def faults(self, lane):
-        """Returns the faults, when all jobs of the lane have ended: jobs that are missing, and jobs that have two rows."""
+        """Returns the jobs that are missing and those that have two rows. All jobs of the lane must have ended."""
         size = lambda: lane.ask("HLEN", lane.keys + "ended")  # noqa: E731
         try:
             until(lambda: size() == 0, 60, "an empty outbox")

@@ -21,18 +21,18 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "waiters": "zset", "event_names": "hash",
-          "events": "list", **dict.fromkeys(ENDS, "zset")}  # before a ':' and the name of a topic, receiver, hour, token or workflow
+          "events": "list", **dict.fromkeys(ENDS, "zset")}  # before ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
 
 class Books:
-    """Everything in the keyspace of one prefix, in one transaction."""
+    """Everything in the keyspace of one prefix, read in one transaction."""
 
     def __init__(self, link, keys=KEYS):
         names = link("KEYS", keys.replace("{", "\\{") + "*")
         types = link.pipeline([("TYPE", name) for name in names]) if names else []
-        kinds = {name: kind for name, kind in zip(names, types) if kind != "none"}  # a key may expire meanwhile
+        kinds = {name: kind for name, kind in zip(names, types) if kind != "none"}  # a key may have expired since its name was read
         names, types = list(kinds), list(kinds.values())
         read = {"hash": lambda n: ("HGETALL", n), "zset": lambda n: ("ZRANGE", n, 0, -1, "WITHSCORES"),
                 "list": lambda n: ("LRANGE", n, 0, -1), "string": lambda n: ("GET", n), "set": lambda n: ("SMEMBERS", n)}
@@ -42,7 +42,7 @@ class Books:
         self.values = {}
         for name, kind, value in zip(names, types, values):
             if not value:
-                continue  # it was removed meanwhile
+                continue  # the job was removed after its id was read
             if kind in ("hash", "zset"):
                 value = dict(zip(value[::2], value[1::2]))
             if kind == "zset":
@@ -129,7 +129,7 @@ def faults(books):
 
 
 def kept_faults(books):
-    """Jobs that have ended: each whole, in the index of its end, and with a time of removal, or dead."""
+    """Each job that has ended is whole, is in the index of its end, and is dead or has a time of removal."""
     ends = {state: {key for index in books.by_topic(state).values() for key in index} for state in ENDS}
     for key in set().union(*ends.values()) - books.get("kept").keys():
         yield f"{key} is in an index and not kept"
@@ -148,14 +148,14 @@ def kept_faults(books):
 
 
 def calendar_faults(books):
-    """Each topic with a bucket is in one of due and turns."""
+    """Each topic with a bucket is either in due or in turns."""
     due, turns = books.get("due"), books.get("turns")
     for topic in due.keys() & turns.keys():
         yield f"topic {topic} is in due and in turns"
     for topic in (due.keys() | turns.keys()) - books.buckets.keys():
         yield f"topic {topic} is in {'due' if topic in due else 'turns'} without a bucket"
     for topic, bucket in books.buckets.items():
-        first = math.floor(min(bucket.values()))  # ties have fractions
+        first = math.floor(min(bucket.values()))  # jobs of the same ms differ by fractions
         if topic not in due and topic not in turns:
             yield f"topic {topic} is in neither due nor turns"
         elif topic in turns and first > books.now_ms:

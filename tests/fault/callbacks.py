@@ -4,12 +4,12 @@ import collections
 
 
 def members(judge):
-    """Members of a job that has callbacks."""
+    """Returns the members of a job that has callbacks."""
     return {name: judge.url + "/200" for name in ("onDelivered", "onDead", "onAttempt")}
 
 
 def ids_of(lane):
-    """Ids of callbacks, by job and outcome: a callback may arrive twice, like any job."""
+    """Returns the ids of the callbacks that arrived, by job and outcome. A callback may arrive twice, like any job."""
     prefix = f"{lane.name}~callbacks/"
     found = collections.defaultdict(set)
     for key in lane.judge.arrivals():

@@ -68,8 +68,8 @@ class Told:
     cancel: int = None           # status of the cancel
     cancel_sent_us: int = 0
     cancelled_us: int = 0        # when the cancel was answered
-    was_running: bool = False    # an attempt, at the cancel
-    may_be_cancelled: bool = False  # no answer came, or the outcome is unknown
+    was_running: bool = False    # whether an attempt was under way at the cancel
+    may_be_cancelled: bool = False  # the cancel has no answer, or its outcome is unknown
 
 
 class Client:

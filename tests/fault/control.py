@@ -10,34 +10,34 @@ import place
 from redis_link import script_texts
 import scratch
 
-# Name: (script's file, old, new).
+# Name of the safeguard: (script's file, old text, new text).
 CONTROLS = {
-    # Claimed jobs exist in the claiming process only.
+    # Fault: claimed jobs exist in the claiming process only.
     "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, id)\n")],
-    # Any process may end a lease.
+    # Fault: any process may end a lease.
     "no nonce check": [("lib/fence", "if begins_with(claim, nonce) then\n", "if true then\n")],
-    # A failed attempt is the last one.
+    # Fault: a failed attempt is the job's last one.
     "no retry": [("retry", "      if wait < 0 and due then put_back(id, due) else put(id, at) end",
                   "call('HDEL', JOBS, id)")],
-    # Scripts use the caller's clock.
+    # Fault: each waiting job is due.
     "no due time": [("claim", "number == most or time >= DUE_BEFORE then", "number == most then"),
                     ("lib/offer", "is_ready, first_due = is_due(first), ", "is_ready, first_due = true, ")],
-    # A cancelled job keeps its lease.
+    # Fault: a cancelled job keeps its lease.
     "no cancel": [("lib/cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
                   ("lib/cancel", "take_cancelled(id) == 'leased' and 1 or 0", "0")],
-    # Each lease counts as lost at once.
+    # Fault: each lease counts as lost at once.
     "no leases": [("lib/lost", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
-    # Each worker's lease counts as expired at once.
+    # Fault: each worker's lease counts as expired at once.
     "leases of workers": [("lapsed", "local ids = lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])", "local ids = call('ZRANGE', PULLED, 0, 99)")],
-    # A lease lasts as long as an attempt may take.
+    # Fault: a lease lasts as long as an attempt may take.
     "short leases": [("lib/lost", "if #lost > 0 then return lost end", "if true then return lost end"),
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
                      ("renew", "integer(now + tonumber(ARGV[2]))", "integer(now + 3600000)")],
-    # No callback reports the end of a job.
+    # Fault: no callback reports the end of a job.
     "follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number], ARGV[i]) end\n", "")],
-    # A second callback reports an end that another process has recorded.
+    # Fault: a second callback reports an end that another process has recorded.
     "fence of follow-ups": [("complete", "if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then", "if follow_ups[number] then")],
-    # A job that kills its consumer is never buried.
+    # Fault: a job that kills its consumers is never buried.
     "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
 }
 PAD = b"\n--"
@@ -45,7 +45,7 @@ PAD = b"\n--"
 
 @functools.lru_cache(None)
 def without(name):
-    """The path of a duepost without this safeguard."""
+    """Returns the path of a duepost without this safeguard."""
     return patched(name.replace(" ", "-"), CONTROLS[name])
 
 
@@ -68,7 +68,7 @@ def written(name, image):
 
 @functools.lru_cache(None)
 def without_fsync():
-    """The path of a duepost whose private Redis leaves it to the kernel when its file reaches the disk."""
+    """Returns the path of a duepost whose private Redis leaves it to the kernel when its file reaches the disk."""
     return written("unsynced", replace(pathlib.Path(place.BINARY).read_bytes(), b"\0always\0", b"\0no\0\0\0\0\0"))
 
 

@@ -16,7 +16,7 @@ from redis import Redis
 from verdict import Fault
 
 LANES = 12
-UNHEARD_US = 2_500_000  # until what was claimed unheard comes: before its lease could end
+UNHEARD_US = 2_500_000  # jobs of a claim without a reply come so soon, before their leases could end
 
 
 def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
@@ -53,7 +53,7 @@ def to_redis(report, redis, judge):
     said = summed(side_by_side(lambda k: exchange(redis, judge, f"cut-{k}", k)[1], bytes_, LANES))
     report.verdict(f"a connection to Redis cut behind byte k, {len(bytes_)} of {total}", said)
     report.expect(said.counts["repeated"] <= said.counts["accepted"], "more repetitions than jobs")
-    in_claim = b"/500/200"  # the job's url comes back with its claim
+    in_claim = b"/500/200"  # the reply to a claim contains the job's url
     report.verdict("a connection to Redis cut before a claim's reply", exchange(redis, judge, "claim", None, in_claim)[1])
     report.control("destructive pop, cut", exchange(redis, judge, "control", None, in_claim,
                                                     control.without("destructive pop"))[1])
@@ -63,7 +63,7 @@ def to_receiver(report, redis, judge):
     """Each k has its own port, so all cuts run at the same time. The first connection is cut, the next one is not."""
     for label, binary in (("a connection to a receiver cut behind byte k", None), ("no retry", control.without("no retry"))):
         lane = Lane(redis, judge, "receiver" if binary is None else "receiver-control", binary=binary)
-        total = 420  # request and answer; what lies behind cuts nothing
+        total = 420  # bytes of request and answer: a later cut hits nothing
         proxies = [Proxy(judge.port, k) for k in range(1, total, 1 if binary is None else 40)]
         try:
             node = lane.start()
@@ -84,8 +84,8 @@ def to_receiver(report, redis, judge):
                 proxy.stop()
 
 
-# Each with the safeguard whose lack it shows: what is slow has its lease renewed; what was claimed by a call whose reply
-# never came stays in the pool.
+# Mode: the safeguard whose lack it shows. A slow attempt has its lease renewed. A job stays in the pool if the reply to
+# its claim never came.
 MODES = {"delay": "no leases", "slice": "no leases", "blackhole": "destructive pop", "half-open": "destructive pop"}
 
 
@@ -108,10 +108,10 @@ def in_mode(seed, mode, binary=None):
         if is_silent:
             time.sleep(2)
             faults.append(Fault(mode, now_us()))
-            proxy.set_mode("one-way")  # what is on its way at that moment arrives
+            proxy.set_mode("one-way")  # bytes that are on their way at that moment arrive
             time.sleep(0.3)
             proxy.set_mode(mode)
-            time.sleep(4)  # Redis counts as lost after 3
+            time.sleep(4)  # duepost counts Redis as lost after 3 s
             proxy.set_mode("pass")
             faults[0].end_us = now_us() + RECONNECT_US
         site.await_client(60)

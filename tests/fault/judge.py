@@ -13,7 +13,7 @@ import scratch
 
 @dataclasses.dataclass(slots=True)
 class Arrival:
-    """One POST that was received completely. answered_us None: it got no status."""
+    """One POST that was received completely. answered_us None: the POST got no status."""
     at_us: int
     source: str
     attempt: int
@@ -34,13 +34,13 @@ class _Log:
     """The judge's log so far. Hundreds of stories ask for it many times a second."""
 
     def __init__(self, path):
-        self.jobs = {}  # arrivals of each
+        self.jobs = {}  # key of a job -> its arrivals
         self.lock = threading.Lock()
         self._file = path.open()
-        self._begun = ""  # a line that is being written
+        self._begun = ""  # the beginning of a line that is being written
 
     def read(self):
-        """Reads the lines that were written since the last call."""
+        """Reads the lines that the judge has written since the last call."""
         *lines, self._begun = (self._begun + self._file.read()).split("\n")
         for line in lines:
             self._take(line.split())

@@ -18,7 +18,7 @@ import verdict
 
 class Lane:
     def __init__(self, site_redis, judge, name, *, redis=None, binary=None, extra=None, options=("--reactors", "1"), members=None):
-        """members: of each job."""
+        """members: further members of each job."""
         self.redis, self.judge, self.name = site_redis, judge, name
         self.keys = f"{name}:{{0}}:"
         self.members = members or {}
@@ -27,7 +27,7 @@ class Lane:
         self.make_node = lambda: Node(0, "--prefix", f"{name}:", *options, redis=redis or site_redis.address, binary=binary,
                                       extra=extra)
         self.nodes = []
-        self.last = None  # answer to a schedule
+        self.last = None  # the answer to the last schedule
 
     def start(self, wait=True, **extra):
         self.nodes.append(self.make_node())

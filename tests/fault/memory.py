@@ -25,7 +25,7 @@ import place
 import scratch
 
 LARGE = 64 * 1024  # from this size on, a client or receiver chose the size
-MAX = 3000  # allocations of a story, far more than there are
+MAX = 3000  # a limit far above the allocations of any story
 DEAD = 20
 
 
@@ -58,17 +58,17 @@ def is_library(said):
 
 
 class Gone(Exception):
-    """No answer came."""
+    """The request got no answer, or only a refusal."""
 
 
 class Site:
     def __init__(self, report, body):
         self.report = report
-        self.known = body  # of the jobs that the stories find
+        self.known = body  # the body of the jobs that exist when the stories begin
         self.plan, self.redis, self.receiver, tokens = Plan(), RedisServer(), Receiver(), TokenFile()
         self.numbers = itertools.count(1)
-        self.later = []  # checks of what takes the time of a lease
-        self.dead = []  # topics with one dead job each, and its receiver will not have it
+        self.later = []  # checks that must wait for the end of a lease
+        self.dead = []  # topics with one dead job each, which its receiver refuses
         self.at_least = 0
         self.token = tokens.add("root")
         self.deaths = self.libraries = self.refused = self.unanswered = 0
@@ -99,7 +99,7 @@ class Site:
             try:
                 link.request(method, target, text, headers)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # refused before all of it was sent
+                pass  # duepost refused the request before it had all bytes
             answer = link.getresponse()
             data = answer.read()
         except (OSError, http.client.HTTPException):
@@ -108,7 +108,7 @@ class Site:
         finally:
             link.close()
         if answer.status in REFUSED:
-            if "json" in answer.headers.get("Content-Type", ""):  # libmicrohttpd has words of its own
+            if "json" in answer.headers.get("Content-Type", ""):  # libmicrohttpd's own error pages are not JSON
                 json.loads(data)
             self.refused += 1
             raise Gone
@@ -124,7 +124,7 @@ class Site:
         return json.loads(data)
 
     def tell(self, story, number, lasting=False):
-        """False: the story ended before its allocation with this number."""
+        """Returns False if the story ended before its allocation with this number."""
         if not self.dead:
             self.prepare_dead()
         before = len(self.node.log())

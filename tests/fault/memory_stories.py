@@ -163,7 +163,7 @@ def _deliver(site, job_id, what, body):
     try:
         until(is_over, 2, "")
     except AssertionError:
-        pass  # its claim was lost, or so; there is a lease to wait for
+        pass  # the claim may have been lost: then the job comes when its lease ends
 
 
 def deliver(site, job_id):

@@ -14,8 +14,8 @@ from node import freeze
 from patience import until
 from verdict import Fault
 
-RECONNECT_US = 2_500_000  # connections to Redis, after it has come back
-LONG = 6.5                # seconds: longer than a lease
+RECONNECT_US = 2_500_000  # connections exist again at most so long after Redis has come back
+LONG = 6.5                # s, longer than a lease
 
 
 @dataclasses.dataclass
@@ -57,7 +57,7 @@ class Nemesis:
         self.faults = []
         self.thaws = []  # (when, node)
         self.done = collections.Counter()
-        self.counted = 0  # kills that hit something under way
+        self.counted = 0  # kills that hit a request or an attempt
 
     @property
     def kills(self):

@@ -22,7 +22,7 @@ _processes = []
 
 
 def next_source():
-    """127.1.0.1, 127.1.0.2 and so on: traffic from 127.0.0.1 belongs to other processes."""
+    """Returns 127.1.0.1, 127.1.0.2 and so on, because traffic from 127.0.0.1 belongs to other processes."""
     number = next(_sources)
     return f"127.1.{number // 250}.{number % 250 + 1}"
 
@@ -52,7 +52,7 @@ class Node:
         self.log_path = scratch.file("node.log")
         self.process = None
         self.source = None
-        self.past = []  # (source, from, until) of the incarnations before
+        self.past = []  # (source, from, until) of the earlier processes of this node
 
     def start(self, wait=True, **extra):
         preloads = [place.tool("libfault_source_preload.so"), self.extra.get("LD_PRELOAD", "")]
@@ -133,7 +133,7 @@ def is_stopped(pid):
 
 
 def freeze(pid):
-    """Stops the process; it has stopped when this returns."""
+    """Stops the process, and returns when it has stopped."""
     os.kill(pid, signal.SIGSTOP)
     deadline = time.monotonic() + 5 * SLOW
     while not is_stopped(pid):

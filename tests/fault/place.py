@@ -12,7 +12,7 @@ BINARY = BUILD / "duepost"
 
 
 def _source():
-    """The source from which the build was made."""
+    """Returns the source from which the build was made."""
     cache = BUILD / "CMakeCache.txt"
     found = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache.read_text(), re.M) if cache.exists() else None
     return pathlib.Path(found[1]) if found else ROOT
@@ -25,5 +25,5 @@ for folder in (ROOT / "tests" / "e2e", ROOT / "tests" / "model"):
 
 
 def tool(name):
-    """A program or preload of ours."""
+    """Returns the path of a program or preload of the tests."""
     return str(BUILD / "tests" / "fault" / name)

@@ -38,7 +38,7 @@ def points():
 
 
 CLOSED_PORT = 9
-ENDPOINTS = ("a", "b")  # of the group of each story
+ENDPOINTS = ("a", "b")  # the group of each story has these endpoints
 
 
 class Story:
@@ -98,7 +98,7 @@ class Story:
         finally:
             self.over.set()
             if watcher:
-                watcher.join()  # it may be starting the second one
+                watcher.join()  # the watcher may still be starting the second process
             self.lane.stop()
 
     def leave_litter(self):
@@ -126,7 +126,7 @@ class Story:
             fault.end_us = now_us() + 1_000_000
 
     def use(self, node):
-        """Each call's answer may be lost. Notes the changes that were confirmed."""
+        """Makes all calls of a story, and notes the confirmed changes. The answer to any call may be lost."""
         lane = self.lane
         try:
             until(lambda: not node.is_alive() or is_stopped(node.pid) or node.is_ready(), 10, "up, or gone")
@@ -147,7 +147,7 @@ class Story:
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
         lane.schedule(node, "gone", "/410")
         lane.schedule(node, "unwell", "/503/200", retrySchedule=[0.5])
-        lane.schedule(node, "long", "/200w2800")  # long enough for a renewal
+        lane.schedule(node, "long", "/200w2800")  # the attempt lasts long enough for a renewal of its lease
         lane.schedule(node, "later", delay=1)
         lane.schedule(node, "cancelled", delay=60)
         lane.schedule(node, "run", delay=60)
@@ -162,7 +162,7 @@ class Story:
                                      ("GET", "/jobs?state=dead", None), ("GET", "/jobs?state=leased", None), ("GET", "/jobs?state=delayed", None),
                                      ("GET", "/topics", None), ("PUT", f"/topics/{lane.name}", {"maxInFlight": 100}),
                                      ("PUT", f"/topics/{lane.name}-*", {"timeout": 20}),
-                                     ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused: its jobs are POSTed
+                                     ("POST", f"/topics/{lane.name}/lease", {"max": 1}),  # refused, because the topic's jobs are POSTed
                                      ("POST", f"/topics/{lane.name}/retry", {"jobId": "run", "token": "p0"}),
                                      ("POST", f"/topics/{lane.name}/extend", {"jobId": "run", "token": "p0"}),
                                      ("GET", "/receivers", None), ("GET", "/overview", None)):
@@ -227,12 +227,13 @@ class Story:
                 time.sleep(0.05)
 
     def halves(self):
-        """A send of which some jobs have arrived, and others have not."""
+        """Returns a fault if only some of the send's jobs have arrived."""
         arrived = {endpoint for endpoint in ENDPOINTS if self.lane.arrivals(f"sent~{endpoint}")}
         return [f"{self.lane.name}: of a send only {sorted(arrived)} came"] if 0 < len(arrived) < len(ENDPOINTS) else []
 
     def break_a_claim(self, node):
-        """Behind its leases it fails, at a key that is not a hash: as if its answer had been lost."""
+        """Lets a claim fail after it has written its leases, at a key that is not a hash. The consumer hears of none of its
+        jobs, as if the reply had been lost."""
         key, leases = self.lane.keys + "receivers", self.lane.keys + "leases"
         self.lane.ask("SET", key, "no hash")
         if self.lane.schedule(node, "unheard") == 201:
@@ -240,7 +241,7 @@ class Story:
         self.lane.ask("DEL", key)
 
     def open_a_breaker(self):
-        """As another process would. It is closed by a request below."""
+        """Opens a breaker as another process would. A later request of the story closes it."""
         keys, name, now_ms = self.lane.keys, "127.0.0.1:1", now_us() // 1000
         self.lane.ask("HSET", keys + "receivers", "version", 1000, name, f"20 {now_ms} {now_ms + 60000} 60000 0 0 0 {now_ms} connect {now_ms}")
         self.lane.ask("ZADD", keys + "reported", 1000, name)
@@ -260,7 +261,7 @@ class Story:
                 request(node, "PUT", target, body)
 
     def hold_job(self, job_id):
-        """As a breaker does with a job that is due now. Returns whether the job waits."""
+        """Holds the job as a breaker holds a job that is due now. Returns whether the job waits."""
         lane, keys = self.lane, self.lane.keys
         lane.told[f"{lane.name}/{job_id}"].due_ms = 0
         script = ("local now, bucket = tonumber(redis.call('TIME')[1]) * 1000, KEYS[1] .. 'bucket:' .. ARGV[2] "
@@ -308,7 +309,7 @@ def stories_of(redis, judge, names, action, binary=None, label="", is_plain=Fals
             for name in names]
 
 
-AT_ONCE = 48  # stories; each has a duepost or two
+AT_ONCE = 48  # stories that run at the same time, each with one or two dueposts
 
 
 def tell(stories):

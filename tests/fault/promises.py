@@ -41,7 +41,7 @@ class Stage:
 
 # ---- leases of a dead consumer are taken up again ----
 
-ORPHAN_S = 10  # p99, from the consumer's death, whatever the attempt's timeout
+ORPHAN_S = 10  # p99 of the time from the consumer's death to the next attempt, for any timeout
 
 
 class Orphans:
@@ -78,7 +78,7 @@ class Orphans:
         try:
             lane.await_settled(self.settle_s)
         except AssertionError:
-            pass  # who waits still is found lost
+            pass  # jobs that still wait are reported as lost
         self.waits += waits_of(self.stage, lane, victim.source, died_us)
 
 
@@ -124,7 +124,7 @@ def losses(stage, binary):
         until(lambda: node.request("GET", f"/jobs/{lane.name}/killer")[1].get("state") not in ("leased", None)
               or len(lane.arrivals("killer")) > 5, 25,
               lambda: f"the fifth recovery: {node.request('GET', f'/jobs/{lane.name}/killer')}")
-        time.sleep(0.5)  # would it come a sixth time?
+        time.sleep(0.5)  # a sixth attempt would come in this time
         job = node.request("GET", f"/jobs/{lane.name}/killer")[1]
         said = lane.verdict()
         is_right = (job.get("state"), job.get("reason"), job.get("attempts")) == ("dead", "consumer_lost", 0)
@@ -146,7 +146,7 @@ def five_losses(stage, report):
 # ---- drain ----
 
 DRAIN_S = 3
-HEARD_US = 1_000_000  # what was answered so shortly before the end of the drain, a busy host may not have read
+HEARD_US = 1_000_000  # on a busy host duepost may not read an answer that came so shortly before the end of the drain
 
 
 def drained(stage, seed, end):
@@ -195,13 +195,13 @@ def drain(stage, report):
 # ---- a frozen consumer, and a job cancelled meanwhile ----
 
 def frozen(stage, still_clock):
-    """It is stopped just before its request would leave, for longer than its lease."""
+    """The consumer is stopped for longer than its lease, just before its request would leave."""
     extra = {"LD_PRELOAD": place.tool("libfault_still_preload.so")} if still_clock else {}
     lane = stage.lane("frozen", extra=extra)
     try:
         second = lane.start()
         second.await_ready()
-        freeze(second.pid)  # so that the job is the other one's
+        freeze(second.pid)  # so that the other process gets the job
         first = lane.start(wait=False, DUEPOST_TEST_POINT="before may_send 1 stop")
         until(first.is_ready, 20, "ready")
         lane.schedule(first, "a")
@@ -215,7 +215,7 @@ def frozen(stage, still_clock):
         try:
             until(lambda: lane.arrivals("a"), 3, "it comes")
         except AssertionError:
-            pass  # as it should be
+            pass  # the promise is kept
         return lane.verdict()
     finally:
         lane.stop()
@@ -243,11 +243,11 @@ def late(stage, binary):
         assert lane.cancel(second, "a") == 200
         lane.told.clear()
         assert lane.schedule(second, "a", "/500w4500/200") == 201
-        time.sleep(max(0, 3.3 - (time.monotonic() - frozen_at)))  # until the first one's answer is there
+        time.sleep(max(0, 3.3 - (time.monotonic() - frozen_at)))  # until the answer to the first request is there
         first.signal(signal.SIGCONT)
         lane.await_settled(20)
         said = lane.verdict(is_cut=True)
-        said.broken = [what for what in said.broken if "books" in what]  # two jobs under one id are too much for it
+        said.broken = [what for what in said.broken if "books" in what]  # the judge cannot tell two jobs with the same id apart
         if not any(a.attempt == 2 for a in lane.arrivals("a")):
             said.broken.append(f"{lane.name}/a: lost, the late outcome of the job before has ended it")
         return said
@@ -274,7 +274,7 @@ def moved(seed, binary=None):
         clock.move_by(seconds)
 
     def clock_ms(at_us):
-        """Returns the highest time that the clock has shown in the seconds before."""
+        """Returns the highest time that the clock has shown in the last seconds."""
         began = [i for i, (when, _) in enumerate(steps) if when <= at_us - 6_000_000][-1]
         return at_us / 1000 + max(seconds for when, seconds in steps[began:] if when <= at_us) * 1000
     try:
@@ -283,7 +283,7 @@ def moved(seed, binary=None):
             time.sleep(wait)
             move(seconds)
         site.await_client(60)
-        move(7200)  # so that what was due in an hour comes
+        move(7200)  # so that jobs that are due in an hour come
         site.await_settled(60)
         return site.verdict(clock_ms=clock_ms, retry_ms=-7_200_000)
     finally:
@@ -414,7 +414,7 @@ def filled(stage, is_unsafe):
         fill(ballast, data)
         begin_us, statuses = now_us(), []
         for number in range(100):
-            statuses.append(lane.schedule(node, f"j{number}", body="x" * 8000, delay=5))  # none is due before it is full
+            statuses.append(lane.schedule(node, f"j{number}", body="x" * 8000, delay=5))  # no job is due before the disk is full
             if statuses.count(503) + statuses.count(0) >= 5:
                 break
         node.kill()
@@ -435,7 +435,7 @@ def full_disk(stage, report):
     report.say(f"a full disk: {statuses.count(201)} jobs accepted, then {statuses.count(503)} refused")
     report.expect(503 in statuses, "a full disk refuses nothing")
     report.verdict("a full disk", right)
-    for _ in range(3):  # what fails first may be a write that loses no job
+    for _ in range(3):  # the first write that fails may lose no job
         if wrong.broken:
             break
         wrong, _ = filled(stage, True)

@@ -33,11 +33,11 @@ class Proxy:
     def __init__(self, port, cut_after=None):
         self.target = port
         self.mode = "pass"
-        self.passed = 0             # bytes, since arm()
-        self.cut_after = cut_after  # of self.passed; None: never
-        self.cut_before = None      # the first reply that holds this is where it ends, instead
-        self.cuts = []              # when, us
-        self.garbage = None         # goes to the near side instead of the next reply
+        self.passed = 0             # bytes passed on since arm()
+        self.cut_after = cut_after  # the cut comes when passed reaches this number; None: no cut
+        self.cut_before = None      # instead, the cut comes before the first reply that contains this
+        self.cuts = []              # times of the cuts, us
+        self.garbage = None         # the near side gets this instead of the next reply
         self._links = set()
         self._server = self._call(asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512))
         self.port = self._server.sockets[0].getsockname()[1]
@@ -59,7 +59,7 @@ class Proxy:
             if mode == "half-open":
                 for link in list(self._links):
                     link.far.close()
-            if mode == "pass":  # what was swallowed is missing: no connection is worth anything
+            if mode == "pass":  # a connection that has lost bytes must end
                 for link in list(self._links):
                     if link.has_lost:
                         link.abort()
@@ -89,7 +89,7 @@ class _Link:
             side.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def abort(self):
-        """RST to both."""
+        """Sends RST to both sides."""
         for side in (self.near, self.far):
             try:
                 side.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -212,7 +212,7 @@ class Site:
                 self.scheduled[topic, str(number)] = node.schedule(topic=topic, jobId=str(number), body={"number": number}, delay=number % 4 / 4)[0]
             except (OSError, ValueError, ConnectionError) as _:
                 continue
-            except Exception as problem:  # http.client's: the answer was lost
+            except Exception as problem:  # any exception of http.client: the answer was lost
                 assert type(problem).__module__ == "http.client", problem
 
     def kill_worker(self, chance):

@@ -34,7 +34,7 @@ class PullStory:
     def end(self, node):
         """Cancels the jobs that are left, and returns broken promises."""
         status, done = request(node, "GET", f"/jobs/{self.topic}/done")
-        is_left = status == 200 and done["state"] != "delivered"  # the history has it
+        is_left = status == 200 and done["state"] != "delivered"  # a delivered job may still be in the history
         for state in ("leased", "ready", "delayed"):
             request(node, "DELETE", f"/jobs?topic={self.topic}&state={state}&all=true")
         return [f"{self.topic}/done: completed, and still there"] if self.completed and is_left else []

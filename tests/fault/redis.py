@@ -32,7 +32,7 @@ class Redis(RedisServer):
         self.start()
 
     def start(self):
-        """As in docs/operations.md: first removes the part that a power cut has torn."""
+        """Starts Redis. As docs/operations.md says, it first removes the part of the file that a power cut has torn."""
         manifest = self.directory / "appendonlydir" / "appendonly.aof.manifest"
         if manifest.exists():
             subprocess.run(["redis-check-aof", "--fix", str(manifest)], input=b"y\n", stdout=subprocess.DEVNULL, check=True)

@@ -14,7 +14,7 @@ class Ticks:
     def __init__(self, lane):
         self.lane = lane
         self.path = f"/schedules/{lane.name}/tick"
-        self.times = None  # as the answer named them; None: no answer
+        self.times = None  # the times in the answer; None: no answer
 
     def define(self, node):
         end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=TICKS + 0.5)

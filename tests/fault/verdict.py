@@ -12,15 +12,15 @@ import re
 
 STORIES = 5  # broken promises that are reported with all details
 LEASE_US = 5_000_000
-RETRY_MS = 500  # of most jobs here: see client.MIX
-RECORD_US = 3_000_000  # from an answer to its record in Redis, at most, on a busy host
-HURRY_MS = 5000  # between the timeout of jobs that hang and that of all others: see client.MIX
-DRIP_US = 2_000_000    # what a body may take before that, once its status is known
+RETRY_MS = 500  # the shortest wait in the retry schedules of most jobs, see client.MIX
+RECORD_US = 3_000_000  # the most that passes from an answer to its record in Redis, on a busy host
+HURRY_MS = 5000  # longer than the timeout of jobs that hang, and shorter than all other timeouts, see client.MIX
+DRIP_US = 2_000_000    # what the rest of a body may take once its status is known
 
 
 @dataclasses.dataclass
 class Fault:
-    """Outcomes may have been lost from begin_us to end_us; sources None: anybody's."""
+    """Outcomes may have been lost from begin_us to end_us; sources None: of all processes."""
     kind: str
     begin_us: int
     end_us: int = None
@@ -39,7 +39,7 @@ class Fault:
 @dataclasses.dataclass
 class Verdict:
     counts: collections.Counter
-    broken: list  # promises, in words
+    broken: list  # the broken promises, a sentence each
 
     def __bool__(self):
         return not self.broken
@@ -112,7 +112,7 @@ class Case:
                 yield f"came {(arrival.at_us - self.told.cancelled_us) / 1e6:.3f} s after its cancel"
 
     def repeated(self):
-        """An attempt that ended, and came again."""
+        """An attempt that ended and was repeated."""
         for before, after in zip(self.arrivals, self.arrivals[1:]):
             if after.attempt > before.attempt and (not before.is_success or self.context.is_cut):
                 continue

@@ -37,18 +37,18 @@ EVENTS = ("e", "f/g")
 BREAKERS = ("h:1", "h:2/path")
 SHARE = 2
 SLOTS = 3
-SPARE_US = 1_000_000  # a consumer begins no POST so shortly before its lease ends
+SPARE_US = 1_000_000  # a consumer begins no POST in the last second of its lease
 STUCK_US = 2_000_000
-LONG_US = 60_000_000  # from here on time passes in large steps
+LONG_US = 60_000_000  # a longer wait passes in large steps
 MANY = 100
 START_US = 1_900_000_000_000_000
 
 
 class Broken(Exception):
-    """A promise."""
+    """The server has broken a promise."""
 
 
-# The others: the keyspace has become something that the model cannot read.
+# All but Broken mean that the model cannot read the keyspace any more.
 FAULTS = (Broken, RedisError, LookupError, ValueError)
 
 
@@ -64,7 +64,7 @@ class Attempt:
         self.renewed_us = sent_us  # by the consumer's own clock, before the claim or renewal was sent
         self.life = life
         self.is_posting = False
-        self.outcome = None  # once known: (script, what follows id and nonce)
+        self.outcome = None  # None or (script, what follows id and nonce)
         self.is_lost = self.is_lingering = False
 
 
@@ -73,25 +73,25 @@ class Consumer:
         self.attempts = []
         self.is_frozen = self.is_cut = False
         self.renew_at_us = 0
-        self.lost_nonce = None  # of a claim whose reply never came
+        self.lost_nonce = None  # the nonce of a claim whose reply never came
 
 
 class Pulled:
-    """A lease, from the worker's view."""
+    """A lease as its worker sees it."""
 
     def __init__(self, job_id, nonce, life, record):
         self.id, self.nonce, self.life, self.record = job_id, nonce, life, record
         self.changes = life.changes
-        self.is_over = False  # by its end, as far as the worker knows
+        self.is_over = False  # whether the worker knows that the lease has ended
 
 
 class CarryWorker:
-    """As src/worker/carry_worker.c."""
+    """Does what src/worker/carry_worker.c does."""
 
     def __init__(self, name):
         self.name = name
         self.is_owner = self.is_frozen = False
-        self.clock = None  # (Redis's, ours), us
+        self.clock = None  # (time of Redis, time of this process), us
         self.disturbed_us = 0
         self.seen, self.seen_us = None, 0
         self.armed_ms = INF
@@ -108,8 +108,8 @@ class Life:
 
     def __init__(self, job_id, due):
         self.id, self.due = job_id, due
-        self.ended = None  # how
-        self.changes = 0  # by its owner
+        self.ended = None  # None or how the job ended
+        self.changes = 0  # how often its owner has changed the job
         self.posts = 0
 
 
@@ -120,24 +120,24 @@ class World:
         self.listener("SUBSCRIBE", BASE + "wake")
         self.pool = Pool(LIMIT)
         self.boot_us, self.offset_us = 0, START_US
-        self.archivers = [[], []]  # of each: batches in hand, and whether each is in the table
+        self.archivers = [[], []]  # for each archiver its batches, and whether each batch is in the table
         self.table = set()  # the history: (id, text)
-        self.small_step_us = 0  # when the last one was
+        self.small_step_us = 0  # when the clock made its last small step
         self.away_until_us = 0
         self.consumers = [Consumer() for _ in range(3)]
         self.workers = [CarryWorker("x"), CarryWorker("y")]
         self.lives = {}  # id -> the life that is in the pool
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
         self.waits = 0  # all waits and events so far
-        self.workflows_behind = ""  # where a list of workflows goes on
-        self.seen_tags, self.listed = {}, []  # of schedules, as a process has seen them some time ago
+        self.workflows_behind = ""  # the workflow after which a list of workflows goes on
+        self.seen_tags, self.listed = {}, []  # what a process has seen of schedules some time ago
         self.deaths = {}  # id -> the life that is dead and kept, and when it died
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
         self.pulled = []  # leases of workers, also those that are over
         self.lost_pulls = []  # (token, lease in ms, us when it was sent) of calls without a reply
-        self.begun = {}  # topic -> nonce -> (us, number): its claims since its rate was set or the clock stepped
-        self.window_ends = {}  # topic -> the latest end, ms, of its windows before steps of the clock
+        self.begun = {}  # topic -> nonce -> (us, number): claims since the topic's rate was set or the clock stepped
+        self.window_ends = {}  # topic -> the latest end of its windows before steps of the clock, ms
         self.chance = random.Random(0)
         link("FLUSHALL")
         self.set_clock()
@@ -156,7 +156,7 @@ class World:
         return self.boot_us < self.away_until_us
 
     def pass_time(self, us, step_us=250_000):
-        """Timers run when they are due, or a step later, except those of frozen ones."""
+        """Timers run when they are due, or a step later. Those of a frozen consumer or worker do not run."""
         end_us = self.boot_us + us
         while self.boot_us < end_us:
             self.boot_us = min(self.boot_us + step_us, end_us)
@@ -317,7 +317,8 @@ class World:
         return found
 
     def check_waits(self, found, after):
-        """A wait ends once: by its event or at its deadline. An event is kept or taken once. Places that are over have neither."""
+        """A wait ends once: by its event or at its deadline. An event is kept or taken once.
+        Workflows that are over have neither waits nor events."""
         waiting = {job_id for job_id, text in found["workflow_jobs"].items() if text.startswith("w ")}
         expect(found["waits"].keys() == waiting, "waits", found["waits"], "of", waiting, "after", after)
         for place, elements in found["elements"].items():
@@ -462,8 +463,8 @@ class World:
             self.lapse(expected, self.chance.choice((1, MANY)))
 
     def check_calendar(self):
-        """Behind a carry: in turns exactly the topics with a due job and a place in flight; one that its rate holds
-        within this very ms, the next whole one."""
+        """After a carry, exactly the topics with a due job and a place in flight have a turn. A topic that its rate holds
+        within this very ms gets its turn in the next one."""
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
             if waiting and self.pool.is_due(waiting[0][0]):
@@ -486,7 +487,7 @@ class World:
             self.step_bury()
 
     def lapse(self, expected, most):
-        """Leases of workers that ran out are failed attempts, unless the process that has listed them dies first."""
+        """Workers' leases that ran out become failed attempts, unless the process that has listed the leases dies first."""
         answer = self.call("lapsed", most, expected)
         self.check("lapsed", (most, expected), answer, self.pool.lapsed(most, expected))
         count = answer[1] if len(answer) > 1 else 0
@@ -517,7 +518,7 @@ class World:
     # ---- workers that pull ----
 
     def step_lease(self):
-        """Requests of one turn. A process may die before it has the reply, and another request may repeat a key."""
+        """Sends the lease requests of one turn. The process may die before it has the reply, and another request may repeat a key."""
         if self.is_away:
             return
         items = []
@@ -669,7 +670,7 @@ class World:
         if loses_reply and self.chance.random() < 0.3:
             self.abandon(nonce)  # before Redis runs the claim
         most_bytes = self.chance.choice((1, 80, 1_000_000))
-        kind = self.chance.choice((0, 0, 1, 2))  # 1, 2: carries first; 2: wakes no carry worker, so one of ours hears of the result
+        kind = self.chance.choice((0, 0, 1, 2))  # 1, 2: the claim carries first; 2: it wakes no carry worker, see below
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes, kind)
         if kind:
             self.pool.carry_for_claim()
@@ -702,7 +703,7 @@ class World:
         self.check("abandon", (nonce, most), self.call("abandon", nonce, most), self.pool.abandon(nonce, most))
 
     def is_running(self, attempt):
-        """At its receiver, with a place in flight as far as its consumer knows."""
+        """Returns whether the attempt is at its receiver and, as far as its consumer knows, has a place in flight."""
         has_place = not attempt.is_lost or attempt.is_lingering
         return attempt.is_posting and not attempt.outcome and has_place and self.is_inside_lease(attempt)
 
@@ -932,12 +933,12 @@ class World:
         return self.chance.choice(("", f"{len(job_id)} {len(record)} {job_id}{record}p"))
 
     def some_entries(self, owner, most):
-        """Few are due later, so that many arrive while their workflow is active."""
+        """Few of the entries are due later, so that many arrive while their workflow is active."""
         return [(self.chance.choice("sssca"), f"{owner}/{self.chance.choice('1234')}", self.some_when(), self.some_record(),
                  f"e{self.chance.randrange(100)}") for _ in range(self.chance.randrange(1, most + 1))]
 
     def some_failed(self, owner):
-        """A workflow to go on from: its place, the number of its elements that are kept, and their size."""
+        """Returns a workflow to go on from: its place, the number of its elements that are kept, and their size."""
         places = sorted(place for place, fields in self.pool.workflows.items() if place[0] == owner and fields["state"] != "active")
         if not places or self.chance.random() < 0.5:
             return "", 0, 0
@@ -977,7 +978,7 @@ class World:
         self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
 
     def step_wait(self):
-        """The caller has read the first kept event, or has not, or another one was the first since."""
+        """The caller has or has not read the first kept event, or another event has become the first since then."""
         if self.is_away:
             return
         workflow, event = self.chance.choice(WORKFLOWS), self.chance.choice(EVENTS)
@@ -997,7 +998,7 @@ class World:
             self.accept_member(other, "0")
 
     def step_notify(self):
-        """The caller reads who waits, and notifies them, or some of them, or one that has stopped waiting since."""
+        """The caller reads which jobs wait, and notifies all or some of them, or a job that has stopped waiting since then."""
         if self.is_away:
             return
         owner, event = self.chance.choice("ab"), self.chance.choice(EVENTS)
@@ -1055,11 +1056,11 @@ class World:
     # ---- schedules ----
 
     def next_fire(self):
-        """The last word of an answer of carry, if any schedule fires."""
+        """Returns the last word of an answer of carry, which is missing if no schedule fires."""
         return [min(self.pool.fires.values())] if self.pool.fires else []
 
     def some_tag(self, name):
-        """The tag of the definition as a client or a process has seen it, perhaps before it changed."""
+        """Returns the tag of the definition that a client or a process has seen, perhaps before the definition changed."""
         seen = self.pool.fired[name][0] if name in self.pool.fired else "-"
         return self.chance.choice((seen, seen, seen, self.seen_tags.get(name, "-")))
 
@@ -1077,7 +1078,7 @@ class World:
             self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
 
     def some_group(self):
-        """The end of an item of fire: mostly without a group."""
+        """Returns the last words of an item of fire, mostly those without a group."""
         endpoints = self.chance.choice(((), (), (), ENDPOINTS, ENDPOINTS[:2]))
         if not endpoints:
             return (0,)
@@ -1293,7 +1294,7 @@ class World:
             self.step_claim()
 
     def begin(self, consumer):
-        """Claimed jobs are POSTed, or dropped when their lease may have run out."""
+        """The consumer POSTs its claimed jobs, and drops those whose leases may have run out."""
         consumer.attempts = [attempt for attempt in consumer.attempts
                              if attempt.is_posting or self.may_post(attempt)]
         for attempt in consumer.attempts:
@@ -1349,7 +1350,7 @@ class World:
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
 
     def step_resume(self):
-        """A breaker closes: the jobs that it held get their earlier due times."""
+        """A breaker closes: the jobs that it held get back the due times from before."""
         if self.is_away:
             return
         receiver, most = self.chance.choice(BREAKERS), self.chance.choice((1, 3, 100))
@@ -1359,7 +1360,7 @@ class World:
         self.note_resumed(held)
 
     def note_resumed(self, held):
-        """held: the jobs that were held before. They come when they were due."""
+        """held: the jobs that were held before the call. Those that are no longer held get back their due times."""
         for job_id, due in held.items():
             if job_id not in self.pool.held and job_id in self.lives:
                 self.lives[job_id].due = min(self.lives[job_id].due, int(due))
@@ -1431,7 +1432,7 @@ class World:
             worker.armed_ms = self.pool.now  # a timer is relative: the tick looks again
 
     def forget_begun(self, next_us):
-        """The counts of rates may expire when the clock steps, or not. A window under way that is to come again stays."""
+        """When the clock steps, the counts of rates may expire or stay. A window that is under way again after the step stays."""
         kept = {}
         for topic, (began, number) in self.pool.windows.items():
             rate = self.pool.window_rate(topic)
@@ -1572,7 +1573,7 @@ class World:
                     self.record(known, False, False)
             first = int(min(self.pool.bucket.values(), default=0))
             left_us = min(max(first - self.pool.now, 1000), 4_000_000) * 1000
-            # A clock that went back makes that an hour, in which nothing is to be done.
+            # After the clock went back, this may be an hour in which nothing is to be done.
             self.pass_time(left_us, 250_000 if left_us < LONG_US else 5_000_000)
         raise Broken("still in the pool: " + str(self.pool.jobs))
 

@@ -19,13 +19,13 @@ A_JOB = 1048576  # virtual time of a job of a topic with weight 1
 BEHIND_MS, NEWEST_LIMIT = 500, 8
 TIES = 2048
 CREDIT_US, SECOND_US, SLOT_US = 100_000, 1_000_000, 2000
-PATIENCE_MS = 250  # of a standby with what the owner has left overdue
+PATIENCE_MS = 250  # a standby waits so long before it carries what the owner left overdue
 STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
 FREED = "freed"  # fewer of the topic's jobs are in flight, and nothing else has changed
-TAG_SIZE, CHUNK = 48, 16  # of texts of the outbox; of what a call looks at together
+TAG_SIZE, CHUNK = 48, 16  # of the texts in the outbox; of the entries that a call looks at together
 
 Claim = collections.namedtuple("Claim", "id due record")
 
@@ -35,22 +35,22 @@ def topic_of(job_id):
 
 
 def owner_of(topic):
-    """The topic up to its first ~."""
+    """Returns the part of the topic before its first ~."""
     return topic.split("~")[0]
 
 
 def is_recovering(nonce):
-    """It leases a job until recovery has buried it."""
+    """Returns whether the nonce leases a job until recovery has buried the job."""
     return nonce.startswith("!")
 
 
 def settings_json(settings):
-    """As C writes it."""
+    """Returns the settings as src writes them."""
     return json.dumps(settings, separators=(",", ":"))
 
 
 def is_pulled(nonce):
-    """It is the token of a worker's lease."""
+    """Returns whether the nonce is the token of a worker's lease."""
     return nonce.startswith("p")
 
 
@@ -65,49 +65,49 @@ class Pool(Workflows):
         self.limit = limit
         self.now_us = 0
         self.jobs = {}  # id -> record
-        self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> ms; in the bucket with a fraction, see put
+        self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> ms, in the bucket with a fraction, see put
         self.pull_notes = {}  # id -> (when the worker's lease began, whether it may have callbacks: + or -)
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
         self.awaited = {}  # pull topic -> until when a process waits for its jobs, ms
         self.calls = []  # pull topics whose waiting processes a call has told
-        self.shown, self.last_scores = None, {}  # of the call under way, see put
+        self.shown, self.last_scores = None, {}  # what the call under way sees, see put
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
         self.crashes = {}  # id -> (losses, nonce)
-        self.attempts = {}  # id -> what the last ones left behind, a line each
+        self.attempts = {}  # id -> the lines of the last attempts, one each
         self.kept = {}  # id -> (state, ms, losses, record, lines) of a job that has ended
-        self.kept_until = {}  # id -> ms, of those that are not dead
+        self.kept_until = {}  # id -> ms, of the kept jobs that are not dead
         self.dead_due = {}  # topic -> ms
         self.undated = {}
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
         self.line = {}  # fifo topic -> (ms, score, id): until when its head waits
-        # Jobs that were given back behind the head of a line: it waits for them, too, but when it ends they go at once.
+        # Jobs that were given back behind the head of a line. The head waits for them, too, but when it ends they go at once.
         self.behind_line = set()
         self.turn_scores = {}  # ready topic -> virtual time
         self.offered = {}  # by the call under way: topic -> whether it may be served
-        self.settings = {}  # topic -> what an operator has set
-        self.patterns, self.patterns_version = {}, 0  # the same of patterns
+        self.settings = {}  # topic -> the settings that an operator has made
+        self.patterns, self.patterns_version = {}, 0  # pattern -> the settings that an operator has made
         self.redates = False
         self.resumes = False  # a step has to find topics whose breaker was turned off by patterns
         self.lost_patterns = set()  # the patterns that lost their breaker before that step
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is spent
-        self.begun = {}  # topic -> (slot -> attempts that began in it, the first slot that counts, us)
+        self.begun = {}  # topic -> (slot -> attempts that began in the slot, the first slot that counts, us)
         self.bell = []
         self.touched = {}  # topic -> whether anything but new places has changed, or FREED, in order
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints) of what was sent to a group
-        self.sends_until = {}  # the same -> when it is looked at next, ms
+        self.sends_until = {}  # topic/jobId -> when a call looks at the send next, ms
         self.schedules = {}  # topic/scheduleId -> definition
-        self.fired = {}  # the same -> (tag, outcome, missed, time, when that was written, id of the last job)
-        self.fires = {}  # the same -> time of the next occurrence, ms
+        self.fired = {}  # topic/scheduleId -> (tag, outcome, missed, time, when that was written, id of the last job)
+        self.fires = {}  # topic/scheduleId -> time of the next occurrence, ms
         self.backlog = 0  # bytes of the outbox; 0: there is no history
         self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields that wait, fields that were read
         self.outbox_moved = 0
-        self.ends, self.dropped = [], []  # (id, text): all that came into the outbox, and what left it without a history
-        self.ending = []  # by the call under way
-        self.follow = ()  # behind the items of the next call: (number of the item, id, when, record)
+        self.ends, self.dropped = [], []  # (id, text) of all that came into the outbox, and of what left it without a history
+        self.ending = []  # the jobs that the call under way ends
+        self.follow = ()  # the next call has these behind its items: (number of the item, id, when, record)
 
     @property
     def turns(self):
@@ -124,7 +124,7 @@ class Pool(Workflows):
     # ---- places ----
 
     def waiting(self, topic):
-        """(due, id) of a topic's jobs, in order."""
+        """Returns (due, id) of a topic's waiting jobs, in order."""
         return sorted((due, job_id) for job_id, due in self.bucket.items() if topic_of(job_id) == topic)
 
     def in_flight(self, topic):
@@ -159,7 +159,7 @@ class Pool(Workflows):
         self.line[topic] = (at, due, job_id)
 
     def let_go(self, job_id, due=0):
-        """It may go, but not before due; 0: at once."""
+        """If the job is the head of a line, it may go from due on, with 0 at once."""
         topic = topic_of(job_id)
         if self.is_fifo(topic):
             if topic in self.line and self.line[topic][2] == job_id:
@@ -167,7 +167,7 @@ class Pool(Workflows):
             self.touched[topic] = True
 
     def keep_line(self, topic):
-        """The head stays the first, and a line without its job goes."""
+        """The head stays the first of its topic. If the line's job is gone, the line goes, too."""
         waiting = self.waiting(topic)
         held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
         if waiting and held and held[0][0] < waiting[0][0]:
@@ -187,7 +187,7 @@ class Pool(Workflows):
             del self.line[topic]
 
     def again(self, job_id, due, at):
-        """Puts a job back for its next attempt; at None: due at once."""
+        """Puts a job back for its next attempt at the time at. None: it is due at once."""
         is_fifo = self.is_fifo(topic_of(job_id))
         if is_fifo or at is None or due > at:
             self.put_back(job_id, due)
@@ -207,7 +207,7 @@ class Pool(Workflows):
                 self.held[job_id] = held
 
     def rate_of(self, topic):
-        """(us between two, us that may be spent ahead, us up to which it is spent), or None."""
+        """Returns (us between two attempts, us that may be spent ahead, us up to which the rate is spent), or None."""
         rate = self.settings_of(topic).get("rate")
         if not rate:
             return None
@@ -224,7 +224,7 @@ class Pool(Workflows):
         return math.floor(rate["jobs"] / rate["per"] + 0.000001) + rate["burst"]
 
     def begun_in_second(self, topic):
-        """The slots that still count, and the first one that does."""
+        """Returns the slots that still count, and the number of the first slot that counts."""
         first = (self.now_us - SECOND_US) // SLOT_US
         slots, known_first, _ = self.begun.get(topic, ({}, first, 0))
         if first - known_first > SECOND_US // SLOT_US or known_first * SLOT_US > self.now_us:
@@ -236,7 +236,7 @@ class Pool(Workflows):
         return rate if rate and rate.get("window") else None
 
     def window(self, topic, rate):
-        """The window that is under way, or None."""
+        """Returns the window that is under way, or None."""
         began, number = self.windows.get(topic, (INF, 0))
         is_over = began > self.now_us or self.now_us >= began + rate["per"] * 1_000_000
         return None if is_over else (began, number)
@@ -247,7 +247,7 @@ class Pool(Workflows):
         return left, self.soonest if left > 0 else max(self.soonest, math.ceil((began + rate["per"] * 1_000_000) / 1000))
 
     def tokens(self, topic):
-        """How many may begin; and when the next one may, ms."""
+        """Returns how many attempts may begin now, and from which ms on the next one may."""
         if self.window_rate(topic):
             return self.tokens_of_window(topic, self.window_rate(topic))
         rate = self.rate_of(topic)
@@ -309,7 +309,8 @@ class Pool(Workflows):
             self.offered[topic] = True
 
     def write_offers(self, served=None):
-        """served: the new virtual times of topics that had their turn, None for those that got nothing; else topics keep theirs."""
+        """served: the new virtual times of the topics that had their turn, None for a topic that got nothing. Without
+        served, topics keep their virtual times."""
         for topic, is_ready in self.offered.items():
             if not is_ready:
                 self.turn_scores.pop(topic, None)
@@ -356,7 +357,7 @@ class Pool(Workflows):
         return score < self.now + 1
 
     def coming(self, spans):
-        """Waiting jobs that are overdue, become due within each span, or later."""
+        """Returns the number of waiting jobs that are overdue, that become due within each span, and that become due later."""
         counts, ends = [0] * (len(spans) + 2), [self.now + 1] + [self.now + 1 + span for span in spans]
         for topic in {topic_of(job_id) for job_id in self.bucket}:
             for place, (score, job_id) in enumerate(self.waiting(topic)):
@@ -583,7 +584,7 @@ class Pool(Workflows):
         return answers
 
     def due_of(self, when):
-        """The due time, and the time from which it counts."""
+        """Returns the due time, and the time from which the wait counts."""
         start = self.now if when == "0" or when[0] == "@" else self.soonest
         return (max(int(when[1:]), self.now) if when[0] == "@" else start + int(when)), start
 
@@ -602,7 +603,7 @@ class Pool(Workflows):
         return hashlib.sha1(f"dead {at} {record}".encode()).hexdigest()
 
     def seen(self, job_id, tags):
-        """'pool', 'dead' or None."""
+        """Returns where the job with one of these tags is: 'pool', 'dead' or None."""
         is_any = tags in ("", "*")
         if job_id in self.jobs and (is_any or self.tag(job_id) in tags):
             return "pool"
@@ -614,7 +615,7 @@ class Pool(Workflows):
         answers = []
         for job_id, when, record, tags in items:
             is_there = job_id in self.jobs
-            if tags.startswith("!"):  # what must not be there
+            if tags.startswith("!"):  # tags that the job must not have
                 is_excluded = is_there and (tags == "!*" or self.tag(job_id) in tags)
                 tags = ""
             else:
@@ -690,7 +691,7 @@ class Pool(Workflows):
         keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
 
     def remove(self, job_id, state="cancelled"):
-        """Whether it was leased. Its attempt goes on."""
+        """Removes the job, and returns whether it was leased. An attempt under way goes on."""
         was_leased = self.deadline(job_id) is not None
         if was_leased and not is_recovering(self.holders[job_id][0]):
             self.lingering[job_id, self.holders[job_id][0]] = self.deadline(job_id)
@@ -752,7 +753,7 @@ class Pool(Workflows):
         return answers
 
     def is_in_pool(self, job_id):
-        """This job, or one of those that were sent under its id."""
+        """Returns whether this job, or one that was sent to a group under its id, is in the pool."""
         return job_id in self.jobs or job_id in self.sends and self.first_left(job_id, self.sends[job_id][2])
 
     def make(self, max_jobs, job_id, when, record, previous, send):
@@ -769,7 +770,7 @@ class Pool(Workflows):
         return self.start_all(job_id, when, *send)[0], "fire"
 
     def start_all(self, send_id, when, mark, group, *parts):
-        """The jobs of a send. Returns their due times."""
+        """Starts the jobs of a send, and returns their due times."""
         due, _ = self.due_of(when)
         self.sends[send_id] = mark, group, parts[::2]
         self.sends_until[send_id] = self.now + max(60_000, min(86_400_000, due - self.now + 60_000))
@@ -845,7 +846,7 @@ class Pool(Workflows):
         return answers
 
     def forget_sends(self, most):
-        """How many it has looked at."""
+        """Forgets sends without jobs, and returns how many sends it has looked at."""
         due = sorted((at, send_id) for send_id, at in self.sends_until.items() if at <= self.now)[:most]
         for _, send_id in due:
             if self.first_left(send_id, self.sends[send_id][2]):
@@ -867,7 +868,7 @@ class Pool(Workflows):
         return any(at <= self.now for at in self.sends_until.values())
 
     def run(self, max_jobs, items):
-        answers, placed = [], set()  # by this call, and in no bucket yet
+        answers, placed = [], set()  # placed: by this call, and in no bucket yet
         for job_id, when, tags, old, new in items:
             seen = self.seen(job_id, tags)
             if job_id in placed and seen == "pool" and tags not in ("", "*"):
@@ -928,11 +929,12 @@ class Pool(Workflows):
         self.finish()
 
     def has_lost(self, topic):
-        """Whether a pattern of the topic has lost its breaker."""
+        """Returns whether a pattern of the topic has lost its breaker."""
         return "~" not in topic and any(topic.startswith(name[:-1]) for name in self.lost_patterns)
 
     def resume_topics(self, topics):
-        """Resumes the held jobs of topics whose breaker was turned off, all in one step here. After a change of patterns it finds the topics."""
+        """Resumes the held jobs of topics whose breaker was turned off, all in one step here. After a change of patterns
+        it finds the topics."""
         if self.resumes:
             found = {topic_of(job_id) for job_id in self.held}
             topics = [*topics, *sorted(topic for topic in found if self.settings_of(topic).get("breaker", not self.has_lost(topic)) is False)]
@@ -1016,7 +1018,7 @@ class Pool(Workflows):
         return [state, int(at), rest[:int(size)], int(losses.split("/")[0]), self.settings_text(job_id), 0, last]
 
     def kept_more(self, job_id):
-        """Until when it is kept, and its last line."""
+        """Returns until when the job is kept, and its last line."""
         state, at, _, _, lines = self.kept[job_id]
         until = self.kept_until.get(job_id, 0)
         if state == "dead" and self.retention(job_id):
@@ -1159,7 +1161,7 @@ class Pool(Workflows):
             self.touch_freed(topic_of(job_id))
 
     def answer_of(self, job_id, nonce, is_held):
-        """1 or 0, except for workers' leases that are completed, see complete."""
+        """Returns 1 or 0, except for workers' leases that are completed, see complete."""
         if not self.is_completing or not is_pulled(nonce):
             return int(is_held)
         if is_held:
@@ -1203,7 +1205,7 @@ class Pool(Workflows):
         return self.told_settings(topic)
 
     def pullable(self, topic, most):
-        """How many may be leased, and when there may be more."""
+        """Returns how many jobs may be leased now, and when there may be more."""
         waiting = self.waiting(topic)
         if self.settings_of(topic).get("paused"):
             return 0, -1
@@ -1448,7 +1450,7 @@ class Pool(Workflows):
         return min((*self.leases.values(), *self.pulled.values(), *self.lingering.values()), default=self.now - 1) - self.now
 
     def sweep(self, most, age, dead_max):
-        """The answer, and the dead that are gone."""
+        """Returns the answer, and the dead jobs that are gone."""
         left, gone = most, []
 
         def drop(ids):
