@@ -262,9 +262,11 @@ static void find_statuses(const struct metrics_board *board, const char *label, 
     for (size_t i = 0; i < board->reactor_count; i++) {
         const struct route_row *row = board->reactors[i].routes;
         for (const struct route_row *end = row + METRICS_ROUTES_MAX; row < end && row->label; row++)
-            for (size_t k = 0; k < METRICS_STATUSES_MAX && has_label(row, label); k++)
-                if (row->statuses[k].status < STATUS_END)
-                    is_used[row->statuses[k].status] = true;
+            for (size_t k = 0; k < METRICS_STATUSES_MAX && has_label(row, label); k++) {
+                unsigned status = atomic_load_explicit(&row->statuses[k].status, memory_order_relaxed);
+                if (status < STATUS_END)
+                    is_used[status] = true;
+            }
     }
 }
 
