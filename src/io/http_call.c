@@ -16,7 +16,6 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -391,9 +390,10 @@ int http_call_take_connection(const struct http_call *call)
 {
     curl_socket_t fd = CURL_SOCKET_BAD;
     curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &fd);
-    return fd == CURL_SOCKET_BAD
-               ? -1
-               : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* a duplicate, because libcurl closes its own descriptor */
+    if (fd == CURL_SOCKET_BAD)
+        return -1;
+    http_sockets_hand_over(call->owner->sockets, fd);
+    return fd;
 }
 
 void http_call_stop_connect(struct http_call *call)

@@ -93,8 +93,9 @@ void http_call_write_head(struct http_call *, const struct http_call_request *, 
 /* Prepares libcurl to connect for a call that http_plain.h will send. */
 void http_call_prepare_connect(struct http_call *);
 
-/* Returns a duplicate of the descriptor of the connection that libcurl has opened, or -1. The caller closes
- * it. */
+/* Returns the connection that libcurl has opened, or -1. The caller then removes the call from libcurl, and
+ * owns the connection. (A duplicate would leave libcurl's descriptor in the epoll set after its close: libev
+ * then makes a new set.) */
 int http_call_take_connection(const struct http_call *);
 
 /* Ends the mode in which libcurl only connects, so that libcurl sends later requests of this call itself. */

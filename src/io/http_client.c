@@ -213,6 +213,7 @@ static void continue_plain(struct http_client *client, struct http_call *call)
         return;
     }
     libcurl_remove(call);
+    assert(!http_sockets_is_handing_over(client->owner.sockets));
     http_plain_send_over(client->plain, fd, call);
 }
 

@@ -32,8 +32,9 @@ struct http_sockets {
     http_sockets_fn *on_ready;
     void *arg;
     struct http_socket **by_fd;
-    size_t count; /* number of entries in by_fd */
-    int *by_port; /* PORTS entries: a descriptor that had this local port at its last lookup, or -1 */
+    size_t count;    /* number of entries in by_fd */
+    int handed_over; /* libcurl's next close of this descriptor keeps it open; -1: none */
+    int *by_port;    /* PORTS entries: a descriptor that had this local port at its last lookup, or -1 */
 };
 
 static uint64_t bytes_received(int fd)
@@ -130,8 +131,23 @@ void http_sockets_add_connection(struct http_sockets *sockets, int fd)
     find_or_add(sockets, fd)->is_connection = true;
 }
 
+void http_sockets_hand_over(struct http_sockets *sockets, int fd)
+{
+    sockets_forget(sockets, fd);
+    sockets->handed_over = fd;
+}
+
+bool http_sockets_is_handing_over(const struct http_sockets *sockets)
+{
+    return sockets->handed_over >= 0;
+}
+
 int http_sockets_close(struct http_sockets *sockets, int fd)
 {
+    if (fd == sockets->handed_over) {
+        sockets->handed_over = -1;
+        return 0;
+    }
     sockets_forget(sockets, fd);
     return close(fd);
 }
@@ -199,6 +215,7 @@ struct http_sockets *http_sockets_new(struct loop *loop, http_sockets_fn *on_rea
     sockets->loop = loop;
     sockets->on_ready = on_ready;
     sockets->arg = arg;
+    sockets->handed_over = -1;
     sockets->by_port = NEW_ARRAY(int, PORTS);
     for (size_t port = 0; port < PORTS; port++)
         sockets->by_port[port] = -1;

@@ -28,7 +28,14 @@ void http_sockets_watch(struct http_sockets *, int fd, bool read, bool write);
 /* Marks fd as a connection to a receiver, as opposed to libcurl's internal sockets. */
 void http_sockets_add_connection(struct http_sockets *, int fd);
 
-/* Closes fd, and ends its watch first if libcurl has not ended it. */
+/* Ends the watch of the connection fd, whose owner is now the caller. libcurl closes fd next; this close
+ * keeps it open. */
+void http_sockets_hand_over(struct http_sockets *, int fd);
+
+/* Returns whether libcurl has not closed the descriptor of the last http_sockets_hand_over yet. */
+bool http_sockets_is_handing_over(const struct http_sockets *);
+
+/* Closes fd for libcurl, and ends its watch first if libcurl has not ended it. */
 int http_sockets_close(struct http_sockets *, int fd);
 
 /* Returns whether the idle connection with this local port was closed by the peer, or has received data. */

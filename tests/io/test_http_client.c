@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,6 +56,7 @@ static struct fixture {
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
     int64_t freeze_us;                        /* time that may_send takes */
     int connect_questions, send_questions;
+    int epoll_sets;  /* number of sets that were made */
     char last[4096]; /* text of the last request */
 } fx;
 
@@ -889,6 +892,35 @@ START_TEST(request_is_never_repeated_on_a_new_connection)
 }
 END_TEST
 
+/* This definition takes the place of the C library's, for libev, too. If an event is for a descriptor that is
+ * no longer in use, libev makes a new set, and adds all descriptors to it. */
+int epoll_create1(int flags)
+{
+    fx.epoll_sets++;
+    return (int)syscall(SYS_epoll_create1, flags);
+}
+
+static void serve_one(int fd, int number)
+{
+    (void)number;
+    if (next_request(fd))
+        wire_send(fd, SLICE("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"));
+}
+
+START_TEST(new_connections_need_no_new_epoll_set)
+{
+    int sets = fx.epoll_sets;
+    receive_with(serve_one);
+    for (size_t i = 0; i < 20; i++) {
+        post(i);
+        run(1);
+        ck_status(&fx.results[i].outcome, 200);
+    }
+    ck_assert_int_eq(fx.connections, 20);
+    ck_assert_int_eq(fx.epoll_sets, sets);
+}
+END_TEST
+
 START_TEST(post_that_needs_it_gets_a_fresh_connection)
 {
     receive_with(serve_ok);
@@ -1292,6 +1324,7 @@ static void add_requests(TCase *tc)
     tcase_add_test(tc, a_get_is_never_repeated_either);
     tcase_add_test(tc, large_body_with_nul_bytes_arrives_whole_without_expect);
     tcase_add_test(tc, connection_is_used_again);
+    tcase_add_test(tc, new_connections_need_no_new_epoll_set);
     tcase_add_test(tc, post_that_needs_it_gets_a_fresh_connection);
     tcase_add_test(tc, three_hundred_posts_are_in_flight_at_once);
     tcase_add_test(tc, proxy_of_the_environment_is_not_used);
