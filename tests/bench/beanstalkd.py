@@ -33,7 +33,7 @@ class Beanstalkd:
         return cpu_seconds(self._process.pid)
 
     def job_count(self):
-        """Jobs in all states."""
+        """Returns the number of jobs in all states."""
         self.link.sendall(b"stats\r\n")
         text = self.stream.read(int(self.stream.readline().split()[1]) + 2).decode()
         counts = dict(line.split(": ") for line in text.splitlines() if ": " in line)
@@ -75,7 +75,7 @@ def _put(bench, server, jobs, connections, **more):
 
 
 def accept(bench, sync, jobs, **more):
-    """CPU us of a put."""
+    """Returns the CPU time of a put in us."""
     with Beanstalkd(bench.settings.scratch, sync) as server:
         before = server.cpu()
         _put(bench, server, jobs, **more).result()

@@ -59,7 +59,7 @@ def resident_kib(pid):
 
 
 class Redis:
-    """A few commands over a unix socket."""
+    """A client that sends commands over a unix socket."""
 
     def __init__(self, path):
         # A socket's address is short, and a data directory's name may not be.
@@ -271,7 +271,7 @@ class Postgres:
 
     @contextlib.contextmanager
     def frozen(self):
-        """All its processes stand still, while its sockets stay open."""
+        """Within this context, all processes of the server are stopped. Its sockets stay open."""
         pids = self._pids()
         try:
             for pid in pids:

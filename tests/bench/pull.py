@@ -20,7 +20,7 @@ def make_pull_topic(port, topic):
 
 
 class _Count:
-    """The workers' common result."""
+    """The numbers that all workers together have counted."""
 
     def __init__(self, jobs):
         self.jobs, self.ids, self.done, self.lock = jobs, set(), 0, threading.Lock()

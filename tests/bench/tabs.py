@@ -9,7 +9,7 @@ OVERLAP_MS = 5000
 
 
 class Tabs:
-    """with Tabs(port, 50): that many open pages, which do not ask at the same moment."""
+    """with Tabs(port, 50): 50 open pages, which do not ask at the same moment."""
 
     def __init__(self, port, number):
         self._port, self._end, self.faults = port, threading.Event(), []

@@ -32,7 +32,7 @@ class MovableClock:
         self.move_by(ms / 1000 - time.time())
 
     def move_by(self, seconds):
-        """Against the true time, not against the last move."""
+        """Sets the clock this many seconds from the true time, not from the last move."""
         self._page[8:] = struct.pack("=q", int(seconds * 1e6))
 
     def now(self):

@@ -72,7 +72,7 @@ class Cluster:
         return [node for node in self.nodes if node.process.poll() is None and node.is_primary()]
 
     def await_whole(self, seconds=40):
-        """All nodes are there, agree, and each primary has its replica."""
+        """Waits until all nodes are there and agree, and each primary has its replica."""
         def is_whole():
             owners = [node for node in self.primaries() if self.slots_of(node)]
             return (all(node.sees_ok() for node in self.nodes) and len(owners) == len(self.nodes) // 2

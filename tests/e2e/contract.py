@@ -60,7 +60,7 @@ def validator(schema):
     """Adds the components to the schema, so that references resolve within it. jsonschema's ways to look elsewhere differ by version."""
     if id(schema) not in _validators:
         whole = {**schema, "components": document["components"]}
-        _validators[id(schema)] = schema, jsonschema.Draft202012Validator(whole)  # a kept schema keeps its id
+        _validators[id(schema)] = schema, jsonschema.Draft202012Validator(whole)  # the schema is kept, so that no other one gets its id
     return _validators[id(schema)][1]
 
 

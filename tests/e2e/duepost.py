@@ -39,19 +39,19 @@ class Reply:
         return self.json if self.body else None
 
     def fields(self):
-        """The field names of a 400, in order."""
+        """Returns the field names in the answer 400, in their order."""
         return [error["field"] for error in self.expect(400)["errors"]]
 
 
 def is_readable(sock):
-    """select() cannot ask for sockets of high numbers."""
+    """Returns whether the socket is readable. It does not use select(), which cannot take sockets with high numbers."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))
 
 
 class Client:
-    """Kept-alive connections, one a thread; none is used again after an error."""
+    """A client with one kept-alive connection a thread. After an error a connection is not used again."""
 
     def __init__(self, host, port, token=None, tls=None):
         """tls: an SSLContext."""
@@ -68,7 +68,7 @@ class Client:
         return http.client.HTTPConnection(self.host, self.port, timeout=15 * SLOW)
 
     def connect(self):
-        """A socket of the caller's own."""
+        """Returns a new socket, which the caller closes."""
         link = socket.create_connection((self.host, self.port), timeout=15 * SLOW)
         return self.tls.wrap_socket(link, server_hostname=self.host) if self.tls else link
 
@@ -78,14 +78,14 @@ class Client:
         if self.token:
             headers = {"Authorization": f"Bearer {self.token}", **(headers or {})}
         link = getattr(self._local, "link", None)
-        if link is None or not link.sock or is_readable(link.sock):  # closed while it was idle
+        if link is None or not link.sock or is_readable(link.sock):  # the server has closed the connection while it was idle
             self.close()
             link = self._local.link = self._link()
         try:
             try:
                 link.request(method, target, body=body, headers=headers or {})
             except (BrokenPipeError, ConnectionResetError):
-                pass  # refused before all of it was sent; the answer is there to be read
+                pass  # duepost refused the request before it had all bytes; the answer can be read
             answer = link.getresponse()
             reply = Reply(answer.status, answer.headers, answer.read())
         except (OSError, http.client.HTTPException):
@@ -112,7 +112,7 @@ class Client:
         return self.request("POST", "/jobs", text, {"Content-Type": "application/json", **(headers or {})}, check)
 
     def post_together(self, job, times, headers=None):
-        """Does the same in parallel, over as many connections."""
+        """Posts the job several times in parallel, each time over another connection."""
         with concurrent.futures.ThreadPoolExecutor(times) as pool:
             return list(pool.map(lambda _: self.post(job, headers=headers), range(times)))
 
@@ -120,7 +120,7 @@ class Client:
         return self.post(job).expect(201)
 
     def schedule_many(self, jobs, threads=16):
-        """In no order; only the statuses are checked."""
+        """Schedules the jobs in no order, and checks only the statuses."""
         def one(job):
             self.post(job, check=False).expect(201)
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
@@ -138,7 +138,7 @@ class Client:
         return self.request("POST", f"/jobs/{topic}/{job_id}/run")
 
     def wait_for_state(self, topic, job_id, state, seconds=10):
-        """state None: gone."""
+        """state None: waits until the job is gone."""
         def condition():
             job = self.job(topic, job_id)
             return (job or {"state": None}) if (job or {}).get("state") == state else None

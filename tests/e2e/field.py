@@ -14,7 +14,7 @@ from network import Namespace, Unavailable
 from patience import until
 import scratch
 
-OWN = ("9.9.9.9", "2620:fe::9")  # the source of the packets
+OWN = ("9.9.9.9", "2620:fe::9")  # the source addresses of the packets
 API = ("127.0.0.1", 7700)
 
 # Addresses that are not public, on purpose written independently of the product's list.
@@ -38,7 +38,7 @@ class Field(Namespace):
     def __init__(self, names=None):
         super().__init__()
         self.heard = collections.Counter()  # packets, by the address that is not duepost's
-        self.said = collections.Counter()   # of these, the bytes within TCP
+        self.said = collections.Counter()   # bytes within TCP, by the same address
         self.started = []
         try:
             self.ip("link set lo up",

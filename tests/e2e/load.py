@@ -16,10 +16,10 @@ CONFIRMED, CANCELLED, UNKNOWN = "confirmed", "cancelled", "unknown"
 
 @dataclasses.dataclass
 class Sent:
-    """A job, and the client's knowledge about it."""
+    """A job, and what the client has seen of it."""
     is_held: bool     # far from due: it lies in Redis until the account
-    at: float         # monotonic
-    earliest_ms: int  # no copy of it is due before
+    at: float         # by time.monotonic()
+    earliest_ms: int  # no copy of the job is due before this time
     state: str = UNKNOWN
 
 
@@ -30,7 +30,7 @@ class Load:
     def __init__(self, server, receiver, topics, pause=0.1, held_every=3):
         self.server, self.receiver, self.topics = server, receiver, topics
         self.pause, self.held_every = pause, held_every
-        self.jobs = {topic: {} for topic in topics}  # by number; those that were put ahead are negative
+        self.jobs = {topic: {} for topic in topics}  # by number, which is negative for jobs of put_ahead
         self.ahead = 0
         self.wrong = []  # answers that are never allowed
         self.stopped = threading.Event()
@@ -53,7 +53,7 @@ class Load:
                 self._cancel(topic, cancelled)
 
     def _ask(self, allowed, method, target, job=None):
-        """None: the outcome is unknown."""
+        """Returns None if the outcome is unknown."""
         body, headers = (json.dumps(job), {"Content-Type": "application/json"}) if job else (None, None)
         try:
             reply = self.server.request(method, target, body, headers, check=False)

@@ -83,7 +83,7 @@ class Host(Namespace):
 
     @staticmethod
     def port(usual):
-        """No other process in this namespace can have the port."""
+        """Returns a port that no other process in this namespace can have."""
         return usual
 
 

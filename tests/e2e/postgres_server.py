@@ -15,7 +15,7 @@ import processes
 
 
 def _user():
-    """PostgreSQL refuses root."""
+    """Returns the user for PostgreSQL, which refuses root."""
     if os.geteuid() != 0:
         return {}
     user = pwd.getpwnam("postgres")
@@ -23,7 +23,7 @@ def _user():
 
 
 class PostgresServer:
-    """Started at once. stop() and start() keep its data."""
+    """A server that starts at once. stop() and start() keep its data."""
 
     def __init__(self, tls=None):
         """tls: certificate and key. The port then serves clients with TLS only."""
@@ -90,7 +90,7 @@ class PostgresServer:
         return None if asked.returncode else [tuple(line.split("\t")) for line in asked.stdout.splitlines()]
 
     def kill(self):
-        """The whole of it, at once."""
+        """Kills all processes of the server at once."""
         for pid in processes.members_of(self.process.pid):
             processes.end(pid)
         self.process.wait()
@@ -103,7 +103,7 @@ class PostgresServer:
 
     def _signal(self, number):
         """Each backend of PostgreSQL has a process group of its own. A backend that is resumed may end at once."""
-        os.kill(self.process.pid, number) # a stopped server begins no backend
+        os.kill(self.process.pid, number) # the postmaster comes first: stopped, it begins no backend
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for pid in map(int, children.read_text().split()):
             with contextlib.suppress(ProcessLookupError):

@@ -25,7 +25,7 @@ def end(pid):
 
 
 def members_of(group):
-    """The pids of a process group that are alive."""
+    """Returns the pids of a process group that are alive."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -39,7 +39,7 @@ def members_of(group):
 
 
 def naming(text):
-    """The pids of processes whose command line contains text."""
+    """Returns the pids of processes whose command line contains text."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         try:
@@ -51,7 +51,7 @@ def naming(text):
 
 
 def redis_servers_of(directory):
-    """The pids of redis-servers that work in directory or name it."""
+    """Returns the pids of redis-servers that work in the directory or name it."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -68,7 +68,7 @@ def redis_servers_of(directory):
 
 
 def ports_of(pid):
-    """The local TCP ports of a process's sockets."""
+    """Returns the local TCP ports of a process's sockets."""
     inodes = set()
     for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         try:

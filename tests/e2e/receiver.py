@@ -21,7 +21,7 @@ class Arrival:
     headers: dict        # names in lower case
     header_lines: list   # as sent, in order
     body: bytes
-    connection: int      # counts up
+    connection: int      # the number of the connection, counted from the first one
     peer_port: int
     answered_at_ms: float = 0
     method: str = "POST"

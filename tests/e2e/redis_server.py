@@ -43,7 +43,7 @@ class Loopback:
 
     @staticmethod
     def port(_usual):
-        """Others are here, too."""
+        """Returns a free port, because other processes on this host have ports, too."""
         return free_port()
 
 
@@ -97,7 +97,7 @@ class RedisServer:
             return None
 
     def command(self, *words):
-        """The raw reply to one command, for replies that come in one piece."""
+        """Returns the raw reply to one command, if the reply comes in one piece."""
         with socket.socket(socket.AF_UNIX) as link:
             link.settimeout(5 * SLOW)
             link.connect(str(self.socket))

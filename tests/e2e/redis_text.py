@@ -95,7 +95,7 @@ def _commands(link, key):
 
 
 def dump(server):
-    """All keys, sorted, as lines of bytes."""
+    """Returns all keys as sorted lines of bytes."""
     with Link(server) as link:
         return [b" ".join(quoted(word.encode() if isinstance(word, str) else word) for word in command)
                 for key in sorted(link("KEYS", "*")) for command in _commands(link, key)]

@@ -42,7 +42,7 @@ class Run:
         return self.qstash.call("POST", "batch", list(items))
 
     def step(self, *bodies, **headers):
-        """Returns the ids."""
+        """Sends a step, and returns the ids of its messages."""
         return [one["messageId"] for one in self.send(*[self.item(body, **headers) for body in bodies]).expect(200)]
 
     def is_active(self):

@@ -37,7 +37,7 @@ class Sentinel:
         return f"{self.host.address}:{self.port}"
 
     def ask(self, *words):
-        """Runs on the Sentinel's own host, so it works even when other hosts cannot be reached."""
+        """Sends a command from the Sentinel's own host, so this works even when other hosts cannot be reached."""
         with self.host, socket.create_connection((self.host.address, self.port), timeout=5 * SLOW) as plain:
             link = self.tls.wrap(plain) if self.tls else plain
             if self.login:

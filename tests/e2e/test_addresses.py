@@ -21,7 +21,7 @@ PRIVATE, PUBLIC = "10.6.6.6", "8.8.4.4"
 
 
 def table(*verdicts):
-    """Their urls, as bytes."""
+    """Returns the urls of the table as bytes."""
     for line in TABLE.read_text().splitlines():
         verdict, _, url = line.partition(" ")
         if verdict in verdicts:
@@ -49,7 +49,7 @@ def schedule(server, topic, job_id, url, **members):
     text = json.dumps({"topic": topic, "jobId": job_id, "retry": 0, "timeout": 5, **members, "url": "URL"})
     try:
         spelt = json.dumps(url.decode())
-    except UnicodeDecodeError:  # no JSON, whatever stands around it
+    except UnicodeDecodeError:  # bytes that are not UTF-8 are in no JSON text
         spelt = f'"{url.decode("latin-1")}"'
     return until(lambda: _answered(server.post(text.encode().replace(b'"URL"', spelt.encode("latin-1")))), 20, "an answer other than 503")
 
@@ -217,7 +217,7 @@ def test_a_connection_is_not_used_again_once_its_address_is_not_allowed(tmp_path
     with network({"hook.example": [[PRIVATE]]}) as (field, receiver):
         config = tmp_path / "duepost.conf"
         config.write_text("allow-target = 10.0.0.0/8\n")
-        server = field.start("--config", str(config), "--reactors", "1", allow=None)  # each has connections of its own
+        server = field.start("--config", str(config), "--reactors", "1", allow=None)  # each reactor has its own connections
         set_paused(server, topic + "later", True)
         for i, url in enumerate((b"http://hook.example/", b"http://10.6.6.6/")):
             for job_id in "ab":

@@ -111,7 +111,7 @@ def test_a_worker_waits_and_leases_nothing_after_it_has_left(server, topic, leav
 
 
 def test_bodies_of_every_size(server, topic):
-    """More than a TLS record, more than its buffer, and as many jobs as may come at once."""
+    """Bodies are larger than a TLS record or its buffer, or have as many jobs as may come at once."""
     for size in 1, 16383, 16384, 16385, 100_000, 1_000_000:
         server.schedule(topic=topic, jobId=f"job-{size}", url="http://127.0.0.1:9/", delay=3600, body="x" * size)
         assert len(server.job(topic, f"job-{size}")["body"]) == size
@@ -184,9 +184,9 @@ def test_plain_http_gets_nothing(server):
 
 
 def test_a_handshake_has_a_deadline(server):
-    """That of a head: 10 s."""
+    """A handshake has the same deadline as a head, 10 s."""
     with socket.create_connection((server.host, server.port), timeout=15 * SLOW) as link:
-        link.sendall(b"\x16\x03\x01\x02\x00")  # a record that never comes whole
+        link.sendall(b"\x16\x03\x01\x02\x00")  # the rest of this record never comes
         assert link.recv(100) == b""
 
 
@@ -230,7 +230,7 @@ def test_certificates_change_while_many_connect(start, pair, trust):
         others = [pool.submit(lambda: [name_of(server) for _ in range(80)]) for _ in range(3)]
         for i in range(10):
             pair.put("second" if i % 2 == 0 else "first")
-            server.process.send_signal(signal.SIGHUP)  # it may be busy with the last one
+            server.process.send_signal(signal.SIGHUP)  # duepost may still be busy with the last SIGHUP
             until(lambda: server.log().count("reloaded") > i, 5, "an answer to SIGHUP")
         assert {name for future in [names, *others] for name in future.result()} <= {"first", "second"}
     server.get("/healthz").expect(200)

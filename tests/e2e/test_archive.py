@@ -120,7 +120,7 @@ def counter(server, name):
 
 
 def until_archived(history, topic, ids, seconds=30):
-    """The history has each of these jobs exactly once, and no others."""
+    """Waits until the history has each of these jobs exactly once, and no others."""
     wanted = expected(topic, ids)
     until(lambda: len(history.rows()) >= len(wanted), seconds, lambda: f"{len(history.rows())} of {len(wanted)} rows")
     assert outcomes(history) == wanted

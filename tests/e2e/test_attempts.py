@@ -18,7 +18,7 @@ def attempts(server, topic, job_id="a"):
 
 
 def fail(server, receiver, topic, *answers, job_id="a"):
-    """A job whose attempts got these answers; it waits for the next attempt."""
+    """Schedules a job whose attempts get these answers, and returns the attempts. Then the job waits for its next attempt."""
     receiver.script(topic, *answers, HANG, job_id=job_id)
     waits = [*[0.05] * (len(answers) - 1), 3600]
     server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retrySchedule=waits)

@@ -199,7 +199,7 @@ def test_a_bulk_action_needs_an_upper_bound(server, topic, method, path):
 
 
 def all_pages(server, method, path):
-    """The sums of all pages."""
+    """Returns the sums of the counts of all pages."""
     sums, cursor = {"matched": 0, "done": 0, "skipped": 0}, ""
     for _ in range(100):
         page = server.request(method, path + cursor).expect(200)
@@ -245,7 +245,7 @@ def test_what_waits_for_a_retry_is_not_run_again_by_the_same_walk(start, receive
             break
         cursor = f"&cursor={page['cursor']}"
     assert done == 5 and receiver.count(topic) == 5
-    assert all_pages(server, "POST", path)["done"] == 5  # another walk runs them again
+    assert all_pages(server, "POST", path)["done"] == 5  # a second walk runs the jobs again
 
 
 def test_held_jobs_are_not_run_again_by_the_same_walk(start, receiver, topic):
@@ -282,7 +282,7 @@ def test_each_job_gets_its_new_time_once(server, receiver, topic, order, offset)
     """The new time is before, among, or after the old ones; the walk meets no job again."""
     schedule(server, topic, receiver, 10)
     new = from_ms(FAR + offset)
-    there = 1 if 0 <= offset < 10 else 0  # due at the new time already
+    there = 1 if 0 <= offset < 10 else 0  # the job is due at the new time already
     sums = all_pages(server, "POST", f"/jobs/reschedule?state=delayed&topic={topic}&dueAt={new}&order={order}&all=true&pageLimit=3")
     assert sums == {"matched": 10 - there, "done": 10 - there, "skipped": 0}
     assert dues(server, topic) == {f"j{i:03}": FAR + offset for i in range(10)}

@@ -141,7 +141,7 @@ def test_beside_a_running_duepost(start, data):
 
 
 def test_beside_a_duepost_that_shares_its_port(start):
-    """And its listener still gets all connections afterwards."""
+    """After the check, the listener of the other duepost still gets all connections."""
     server = start("--share-port", "on")
     where = f"127.0.0.1:{server.port}"
     assert check("--listen", where, "--share-port", "on").line("listen") == ("ok", f"http://{where} can be used or shared")
@@ -393,7 +393,7 @@ def test_clocks(redis, seconds, result, words):
 
 
 def test_slow_writes(redis):
-    """Redis is far away."""
+    """Each command to Redis takes 0.12 s longer."""
     gate = RedisGate(redis(), delay=0.12)
     result, text = check("--redis", gate.address).line("write")
     gate.stop()

@@ -43,12 +43,12 @@ def topics(prefix):
 
 
 def primary_of(cluster, number):
-    """Each time another third of the slots."""
+    """Returns the primary of one third of the slots, each time of another one."""
     return cluster.owner((slot_of(7), slot_of(1), slot_of(0))[number % 3])
 
 
 def kill(cluster, number):
-    """Like the others, returns since when."""
+    """Kills a primary. Like the other faults, returns when it began."""
     victim = primary_of(cluster, number)
     heir = cluster.follower(victim)
     since = time.monotonic()
@@ -80,7 +80,7 @@ def fail_over(cluster, number):
 
 
 def reshard(cluster, number):
-    """There, and the next time back."""
+    """Moves slots to another shard, and the next time back."""
     slot = slot_of(3)
     target = next(node for node in cluster.primaries() if cluster.slots_of(node) and node is not cluster.owner(slot))
     since = time.monotonic()
@@ -227,7 +227,7 @@ def test_no_node_is_a_target(start, cluster, topic):
     # Only this address of localhost; and no other process delivers.
     server = start("--prefix", "alone:", redis=cluster.address, allow="127.0.0.0/8")
     for node in cluster.nodes:
-        for host in "127.0.0.1", "localhost":  # each reactor learns of the nodes by itself
+        for host in "127.0.0.1", "localhost":  # each reactor learns separately of the nodes
             job = {"topic": topic, "url": f"http://{host}:{node.port}/", "delay": 60}
             until(lambda: server.post(job).status == 400, 5, f"{job['url']} is refused")
         server.schedule(topic=topic, jobId=str(node.port), url=f"http://{private_name()}:{node.port}/")

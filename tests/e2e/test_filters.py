@@ -24,7 +24,7 @@ def bury(server, receiver, topic, count):
 
 
 def found(server, query, path="/jobs"):
-    """Ids of all pages."""
+    """Returns the ids of all pages."""
     page = server.get(f"{path}?{query}").expect(200)
     ids = [job["jobId"] for job in page["jobs"]]
     while "cursor" in page:
@@ -68,7 +68,7 @@ def test_the_dead_are_found_by_what_they_died_of(start, receiver, topic):
     until(lambda: count(server, dead) == 5, 10, "all but one dead")
     server.request("PUT", f"/topics/{topic}", json.dumps({"paused": True}), JSON).expect(200)
     server.schedule(topic=topic, jobId="late", url=receiver.url(), headers={"reason": "gone"}, delay=0.001, ttl=0.01)
-    time.sleep(0.02)  # its ttl ends while it cannot be sent
+    time.sleep(0.02)  # the job's ttl ends while the job cannot be sent
     server.request("PUT", f"/topics/{topic}", json.dumps({"paused": False}), JSON).expect(200)
     until(lambda: count(server, dead) == 6, 10, "all dead")
     assert sorted(found(server, f"{dead}&lastStatus=410&limit=1")) == ["a-gone"]
@@ -168,7 +168,7 @@ def test_what_is_run_again_is_spread_over_time(server, receiver, topic):
         cursor = f"&cursor={page.get('cursor')}"
     waits = sorted((to_ms(job["dueAt"]) - begin_ms) / 1000 for job in
                    server.get(f"/jobs?state=delayed&topic={topic}").expect(200)["jobs"])
-    assert len(waits) >= 8  # the first one is due at once
+    assert len(waits) >= 8  # the first job is due at once
     assert all(1.99 < after - before < 2.01 + 2 * SLOW for before, after in zip(waits, waits[1:]))
     assert 15.99 < waits[-1] < 16.5 + 8 * SLOW
     for wrong in ("0", "-1", "x", "1000001", "0.0001"):

@@ -28,7 +28,7 @@ def postgres():
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def where(request):
-    """The value of --history."""
+    """Returns the value of --history."""
     if request.param == "sqlite":
         return f"sqlite:{scratch.file('history.sqlite')}"
     return request.getfixturevalue("postgres").create(f"history{next(_databases)}")
@@ -44,7 +44,7 @@ def keeper(where):
 
 
 def listed(server, **parameters):
-    """All jobs of a list, page by page."""
+    """Returns all jobs of a list, which it reads page by page."""
     jobs, cursor = [], None
     while True:
         query = urllib.parse.urlencode(parameters | ({"cursor": cursor} if cursor else {}))

@@ -24,7 +24,7 @@ def test_the_same_request_is_answered_the_same_again(server, receiver, topic):
     job = {"topic": topic, "url": receiver.url(), "delay": 0.2, "body": {"a": 1}}
     first = keyed(server, '"8e03978e-40d5"', job).expect(201)
     assert keyed(server, '"8e03978e-40d5"', job).expect(201) == first
-    assert keyed(server, "8e03978e-40d5", job).expect(201) == first  # bare, as many clients send it
+    assert keyed(server, "8e03978e-40d5", job).expect(201) == first  # without quotes, as many clients send it
     until(lambda: receiver.count(topic) == 1, 5, "delivery")
     assert keyed(server, '"8e03978e-40d5"', job).expect(201) == first
     watch(0.5, lambda: receiver.count(topic) == 1, "delivered twice")
@@ -53,7 +53,7 @@ def test_an_error_is_not_kept(server, receiver, topic):
 
 def test_a_key_is_as_long_as_the_contract_says(server, receiver, topic):
     parameter, = [each for each in contract.document["paths"]["/jobs"]["post"]["parameters"] if each.get("name") == "Idempotency-Key"]
-    longest = "a" * (parameter["schema"]["maxLength"] - 2)  # and quotes
+    longest = "a" * (parameter["schema"]["maxLength"] - 2)  # the quotes count, too
     job = {"topic": topic, "url": receiver.url(), "delay": 100}
     assert keyed(server, longest, job).expect(201) == keyed(server, f'"{longest}"', job).expect(201)
     for key in longest + "a", f'"{longest}a"':

@@ -12,7 +12,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def found(server, query, path="/jobs"):
-    """Ids of all pages."""
+    """Returns the ids of all pages."""
     page = server.get(f"{path}?{query}").expect(200)
     ids = [job["jobId"] for job in page["jobs"]]
     while "cursor" in page:
@@ -26,7 +26,7 @@ def count(server, query):
 
 
 def schedule(server, receiver, topic, labels, **members):
-    """Jobs by id, with their labels."""
+    """Schedules jobs. labels: the labels of each job, by its id."""
     for job_id, its in labels.items():
         server.schedule(**{"topic": topic, "jobId": job_id, "url": receiver.url(), "labels": its, "delay": 3600, **members})
 

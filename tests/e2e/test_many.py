@@ -8,7 +8,7 @@ from timestamp import from_ms
 
 
 def test_a_topic_whose_receiver_hangs_delays_nobody_else(start, receiver, topic):
-    """5,000 due jobs of it, and 1,000 of another topic arrive within 2 s."""
+    """The topic has 5,000 due jobs. The 1,000 jobs of another topic arrive within 2 s."""
     server = start()
     stuck = topic + ".stuck"
     receiver.script(stuck, HANG)
@@ -34,7 +34,7 @@ def test_a_thousand_attempts_are_in_flight_on_one_reactor(start, receiver, topic
 
 
 def test_a_burst_arrives_once_each(start, receiver, topic):
-    """3,000 jobs due at one instant."""
+    """3,000 jobs are due at one instant."""
     server = start()
     at = int(time.time() * 1000) + int(4000 * SLOW)
     server.schedule_many([{"topic": f"{topic}.{i % 10}", "jobId": str(i), "url": receiver.url(), "dueAt": from_ms(at), "body": i}

@@ -217,7 +217,7 @@ def test_leases_with_an_idempotency_key_stay_when_the_answer_is_not_read(start, 
 
     def again():
         reply = server.request("POST", f"/topics/{topic}/lease", body, {**JSON, "Idempotency-Key": "k"})
-        return reply.status == 200 and reply.json["jobs"]  # 409 while the first one is being answered
+        return reply.status == 200 and reply.json["jobs"]  # 409 while duepost answers the first request with this key
     assert until(again, 10, "the same leases")[0]["jobId"] == "0"
     assert "event=leases_returned" not in server.log()
     link.close()
@@ -306,7 +306,7 @@ def test_workers_wait_through_a_restart_of_redis(start, redis, topic):
     until(lambda: server.get("/readyz").status == 200, 15, "ready")
     server.schedule(topic=topic, jobId="a")
     reply = waiter.reply()
-    if reply.status == 503:  # it was asked for while Redis was away
+    if reply.status == 503:  # the worker asked while Redis was away
         reply.expect(503)
         assert lease_one(server, topic, wait=20)["jobId"] == "a"
     else:

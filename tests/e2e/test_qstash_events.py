@@ -23,7 +23,7 @@ def qstash():
 
 
 def events(qstash, query="", name="events"):
-    """All pages, the newest first."""
+    """Returns the events of all pages, the newest first."""
     found, cursor = [], ""
     while cursor is not None:
         page = qstash.call("GET", f"{name}?{query}" + (f"&cursor={cursor}" if cursor else "")).expect(200)
@@ -34,7 +34,7 @@ def events(qstash, query="", name="events"):
 
 
 def states(qstash, message_id):
-    """The oldest first."""
+    """Returns the states in the events, the oldest first."""
     return [event["state"] for event in reversed(events(qstash, f"messageId={message_id}"))]
 
 

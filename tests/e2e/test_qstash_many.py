@@ -18,7 +18,7 @@ def qstash():
 
 
 def listed(qstash, target):
-    """The members of all pages of a list, or of an action that is repeated with its cursor."""
+    """Returns the members of all pages of a list, or of an action that is repeated with its cursor."""
     found, cursor, pages = [], "", 0
     while True:
         method = "GET" if target.split("?")[0].endswith("dlq") else "POST"

@@ -109,7 +109,7 @@ def test_messages_are_delivered_in_order_also_when_one_fails(qstash, receiver, t
     for number in (1, 2, 3):
         enqueue(qstash, topic, receiver.url(target), str(number).encode(), Upstash_Retries=2 if number == 1 else 1,
                 Upstash_Retry_Delay="50")
-    receiver.script(target, 500, 500, 200, 500, 500, 200)  # the second message fails for good
+    receiver.script(target, 500, 500, 200, 500, 500, 200)  # both attempts of the second message fail
     assert get(qstash, topic)["lag"] == 3
     change(qstash, topic, "resume")
     bodies = [arrival.body for arrival in arrivals(receiver, target, 6)]

@@ -506,7 +506,7 @@ def wait(run, event, timeout="1h", **step_more):
 
 
 def woken(arrival):
-    """The step that ended a wait."""
+    """Returns the step that ended a wait."""
     return json.loads(decoded(arrival)[-1])
 
 
@@ -585,7 +585,7 @@ def test_the_end_of_a_run_ends_its_waits(qstash, run, receiver, topic):
     assert run.end().status == 200
     assert qstash.call("GET", f"waiters/{topic}").expect(200) == []
     assert qstash.call("POST", f"notify/{topic}", b"x").expect(201) == []
-    assert qstash.call("POST", f"notify/{run.id}/{topic}", b"x").expect(201) == []  # it is lost
+    assert qstash.call("POST", f"notify/{run.id}/{topic}", b"x").expect(201) == []  # no run waits, so the event is lost
     assert wait(run, topic).status == 400
 
 

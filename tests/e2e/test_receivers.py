@@ -54,7 +54,7 @@ def all_known(server):
 
 
 def known(server, receiver):
-    """Its path, of which a 503 is a failure; else it."""
+    """Returns the entry of the receiver's path, or that of the receiver if its path has none. A 503 is a failure of the path."""
     found = all_known(server)
     return found.get(name_of(receiver) + PATH, found.get(name_of(receiver)))
 
@@ -194,7 +194,7 @@ def test_one_receiver_has_one_breaker_whichever_way_it_is_spelt(start, receiver,
     server.schedule(topic=topic, jobId="a", url=f"http://127.1:{receiver.port}{PATH}?x=y")
     until(lambda: server.job(topic, "a")["state"] == "delayed", 5, "a held job")
     receiver.script(topic, 200)
-    server.schedule(topic=topic, jobId="b", url=f"http://localhost:{receiver.port}{PATH}")  # another name
+    server.schedule(topic=topic, jobId="b", url=f"http://localhost:{receiver.port}{PATH}")  # another name of the same host
     until(lambda: receiver.of(topic, "b"), 5, "a delivery")
 
 
@@ -216,7 +216,7 @@ def test_failures_of_one_path_hold_no_other(start, receiver, topic):
     until(lambda: server.job(topic, "held")["state"] == "delayed", 5, "a held job")
     answer = server.get(f"/jobs/{topic}/held/why").expect(200)
     assert answer["why"] == "breaker" and PATH in answer["detail"] and f"/receivers/{name_of(receiver)}/close" in answer["detail"]
-    assert PATH not in server.log()  # which may be as good as a password
+    assert PATH not in server.log()  # a path may contain a password
 
     # One close releases all of them.
     receiver.script(topic, 200)
@@ -626,7 +626,7 @@ def test_what_is_run_right_after_its_breaker_was_closed_is_not_held_again_for_lo
         until(lambda: f"127.0.0.1:{port}" in all_known(server), 5, "news")
         receiver.script(topic, 200)
         close(server, name_of(receiver)).expect(200)
-        assert server.run(topic, f"{i}").status in (202, 404, 409)  # it may have been sent already
+        assert server.run(topic, f"{i}").status in (202, 404, 409)  # the job may have been sent already
         until(lambda: receiver.of(topic, f"{i}"), 5, "the delivery")
     release_port(port)
 
@@ -711,7 +711,7 @@ def test_held_jobs_leave_their_topics_rate_to_the_others(start, receiver, topic)
         server.schedule(topic=topic, jobId="b", url=healthy.url())
         until(lambda: healthy.count(topic) == 2, 6, "the next one")
         first, second = (arrived.at_ms for arrived in healthy.of(topic))
-        assert second - first > 2500  # the rate itself holds
+        assert second - first > 2500  # the topic's rate still holds
         assert receiver.count(topic) == FAILURES
     finally:
         healthy.stop()

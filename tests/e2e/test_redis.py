@@ -39,7 +39,7 @@ def test_two_prefixes_share_a_redis(start, redis, receiver, topic):
 
 
 def attempts_of(server):
-    """The number of attempts that this process has made."""
+    """Returns the number of attempts that this process has made."""
     text = server.get("/metrics").body.decode()
     return sum(int(value) for value in re.findall(r"^duepost_attempts_total\{.*\} (\d+)$", text, re.M))
 
@@ -133,7 +133,7 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
 
 
 def test_what_a_claim_leased_unheard_comes_soon_and_has_lost_no_consumer(start, redis, receiver, topic):
-    """It fails behind its leases, at a key that is not a hash: as if its answer had been lost."""
+    """The claim fails after it has written its leases, at a key that is not a hash: as if its reply had been lost."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
     behind.command("SET", "duepost:{0}:receivers", "no hash")
@@ -337,7 +337,7 @@ def functions(behind):
 
 
 def runs(behind, command):
-    """How often a command has succeeded."""
+    """Returns how often a command has succeeded."""
     found = re.search(rb"cmdstat_%s:calls=(\d+),.*failed_calls=(\d+)" % command, behind.command("INFO", "commandstats"))
     return int(found[1]) - int(found[2]) if found else 0
 

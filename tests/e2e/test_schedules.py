@@ -41,12 +41,12 @@ def last(server, topic, name):
 
 
 def stamp(text):
-    """ms since 1970 of a time in an answer."""
+    """Returns the ms since 1970 of a time in an answer."""
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000
 
 
 def time_of(job_id):
-    """ms since 1970 of an occurrence, from its id."""
+    """Returns the ms since 1970 of an occurrence, which its id contains."""
     found = re.search(r"~(\d{8}T\d{6})(\.\d{3})?Z$", job_id)
     whole = datetime.datetime.strptime(found[1], "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc)
     return whole.timestamp() * 1000 + 1000 * float(found[2] or 0)
@@ -57,7 +57,7 @@ def ago(seconds):
 
 
 def occurrences(receiver, topic):
-    """Each was delivered once and not early. Returns their times."""
+    """Checks that each occurrence was delivered once and not early, and returns their times."""
     arrivals = receiver.of(topic)
     twice = [name for name, number in collections.Counter(a.job_id for a in arrivals).items() if number > 1]
     assert not twice, f"delivered twice: {twice}"
@@ -91,7 +91,7 @@ def test_cron_fires_at_whole_seconds(server, receiver, topic):
 
 
 def test_it_ends_with_end_at(server, receiver, topic):
-    """The bounds are ahead by more than a slow PUT takes."""
+    """The bounds are further ahead than the time of a slow PUT."""
     now = datetime.datetime.now(datetime.timezone.utc)
     start, end = ((now + datetime.timedelta(seconds=seconds * SLOW)) for seconds in (5, 5 + 1.5 / SLOW))
     put(server, topic, "a", every=1, startAt=start.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), endAt=end.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),

@@ -31,10 +31,10 @@ SECRETS = [canary(name) for name in (
     "authorization", "job-header", "job-query", "changed-header", "changed-query", "topic-header", "topic-query", "dead-query", "dead-header", "done-query", "done-header",
     "userinfo", "request-authorization", "proxy-password", "password", "wrong-password", "faulty")]
 SECRETS += [key.removeprefix("whsec_") for key in SIGNING.values()]
-TOKENS = "dp_canary"  # how those of TokenFile begin
+TOKENS = "dp_canary"  # the tokens of TokenFile begin like this
 SECRETS.append(TOKENS)
 
-# Not secret in an answer, but no matter of logs and metrics.
+# These may be in an answer, but not in logs and metrics.
 PRIVATE = [canary(name) for name in ("body", "idempotency-key", "answer")]
 
 
@@ -183,12 +183,12 @@ def be_delivered(ask, receiver, port_of_nobody):
     for job_id in dead:
         for target in ("", "/why"):
             ask("GET", f"/jobs/secrets/{job_id}{target}").expect(200)
-    assert canary("answer") in ask.server.get("/jobs/secrets/failed/attempts").body.decode()  # it is not our secret
+    assert canary("answer") in ask.server.get("/jobs/secrets/failed/attempts").body.decode()  # a secret of the receiver
     until(lambda: receiver.of("secrets", "of-topic"), 10, "the delivery to the topic's url")
 
 
 def read_notice(ask, state, job_id=None):
-    """Whichever way it can be read; its id."""
+    """Reads a notice in each way that there is, and returns its id."""
     if job_id is None:
         job_id, = [job["jobId"] for job in ask("GET", f"/jobs?state={state}&topic=told~callbacks").expect(200)["jobs"]]
     found = ask("GET", f"/jobs/told~callbacks/{job_id}").expect(200)
@@ -242,7 +242,7 @@ def ask_for_all(ask, places):
 
 
 def reload(server, file):
-    """A valid file, and then an invalid one."""
+    """Reloads a valid file, and then an invalid one."""
     for text in (SIGNING["new-file-key"], SIGNING["new-file-key"] + "!"):
         file.write_text(text + "\n")
         before = server.log().count("reload")

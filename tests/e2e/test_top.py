@@ -97,7 +97,7 @@ class Terminal:
             self.seen += piece
 
     def screen(self):
-        """The rows of the last complete frame."""
+        """Returns the rows of the last complete frame."""
         frames = re.findall(rb"\x1b\[H(.*?)\x1b\[J", self.read(), re.S)
         return re.sub(r"\x1b\[[0-9;]*[mK]", "", frames[-1].decode()).replace("\r", "").split("\n") if frames else []
 
@@ -111,7 +111,7 @@ class Terminal:
         os.write(self.master, keys)
 
     def await_end(self):
-        """The exit code. The terminal is as it was."""
+        """Returns the exit code, and checks that the terminal is as it was before."""
         until(lambda: (self.read(), self.process.poll())[1] is not None, 10, lambda: self.seen[-300:])
         assert termios.tcgetattr(self.slave) == self.before
         self.read()
@@ -258,7 +258,7 @@ def test_errors_are_told(overview):
 # ---- a real server ----
 
 def test_jobs_of_a_server_are_shown_while_they_flow(start, receiver, topic, top):
-    """With a token, over TLS."""
+    """The server asks for a token and uses TLS."""
     authority, tokens = Authority(), TokenFile()
     authority.issue("first", "IP:127.0.0.1")
     token = tokens.add("watcher", scopes=["schedule", "read"])

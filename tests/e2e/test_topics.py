@@ -239,7 +239,7 @@ def test_a_rate_with_a_window_lets_its_jobs_begin_at_once(server, receiver, topi
     assert shown["window"]["attempts"] == 3
     assert to_ms(shown["heldUntil"]) - to_ms(shown["window"]["beganAt"]) in range(3_600_000, 3_600_003)
     assert receiver.count(topic) == 3
-    patch(server, topic, {"rate": {"jobs": 4}}).expect(200)  # the window goes on
+    patch(server, topic, {"rate": {"jobs": 4}}).expect(200)  # the window that is under way goes on
     until(lambda: receiver.count(topic) == 4, 10, "one more")
     assert told(server, topic)["window"]["attempts"] == 4
 
@@ -304,7 +304,7 @@ def test_a_notice_is_a_job_of_the_sibling_topic(server, receiver, topic):
     listed, = until(lambda: server.get(f"/jobs?state=delayed&topic={callbacks}").expect(200)["jobs"], 5, "its retry")
     assert listed["jobId"] == arrival.job_id and "body" not in listed
     assert f"{callbacks}" in [entry["topic"] for entry in server.get("/topics").expect(200)["topics"]]
-    patch(server, topic, {"paused": True}).expect(200)  # that holds no sibling up
+    patch(server, topic, {"paused": True}).expect(200)  # a paused topic does not hold its sibling topics
     server.run(callbacks, arrival.job_id).expect(202)
     dead = server.wait_for_state(callbacks, arrival.job_id, "dead")
     assert dead["reason"] == "gone" and "body" not in dead

@@ -95,7 +95,7 @@ def test_the_same_post_again_is_the_same_job_and_another_span(start, receiver, t
     assert server.post(job).status == 200 and server.post({**job, "delay": 61}).status == 409
     first, second, third = spans.of(topic, 3)
     assert [span.attributes["http.response.status_code"] for span in (first, second, third)] == [201, 200, 409]
-    assert len({first.trace, second.trace, third.trace}) == 3 and third.status == {}  # the server made no error
+    assert len({first.trace, second.trace, third.trace}) == 3 and third.status == {}  # 409 is not an error of the server
 
 
 def test_a_trace_that_is_not_sampled_has_no_spans(start, receiver, topic, collector):
@@ -268,7 +268,7 @@ def test_a_collector_that_hangs_delays_no_delivery(start, receiver, topic, colle
         server.post({"topic": topic, "jobId": job_id, "url": receiver.url()}).expect(201)
         until(lambda job_id=job_id: receiver.of(topic, job_id), 10, "the job comes")
         assert time.monotonic() - began < 3 * SLOW
-        time.sleep(1.1)  # a batch is under way
+        time.sleep(1.1)  # until a batch is under way
     assert len(spans.requests) == 1
     spans.hold.set()
     spans.of(topic, 6)

@@ -19,7 +19,7 @@ def owns_lock(server):
 
 
 def two(start, redis):
-    """Both on one Redis; the first one owns the lock."""
+    """Starts two dueposts on one Redis. The first one owns the lock."""
     shared = redis()
     owner = start(redis=shared)
     until(lambda: owns_lock(owner), 5, "the lock")

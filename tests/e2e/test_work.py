@@ -200,7 +200,7 @@ def test_a_lost_lease_kills_the_command(server, topic, work):
     server.cancel(topic, "a")
     until(lambda: not is_running(run.pid, "sleep"), 15, "end of the command")
     until(lambda: "the lease is lost" in worker.log(), 5, "a line in its log")
-    server.schedule(topic=topic, jobId="b")  # the worker goes on
+    server.schedule(topic=topic, jobId="b")  # the worker goes on with this job
     assert worker.await_runs(2)[1].job_id == "b"
     worker.terminate()
 
@@ -323,7 +323,7 @@ def test_a_worker_waits_for_its_server(start, topic, work, data):
     pull(server, topic)
     server.schedule(topic=topic, jobId="a")
     until(lambda: "409" in worker.log() or worker.runs(), 30, "an answer")
-    if worker.process.poll() is not None:  # it asked before the topic was a pull topic
+    if worker.process.poll() is not None:  # the worker ended, because it asked before the topic was a pull topic
         worker = work(server, topic)
     worker.await_runs(1, 30)
     worker.terminate()

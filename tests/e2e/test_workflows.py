@@ -30,7 +30,7 @@ def ids(page):
 
 
 def listed(server, query):
-    """The ids of all pages."""
+    """Returns the ids of all pages."""
     found, cursor = [], ""
     while True:
         page = server.get(f"/workflows?{query}{cursor}").expect(200)

@@ -100,7 +100,7 @@ LINES = {
 
 
 def busy_ms(server):
-    """The processor time that all its threads have used so far."""
+    """Returns the processor time in ms that all threads of the server have used so far."""
     tasks = pathlib.Path(f"/proc/{server.pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 

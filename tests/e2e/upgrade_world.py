@@ -45,7 +45,7 @@ class World:
         self.paths = []  # shown the same before and after the upgrade
 
     def trace(self):
-        """From the next start on, spans go to a collector."""
+        """Sends spans to a collector from the next start on."""
         self.collector = Collector()
         self.options = ("--otlp-url", self.collector.url)
 
@@ -82,7 +82,7 @@ class World:
         return self.server.request("GET", path, check=not path.startswith("/v2")).expect(200)
 
     def arrived(self, topic, job_id, count=1, seconds=20):
-        """The requests of a job; exactly count."""
+        """Waits for exactly count requests of a job, and returns them."""
         until(lambda: len(self.shop.of(topic, job_id)) >= count, seconds,
               lambda: f"{count} requests of {topic}/{job_id}, not {len(self.shop.of(topic, job_id))}")
         found = self.shop.of(topic, job_id)
@@ -111,5 +111,5 @@ def hours_later(ms, hours):
 
 
 def occurrence(schedule_id, ms):
-    """The jobId of the occurrence at a time."""
+    """Returns the jobId of the occurrence at this time."""
     return f"{schedule_id}~" + from_ms(ms)[:19].replace("-", "").replace(":", "") + "Z"

@@ -55,7 +55,7 @@ def source():
 
 
 def faults(browser, text):
-    """text: of source(). One line for each rule that the page breaks."""
+    """Returns one line for each rule that the page breaks. text: the text of source()."""
     if browser.script("return typeof axe") == "undefined":
         browser.script(text)
     return browser.driver.execute_async_script(RUN)

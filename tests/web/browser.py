@@ -147,12 +147,12 @@ class Browser:
                 self.bytes[parameters["requestId"]] = parameters["encodedDataLength"]
 
     def requested(self, pattern="", method=None):
-        """The URLs that were asked for, in order."""
+        """Returns the requested URLs, in order."""
         self.read_logs()
         return [url for _, verb, url in self.requests if re.search(pattern, url) and method in (None, verb)]
 
     def fetched(self, pattern=""):
-        """Returns those that the browser did not have in its cache."""
+        """Returns the requested URLs that the browser did not have in its cache."""
         self.read_logs()
         return [url for request, _, url in self.requests if re.search(pattern, url) and request not in self.cached]
 
@@ -162,7 +162,7 @@ class Browser:
         return {url: self.bytes[request] for request, _, url in self.requests if request in self.bytes}
 
     def expect(self, *patterns):
-        """Messages of the console that do not fail the test."""
+        """Adds messages of the console that do not fail the test."""
         self.expected += patterns
 
     def faults(self):
@@ -273,7 +273,7 @@ class Browser:
         actions.perform()
 
     def shown(self):
-        """For messages of failures."""
+        """Returns address, text and faults of the page, for messages of failures."""
         try:
             return f"at {self.driver.current_url}\n{self.text()[:3000]}\n" + "\n".join(self.faults())
         except WebDriverException as error:

@@ -47,7 +47,7 @@ def bury(server, receiver, topic, number, **members):
 
 
 def rows(browser):
-    """The ids in the list, from the top."""
+    """Returns the ids in the list, from the top."""
     return browser.script("return [...document.querySelectorAll('.vrow .row-link')].map(link => link.textContent)")
 
 

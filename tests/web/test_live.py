@@ -32,7 +32,7 @@ def test_a_hidden_tab_asks_for_nothing(browser, world):
     count = len(browser.requested("/overview"))
     until(lambda: len(browser.requested("/overview")) >= count + 2, 10, "a seen tab asks again and again", 0.1)
     browser.driver.switch_to.new_window("tab")
-    time.sleep(1)  # what was under way
+    time.sleep(1)  # until the answers to earlier requests are there
     before = requests_of(world.server)
     time.sleep(QUIET)
     assert requests_of(world.server) == before

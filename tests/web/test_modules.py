@@ -25,7 +25,7 @@ def page(browser, world):
 
 
 def call(page, module, expression, *values):
-    """The value of expression, which uses the module's exports as `of` and values as `values`."""
+    """Returns the value of expression, which uses the module's exports as `of` and values as `values`."""
     return page.driver.execute_async_script("""
         const [module, values, done] = arguments;
         const base = document.querySelector("script[type=module]").src;
