@@ -119,17 +119,23 @@ static void answer_classes(struct buffer *answer, void (*write_class)(struct cla
 
 /* ---- connections ---- */
 
-static void serve(const struct message *message, struct buffer *answer)
+/* Returns whether the connection is to be closed. */
+static bool serve(const struct message *message, struct buffer *answer)
 {
     bool is_take = slice_starts_with(message->head, SLICE("GET /take "));
     if (is_take || slice_starts_with(message->head, SLICE("GET /count "))) {
         answer_classes(answer, is_take ? take : count);
-        return;
+        return false;
     }
     int64_t class = message_number(message->head, " /");
     if (class >= 0 && class < CLASSES)
         note(&classes[class], message->body);
+    if (slice_starts_with(slice_skip(message->head, strlen("POST /0")), SLICE("/close "))) {
+        buffer_append(answer, SLICE("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"));
+        return true;
+    }
     buffer_append(answer, SLICE("HTTP/1.1 204 No Content\r\n\r\n"));
+    return false;
 }
 
 static void close_peer(int fd)
@@ -152,15 +158,16 @@ static void on_readable(int fd)
     }
     peer->used += (size_t)got;
     buffer_init(&answer, ROOM);
-    while (message_read(slice_from(peer->room + done, peer->used - done), &message)) {
-        serve(&message, &answer);
+    bool is_last = false;
+    while (!is_last && message_read(slice_from(peer->room + done, peer->used - done), &message)) {
+        is_last = serve(&message, &answer);
         done += message.size;
     }
     peer->used -= done;
     memmove(peer->room, peer->room + done, peer->used);
     bool is_sent = answer.size == 0 || write(fd, answer.data, answer.size) == (ssize_t)answer.size;
     buffer_fini(&answer);
-    if (!is_sent)
+    if (!is_sent || is_last)
         close_peer(fd);
 }
 
