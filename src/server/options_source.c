@@ -114,6 +114,10 @@ enum status options_read_flags(struct option_layer *layer, int argc, char *const
                                struct problem *problem)
 {
     for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "-h") == 0) {
+            option_layer_set(layer, OPTION_HELP, slice_of("true"), OPTION_SOURCE_FLAG, 0);
+            continue;
+        }
         if (strncmp(argv[i], "--", 2) != 0) {
             problem_set(problem, "%s: unexpected argument; options begin with --, see --help", argv[i]);
             return STATUS_INVALID;

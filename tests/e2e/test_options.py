@@ -27,6 +27,12 @@ def test_help_names_every_option():
     assert [name for name in NAMES if not re.search(rf"--{name}\b", result.stdout)] == []
 
 
+def test_the_short_help_is_the_help():
+    for words in (["-h"], ["--log", "json", "-h"]):
+        result = run(*words)
+        assert result.returncode == 0 and result.stdout == run("--help").stdout, result.stderr
+
+
 LIBRARIES = "libmicrohttpd", "GnuTLS", "libcurl", "libev", "hiredis", "OpenSSL", "jansson", "SQLite", "libpq"
 
 
