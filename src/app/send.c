@@ -15,7 +15,9 @@ struct app_send {
     const struct app_caller *caller;
     struct job job;
     char new_id[JOB_ID_NEW_SIZE];
-    bool is_id_new, is_missing; /* is_missing: there is no such group */
+    bool is_id_new;
+    enum status
+        fit; /* OK, or why the group gives no jobs: see group_jobs_write; NOT_FOUND: there is no group */
     bool is_replacing, is_only_new;
     struct slice once;
     char mark[FINGERPRINT_SIZE];
@@ -86,9 +88,30 @@ static void refuse_field(const struct app_send *send, const char *field, const c
     send->fn(send->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
 }
 
-static void refuse_missing(const struct app_send *send)
+/* Ends a send that gets no jobs from the group. */
+static void refuse_unfit(const struct app_send *send)
 {
-    refuse_field(send, "group", "does not exist; PUT /groups/<name> creates it");
+    struct app_verdict verdict = {.end = APP_NO_MEMORY, .group = send->job.group};
+    switch (send->fit) {
+    case STATUS_NOT_FOUND:
+        refuse_field(send, "group", "does not exist; PUT /groups/<name> creates it");
+        return;
+    case STATUS_INVALID:
+        refuse_field(send, send->made.field, send->made.detail);
+        return;
+    case STATUS_LACKING:
+        verdict.end = APP_LACKING;
+        break;
+    case STATUS_FULL:
+        verdict.end = APP_TOO_LARGE;
+        break;
+    case STATUS_UNREADABLE:
+        verdict.end = APP_UNREADABLE;
+        break;
+    default:
+        break;
+    }
+    send->fn(send->arg, &verdict);
 }
 
 /* Adds the jobs of a send to a verdict. */
@@ -107,8 +130,8 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
     struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group};
     struct store_job taken = {.id = sent->taken};
-    if (status == STATUS_NOT_FOUND && send->is_missing) {
-        refuse_missing(send);
+    if (status == STATUS_NOT_FOUND && send->fit != STATUS_OK) {
+        refuse_unfit(send);
         return;
     }
     if (status != STATUS_OK && status != STATUS_REPEATED) {
@@ -163,30 +186,16 @@ static void write_id(struct app_send *send)
     buffer_append(&send->id, job->job_id);
 }
 
-/* Reads the group and creates the jobs. If that fails, calls back and returns false. */
-static bool take_group(struct app_send *send, struct slice text)
+/* Creates the jobs from the text of the group, which is empty if there is no group. */
+static void take_group(struct app_send *send, struct slice text)
 {
-    struct app_verdict verdict = {.group = send->job.group};
-    if (text.size == 0) {
-        send->is_missing = true;
-        return true;
-    }
-    enum status status = group_jobs_write(&send->made, text, &send->job);
-    if (status == STATUS_OK)
-        return true;
-    if (status == STATUS_INVALID) {
-        refuse_field(send, send->made.field, send->made.detail);
-        return false;
-    }
-    verdict.end = status == STATUS_LACKING      ? APP_LACKING
-                  : status == STATUS_FULL       ? APP_TOO_LARGE
-                  : status == STATUS_UNREADABLE ? APP_UNREADABLE
-                                                : APP_NO_MEMORY;
-    verdict.why = send->made.lacks;
-    send->fn(send->arg, &verdict);
-    return false;
+    send->fit = text.size ? group_jobs_write(&send->made, text, &send->job) : STATUS_NOT_FOUND;
+    if (send->fit != STATUS_OK)
+        send->made.count = 0;
 }
 
+/* Calls the store. If the group gives no jobs, the call has none: it finds only an earlier send, since a
+ * repeated request gets its first answer even if the group has changed. */
 static void send_jobs(struct app_send *send)
 {
     const struct job *job = &send->job;
@@ -204,10 +213,10 @@ static void send_jobs(struct app_send *send)
         .count = send->made.count,
         .is_only_new = send->is_only_new,
     };
-    if (!send->is_replacing)
+    if (send->fit == STATUS_NO_MEMORY || (send->is_replacing && send->fit != STATUS_OK))
+        refuse_unfit(send);
+    else if (!send->is_replacing)
         store_send(send->app->store, &call, on_sent, send);
-    else if (send->is_missing)
-        refuse_missing(send);
     else
         store_replace_sent(send->app->store, &call, on_replaced, send);
 }
@@ -217,11 +226,13 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
 {
     struct app_send *send = arg;
     (void)next;
-    if (status != STATUS_OK) /* nothing has been written yet */
+    if (status != STATUS_OK) { /* nothing has been written yet */
         use_case_end(send->app, send->job.group, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status, NULL,
                      send->fn, send->arg);
-    else if (take_group(send, count ? found->settings : SLICE("")))
-        send_jobs(send);
+        return;
+    }
+    take_group(send, count ? found->settings : SLICE(""));
+    send_jobs(send);
 }
 
 static void send_begin(struct app_send *send, app_verdict_fn *fn, void *arg)

@@ -405,9 +405,13 @@ START_TEST(a_send_is_refused)
         {JOB ",\"bodyBase64\":\"eA==\"", "{\"endpoints\":{\"a\":{\"url\":\"" URL "\",\"method\":\"HEAD\"}}}",
          "bodyBase64", APP_INVALID},
     };
+    struct store_sent nothing = {.count = 0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert(send_by(&fake_all, cases[i].members));
         tell_group("g-1", cases[i].text);
+        struct fake_call *call = fake_take("send");
+        ck_assert_str_eq(call->record, "");
+        call->fn.sent(call->arg, STATUS_NOT_FOUND, &nothing);
         ck_assert_str_eq(fake_verdict.error_field, cases[i].field);
         end_send(cases[i].end);
     }

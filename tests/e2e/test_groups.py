@@ -294,6 +294,20 @@ def test_a_key_holds_for_the_whole_send(server, receiver, topic):
     watch(0.5, lambda: receiver.count(topic) == 2, "no more deliveries")
 
 
+@pytest.mark.parametrize("body,endpoints", [
+    (1, {"c": {**URL, "method": "GET"}}), ("x" * 500_000, {str(number): URL for number in range(10)})], ids=["method", "size"])
+def test_a_repeat_gets_its_answer_though_the_group_no_longer_fits(server, receiver, topic, body, endpoints):
+    make(server, receiver, topic, "a", "b")
+    job, key = {"topic": topic, "group": topic, "delay": FAR, "body": body}, {"Idempotency-Key": topic}
+    first, named = server.post(job, headers=key).expect(201), server.schedule(**job, jobId="j")
+    put(server, topic, endpoints).expect(200)
+    again = server.post(job, headers=key).expect(201)
+    assert (again["jobId"], again["jobs"]) == (first["jobId"], first["jobs"])
+    assert server.post({**job, "jobId": "j"}).expect(200) == named
+    server.post({**job, "delay": 1}, headers=key).expect(422)
+    assert server.post(job).status in (400, 413)
+
+
 def test_cancel_takes_those_that_are_left_as_they_were_sent(server, receiver, topic):
     make(server, receiver, topic, "a", "b", "hangs")
     receiver.script(topic, HANG, job_id="j~hangs")

@@ -10,7 +10,7 @@
 --   mark    fingerprint of the job and the name of its group
 --   group
 --   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: the group no
---           longer exists; then only an earlier send is found
+--           longer exists, or gives no jobs for this send; then only an earlier send is found
 -- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED or NOT_FOUND. If
 -- the same content was sent before and one of its jobs is still in the pool: {'same', endpoint, state, time,
 -- ...} as in sent.lua. If another job has one of the ids: {'taken', id}. If the idempotency key is kept:
