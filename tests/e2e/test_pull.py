@@ -221,6 +221,18 @@ def test_the_same_request_gets_the_same_leases(server, topic):
     assert [job["jobId"] for job in lease(server, topic, max=5)] == ["2"]
 
 
+def test_a_key_is_not_used_up_by_a_job_that_has_expired(server, topic):
+    make_pull(server, topic, paused=True)
+    server.schedule(topic=topic, jobId="old", ttl=1)
+    expires = to_ms(server.job(topic, "old")["expiresAt"])
+    until(lambda: to_ms(server.post({"topic": topic, "delay": 600}).expect(201)["dueAt"]) > expires + 600_000, 10, "it has expired")
+    server.schedule(topic=topic, jobId="new")
+    server.request("PATCH", f"/topics/{topic}", '{"paused":null}', JSON).expect(200)
+    first = ask(server, topic, {"Idempotency-Key": "k"}, max=1).expect(200)["jobs"]
+    assert [job["jobId"] for job in first] == ["new"]
+    assert ask(server, topic, {"Idempotency-Key": "k"}, max=1).expect(200)["jobs"] == first
+
+
 # ---- what holds jobs back ----
 
 def test_pause_limit_rate_and_order_hold(server, topic):

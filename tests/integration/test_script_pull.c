@@ -73,7 +73,11 @@ START_TEST(lease_meets_jobs_that_cannot_be_given)
          PULL "holders:t: t/b=p1,now,-,now-2\njobs: t/b={b}\npulled: t/b@now+30000\n"},
         {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 9 p1 30000 0 -",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
-         PULL "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"}, );
+         PULL "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"},
+        /* The worker gets nothing, so it waits. */
+        {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 1 p1 30000 9000 -",
+         "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
+         PULL WAITING "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"}, );
 #undef OLD
 }
 END_TEST

@@ -90,12 +90,12 @@ local function add_job(result, id, due, started, deadline, record)
   result[at + 1], result[at + 2], result[at + 3], result[at + 4], result[at + 5] = id, due, started, deadline, record
 end
 
--- Leases the first due jobs of a topic. An id without a record, or a text that is not an id, is removed from
--- its place.
+-- Leases the first due jobs of a topic, and returns how many of them a worker can get: the others have expired. An id without
+-- a record, or a text that is not an id, is removed from its place.
 local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
-  local leases, holders, spending, number = {}, {}, 0, 0
+  local leases, holders, spending, number, given = {}, {}, 0, 0, 0
   local plain = nonce .. ' ' .. integer(now) .. ' - '
   local with_callbacks = nonce .. ' ' .. integer(now) .. ' + '
   local opening = (own.onDelivered or own.onAttempt) and with_callbacks or plain
@@ -116,11 +116,12 @@ local function lease_due(topic, most, nonce, lease_ms, result)
         add_job(result, id, due, now, now + EXPIRED_LEASE_MS, record)
       else
         if own.rate then spending = spending + 1 end
+        given = given + 1
         add_job(result, id, due, now, until_ms, record)
       end
     end
   end
-  if #records == 0 then return end
+  if #records == 0 then return given end
   leave_front(topic, #records == #ids and ids or {unpack(ids, 1, #records)})
   touch(topic, 'left')
   if number > 0 then
@@ -130,6 +131,7 @@ local function lease_due(topic, most, nonce, lease_ms, result)
     keep_name(topic)
   end
   if spending > 0 then spend_tokens(topic, spending, tonumber(scores[1])) end
+  return given
 end
 
 local function first_score(topic) return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2] end
@@ -176,11 +178,12 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
     return lease_again(topic, kept[3], result)
   end
   local number = most_of(topic, most, first_score(topic))
-  if number > 0 then lease_due(topic, number, nonce, lease_ms, result) end
+  local given = number > 0 and lease_due(topic, number, nonce, lease_ms, result) or 0
   local left, next_at = most_of(topic, most, first_score(topic))
   result[3], result[4] = left > 0 and 1 or 0, next_at
-  if #result > HEAD and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
-  if #result == HEAD and left == 0 and wait_ms > 0 then await(topic, now + wait_ms) end
+  -- If all jobs have expired, the worker gets none of them: its request continues under the same key.
+  if given > 0 and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
+  if given == 0 and left == 0 and wait_ms > 0 then await(topic, now + wait_ms) end
   return result
 end
 
