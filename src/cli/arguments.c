@@ -1,5 +1,7 @@
 #include "cli/arguments.h"
 
+#include <ctype.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,29 +86,35 @@ static enum status arguments_bad(struct problem *problem, struct slice name, con
     return STATUS_INVALID;
 }
 
+static const struct {
+    const char *flag;
+    size_t offset;
+} switches[] = {
+    {"--json", offsetof(struct arguments, is_json)},
+    {"--all", offsetof(struct arguments, is_all)},
+    {"--dry-run", offsetof(struct arguments, is_dry_run)},
+    {"--remove", offsetof(struct arguments, is_removal)},
+    {"--paused", offsetof(struct arguments, is_paused)},
+    {"--once", offsetof(struct arguments, is_once)},
+    {"--until-empty", offsetof(struct arguments, until_empty)},
+    {"--resend", offsetof(struct arguments, is_resend)},
+    {"--help", offsetof(struct arguments, wants_help)},
+    {"-h", offsetof(struct arguments, wants_help)},
+};
+
+enum { SWITCHES = sizeof switches / sizeof *switches };
+
+static bool *switch_place(struct arguments *arguments, size_t index)
+{
+    return (bool *)((char *)arguments + switches[index].offset);
+}
+
 static bool read_switch(const char *word, struct arguments *arguments)
 {
-    if (strcmp(word, "--json") == 0)
-        arguments->is_json = true;
-    else if (strcmp(word, "--all") == 0)
-        arguments->is_all = true;
-    else if (strcmp(word, "--dry-run") == 0)
-        arguments->is_dry_run = true;
-    else if (strcmp(word, "--remove") == 0)
-        arguments->is_removal = true;
-    else if (strcmp(word, "--paused") == 0)
-        arguments->is_paused = true;
-    else if (strcmp(word, "--once") == 0)
-        arguments->is_once = true;
-    else if (strcmp(word, "--until-empty") == 0)
-        arguments->until_empty = true;
-    else if (strcmp(word, "--resend") == 0)
-        arguments->is_resend = true;
-    else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)
-        arguments->wants_help = true;
-    else
-        return false;
-    return true;
+    for (size_t i = 0; i < SWITCHES; i++)
+        if (strcmp(word, switches[i].flag) == 0)
+            return *switch_place(arguments, i) = true;
+    return false;
 }
 
 /* Returns where to store the value of an option. Returns NULL if the option is unknown or there are too many
@@ -134,7 +142,7 @@ static enum status read_option(int argc, char *const *argv, int *index, struct a
         return STATUS_OK;
     place = place_of(name, arguments);
     if (!place)
-        return arguments_bad(problem, name, "unknown option; see duepost COMMAND -h");
+        return arguments_bad(problem, name, "unknown option");
     if (!has_value && *index + 1 >= argc)
         return arguments_bad(problem, name, "needs a value");
     *place = has_value ? value.data : argv[++*index];
@@ -145,7 +153,7 @@ static enum status read_word(const char *word, int words_max, struct arguments *
                              struct problem *problem)
 {
     if (arguments->word_count == words_max || arguments->word_count == ARGUMENT_WORDS_MAX)
-        return arguments_bad(problem, slice_of(word), "unexpected argument; see duepost COMMAND -h");
+        return arguments_bad(problem, slice_of(word), "unexpected argument");
     arguments->words[arguments->word_count++] = word;
     arguments->word = arguments->words[0];
     return STATUS_OK;
@@ -169,4 +177,47 @@ enum status arguments_parse(int argc, char *const *argv, int words_max, struct a
     if (!arguments->values[ARGUMENT_SERVER])
         arguments->values[ARGUMENT_SERVER] = getenv("DUEPOST_SERVER");
     return STATUS_OK;
+}
+
+/* ---- the options of a command ---- */
+
+/* Returns whether the text names the flag, and not only a longer one. */
+static bool names_flag(const char *help, const char *flag)
+{
+    size_t size = strlen(flag);
+    for (const char *at = strstr(help, flag); at; at = strstr(at + size, flag))
+        if (!isalnum((unsigned char)at[size]) && at[size] != '-')
+            return true;
+    return false;
+}
+
+static bool is_common(const char *flag)
+{
+    return names_flag("--server --token-file --ca-file --json --help -h", flag);
+}
+
+static const char *unnamed_flag(struct arguments *arguments, const char *help)
+{
+    for (size_t i = 0; i < SWITCHES; i++)
+        if (*switch_place(arguments, i) && !is_common(switches[i].flag) &&
+            !names_flag(help, switches[i].flag))
+            return switches[i].flag;
+    for (int i = 0; i < ARGUMENT_COUNT; i++)
+        if (arguments->values[i] && !is_common(table[i].flag) && !names_flag(help, table[i].flag))
+            return table[i].flag;
+    return arguments->header_count && !names_flag(help, "--header") ? "--header" : NULL;
+}
+
+enum status arguments_check(struct arguments *arguments, const char *help, struct problem *problem)
+{
+    const char *flag = unnamed_flag(arguments, help ? help : "");
+    return flag ? arguments_bad(problem, slice_of(flag), "not an option of this command") : STATUS_OK;
+}
+
+const char *arguments_bulk_flag(const struct arguments *arguments)
+{
+    for (int i = 0; i < ARGUMENT_COUNT; i++)
+        if (arguments->values[i] && (table[i].parameter || i == ARGUMENT_LIMIT))
+            return table[i].flag;
+    return arguments->is_all ? "--all" : arguments->is_dry_run ? "--dry-run" : NULL;
 }

@@ -87,6 +87,14 @@ struct arguments {
 enum status arguments_parse(int argc, char *const *argv, int words_max, struct arguments *,
                             struct problem *) MUST_USE;
 
+/* Checks that the help of the command names each given option. A command would ignore the others, such as
+ * --dry-run. Returns STATUS_INVALID after an error. */
+enum status arguments_check(struct arguments *, const char *help, struct problem *) MUST_USE;
+
+/* Returns the first given option that is for several jobs only: a filter, --limit, --all or --dry-run.
+ * Returns NULL without such an option. */
+const char *arguments_bulk_flag(const struct arguments *);
+
 /* Returns the query parameter that this option sets, or NULL if it sets none. */
 const char *argument_parameter(enum argument);
 

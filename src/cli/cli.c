@@ -51,21 +51,36 @@ static bool receivers_run(struct call *call)
 
 /* ---- one job, many jobs, one receiver ---- */
 
+/* Refuses options of the command's other form. They would be ignored, and the command would change other jobs
+ * than the user means. */
+static bool is_one_form(struct call *call)
+{
+    const struct arguments *arguments = &call->arguments;
+    const char *bulk = arguments_bulk_flag(arguments);
+    if (arguments->word && bulk)
+        problem_set(&call->problem, "%s cannot be combined with TOPIC/ID; it is for several jobs", bulk);
+    else if (!arguments->word && (arguments->values[ARGUMENT_GROUP] || arguments->is_resend))
+        problem_set(&call->problem, "%s needs TOPIC/ID", arguments->is_resend ? "--resend" : "--group");
+    else
+        return true;
+    return false;
+}
+
 static bool cancel_run(struct call *call)
 {
-    return call->arguments.word ? one_job_cancel(call) : many_jobs_cancel(call);
+    return is_one_form(call) && (call->arguments.word ? one_job_cancel(call) : many_jobs_cancel(call));
 }
 
 static bool run_run(struct call *call)
 {
-    return call->arguments.word ? one_job_run(call) : many_jobs_run(call);
+    return is_one_form(call) && (call->arguments.word ? one_job_run(call) : many_jobs_run(call));
 }
 
 static bool close_run(struct call *call)
 {
     struct buffer target;
-    if (!call->arguments.word) {
-        problem_set(&call->problem, "expected a receiver as HOST:PORT");
+    if (!call->arguments.word || !strchr(call->arguments.word, ':')) {
+        problem_set(&call->problem, "expected a receiver as HOST:PORT, as duepost receivers lists it");
         return false;
     }
     buffer_init(&target, CALL_TARGET_MAX);
@@ -347,6 +362,20 @@ static bool wants_help(const struct call *call)
     return strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0;
 }
 
+/* Reads the arguments, and checks that they are those of the command. Returns false after an error; the
+ * problem then says what is wrong. */
+static bool read_arguments(const struct command *command, struct call *call)
+{
+    struct arguments *arguments = &call->arguments;
+    if (arguments_parse(call->word_count, call->words, command->words_max, arguments, &call->problem) !=
+            STATUS_OK ||
+        (!arguments->wants_help && arguments_check(arguments, command->options, &call->problem) != STATUS_OK))
+        return false;
+    if (arguments->command && command->run != work_run)
+        problem_set(&call->problem, "--: unknown option");
+    return !arguments->command || command->run == work_run;
+}
+
 int cli_run(int argc, char *const *argv)
 {
     const struct command *command = find_command(argv[1]);
@@ -363,14 +392,9 @@ int cli_run(int argc, char *const *argv)
         return command->run(&call) || cli_fail(command->name, &call.problem) ? EXIT_SUCCESS
                : call.is_refused                                             ? EXIT_FAILURE
                                                                              : EXIT_USAGE;
-    if (arguments_parse(argc - 2, argv + 2, command->words_max, &call.arguments, &call.problem) !=
-        STATUS_OK) {
-        cli_fail(command->name, &call.problem);
-        return EXIT_USAGE;
-    }
-    if (call.arguments.command && command->run != work_run) {
-        problem_set(&call.problem, "--: unknown option; see duepost %s -h", command->name);
-        cli_fail(command->name, &call.problem);
+    if (!read_arguments(command, &call)) {
+        fprintf(stderr, "duepost %s: %s; see duepost %s -h\n", command->name, call.problem.text,
+                command->name);
         return EXIT_USAGE;
     }
     if (call.arguments.wants_help) {

@@ -1,14 +1,16 @@
 #include "cli/new_job.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
 #include "base/duration.h"
 #include "base/timestamp.h"
 
-enum { BODY_MAX = 16 * 1024 * 1024 };
+enum { BODY_MAX = 16 * 1024 * 1024, RETRY_DIGITS_MAX = 9 };
 
 static bool read_stream(FILE *stream, const char *name, struct buffer *text, struct problem *problem)
 {
@@ -28,7 +30,7 @@ static bool read_file(const char *name, struct buffer *text, struct problem *pro
         return read_stream(stdin, name, text, problem);
     FILE *file = fopen(name, "rb");
     if (!file) {
-        problem_set(problem, "cannot read %s", name);
+        problem_set(problem, "cannot read %s: %s", name, strerror(errno));
         return false;
     }
     bool is_read = read_stream(file, name, text, problem);
@@ -108,6 +110,21 @@ static bool add_headers(struct json_writer *job, struct call *call)
     return true;
 }
 
+/* The server checks the bounds. Other text is refused here, because it would become a part of the JSON. */
+static bool add_retry(struct json_writer *job, struct call *call)
+{
+    const char *value = call->arguments.values[ARGUMENT_RETRY];
+    size_t digits = value ? strspn(value, "0123456789") : 0;
+    if (!value)
+        return true;
+    if (digits == 0 || value[digits] || digits > RETRY_DIGITS_MAX) {
+        problem_set(&call->problem, "--retry is %s: expected a whole number from 0 to 100", value);
+        return false;
+    }
+    json_add_number(job, "retry", strtoll(value, NULL, 10));
+    return true;
+}
+
 bool new_job_add_seconds(struct json_writer *job, struct call *call, const char *name, enum argument argument)
 {
     const char *value = call->arguments.values[argument];
@@ -138,7 +155,8 @@ bool new_job_add_members(struct new_job *job, struct json_writer *json, struct c
 {
     const struct arguments *arguments = &call->arguments;
     const char *file = arguments->values[ARGUMENT_BODY_FILE];
-    if (!add_headers(json, call) || !new_job_add_seconds(json, call, "ttl", ARGUMENT_TTL) ||
+    if (!add_headers(json, call) || !add_retry(json, call) ||
+        !new_job_add_seconds(json, call, "ttl", ARGUMENT_TTL) ||
         !new_job_add_seconds(json, call, "timeout", ARGUMENT_TIMEOUT) ||
         (file && !read_file(file, &job->body, &call->problem)))
         return false;
@@ -147,8 +165,6 @@ bool new_job_add_members(struct new_job *job, struct json_writer *json, struct c
     new_job_add_text(json, "method", arguments->values[ARGUMENT_METHOD]);
     add_labels(json, arguments);
     new_job_add_text(json, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);
-    if (arguments->values[ARGUMENT_RETRY])
-        json_add_raw(json, "retry", slice_of(arguments->values[ARGUMENT_RETRY]));
     add_callback(json, "onDelivered", arguments->values[ARGUMENT_ON_DELIVERED]);
     add_callback(json, "onDead", arguments->values[ARGUMENT_ON_DEAD]);
     add_callback(json, "onAttempt", arguments->values[ARGUMENT_ON_ATTEMPT]);

@@ -167,7 +167,9 @@ def test_a_job_under_a_key_is_scheduled_once(server, receiver, topic):
     ids = {json.loads(ask(server, *words, "--json"))["jobId"] for _ in range(2)}
     assert len(ids) == 1 and {job["jobId"] for job in server.get(f"/jobs?topic={topic}").expect(200)["jobs"]} == ids
     assert "422" in ask(server, *words, "--body", "1", code=1)
-    for words in (["run", f"{topic}/x"], ["schedules", "set", f"{topic}/x"], ["cancel", f"{topic}/x"], ["schedules"]):
+    for words in (["run", f"{topic}/x"], ["cancel", f"{topic}/x"]):
+        assert "--idempotency-key: not an option of this command" in ask(server, *words, "--idempotency-key", "k", code=2)
+    for words in (["schedules", "set", f"{topic}/x"], ["schedules"]):
         assert "--idempotency-key: only schedule and schedules run take it" in ask(server, *words, "--idempotency-key", "k", code=2)
 
 
@@ -275,6 +277,36 @@ def test_each_command_has_help(server):
         for words in ([name, "-h"], [name, "--help"], ["help", name]):
             assert ask(server, *words).startswith(f"Usage: duepost {name} ")
     assert "--per-second" in ask(server, "redrive", "--topic", "a", "-h")
+
+
+def test_an_option_of_another_command_is_refused_and_changes_nothing(server, receiver, topic):
+    for words, flag in ((("pause", topic, "--delay", "5m"), "--delay"), (("dead", "--state", "delayed"), "--state"),
+                        (("topics", "--all"), "--all"), (("show", f"{topic}/a", "--header", "A: b"), "--header"),
+                        (("jobs", "--url", receiver.url()), "--url")):
+        problem = ask(server, *words, code=2)
+        assert f"duepost {words[0]}: {flag}: not an option of this command; see duepost {words[0]} -h" in problem
+    assert topic not in ask(server, "topics")
+
+
+def test_one_job_and_a_filter_are_not_mixed(server, receiver, topic):
+    job = f"{topic}/kept"
+    server.schedule(topic=topic, jobId="kept", url=receiver.url(), delay=3600)
+    for verb in ("cancel", "run"):
+        for words in (["--dry-run"], ["--all"], ["--limit", "1"], ["--state", "dead"], ["--label", "a"]):
+            assert f"{words[0]} cannot be combined with TOPIC/ID" in ask(server, verb, job, *words, code=1)
+    assert "--group needs TOPIC/ID" in ask(server, "cancel", "--group", "g", "--topic", topic, "--state", "delayed",
+                                           "--all", code=1)
+    assert "--resend needs TOPIC/ID" in ask(server, "run", "--resend", "--topic", topic, "--state", "delayed", "--all",
+                                            code=1)
+    assert server.job(topic, "kept")["state"] == "delayed"
+
+
+def test_a_wrong_value_names_its_option(server, receiver, topic):
+    for value in ("x", "-1", "", '1,"label":"a"', "99999999999999999999"):
+        problem = ask(server, "schedule", topic, "--url", receiver.url(), f"--retry={value}", code=1)
+        assert f"--retry is {value}: expected a whole number from 0 to 100" in problem
+    assert "No such file" in ask(server, "schedule", topic, "--body-file", "/nonexistent", code=1)
+    assert "expected a receiver as HOST:PORT" in ask(server, "close", "shop.example", code=1)
 
 
 def test_what_changes_is_followed(server, receiver, topic):
