@@ -30,6 +30,8 @@ struct schedule_run {
     bool is_read;
     struct buffer job; /* id of the job */
     /* With a group: */
+    enum status
+        fit; /* OK, or why the group gives no jobs: see group_jobs_write; NOT_FOUND: there is no group */
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
     struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
@@ -60,6 +62,24 @@ static void refuse_group(struct schedule_run *run, const char *field, const char
     run_free(run);
 }
 
+/* Ends a run that gets no jobs from the group. */
+static void refuse_unfit(struct schedule_run *run)
+{
+    if (run->fit == STATUS_NOT_FOUND)
+        refuse_group(run, "group",
+                     topic_is_sibling(run->recurring.group)
+                         ? "does not exist any more"
+                         : "does not exist; PUT /groups/<name> creates it");
+    else if (run->fit == STATUS_INVALID)
+        refuse_group(run, run->made.field, run->made.detail);
+    else if (run->fit == STATUS_FULL)
+        refuse_group(run, "group", "has endpoints whose jobs together are over 4194304 bytes");
+    else if (run->fit == STATUS_NO_MEMORY)
+        run_end(run, STATUS_NO_MEMORY);
+    else
+        refuse_group(run, "group", "cannot be read, or needs a later version of duepost");
+}
+
 /* ---- fire ---- */
 
 static void on_run(void *arg, enum status status, struct slice id, int64_t due_ms)
@@ -71,6 +91,10 @@ static void on_run(void *arg, enum status status, struct slice id, int64_t due_m
         .group = run->recurring.group,
     };
     struct slice topic, rest;
+    if (status == STATUS_STALE && run->fit != STATUS_OK) {
+        refuse_unfit(run);
+        return;
+    }
     audit(run->caller, "schedule_run", "schedule", run->call.id,
           status == STATUS_REPEATED ? STATUS_OK : status);
     slice_cut(id, '/', &topic, &rest);
@@ -97,7 +121,7 @@ static void run_fire(struct schedule_run *run)
         .tag = slice_of(run->tag),
         .expected_ms = -1,
         .next_ms = -1,
-        .kind = STORE_FIRED_DONE,
+        .kind = run->fit == STATUS_OK ? STORE_FIRED_DONE : STORE_FIRED_UNSENDABLE,
         .time_ms = run->now_ms,
         .job = buffer_slice(&run->job),
         .record = run->made.count ? SLICE("") : recurring_job_record(&run->recurring),
@@ -121,25 +145,17 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
         run_end(run, status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status);
         return;
     }
-    if (count == 0 || found->settings.size == 0) {
-        refuse_group(run, "group",
-                     topic_is_sibling(run->recurring.group)
-                         ? "does not exist any more"
-                         : "does not exist; PUT /groups/<name> creates it");
-        return;
-    }
-    status = recurring_send(&run->recurring, buffer_slice(&run->job), found->settings, run->app->forms,
-                            &run->made, run->mark);
-    if (status == STATUS_OK)
+    run->fit = STATUS_NOT_FOUND;
+    if (count > 0 && found->settings.size > 0)
+        run->fit = recurring_send(&run->recurring, buffer_slice(&run->job), found->settings, run->app->forms,
+                                  &run->made, run->mark);
+    if (run->fit != STATUS_OK)
+        run->made.count = 0;
+    /* A repeated request gets its first answer even if the group has changed. */
+    if (run->fit == STATUS_OK || (run->call.once.size && run->fit != STATUS_NO_MEMORY))
         run_fire(run);
-    else if (status == STATUS_INVALID)
-        refuse_group(run, run->made.field, run->made.detail);
-    else if (status == STATUS_FULL)
-        refuse_group(run, "group", "has endpoints whose jobs together are over 4194304 bytes");
-    else if (status == STATUS_NO_MEMORY)
-        run_end(run, status);
     else
-        refuse_group(run, "group", "cannot be read, or needs a later version of duepost");
+        refuse_unfit(run);
 }
 
 static void read_group(struct schedule_run *run)

@@ -578,6 +578,20 @@ def test_a_run_of_a_group_is_repeated_as_a_whole(server, receiver, topic):
     watch(0.5, lambda: receiver.count(topic) == 2, "no second send")
 
 
+def test_a_run_is_repeated_though_its_group_no_longer_fits(server, receiver, topic):
+    make_group(server, topic, a=receiver.url("/a"))
+    put(server, topic, "s", every=3600, job={"group": topic, "body": 1})
+    first = run(server, topic, "s", "k").expect(202)
+    make_group(server, topic, a={"url": receiver.url("/a"), "method": "GET"})
+    assert run(server, topic, "s", "k").expect(202) == first
+    assert run(server, topic, "s", "l").fields() == ["job.body"]
+    server.request("DELETE", f"/groups/{topic}").expect(200)
+    assert run(server, topic, "s", "k").expect(202) == first
+    assert run(server, topic, "s", "l").fields() == run(server, topic, "s").fields() == ["job.group"]
+    make_group(server, topic, a=receiver.url("/a"))
+    assert run(server, topic, "s", "l").expect(202)["jobId"] != first["jobId"]
+
+
 def put_many(server, topic, count, members):
     """Puts schedules s0, s1 ... over several connections, without waiting for the answers."""
     body = json.dumps(members)

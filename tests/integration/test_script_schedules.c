@@ -142,7 +142,11 @@ START_TEST(a_run_is_repeated_under_its_key)
         {KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL},
         /* No answer is stored under the key if no job was created. */
         {COMING, "fire 0 9 t/s U - - fire now-10 0 0 t/s~1 0 \"url\":\"u\"} 'f,k' 0", "0", NULL},
-        {OTHER COMING, ASK("f,k"), "-6", NULL}, );
+        {OTHER COMING, ASK("f,k"), "-6", NULL},
+        /* only an earlier answer is looked for */
+        {COMING KEPT, "fire 0 9 t/s T - - unsendable now-10 0 0 t/s~2 0 '' 'f,k' 0", "(repeated now t/s~1)",
+         NULL},
+        {COMING, "fire 0 9 t/s T - - unsendable now-10 0 0 t/s~2 0 '' 'f,k' 0", "0", NULL}, );
 }
 END_TEST
 

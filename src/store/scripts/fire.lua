@@ -10,7 +10,7 @@
 --   expected  its time in fires, ms; or '-' for an occurrence that a client requests
 --   next      its next time, ms, or '-'
 --   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why no job is created: 'skip',
---             'noGroup', 'unsendable'
+--             'noGroup', 'unsendable'. With such a word, the call only looks for the first answer under the key of once
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
 --   overlap   1 if there is no occurrence while the last one is in the pool, else 0
@@ -160,7 +160,7 @@ local function fire(item)
     if not its_tag then set_time(id, false) end -- a time without a schedule
     return 0
   end
-  if item.expected == '-' then return run(item) end
+  if item.expected == '-' then return kind == 'fire' and run(item) or 0 end
   if not is_expected(id, item.expected) then return 0 end
   local previous, result, outcome = string.match(last, '^%S+ %S+ %S+ %S+ (.*)$') or '', 1, kind
   if kind == 'fire' then result, outcome = make_job(item, item.overlap == '1' and previous) end
