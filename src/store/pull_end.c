@@ -133,6 +133,10 @@ static void pull_call_end(struct pull_call *call, enum status status)
 static void on_state(void *arg, enum status status, const struct store_job *job)
 {
     struct pull_call *call = arg;
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        pull_call_end(call, STATUS_UNAVAILABLE); /* only a read failed */
+        return;
+    }
     call->ended.has_state = status == STATUS_OK;
     if (call->ended.has_state) {
         call->ended.state = job->state;

@@ -344,11 +344,12 @@ def test_without_redis_it_is_503_and_nothing_changes(start, redis, topic):
     store.freeze()
     try:
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            wrong = [pool.submit(end, server, action, topic, {**name(job), "token": "no-token"}) for action in ("complete", "retry")]
             replies = list(pool.map(lambda action: end(server, action, topic, name(job)) if action != "lease" else ask(server, topic), ["lease", *ENDS]))
             many = end(server, "complete", topic, [name(job)]).expect(207)["results"]
     finally:
         store.thaw()
-    for reply in replies:
+    for reply in [*replies, *(future.result() for future in wrong)]:
         assert reply.expect(503)
     assert many[0]["status"] == 503 and many[0]["jobId"] == "a"
     until(lambda: server.get("/readyz").status == 200, 15, "ready")
