@@ -114,13 +114,21 @@ void remote_explain(long status, struct slice answer, struct problem *problem)
     json_decref(json);
 }
 
+struct slice remote_address(const char *server)
+{
+    struct slice address = slice_of(server);
+    while (address.size && address.data[address.size - 1] == '/')
+        address.size--;
+    return address;
+}
+
 enum status remote_ask(struct remote *remote, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *problem)
 {
     struct buffer url;
     long status = 0;
     buffer_init(&url, URL_MAX);
-    buffer_printf(&url, "%s%s", remote->server, target);
+    buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(remote->server)), target);
     CURLcode code = perform(remote, method, buffer_text(&url), body, answer);
     buffer_fini(&url);
     curl_easy_getinfo(remote->easy, CURLINFO_RESPONSE_CODE, &status);

@@ -43,6 +43,9 @@ enum status remote_post(struct remote *, const char *url, const char *const *hea
  * freed. */
 struct remote_options remote_options(const struct remote *);
 
+/* Returns the address of a server without "/" at its end: each target begins with one. */
+struct slice remote_address(const char *server);
+
 /* Sets the problem to the reason of an answer whose status is not 2xx: its detail and first error, or its
  * status if it has neither. */
 void remote_explain(long status, struct slice answer, struct problem *);

@@ -72,7 +72,7 @@ static void set_options(struct remote_call *call, const struct remote_request *r
     if (request->key)
         add_header(call, "Idempotency-Key: ", request->key);
     buffer_init(&url, URL_MAX);
-    buffer_printf(&url, "%s%s", options->server, request->target);
+    buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(options->server)), request->target);
     curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&url));
     buffer_fini(&url);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers);

@@ -58,11 +58,24 @@ static bool read_seconds(struct slice value, int64_t max_ms, int64_t *ms)
     return is_number(value) && seconds_parse(value, max_ms, ms);
 }
 
+/* Returns whether a text has a unit but not the form of a duration, such as "15 minutes". Its bounds explain
+ * nothing. */
+static bool is_unreadable(struct slice value)
+{
+    int64_t ms;
+    return is_duration(value) && !duration_parse(slice_from(value.data + 1, value.size - 2), INT64_MAX, &ms);
+}
+
 bool member_seconds(struct job_errors *errors, const char *name, struct slice value, int64_t min_ms,
                     int64_t max_ms, int64_t *ms)
 {
     if (!is_number(value) && !is_duration(value)) {
         job_errors_add(errors, name, "must be a number of seconds, or a duration such as \"15m\"");
+        return false;
+    }
+    if (is_unreadable(value)) {
+        job_errors_add(errors, name,
+                       "must be a duration such as \"15m\" or \"1h30m\"; units: ms, s, m, h, d");
         return false;
     }
     return (read_seconds(value, max_ms, ms) && *ms >= min_ms) || refuse_range(errors, name, min_ms, max_ms);

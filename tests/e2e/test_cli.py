@@ -288,6 +288,11 @@ def test_an_option_of_another_command_is_refused_and_changes_nothing(server, rec
     assert topic not in ask(server, "topics")
 
 
+def test_the_address_of_the_server_may_end_in_a_slash(server):
+    assert ask(server, "topics", "--server", f"{server.url}/").startswith("TOPIC")
+    assert "are POSTed" in ask(server, "work", "mail", "--server", f"{server.url}/", "--", "true", code=1)
+
+
 def test_one_job_and_a_filter_are_not_mixed(server, receiver, topic):
     job = f"{topic}/kept"
     server.schedule(topic=topic, jobId="kept", url=receiver.url(), delay=3600)
