@@ -47,6 +47,7 @@ struct lease_topic {
     size_t width;      /* number of requests in the next round */
     size_t asking;     /* number of requests of this round without an answer */
     bool has_more;     /* this round found that there are more jobs */
+    bool has_failed;   /* Redis has not answered a request of this round */
     bool is_announced; /* the store announces jobs for the requests that wait */
     int64_t announced_us;
     struct slice name;
@@ -216,14 +217,16 @@ static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
     start_due_timer(topic, pulled);
 }
 
-/* Ends the requests that do not wait. A request that came during the round gets another round, because a job
- * may have come during the round, too. */
+/* Ends the requests that do not wait: with empty lists, unless Redis has failed. A request that came during
+ * the round gets another round, because a job may have come during the round, too. */
 static void end_round_without_more(struct lease_topic *topic)
 {
     for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
         struct app_lease_wait *wait = LIST_ENTRY(link, struct app_lease_wait, link);
         next = link->next;
-        if (wait->what.wait_ms == 0 && wait->round < topic->round)
+        if (wait->what.wait_ms == 0 && wait->round < topic->round && topic->has_failed)
+            end_refused(wait, STATUS_UNAVAILABLE);
+        else if (wait->what.wait_ms == 0 && wait->round < topic->round)
             end_empty(wait);
         else if (wait->what.wait_ms == 0 || !topic->is_announced)
             ask_soon(topic);
@@ -252,6 +255,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
         note_result(topic, wait, pulled);
     else if (status == STATUS_NOT_PULL || status == STATUS_LACKING || status == STATUS_UNREADABLE)
         topic->has_more = true; /* so that the round continues, and the other requests get the same answer */
+    topic->has_failed |= status == STATUS_UNAVAILABLE || status == STATUS_UNKNOWN;
     if (status != STATUS_OK)
         end_refused(wait, status);
     else if (pulled->count > 0)
@@ -300,7 +304,7 @@ static void ask_first(struct lease_topic *topic)
 
 static void begin_round(struct lease_topic *topic)
 {
-    topic->has_more = false;
+    topic->has_more = topic->has_failed = false;
     topic->round++;
     ask_first(topic);
     free_if_idle(topic);

@@ -355,6 +355,21 @@ def test_without_redis_it_is_503_and_nothing_changes(start, redis, topic):
     until(lambda: server.get("/readyz").status == 200, 15, "ready")
 
 
+def test_without_redis_no_worker_is_told_that_there_are_no_jobs(start, redis, topic):
+    """This includes requests behind others of the same topic."""
+    store = redis()
+    server = start("--reactors", "1", redis=store)
+    make_pull(server, topic)
+    server.schedule(topic=topic, jobId="a")
+    store.freeze()
+    try:
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            replies = list(pool.map(lambda _: ask(server, topic), range(12)))
+    finally:
+        store.thaw()
+    assert [reply.status for reply in replies] == 12 * [503]
+
+
 @pytest.mark.parametrize("kind", [Sentinels, Cluster])
 def test_sentinels_and_clusters(kind, topic):
     group = kind()
