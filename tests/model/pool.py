@@ -1250,9 +1250,9 @@ class Pool(Workflows):
         if spending and self.rate_of(topic):
             self.spend(topic, spending, first_due)
         left, next_at = self.pullable(topic, most)
-        if ids and key:
+        if spending and key:
             self.answered[key] = (fingerprint, self.now + max(lease_ms, 60_000), nonce, ids)
-        if not ids and left < 1 and wait_ms:
+        if not spending and left < 1 and wait_ms:
             self.awaited = {name: at for name, at in self.awaited.items() if at > self.now}
             self.awaited[topic] = max(self.awaited.get(topic, 0), self.now + wait_ms)
         return [nonce, 0, int(left > 0), next_at, settings, *(word for job_id in ids for word in self.told_pulled(job_id))]
