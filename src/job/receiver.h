@@ -44,9 +44,10 @@ bool receiver_is_overloaded(const struct attempt_result *);
 /* Writes the cause of a failure: "connect", "503", ... */
 void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
 
-/* Returns the maximum length, in ms, of the row of held jobs for a receiver that has been impaired for
- * impaired_ms. It is a quarter of impaired_ms, within these limits. So jobs are checked less often the longer
- * their receiver is unreachable, and wait only a short time if it recovers soon. */
+/* Held jobs of a receiver are due at equal distances in a row that ends at most this many ms from now.
+ * Returns a quarter of impaired_ms, the time for which the receiver has been impaired, but at least
+ * RECEIVER_ROW_MIN_MS and at most RECEIVER_ROW_MAX_MS. So jobs are checked less often the longer their
+ * receiver is unreachable, and wait only a short time if it recovers soon. */
 #define RECEIVER_ROW_MIN_MS INT64_C(33750)
 #define RECEIVER_ROW_MAX_MS (INT64_C(600) * 1000)
 int64_t receiver_row_ms(int64_t impaired_ms);

@@ -216,7 +216,7 @@ static struct attempt_policy attempt_policy(const struct reactor *reactor)
 static void start_consumer(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    /* libcurl's limit also counts connections in use. */
+    /* max_idle becomes libcurl's maximum number of kept connections, which includes those in use. */
     size_t max_idle =
         max_in_flight(reactor) > IDLE_RECEIVERS_MIN ? max_in_flight(reactor) : IDLE_RECEIVERS_MIN;
     struct http_client_options client = {

@@ -118,7 +118,9 @@ void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *ar
  * claim reports it. There is one listener. */
 void shard_on_receivers(struct shard *, loop_fn *, void *arg);
 
-/* Waits up to a second for the doorbell. The status is OK whether the doorbell rang or not. */
+/* Waits up to a second (BLPOP) until another consumer or the carry worker rings the doorbell of the shard,
+ * because jobs can be claimed. The status is OK in both cases: after the ring, and after a second without it.
+ */
 void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
 
 /* Calls fn when the connection for claims and outcomes came up. Failed outcomes and claims can then be tried

@@ -22,7 +22,8 @@
 --             an endpoint and a record for each job; all jobs are created, or none
 -- Returns {now_us, result ...}. A result is the due time of the (first) job; 1 for other kinds than fire; 0 if nothing
 -- happened; FULL: nothing happened, but the schedule's entry says so; OVERLAP, TAKEN (another job has the id) or NO_URL:
--- the time has passed without a job. If the idempotency key is kept: {'repeated', due, id} of the first answer, or REUSED.
+-- the time has passed without a job. If an earlier call has used the idempotency
+-- key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 -- uses: idempotency places probe put_send schedules url when
 
 local ITEM = 13 -- arguments of an item without endpoints

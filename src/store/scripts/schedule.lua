@@ -9,8 +9,8 @@
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
 --           under this key and returned again
 -- Returns {now_us, result ...}. A result is a due time, FULL or NO_URL. If a job has the id, the result is
--- {state, due, record} of this job, or AGAIN. If the idempotency key is kept, the result is {'repeated', due,
--- id} of the first answer, or REUSED.
+-- {state, due, record} of this job, or AGAIN. If an earlier call has used the idempotency key, the result is
+-- {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 -- uses: check existing idempotency places url when
 check(4, 4, 2)
 local max_jobs = tonumber(ARGV[2])

@@ -13,8 +13,8 @@
 --           longer exists, or gives no jobs for this send; then only an earlier send is found
 -- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED or NOT_FOUND. If
 -- the same content was sent before and one of its jobs is still in the pool: {'same', endpoint, state, time,
--- ...} as in sent.lua. If another job has one of the ids: {'taken', id}. If the idempotency key is kept:
--- {'repeated', due, id and endpoints with a newline between} of the first answer.
+-- ...} as in sent.lua. If another job has one of the ids: {'taken', id}. If an earlier call has used the
+-- idempotency key: {'repeated', due, id and endpoints with a newline between} of that call's answer.
 -- uses: idempotency probe put_send sent
 
 local sends = read_sends(4, 'once', 0)
