@@ -44,13 +44,30 @@ void new_job_add_text(struct json_writer *job, const char *name, const char *val
         json_add_text(job, name, slice_of(value));
 }
 
-/* Adds a callback: a url, or an object, which is copied unchanged. */
-static void add_callback(struct json_writer *job, const char *name, const char *value)
+static bool is_object(struct slice text)
 {
-    if (value && value[0] == '{')
-        json_add_raw(job, name, slice_of(value));
-    else
+    json_t *json = json_loadb(text.data, text.size, JSON_REJECT_DUPLICATES, NULL);
+    bool is = json_is_object(json);
+    json_decref(json);
+    return is;
+}
+
+/* Adds a callback: a url, or an object, which is copied unchanged. Other text that begins like an object is
+ * refused here, because it would become a part of the JSON. */
+static bool add_callback(struct json_writer *job, struct call *call, const char *name, const char *flag,
+                         enum argument argument)
+{
+    const char *value = call->arguments.values[argument];
+    if (!value || value[0] != '{') {
         new_job_add_text(job, name, value);
+        return true;
+    }
+    if (!is_object(slice_of(value))) {
+        problem_set(&call->problem, "%s is %s: expected a url, or a JSON object with a url", flag, value);
+        return false;
+    }
+    json_add_raw(job, name, slice_of(value));
+    return true;
 }
 
 static void add_bytes(struct json_writer *job, struct slice bytes)
@@ -158,6 +175,9 @@ bool new_job_add_members(struct new_job *job, struct json_writer *json, struct c
     if (!add_headers(json, call) || !add_retry(json, call) ||
         !new_job_add_seconds(json, call, "ttl", ARGUMENT_TTL) ||
         !new_job_add_seconds(json, call, "timeout", ARGUMENT_TIMEOUT) ||
+        !add_callback(json, call, "onDelivered", "--on-delivered", ARGUMENT_ON_DELIVERED) ||
+        !add_callback(json, call, "onDead", "--on-dead", ARGUMENT_ON_DEAD) ||
+        !add_callback(json, call, "onAttempt", "--on-attempt", ARGUMENT_ON_ATTEMPT) ||
         (file && !read_file(file, &job->body, &call->problem)))
         return false;
     new_job_add_text(json, "url", arguments->values[ARGUMENT_URL]);
@@ -165,9 +185,6 @@ bool new_job_add_members(struct new_job *job, struct json_writer *json, struct c
     new_job_add_text(json, "method", arguments->values[ARGUMENT_METHOD]);
     add_labels(json, arguments);
     new_job_add_text(json, "bodyBase64", arguments->values[ARGUMENT_BODY_BASE64]);
-    add_callback(json, "onDelivered", arguments->values[ARGUMENT_ON_DELIVERED]);
-    add_callback(json, "onDead", arguments->values[ARGUMENT_ON_DEAD]);
-    add_callback(json, "onAttempt", arguments->values[ARGUMENT_ON_ATTEMPT]);
     if (file)
         add_body(json, buffer_slice(&job->body));
     else if (arguments->values[ARGUMENT_BODY])

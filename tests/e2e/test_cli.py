@@ -157,6 +157,9 @@ def test_callbacks_of_a_job_and_of_a_topic(server, receiver, topic):
     job = server.get(f"/jobs/{topic}/a").expect(200)
     assert [job[name] for name in ("onDelivered", "onDead", "onAttempt")] == [url, {"url": url, "method": "PUT"}, url]
     assert "400: onDead" in ask(server, "schedule", topic, "--url", receiver.url(), "--on-dead", "x", code=1)
+    for value in ("{", '{"url":"http://h/"},"retry":0'):
+        problem = ask(server, "schedule", topic, "--url", receiver.url(), "--on-dead", value, code=1)
+        assert f"--on-dead is {value}: expected a url, or a JSON object with a url" in problem
     tell(server, "set", topic, f"onDelivered={url}", 'onDead={"url":"%s","includeBody":true}' % url)
     settings = server.get(f"/topics/{topic}").expect(200)["settings"]
     assert settings == {"onDelivered": url, "onDead": {"url": url, "includeBody": True}}
