@@ -184,9 +184,9 @@ def test_a_command_that_does_not_exist_takes_no_attempt(server, topic, work):
 def test_a_lease_is_extended_while_its_command_runs(server, topic, work):
     pull(server, topic)
     server.schedule(topic=topic, jobId="a")
-    worker = work(server, topic, "--once", "--lease", "1s", plan="sleep 4")
+    worker = work(server, topic, "--once", "--lease", "3s", plan="sleep 7")
     worker.await_runs(1)
-    watch(2, lambda: (server.job(topic, "a") or {}).get("attempts", 0) == 0, "the lease ran out")
+    watch(5, lambda: (server.job(topic, "a") or {}).get("attempts", 0) == 0, "the lease ran out")
     worker.wait()
     assert server.job(topic, "a") is None and len(worker.runs()) == 1
 
