@@ -14,6 +14,7 @@
 #include "base/slice.h"
 
 #define LOCK_NAME "duepost.lock"
+#define ROOM_NAME "duepost.room"
 
 static enum status data_dir_refuse(struct problem *problem, const char *path, const char *what)
 {
@@ -182,6 +183,17 @@ void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_
 {
     if (snprintf(text, DATA_DIR_SOCKET_SIZE, "%s/%s", path, name) >= DATA_DIR_SOCKET_SIZE)
         snprintf(text, DATA_DIR_SOCKET_SIZE, "/proc/self/fd/%d/%s", fd, name);
+}
+
+/* Allocates the bytes in a file and frees them, because quotas also limit what is free. */
+bool data_dir_has_room(int dir_fd)
+{
+    int fd = openat(dir_fd, ROOM_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, DATA_DIR_ROOM_BYTES);
+    unlinkat(dir_fd, ROOM_NAME, 0);
+    if (fd >= 0)
+        close(fd);
+    return error != ENOSPC && error != EDQUOT;
 }
 
 void data_dir_close(struct data_dir *dir)

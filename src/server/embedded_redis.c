@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,15 +12,21 @@
 #include "base/memory.h"
 #include "server/append_log.h"
 #include "server/data_dir.h"
+#include "server/redis_log.h"
 #include "server/redis_probe.h"
 #include "server/redis_process.h"
 
-#define POLL_US      INT64_C(20000)
-#define START_MAX_US INT64_C(60000000)
-#define STOP_MAX_US  INT64_C(15000000)
-#define PAUSE_MIN_US INT64_C(100000)
-#define PAUSE_MAX_US INT64_C(10000000)
-#define STEADY_US    INT64_C(30000000) /* the next delay is PAUSE_MIN_US again if Redis ran for this time */
+#define POLL_US       INT64_C(20000)
+#define START_MAX_US  INT64_C(60000000)
+#define STOP_MAX_US   INT64_C(15000000)
+#define PAUSE_MIN_US  INT64_C(100000)
+#define PAUSE_MAX_US  INT64_C(10000000)
+#define ROOM_CHECK_US INT64_C(1000000)
+#define STEADY_US     INT64_C(30000000) /* the next delay is PAUSE_MIN_US again if Redis ran for this time */
+
+static const char full_disk[] =
+    "the disk of the private Redis is full (--data); it starts again when 1 MiB is free";
+static_assert(DATA_DIR_ROOM_BYTES == 1 << 20, "full_disk names the bytes");
 
 /* IDLE -start-> LAUNCHING -answers-> RUNNING -dies-> PAUSED -timer-> LAUNCHING; stop leads from each state to
  * STOPPING, and STOPPING leads to IDLE. */
@@ -45,6 +52,7 @@ struct embedded_redis {
     embedded_redis_fn *on_stopped;
     void *stopped_arg;
     bool was_killed;
+    const char *_Atomic outage; /* see embedded_redis_outage */
 };
 
 static void on_step(void *arg);
@@ -107,9 +115,28 @@ static void watch_process(struct embedded_redis *redis)
     watch_set(redis->watch, true, false);
 }
 
+static void pause_launching(struct embedded_redis *redis)
+{
+    redis->state = STATE_PAUSED;
+    timer_start(redis->step, redis->pause_us);
+    redis->pause_us = redis->pause_us * 2 < PAUSE_MAX_US ? redis->pause_us * 2 : PAUSE_MAX_US;
+}
+
+/* Waits for room on the disk. The server starts meanwhile, as it does when another Redis is unreachable. */
+static void await_room(struct embedded_redis *redis)
+{
+    if (!atomic_exchange(&redis->outage, full_disk))
+        log_error("embedded_redis_not_started", LOG_TEXT("why", full_disk),
+                  LOG_TEXT("data", redis->dir.path));
+    redis->state = STATE_PAUSED;
+    timer_start(redis->step, ROOM_CHECK_US);
+    if (redis->on_started)
+        tell_started(redis, STATUS_OK, "");
+}
+
 /* The process that holds redis.lock is the only redis-server on these files. If the lock is free, launch
  * starts a redis-server, which inherits the lock. Otherwise an earlier redis-server is running or about to
- * exit. */
+ * exit. Returns STATUS_FULL if the disk is full. */
 static enum status launch(struct embedded_redis *redis, struct problem *problem)
 {
     int lock_fd = data_dir_lock(redis->dir.fd, REDIS_LOCK_NAME, &redis->holder);
@@ -120,6 +147,11 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
         return STATUS_FAILED;
     }
     redis->holder = 0;
+    if (!data_dir_has_room(redis->dir.fd)) {
+        close(lock_fd);
+        return STATUS_FULL;
+    }
+    atomic_store(&redis->outage, NULL);
     unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* removes the socket of a process that has exited */
     int64_t cut_bytes = append_log_cut(redis->dir.fd);
     if (cut_bytes)
@@ -136,19 +168,17 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
     return status;
 }
 
-static void pause_launching(struct embedded_redis *redis)
-{
-    redis->state = STATE_PAUSED;
-    timer_start(redis->step, redis->pause_us);
-    redis->pause_us = redis->pause_us * 2 < PAUSE_MAX_US ? redis->pause_us * 2 : PAUSE_MAX_US;
-}
-
 static void on_step(void *arg)
 {
     struct embedded_redis *redis = arg;
     struct problem problem;
     redis->state = STATE_LAUNCHING;
-    if (!redis->process.pid && launch(redis, &problem) != STATUS_OK) {
+    enum status status = redis->process.pid ? STATUS_OK : launch(redis, &problem);
+    if (status == STATUS_FULL) {
+        await_room(redis);
+        return;
+    }
+    if (status != STATUS_OK) {
         log_error("embedded_redis_not_started", LOG_TEXT("why", problem.text));
         if (redis->on_started)
             tell_started(redis, STATUS_FAILED, problem.text);
@@ -198,13 +228,14 @@ static void on_exit_of_redis(void *arg, bool readable, bool writable)
 {
     (void)readable, (void)writable;
     struct embedded_redis *redis = arg;
-    char how[REDIS_PROCESS_WHY_MAX];
+    char how[REDIS_PROCESS_WHY_MAX], words[REDIS_LOG_WORDS_MAX];
     pid_t pid = redis->process.pid;
     bool was_child = redis->process.is_child;
     int64_t ran_us = loop_now_us(redis->loop) - redis->launched_us;
     watch_free(redis->watch);
     redis->watch = NULL;
     redis_process_reap(&redis->process, how);
+    redis_log_last_words(redis->dir.fd, pid, words);
     redis_probe_cancel(redis->probe);
     redis->probe = NULL;
     if (redis->state == STATE_STOPPING) {
@@ -213,14 +244,14 @@ static void on_exit_of_redis(void *arg, bool readable, bool writable)
         return;
     }
     log_warning("embedded_redis_died", LOG_NUMBER("pid", pid), LOG_TEXT("how", how),
-                LOG_NUMBER("ran_ms", ran_us / 1000));
+                LOG_TEXT("last_words", words), LOG_NUMBER("ran_ms", ran_us / 1000));
     if (redis->state == STATE_IDLE) /* the first start has already failed */
         return;
     if (redis->on_started && was_child) {
         struct problem problem;
         problem_set(&problem,
-                    "redis-server exited before it answered (%s); %.200s/" REDIS_LOG_NAME " says why", how,
-                    redis->dir.path);
+                    "redis-server exited before it answered (%s); %.200s/" REDIS_LOG_NAME " says why%s%.200s",
+                    how, redis->dir.path, words[0] ? ": " : "", words);
         tell_started(redis, STATUS_FAILED, problem.text);
         return;
     }
@@ -297,6 +328,11 @@ void embedded_redis_free(struct embedded_redis *redis)
 const char *embedded_redis_path(const struct embedded_redis *redis)
 {
     return redis->path;
+}
+
+const char *_Atomic *embedded_redis_outage(struct embedded_redis *redis)
+{
+    return &redis->outage;
 }
 
 pid_t embedded_redis_pid(const struct embedded_redis *redis)

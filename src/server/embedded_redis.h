@@ -7,7 +7,8 @@
  * keeps running. The next duepost finds that redis.lock is held and takes over the running redis-server.
  *
  * If redis-server dies, it is started again after 0.1 s, 0.2 s, ... 10 s. When it has run for 30 s, the next
- * delay is 0.1 s again. */
+ * delay is 0.1 s again. It is not started while the disk of the data directory is full, because a
+ * redis-server that fsyncs each write exits when a write fails. */
 #ifndef DUEPOST_SERVER_EMBEDDED_REDIS_H
 #define DUEPOST_SERVER_EMBEDDED_REDIS_H
 
@@ -29,8 +30,9 @@ enum status embedded_redis_new(struct loop *, const char *data_dir, const char *
 typedef void embedded_redis_fn(void *arg, enum status, const char *why);
 
 /* Starts or takes over redis-server. Calls on_started once. STATUS_OK means that Redis answers: it has loaded
- * its data, or it is still loading after a minute. STATUS_FAILED means that redis-server exited.
- * STATUS_UNAVAILABLE means that it does not answer. After a failure, call nothing but embedded_redis_stop. */
+ * its data, it is still loading after a minute, or the disk is full and Redis is started when it has room.
+ * STATUS_FAILED means that redis-server exited. STATUS_UNAVAILABLE means that it does not answer. After a
+ * failure, call nothing but embedded_redis_stop. */
 void embedded_redis_start(struct embedded_redis *, embedded_redis_fn *on_started, void *arg);
 
 /* Stops redis-server cleanly, or kills it after 15 s. Calls on_stopped once. STATUS_FAILED means that
@@ -44,6 +46,10 @@ void embedded_redis_free(struct embedded_redis *);
  * socket's address, the path begins with /proc/self/fd. The path is valid until the embedded Redis is
  * freed. */
 const char *embedded_redis_path(const struct embedded_redis *);
+
+/* Returns where the reason is why redis-server does not run: a literal, or NULL if there is no known reason.
+ * Any thread may read it until the embedded Redis is freed. */
+const char *_Atomic *embedded_redis_outage(struct embedded_redis *);
 
 /* Returns the pid of redis-server, or 0 if it does not run. */
 pid_t embedded_redis_pid(const struct embedded_redis *);

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/slice.h"
+#include "server/redis_log.h"
 
 enum {
     VERSION_MAJOR = 7,

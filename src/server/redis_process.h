@@ -12,7 +12,6 @@
 
 #define REDIS_SOCKET_NAME "redis.sock"
 #define REDIS_LOCK_NAME   "redis.lock"
-#define REDIS_LOG_NAME    "redis.log"
 
 struct redis_process {
     pid_t pid; /* 0: none */

@@ -450,6 +450,7 @@ static enum status open_all(struct server *server, struct problem *problem)
     if (status != STATUS_OK)
         return status;
     server->redis.path = slice_dup(slice_of(embedded_redis_path(server->embedded)));
+    server->store.outage = embedded_redis_outage(server->embedded);
     return STATUS_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "store/shard.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/crc16.h"
@@ -364,12 +365,13 @@ static void tell_shortfall(const struct shard *shard, const struct store_facts *
 static void tell_absence(const struct shard *shard, struct problem *problem)
 {
     const char *why = shard->changes ? redis_link_why(shard->changes) : "duepost stops";
+    const char *outage = shard->options->outage ? atomic_load(shard->options->outage) : NULL;
     char line[RIGHTS_LINE_MAX];
     rights_format_line(shard->options, line);
     if (rights_deny(slice_of(why)))
         problem_set(problem, "Redis refuses: %.120s; run on Redis: %.360s", why, line);
     else
-        problem_set(problem, "Redis is away: %s", why[0] ? why : "not connected yet");
+        problem_set(problem, "Redis is away: %s", outage ? outage : why[0] ? why : "not connected yet");
 }
 
 bool shard_is_ready(const struct shard *shard, struct problem *problem)

@@ -56,11 +56,13 @@ struct store_options {
     int64_t history_backlog_bytes;
     const char *history_bodies;   /* bodies that reach the history: "on", "errors" or "off"; a literal */
     struct durability durability; /* required of a confirmed change */
-    bool is_durability_set;  /* the operator configured the durability; otherwise Redis's own durability is
-                                required */
-    bool trusts_durability;  /* if Redis hides whether it syncs each write, assume that it does */
-    bool is_read_only;       /* data without a layout, or in an older format, remains as it is */
-    struct metrics *metrics; /* borrowed */
+    bool is_durability_set; /* the operator configured the durability; otherwise Redis's own durability is
+                               required */
+    bool trusts_durability; /* if Redis hides whether it syncs each write, assume that it does */
+    bool is_read_only;      /* data without a layout, or in an older format, remains as it is */
+    const char *_Atomic *outage; /* where a known reason is why Redis does not run: a literal or NULL;
+                                    borrowed. NULL: no reason can be known */
+    struct metrics *metrics;     /* borrowed */
 };
 
 struct store *store_new(struct loop *, const struct store_options *);

@@ -1,0 +1,15 @@
+/* redis_log.h - the log file of the private redis-server. */
+#ifndef DUEPOST_SERVER_REDIS_LOG_H
+#define DUEPOST_SERVER_REDIS_LOG_H
+
+#include <sys/types.h>
+
+#define REDIS_LOG_NAME "redis.log"
+
+/* Copies the warning with which this redis-server ended: the last line of its log, and the line before if
+ * that is a warning, too, each without pid, time and level. words is "" if the log ends with another line,
+ * as after SIGKILL. */
+enum { REDIS_LOG_WORDS_MAX = 300 };
+void redis_log_last_words(int dir_fd, pid_t, char words[REDIS_LOG_WORDS_MAX]);
+
+#endif

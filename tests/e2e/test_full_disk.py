@@ -1,0 +1,94 @@
+"""A disk that fills up, under the private Redis and under one of the operator's: a tmpfs in a mount namespace of the
+server's own, so that nothing of it appears on the machine."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+from patience import until
+
+ON_SMALL_DISK = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=3m,mode=700 none "$0" && exec "$@"')
+FILL = "x" * 20000
+
+pytestmark = pytest.mark.skipif(subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True).returncode != 0,
+                                reason="no mounts of the test's own")
+
+
+def resize(pid, directory, size):
+    subprocess.run(["nsenter", "-t", str(pid), "-m", "mount", "-o", f"remount,size={size}", str(directory)], check=True)
+
+
+def within(server, name):
+    """Returns the path, in this namespace, of a file on the server's disk."""
+    return pathlib.Path(f"/proc/{server.pid}/root{server.data}/{name}")
+
+
+def why_not_ready(server):
+    """Returns the detail of /readyz, or None if the server is ready."""
+    reply = server.get("/readyz")
+    return None if reply.status == 200 else reply.expect(503)["detail"]
+
+
+def fill(server, topic, receiver):
+    """Posts jobs until one is refused. Returns how many were accepted."""
+    for number in range(400):
+        reply = server.post({"topic": topic, "jobId": f"fill{number}", "url": receiver.url(), "body": FILL, "delay": 600}, check=False)
+        if reply.status != 201:
+            return number
+    raise AssertionError("the disk is not full")
+
+
+def test_a_full_disk_of_the_private_redis(start, data, receiver, topic):
+    """Redis waits for room instead of dying at each write; /readyz, the errors of requests and the log name the disk."""
+    server = start(data=data, through=(*ON_SMALL_DISK, str(data)))
+    accepted = fill(server, topic, receiver)
+    until(lambda: "the disk of the private Redis is full (--data)" in (why_not_ready(server) or ""), 10, "not ready")
+    detail = server.post({"topic": topic, "url": receiver.url()}).expect(503)["detail"]
+    assert "the disk of the private Redis is full (--data); it starts again when 1 MiB is free" in detail
+    died = [line for line in server.log().splitlines() if "event=embedded_redis_died" in line]
+    assert len(died) == 1 and "writing to the AOF file" in died[0] and "Can't recover from AOF write error" in died[0], died
+    refused = [line for line in server.log().splitlines() if "event=embedded_redis_not_started" in line]
+    assert len(refused) == 1 and f"data={data}" in refused[0] and "level=error" in refused[0], refused
+    assert server.get("/healthz").status == 200
+    resize(server.pid, data, "20m")
+    until(lambda: why_not_ready(server) is None, 10, "ready once there is room")
+    server.schedule(topic=topic, jobId="after", url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 10, "delivered")
+    for number in (0, accepted - 1):
+        assert server.job(topic, f"fill{number}")["state"] == "delayed"
+    assert server.log().count("event=embedded_redis_died") == 1
+    assert not within(server, "duepost.room").exists()
+    assert server.terminate() == 0
+
+
+def test_a_start_on_a_full_disk(start, data, receiver, topic):
+    """The server starts, says why it is not ready, and serves when there is room."""
+    full = 'mount -t tmpfs -o size=3m,mode=700 none "$0" && (dd if=/dev/zero of="$0/ballast" bs=1M count=9 2>/dev/null; exec "$@")'
+    server = start(data=data, through=("unshare", "--mount", "sh", "-c", full, str(data)), ready=False)
+    assert "the disk of the private Redis is full (--data)" in why_not_ready(server)
+    assert not within(server, "redis.sock").exists()
+    resize(server.pid, data, "20m")
+    until(lambda: why_not_ready(server) is None, 10, "ready once there is room")
+    server.schedule(topic=topic, url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 10, "delivered")
+
+
+def test_a_full_disk_of_the_operators_redis(start, redis, receiver, topic):
+    """Redis refuses writes with MISCONF: /readyz has its error until there is room."""
+    behind = redis(options=("--appendfsync", "everysec"))
+    behind.kill()
+    disk = behind.directory / "disk"
+    disk.mkdir()
+    command = ["redis-server", "--port", "0", "--unixsocket", str(behind.socket), "--dir", str(disk), "--save", "",
+               "--appendonly", "yes", "--appendfsync", "everysec", "--maxmemory-policy", "noeviction"]
+    behind.process = subprocess.Popen([*ON_SMALL_DISK, str(disk), *command], stdout=subprocess.DEVNULL)
+    until(lambda: behind.try_command("PING") == b"+PONG\r\n", 10, "redis-server answers")
+    server = start("--durability", "memory", redis=behind)
+    fill(server, topic, receiver)
+    until(lambda: "MISCONF" in (why_not_ready(server) or ""), 10, "not ready")
+    assert "No space left on device" in server.post({"topic": topic, "url": receiver.url()}).expect(503)["detail"]
+    resize(behind.process.pid, disk, "20m")
+    until(lambda: why_not_ready(server) is None, 10, "ready once there is room")
+    server.schedule(topic=topic, url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 10, "delivered")
