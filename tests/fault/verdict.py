@@ -8,11 +8,13 @@
 
 import collections
 import dataclasses
+import datetime
 import re
 
 STORIES = 5  # broken promises that are reported with all details
 LEASE_US = 5_000_000
 RETRY_MS = 500  # the shortest wait in the retry schedules of most jobs, see client.MIX
+REPLY_US = 3_000_000   # the longest that a duepost waits for a reply
 RECORD_US = 3_000_000  # the most that passes from an answer to its record in Redis, on a busy host
 HURRY_MS = 5000  # longer than the timeout of jobs that hang, and shorter than all other timeouts, see client.MIX
 DRIP_US = 2_000_000    # what the rest of a body may take once its status is known
@@ -151,6 +153,14 @@ def hurried(logs):
     """Returns the attempts in the logs that timed out in less than HURRY_MS."""
     found = re.compile(r'event=attempt_failed job=(\S+) receiver=\S+ attempt=(\d+) error=timeout (?:error_detail="[^"]*" )?ms=(\d+)')
     return {(job, int(number)) for log in logs for job, number, ms in found.findall(log) if int(ms) < HURRY_MS}
+
+
+def unanswered(logs):
+    """Returns a fault for each time that a worker lost Redis because a reply took longer than 3 s. The outcomes of its attempts are
+    sent again over the next connection, and may come after the end of their leases."""
+    found = re.compile(r'time=(\S+) \S+ event=redis_lost \S+ connection=worker why="Redis did not answer in time"')
+    lost = [datetime.datetime.fromisoformat(time).timestamp() for log in logs for time in found.findall(log)]
+    return [Fault("unanswered", int(at * 1e6) - REPLY_US, int(at * 1e6) + LEASE_US) for at in lost]
 
 
 def judge(told, arrivals, dead, faults, **context):
