@@ -37,6 +37,7 @@ enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEA
 enum metrics_counter {
     METRICS_COUNTER_RECOVERED, /* jobs that recovery returned after their consumer was lost */
     METRICS_COUNTER_MENDED,    /* repairs by the janitor */
+    METRICS_COUNTER_LOSSES,    /* times that Redis was found emptied, or replaced by another */
     METRICS_COUNTER_COMMANDS,  /* commands to Redis */
     METRICS_COUNTER_CLAIMS,    /* claims: calls that lease due jobs */
     METRICS_COUNTER_BREAKERS_OPENED,

@@ -12,6 +12,8 @@ static const struct {
 } counter_words[METRICS_COUNTER_COUNT] = {
     {"duepost_leases_recovered_total", "Jobs that came back because their consumer was lost."},
     {"duepost_repairs_total", "Repairs that the janitor made; please report each of them."},
+    {"duepost_data_lost_total",
+     "Times that Redis was found without the data that it had had; all jobs were lost."},
     {"duepost_redis_commands_total", "Commands sent to Redis; a script call with many items is one."},
     {"duepost_claims_total", "Claims: calls that lease due jobs."},
     {"duepost_breakers_opened_total", "Breakers of receivers that attempts of this process opened."},

@@ -38,6 +38,7 @@ struct upkeep {
     struct pattern_keeper *pattern_keeper;
     struct archiver *archiver;
     struct carry_worker *carry_worker;
+    unsigned losses; /* losses of the shard's data that were logged */
 };
 
 struct reactor {
@@ -327,11 +328,31 @@ static void warn_of_eviction(const struct reactor *reactor)
                 LOG_TEXT("do", "make sure that it does not evict: maxmemory-policy noeviction"));
 }
 
+/* Reports that a shard has lost its data. Jobs are accepted again as soon as the new data has a layout:
+ * duepost has nothing to restore, and the jobs to come need not wait for the operator. */
+static void tell_of_loss(struct upkeep *upkeep)
+{
+    const struct reactor *reactor = upkeep->reactor;
+    const struct store_facts *facts = store_facts_of(reactor->store, upkeep->shard);
+    if (facts->losses == upkeep->losses)
+        return;
+    upkeep->losses = facts->losses;
+    metrics_count(reactor->metrics, METRICS_COUNTER_LOSSES, 1);
+    log_error(
+        "data_lost", LOG_NUMBER("shard", (int64_t)upkeep->shard),
+        LOG_TEXT("why", "Redis does not have the data that it had before: it was emptied (FLUSHALL), its "
+                        "files were lost, or another Redis took its place"),
+        LOG_TEXT("lost", "all jobs, schedules, and settings of topics that were in it"),
+        LOG_TEXT("do", "stop duepost and restore a backup of Redis, or send the jobs and settings again"));
+}
+
 static void on_store_change(void *arg)
 {
     struct reactor *reactor = arg;
     struct problem why;
     metrics_redis_processor(reactor->metrics, store_facts(reactor->store)->cpu_us);
+    for (size_t i = 0; i < reactor->upkeep_count; i++)
+        tell_of_loss(&reactor->upkeeps[i]);
     if (reactor->was_ready || !store_is_ready(reactor->store, &why))
         return;
     reactor->was_ready = true;

@@ -127,6 +127,10 @@ static void read_layout(struct facts *facts, const struct redis_reply *reply)
 {
     facts->facts.format = redis_reply_integer(redis_reply_at(reply, 1));
     facts->facts.shards = redis_reply_integer(redis_reply_at(reply, 2));
+    int64_t born_ms = redis_reply_integer(redis_reply_at(reply, 3));
+    if (facts->facts.born_ms && born_ms != facts->facts.born_ms)
+        facts->facts.losses++;
+    facts->facts.born_ms = born_ms;
 }
 
 static void on_opened(void *arg, enum status status, const struct redis_reply *reply)

@@ -91,6 +91,8 @@ struct store_facts {
     bool is_trusted;        /* in_force.is_synced was not checked, see trusts_durability */
     bool has_aof;           /* appendonly yes, and the last write of the file succeeded */
     int64_t format, shards; /* layout of the data; 0: no data yet, or not read yet */
+    int64_t born_ms;        /* time when the data got its layout; 0: unknown */
+    unsigned losses; /* how often other data, or none, took the place of the data that was there before */
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */
     int64_t used_bytes, max_bytes;
     int64_t system_bytes; /* memory of the host of Redis; 0: unknown */

@@ -247,6 +247,46 @@ def test_what_is_damaged_is_mended_and_told(start, redis, receiver, topic):
     assert server.job(topic, "gone") is None
 
 
+def losses(server):
+    return server.log().count("level=error event=data_lost ")
+
+
+def test_an_emptied_redis_is_told_by_each_process(start, redis, receiver, topic):
+    behind = redis()
+    servers = [start(redis=behind) for _ in range(2)]
+    servers[0].schedule(topic=topic, jobId="gone", url=receiver.url(), delay=3600)
+    behind.command("FLUSHALL")
+    for server in servers:
+        until(lambda: losses(server), 10 * SLOW, "the loss")
+        assert "it was emptied (FLUSHALL)" in server.log() and b"\nduepost_data_lost_total 1\n" in server.get("/metrics").body
+    assert servers[0].job(topic, "gone") is None
+    servers[1].schedule(topic=topic, jobId="new", url=receiver.url())
+    until(lambda: receiver.count(topic) == 1, 5 * SLOW, "a job after the loss")
+    behind.command("FLUSHALL")
+    for server in servers:
+        until(lambda: losses(server) == 2, 10 * SLOW, "the second loss")
+
+
+def test_a_redis_that_restarts_without_its_files_is_told(start, redis, topic):
+    behind = redis(aof=False)
+    server = start("--durability", "memory", redis=behind)
+    server.schedule(topic=topic, jobId="gone", url="http://127.0.0.1:9/", delay=3600)
+    behind.kill()
+    behind.start()
+    until(lambda: losses(server) == 1, 10 * SLOW, "the loss")
+
+
+def test_a_redis_that_restarts_with_its_files_has_lost_nothing(start, redis, topic):
+    behind = redis()
+    server = start(redis=behind)
+    server.schedule(topic=topic, jobId="kept", url="http://127.0.0.1:9/", delay=3600)
+    behind.kill()
+    behind.start()
+    until(lambda: server.get("/readyz").status == 200 and server.job(topic, "kept"), 10 * SLOW, "the job")
+    time.sleep(6) # the layout is read when Redis is back, and every 5 s
+    assert losses(server) == 0
+
+
 def test_an_answer_lost_on_the_way_is_an_unknown_outcome(start, redis, receiver, topic):
     """Redis gets the request and does not answer; repeating it does not schedule twice."""
     behind = redis()

@@ -122,7 +122,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("mend jobs 0", "0");
     check_answer("attempts t/a", "line\n");
     check_answer("sweep 10 0 0", "0 0 0 0 -1");
-    check_answer("open 1 1 1", "1 1");
+    check_answer("open 1 1 1", "1 1 now");
     check_answer("cancel t/a ''", "0");
     check_answer("report 30000 h:80 0 1 503 0 0 0 -", "(0 0 1 1 0 0 0 0 0 0 now 503 now)");
     check_answer("receivers h:80 0 1", "1 0 h:80 1 0 0");
@@ -134,7 +134,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
                    "dead_due: u@inf\n"
                    "jobs: t/c={f} u/a={r}\n"
                    "kept: u/b=dead,now,0,3,{d}\n"
-                   "meta: format=1 shards=1\n"
+                   "meta: born=now format=1 shards=1\n"
                    "ready: t\n"
                    "receivers: h:80=1,0,0,0,0,0,0,now,503,now version=1\n"
                    "reported: h:80@1\n"

@@ -1612,11 +1612,11 @@ END_TEST
 START_TEST(open_learns_the_layout_of_the_data)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, "open 1 1 1", "1 1", "meta: format=1 shards=1\n"},
-        {"meta: format=1 shards=1\n", "open 2 1 1", "2 1", "meta: format=2 shards=1\n"},
-        {"meta: format=1 shards=1\n", "open 2 1 0", "1 1", NULL}, {ABSENT, "open 1 16 0", "0 0", NULL},
-        {"meta: format=1 shards=1\n", "open 1 1 1", "1 1", NULL},
-        {"meta: format=2 shards=16\n", "open 1 1 1", "2 16", NULL}, );
+        {ABSENT, "open 1 1 1", "1 1 now", "meta: born=now format=1 shards=1\n"},
+        {"meta: born=7 format=1 shards=1\n", "open 2 1 1", "2 1 7", "meta: born=7 format=2 shards=1\n"},
+        {"meta: format=1 shards=1\n", "open 2 1 0", "1 1 0", NULL}, {ABSENT, "open 1 16 0", "0 0 0", NULL},
+        {"meta: format=1 shards=1\n", "open 1 1 1", "1 1 now", "meta: born=now format=1 shards=1\n"},
+        {"meta: born=7 format=2 shards=16\n", "open 1 1 1", "2 16 7", NULL}, );
 }
 END_TEST
 

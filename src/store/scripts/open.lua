@@ -7,16 +7,18 @@
 -- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. With [4],
 --      the history is turned on if it is off, so that jobs that end before the first archive.lua are in the
 --      outbox, too
--- Returns {now_us, format, shards} of the data. They are 0 if the data has no layout.
+-- Returns {now_us, format, shards, born_ms} of the data. They are 0 if the data has no layout. born_ms is the time
+--      when the data got its layout. After a FLUSHALL it is another
 -- uses: clock has probe
 probe()
 if ARGV[4] == '1' then
   call('HSETNX', META, 'format', ARGV[2])
   call('HSETNX', META, 'shards', ARGV[3])
+  call('HSETNX', META, 'born', integer(now))
   if tonumber(call('HGET', META, 'format')) < tonumber(ARGV[2]) then call('HSET', META, 'format', ARGV[2]) end
 end
 if ARGV[4] == '1' and (ARGV[5] or '0') ~= '0' and call('EXISTS', HISTORY) == 0 then
   call('HSET', HISTORY, 'backlog', ARGV[5], 'bodies', ARGV[6])
 end
-local meta = call('HMGET', META, 'format', 'shards')
-return {now_us, tonumber(meta[1] or 0), tonumber(meta[2] or 0)}
+local meta = call('HMGET', META, 'format', 'shards', 'born')
+return {now_us, tonumber(meta[1] or 0), tonumber(meta[2] or 0), tonumber(meta[3] or 0)}
