@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-enum { NAME_MAX_BYTES = 32, PREFIX_MIN = 4, FAR = 1000 };
+enum { NAME_MAX_BYTES = 32, PREFIX_MIN = 4, TYPED_MIN = 2, FAR = 1000 };
 
 /* Writes a name in lower case, without underscores and hyphens. Returns false if it is longer than all our
  * names. */
@@ -50,21 +50,28 @@ static unsigned distance(const char *a, const char *b)
     return rows[1][columns];
 }
 
-/* Returns the distance of two names. Allows one wrong letter in four, and at least one. A typed name that
- * begins with a known name, such as delaySeconds, has the largest allowed distance. */
+/* Returns the size of the shorter name if the other one begins with it, as delaySeconds begins with delay.
+ * Returns 0 otherwise, and for a short name. */
+static unsigned shared_beginning(const char *a, const char *b)
+{
+    size_t size_a = strlen(a), size_b = strlen(b), size = size_a < size_b ? size_a : size_b;
+    return size >= PREFIX_MIN && strncmp(a, b, size) == 0 ? (unsigned)size : 0;
+}
+
+/* Returns the distance of two names. Allows one wrong letter in four, and at least one. If one name begins
+ * with the other, the distance is larger than all these. It is then smaller the more the names share. */
 static unsigned weigh(const char *typed, const char *right)
 {
-    size_t size = strlen(right);
     unsigned found = distance(typed, right);
-    if (found <= 1 || found <= size / 4)
+    if (found <= 1 || found <= strlen(right) / 4)
         return found;
-    return size >= PREFIX_MIN && strncmp(typed, right, size) == 0 ? FAR - 1 : FAR;
+    return FAR - shared_beginning(typed, right);
 }
 
 void suggestion_weigh(struct suggestion *suggestion, const char *name)
 {
     char typed[NAME_MAX_BYTES + 1] = "", right[NAME_MAX_BYTES + 1] = "";
-    if (!reduce(suggestion->name, typed) || !reduce(slice_of(name), right) || !typed[0])
+    if (!reduce(suggestion->name, typed) || !reduce(slice_of(name), right) || strlen(typed) < TYPED_MIN)
         return;
     unsigned found = weigh(typed, right);
     if (found == FAR || (suggestion->best && suggestion->distance <= found))
@@ -80,4 +87,12 @@ void suggestion_write(const struct suggestion *suggestion, const char *what,
         snprintf(detail, SUGGESTION_DETAIL_SIZE, "%s; did you mean %s?", what, suggestion->best);
     else
         snprintf(detail, SUGGESTION_DETAIL_SIZE, "%s", what);
+}
+
+void suggestion_write_hint(const struct suggestion *suggestion, const char *what, const char *hint,
+                           char detail[SUGGESTION_DETAIL_SIZE])
+{
+    suggestion_write(suggestion, what, detail);
+    size_t size = strlen(detail);
+    snprintf(detail + size, SUGGESTION_DETAIL_SIZE - size, "%s %s", suggestion->best ? "" : ";", hint);
 }

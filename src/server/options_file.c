@@ -10,6 +10,7 @@
 #include <ini.h>
 
 #include "base/memory.h"
+#include "job/suggestion.h"
 
 enum { LINE_MAX_BYTES = 190, HIDDEN_SEMICOLON = '\x01' }; /* below libinih's own limit of 200 */
 
@@ -83,6 +84,23 @@ static char *on_read(char *text, int size, void *stream)
     return text;
 }
 
+static bool is_for_files(enum option_id id)
+{
+    return id != OPTION_COUNT && option_table[id].kind != OPTION_KIND_SWITCH && id != OPTION_CONFIG;
+}
+
+static void refuse_unknown(struct reading *reading, const char *name)
+{
+    struct suggestion meant = {.name = slice_of(name)};
+    char detail[SUGGESTION_DETAIL_SIZE], what[LINE_MAX_BYTES + SUGGESTION_DETAIL_SIZE + 32];
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (is_for_files(id) && option_table[id].help)
+            suggestion_weigh(&meant, option_table[id].name);
+    suggestion_write_hint(&meant, "", "duepost --help lists all options", detail);
+    snprintf(what, sizeof what, "unknown option '%s'%s", name, detail);
+    refuse(reading, reading->line, what);
+}
+
 /* The handler for libinih. Returns 0 after an error; refuse has then set the problem. */
 static int on_pair(void *arg, const char *section, const char *name, const char *value)
 {
@@ -90,9 +108,8 @@ static int on_pair(void *arg, const char *section, const char *name, const char 
     struct reading *reading = arg;
     enum option_id id = option_find(slice_of(name));
     char what[256];
-    if (id == OPTION_COUNT || option_table[id].kind == OPTION_KIND_SWITCH || id == OPTION_CONFIG) {
-        snprintf(what, sizeof what, "unknown option '%s'; duepost --help lists all options", name);
-        refuse(reading, reading->line, what);
+    if (!is_for_files(id)) {
+        refuse_unknown(reading, name);
         return 0;
     }
     const struct option_setting *earlier = &reading->layer->settings[id];

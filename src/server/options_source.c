@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "base/memory.h"
+#include "job/suggestion.h"
 
 enum { TEXTS_MAX = 1 << 24, REACTORS_MAX = 4 };
 
@@ -88,6 +89,34 @@ static enum status bad_flag(struct problem *problem, struct slice name, const ch
     return STATUS_INVALID;
 }
 
+/* Returns whether the flag belongs to the commands that call a running server (cli/). */
+static bool is_flag_of_clients(struct slice name)
+{
+    return slice_equal(name, SLICE("server")) || slice_equal(name, SLICE("token-file")) ||
+           slice_equal(name, SLICE("ca-file")) || slice_equal(name, SLICE("json"));
+}
+
+static enum status unknown_flag(struct problem *problem, struct slice name)
+{
+    struct suggestion meant = {.name = name};
+    char detail[SUGGESTION_DETAIL_SIZE], best[OPTION_VARIABLE_MAX];
+    if (is_flag_of_clients(name)) {
+        problem_set(problem,
+                    "--%.*s: is an option of commands and follows the command, such as duepost jobs --%.*s",
+                    SLICE_ARG(name), SLICE_ARG(name));
+        return STATUS_INVALID;
+    }
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (option_table[id].help)
+            suggestion_weigh(&meant, option_table[id].name);
+    if (meant.best) {
+        snprintf(best, sizeof best, "--%s", meant.best);
+        meant.best = best;
+    }
+    suggestion_write_hint(&meant, "unknown option", "--help lists all options", detail);
+    return bad_flag(problem, name, detail);
+}
+
 /* Reads one flag at argv[*index]. If the value is a separate argument, moves *index to the value. */
 static enum status read_flag(struct option_layer *layer, int argc, char *const *argv, int *index,
                              struct problem *problem)
@@ -96,7 +125,7 @@ static enum status read_flag(struct option_layer *layer, int argc, char *const *
     bool has_value = slice_cut(slice_skip(slice_of(argv[*index]), 2), '=', &name, &value);
     enum option_id id = option_find(name);
     if (id == OPTION_COUNT)
-        return bad_flag(problem, name, "unknown option; --help lists all options");
+        return unknown_flag(problem, name);
     bool is_switch = option_table[id].kind == OPTION_KIND_SWITCH;
     if (is_switch && has_value)
         return bad_flag(problem, name, "does not take a value");
@@ -150,10 +179,21 @@ static bool is_for_clients(struct slice variable)
 
 static void warn_unknown(struct options *options, struct slice variable)
 {
+    static const struct slice prefix = SLICE_INIT("DUEPOST_");
+    struct suggestion meant = {.name = slice_skip(variable, prefix.size)};
+    char detail[SUGGESTION_DETAIL_SIZE], best[OPTION_VARIABLE_MAX];
     struct buffer text;
+    for (enum option_id id = 0; id < OPTION_COUNT; id++)
+        if (option_table[id].kind != OPTION_KIND_SWITCH && option_table[id].help)
+            suggestion_weigh(&meant, option_table[id].name);
+    if (meant.best) {
+        option_variable(&option_table[option_find(slice_of(meant.best))], best);
+        meant.best = best;
+    }
+    suggestion_write(&meant, " has no effect: unknown option", detail);
     buffer_init(&text, 1024);
     buffer_append(&text, variable);
-    buffer_append(&text, SLICE(": unknown option; the variable has no effect"));
+    buffer_append(&text, slice_of(detail));
     options_warn(options, buffer_text(&text));
     buffer_fini(&text);
 }

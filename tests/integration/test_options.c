@@ -153,6 +153,13 @@ static const struct {
     {"--max-body|1", "", "max-body = 2x\n", "FILE:1: max-body: must be a size"},
     {"--nope", "", "", "--nope: unknown option; --help lists all options"},
     {"--nope=1", "", "", "--nope: unknown option; --help lists all options"},
+    {"--reactor=2", "", "", "--reactor: unknown option; did you mean --reactors? --help lists all options"},
+    {"--maxJobs", "", "", "--maxJobs: unknown option; did you mean --max-jobs? --help lists all options"},
+    {"--verison", "", "", "--verison: unknown option; did you mean --version? --help lists all options"},
+    {"--server=http://h", "", "",
+     "--server: is an option of commands and follows the command, such as duepost jobs --server"},
+    {"--json", "", "",
+     "--json: is an option of commands and follows the command, such as duepost jobs --json"},
     {"nope", "", "", "nope: unexpected argument; options begin with --, see --help"},
     {"-v", "", "", "-v: unexpected argument; options begin with --, see --help"},
     {"--log", "", "", "--log: needs a value"},
@@ -213,7 +220,10 @@ static const struct {
     {"", "", "prefix = a:\n  b\n", "FILE:2: this line begins with a space"},
     {"", "", "[duepost]\n", "FILE:1: sections are not supported; remove this line"},
     {"", "", "nope = 1\n", "FILE:1: unknown option 'nope'"},
-    {"", "", "help = 1\n", "FILE:1: unknown option 'help'"},
+    {"", "", "max_jobs = 1\n",
+     "FILE:1: unknown option 'max_jobs'; did you mean max-jobs? duepost --help lists all options"},
+    {"", "", "help = 1\n", "FILE:1: unknown option 'help'; duepost --help lists all options"},
+    {"", "", "hlep = 1\n", "FILE:1: unknown option 'hlep'; duepost --help lists all options"},
     {"", "", "config = x\n", "FILE:1: unknown option 'config'"},
     {"", "", "max-jobs = 1\nmax-jobs = 2\n", "FILE:2: max-jobs is already set in line 1"},
     {"", "", "max-jobs = 1 ; many\n",
@@ -403,10 +413,15 @@ START_TEST(an_unknown_variable_is_a_warning)
 {
     write_file("");
     load_well("", "DUEPOST_NOPE=1|DUEPOST_SERVER=http://"
-                  "h|DUEPOST_TOKEN=t|DUEPOST_HELP=1|OTHER=1|DUEPOST_LOG_LEVEL=error");
-    ck_assert_int_eq(options.warning_count, 2);
-    ck_assert_str_eq(options.warnings[0], "DUEPOST_NOPE: unknown option; the variable has no effect");
-    ck_assert_str_eq(options.warnings[1], "DUEPOST_HELP: unknown option; the variable has no effect");
+                  "h|DUEPOST_TOKEN=t|DUEPOST_HELP=1|OTHER=1|DUEPOST_LOG_LEVEL=error|DUEPOST_LISTN=h:1|"
+                  "DUEPOST_MAXJOBS=1");
+    ck_assert_int_eq(options.warning_count, 4);
+    ck_assert_str_eq(options.warnings[0], "DUEPOST_NOPE has no effect: unknown option");
+    ck_assert_str_eq(options.warnings[1], "DUEPOST_HELP has no effect: unknown option");
+    ck_assert_str_eq(options.warnings[2],
+                     "DUEPOST_LISTN has no effect: unknown option; did you mean DUEPOST_LISTEN?");
+    ck_assert_str_eq(options.warnings[3],
+                     "DUEPOST_MAXJOBS has no effect: unknown option; did you mean DUEPOST_MAX_JOBS?");
     options_fini(&options);
 }
 END_TEST

@@ -28,7 +28,11 @@ START_TEST(finds_what_was_meant)
                  {"retryShedule", "retrySchedule"},
                  {"delaySeconds", "delay"},
                  {"timeout_ms", "timeout"},
-                 {"tipic", "topic"}};
+                 {"tipic", "topic"},
+                 {"URL", "url"},
+                 {"retrySch", "retrySchedule"},
+                 {"retryScheduleOfJobs", "retrySchedule"},
+                 {"--dely", "delay"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_msg(strcmp(meant(cases[i].typed), cases[i].meant) == 0, "%s: %s", cases[i].typed,
                       meant(cases[i].typed));
@@ -40,6 +44,7 @@ START_TEST(says_nothing_of_what_is_far)
     static const char *const cases[] = {"",
                                         "_",
                                         "x",
+                                        "-x",
                                         "priority",
                                         "payload",
                                         "attempts",
@@ -58,6 +63,30 @@ START_TEST(tells_it_in_a_sentence)
     ck_assert_str_eq(detail, "unknown field; did you mean jobId?");
     suggestion_write(&(struct suggestion){.best = NULL}, "unknown field", detail);
     ck_assert_str_eq(detail, "unknown field");
+    suggestion_write_hint(&(struct suggestion){.best = "--delay"}, "unknown option", "-h lists all", detail);
+    ck_assert_str_eq(detail, "unknown option; did you mean --delay? -h lists all");
+    suggestion_write_hint(&(struct suggestion){.best = NULL}, "unknown option", "-h lists all", detail);
+    ck_assert_str_eq(detail, "unknown option; -h lists all");
+}
+END_TEST
+
+START_TEST(one_letter_means_nothing)
+{
+    struct suggestion suggestion = {.name = SLICE_INIT("-x")};
+    suggestion_weigh(&suggestion, "-h");
+    suggestion_weigh(&suggestion, "to");
+    ck_assert(!suggestion.best);
+}
+END_TEST
+
+START_TEST(a_name_is_nearer_than_a_longer_one)
+{
+    struct suggestion suggestion = {.name = SLICE_INIT("sched")};
+    suggestion_weigh(&suggestion, "schedule");
+    suggestion_weigh(&suggestion, "schedules");
+    ck_assert_str_eq(suggestion.best, "schedule");
+    suggestion_weigh(&suggestion, "sche");
+    ck_assert_str_eq(suggestion.best, "sche");
 }
 END_TEST
 
@@ -68,6 +97,8 @@ Suite *suite(void)
     tcase_add_test(tests, finds_what_was_meant);
     tcase_add_test(tests, says_nothing_of_what_is_far);
     tcase_add_test(tests, tells_it_in_a_sentence);
+    tcase_add_test(tests, one_letter_means_nothing);
+    tcase_add_test(tests, a_name_is_nearer_than_a_longer_one);
     suite_add_tcase(suite, tests);
     return suite;
 }
