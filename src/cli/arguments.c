@@ -6,68 +6,69 @@
 #include <string.h>
 
 #include "base/slice.h"
+#include "job/suggestion.h"
 
 static const struct {
     const char *flag, *parameter;
-    bool is_time;
+    enum argument_kind kind;
 } table[ARGUMENT_COUNT] = {
-    [ARGUMENT_SERVER] = {"--server", NULL, false},
-    [ARGUMENT_TOKEN_FILE] = {"--token-file", NULL, false},
-    [ARGUMENT_CA_FILE] = {"--ca-file", NULL, false},
-    [ARGUMENT_STATE] = {"--state", "state", false},
-    [ARGUMENT_TOPIC] = {"--topic", "topic", false},
-    [ARGUMENT_DUE_AFTER] = {"--due-after", "dueAfter", true},
-    [ARGUMENT_DUE_BEFORE] = {"--due-before", "dueBefore", true},
-    [ARGUMENT_DIED_AFTER] = {"--died-after", "diedAfter", true},
-    [ARGUMENT_DIED_BEFORE] = {"--died-before", "diedBefore", true},
-    [ARGUMENT_URL_HOST] = {"--url-host", "urlHost", false},
-    [ARGUMENT_ID_PREFIX] = {"--id-prefix", "idPrefix", false},
-    [ARGUMENT_REASON] = {"--reason", "reason", false},
-    [ARGUMENT_LAST_STATUS] = {"--last-status", "lastStatus", false},
-    [ARGUMENT_LABEL] = {"--label", "label", false},
-    [ARGUMENT_ORDER] = {"--order", "order", false},
-    [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond", false},
-    [ARGUMENT_LIMIT] = {"--limit", NULL, false},
-    [ARGUMENT_URL] = {"--url", NULL, false},
-    [ARGUMENT_METHOD] = {"--method", NULL, false},
-    [ARGUMENT_GROUP] = {"--group", NULL, false},
-    [ARGUMENT_DELAY] = {"--delay", NULL, false},
-    [ARGUMENT_DUE_AT] = {"--due-at", NULL, true},
-    [ARGUMENT_TTL] = {"--ttl", NULL, false},
-    [ARGUMENT_RETRY] = {"--retry", NULL, false},
-    [ARGUMENT_TIMEOUT] = {"--timeout", NULL, false},
-    [ARGUMENT_ON_DELIVERED] = {"--on-delivered", NULL, false},
-    [ARGUMENT_ON_DEAD] = {"--on-dead", NULL, false},
-    [ARGUMENT_ON_ATTEMPT] = {"--on-attempt", NULL, false},
-    [ARGUMENT_BODY] = {"--body", NULL, false},
-    [ARGUMENT_BODY_BASE64] = {"--body-base64", NULL, false},
-    [ARGUMENT_BODY_FILE] = {"--body-file", NULL, false},
-    [ARGUMENT_NEXT_AFTER] = {"--next-after", "nextAfter", true},
-    [ARGUMENT_NEXT_BEFORE] = {"--next-before", "nextBefore", true},
-    [ARGUMENT_CRON] = {"--cron", NULL, false},
-    [ARGUMENT_EVERY] = {"--every", NULL, false},
-    [ARGUMENT_TIMEZONE] = {"--timezone", NULL, false},
-    [ARGUMENT_START_AT] = {"--start-at", NULL, true},
-    [ARGUMENT_END_AT] = {"--end-at", NULL, true},
-    [ARGUMENT_JITTER] = {"--jitter", NULL, false},
-    [ARGUMENT_GRACE] = {"--grace", NULL, false},
-    [ARGUMENT_MISFIRE] = {"--misfire", NULL, false},
-    [ARGUMENT_OVERLAP] = {"--overlap", NULL, false},
-    [ARGUMENT_PARALLEL] = {"--parallel", NULL, false},
-    [ARGUMENT_LEASE] = {"--lease", NULL, false},
-    [ARGUMENT_SOURCE] = {"--source", "source", false},
-    [ARGUMENT_ENDED_AFTER] = {"--ended-after", "endedAfter", true},
-    [ARGUMENT_ENDED_BEFORE] = {"--ended-before", "endedBefore", true},
-    [ARGUMENT_BEFORE] = {"--before", "before", true},
-    [ARGUMENT_FROM] = {"--from", "from", true},
-    [ARGUMENT_TO] = {"--to", "to", true},
-    [ARGUMENT_STEP] = {"--step", "step", false},
-    [ARGUMENT_FORMAT] = {"--format", NULL, false},
-    [ARGUMENT_JOBS] = {"--jobs", NULL, false},
-    [ARGUMENT_BATCH] = {"--batch", NULL, false},
-    [ARGUMENT_RECEIVER_URL] = {"--receiver-url", NULL, false},
-    [ARGUMENT_RECEIVER_LISTEN] = {"--receiver-listen", NULL, false},
-    [ARGUMENT_IDEMPOTENCY_KEY] = {"--idempotency-key", NULL, false},
+    [ARGUMENT_SERVER] = {"--server", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_TOKEN_FILE] = {"--token-file", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_CA_FILE] = {"--ca-file", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_STATE] = {"--state", "state", ARGUMENT_TEXT},
+    [ARGUMENT_TOPIC] = {"--topic", "topic", ARGUMENT_TEXT},
+    [ARGUMENT_DUE_AFTER] = {"--due-after", "dueAfter", ARGUMENT_TIME},
+    [ARGUMENT_DUE_BEFORE] = {"--due-before", "dueBefore", ARGUMENT_TIME},
+    [ARGUMENT_DIED_AFTER] = {"--died-after", "diedAfter", ARGUMENT_TIME},
+    [ARGUMENT_DIED_BEFORE] = {"--died-before", "diedBefore", ARGUMENT_TIME},
+    [ARGUMENT_URL_HOST] = {"--url-host", "urlHost", ARGUMENT_TEXT},
+    [ARGUMENT_ID_PREFIX] = {"--id-prefix", "idPrefix", ARGUMENT_TEXT},
+    [ARGUMENT_REASON] = {"--reason", "reason", ARGUMENT_TEXT},
+    [ARGUMENT_LAST_STATUS] = {"--last-status", "lastStatus", ARGUMENT_TEXT},
+    [ARGUMENT_LABEL] = {"--label", "label", ARGUMENT_TEXT},
+    [ARGUMENT_ORDER] = {"--order", "order", ARGUMENT_TEXT},
+    [ARGUMENT_PER_SECOND] = {"--per-second", "perSecond", ARGUMENT_TEXT},
+    [ARGUMENT_LIMIT] = {"--limit", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_URL] = {"--url", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_METHOD] = {"--method", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_GROUP] = {"--group", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_DELAY] = {"--delay", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_DUE_AT] = {"--due-at", NULL, ARGUMENT_TIME},
+    [ARGUMENT_TTL] = {"--ttl", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_RETRY] = {"--retry", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_TIMEOUT] = {"--timeout", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_ON_DELIVERED] = {"--on-delivered", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_ON_DEAD] = {"--on-dead", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_ON_ATTEMPT] = {"--on-attempt", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_BODY] = {"--body", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_BODY_BASE64] = {"--body-base64", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_BODY_FILE] = {"--body-file", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_NEXT_AFTER] = {"--next-after", "nextAfter", ARGUMENT_TIME},
+    [ARGUMENT_NEXT_BEFORE] = {"--next-before", "nextBefore", ARGUMENT_TIME},
+    [ARGUMENT_CRON] = {"--cron", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_EVERY] = {"--every", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_TIMEZONE] = {"--timezone", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_START_AT] = {"--start-at", NULL, ARGUMENT_TIME},
+    [ARGUMENT_END_AT] = {"--end-at", NULL, ARGUMENT_TIME},
+    [ARGUMENT_JITTER] = {"--jitter", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_GRACE] = {"--grace", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_MISFIRE] = {"--misfire", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_OVERLAP] = {"--overlap", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_PARALLEL] = {"--parallel", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_LEASE] = {"--lease", NULL, ARGUMENT_DURATION},
+    [ARGUMENT_SOURCE] = {"--source", "source", ARGUMENT_TEXT},
+    [ARGUMENT_ENDED_AFTER] = {"--ended-after", "endedAfter", ARGUMENT_TIME},
+    [ARGUMENT_ENDED_BEFORE] = {"--ended-before", "endedBefore", ARGUMENT_TIME},
+    [ARGUMENT_BEFORE] = {"--before", "before", ARGUMENT_TIME},
+    [ARGUMENT_FROM] = {"--from", "from", ARGUMENT_TIME},
+    [ARGUMENT_TO] = {"--to", "to", ARGUMENT_TIME},
+    [ARGUMENT_STEP] = {"--step", "step", ARGUMENT_DURATION},
+    [ARGUMENT_FORMAT] = {"--format", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_JOBS] = {"--jobs", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_BATCH] = {"--batch", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_RECEIVER_URL] = {"--receiver-url", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_RECEIVER_LISTEN] = {"--receiver-listen", NULL, ARGUMENT_TEXT},
+    [ARGUMENT_IDEMPOTENCY_KEY] = {"--idempotency-key", NULL, ARGUMENT_TEXT},
 };
 
 const char *argument_parameter(enum argument argument)
@@ -75,9 +76,14 @@ const char *argument_parameter(enum argument argument)
     return table[argument].parameter;
 }
 
-bool argument_is_time(enum argument argument)
+enum argument_kind argument_kind(enum argument argument)
 {
-    return table[argument].is_time;
+    return table[argument].kind;
+}
+
+const char *argument_flag(enum argument argument)
+{
+    return table[argument].flag;
 }
 
 static enum status arguments_bad(struct problem *problem, struct slice name, const char *what)
@@ -117,33 +123,84 @@ static bool read_switch(const char *word, struct arguments *arguments)
     return false;
 }
 
-/* Returns where to store the value of an option. Returns NULL if the option is unknown or there are too many
- * headers or labels. */
-static const char **place_of(struct slice name, struct arguments *arguments)
+/* Returns whether the text names the flag, and not only a longer one. */
+static bool names_flag(const char *help, const char *flag)
 {
-    if (slice_equal(name, SLICE("--label")) && arguments->values[ARGUMENT_LABEL])
-        return arguments->label_count < ARGUMENT_LABELS_MAX ? &arguments->labels[arguments->label_count++]
-                                                            : NULL;
-    for (int i = 0; i < ARGUMENT_COUNT; i++)
-        if (slice_equal(name, slice_of(table[i].flag)))
-            return &arguments->values[i];
-    if (slice_equal(name, SLICE("--header")) && arguments->header_count < ARGUMENT_HEADERS_MAX)
-        return &arguments->headers[arguments->header_count++];
+    size_t size = strlen(flag);
+    for (const char *at = strstr(help, flag); at; at = strstr(at + size, flag))
+        if (!isalnum((unsigned char)at[size]) && at[size] != '-')
+            return true;
+    return false;
+}
+
+static bool is_common(const char *flag)
+{
+    return names_flag("--server --token-file --ca-file --json --help -h", flag);
+}
+
+/* Reports an unknown option, with the nearest one that the command has. */
+static enum status refuse_unknown(struct slice name, const char *help, struct problem *problem)
+{
+    struct suggestion meant = {.name = name};
+    char detail[SUGGESTION_DETAIL_SIZE];
+    const char *flag = "--header";
+    for (int i = -1; i < ARGUMENT_COUNT + SWITCHES; i++) {
+        if (i >= 0)
+            flag = i < ARGUMENT_COUNT ? table[i].flag : switches[i - ARGUMENT_COUNT].flag;
+        if (is_common(flag) || names_flag(help, flag))
+            suggestion_weigh(&meant, flag);
+    }
+    suggestion_write(&meant, "unknown option", detail);
+    return arguments_bad(problem, name, detail);
+}
+
+/* Returns whether the option may be given several times. Sets *place to where to store its next value, or
+ * NULL if there are too many. */
+static bool find_list(struct slice name, struct arguments *arguments, const char ***place, int *max)
+{
+    bool is_label = slice_equal(name, SLICE("--label")), is_header = slice_equal(name, SLICE("--header"));
+    *max = is_label ? ARGUMENT_LABELS_MAX : ARGUMENT_HEADERS_MAX;
+    *place = NULL;
+    if (is_header && arguments->header_count < ARGUMENT_HEADERS_MAX)
+        *place = &arguments->headers[arguments->header_count++];
+    else if (is_label && !arguments->values[ARGUMENT_LABEL])
+        *place = &arguments->values[ARGUMENT_LABEL];
+    else if (is_label && arguments->label_count < ARGUMENT_LABELS_MAX - 1)
+        *place = &arguments->labels[arguments->label_count++];
+    return is_label || is_header;
+}
+
+/* Returns where to store the value of an option. Returns NULL after an error. */
+static const char **place_of(struct slice name, const char *help, struct arguments *arguments,
+                             struct problem *problem)
+{
+    const char **place = NULL;
+    int max, i = 0;
+    if (find_list(name, arguments, &place, &max)) {
+        if (!place)
+            problem_set(problem, "%.*s: appears more than %d times", SLICE_ARG(name), max);
+        return place;
+    }
+    while (i < ARGUMENT_COUNT && !slice_equal(name, slice_of(table[i].flag)))
+        i++;
+    if (i < ARGUMENT_COUNT)
+        return &arguments->values[i];
+    (void)refuse_unknown(name, help, problem);
     return NULL;
 }
 
-static enum status read_option(int argc, char *const *argv, int *index, struct arguments *arguments,
-                               struct problem *problem)
+static enum status read_option(int argc, char *const *argv, int *index, const char *help,
+                               struct arguments *arguments, struct problem *problem)
 {
     struct slice name, value;
     bool has_value = slice_cut(slice_of(argv[*index]), '=', &name, &value);
-    const char **place;
     if (read_switch(argv[*index], arguments))
         return STATUS_OK;
-    place = place_of(name, arguments);
+    const char **place = place_of(name, help, arguments, problem);
     if (!place)
-        return arguments_bad(problem, name, "unknown option");
-    if (!has_value && *index + 1 >= argc)
+        return STATUS_INVALID;
+    /* A value that begins with -- is more likely the next option after a forgotten value. */
+    if (!has_value && (*index + 1 >= argc || strncmp(argv[*index + 1], "--", 2) == 0))
         return arguments_bad(problem, name, "needs a value");
     *place = has_value ? value.data : argv[++*index];
     return STATUS_OK;
@@ -159,8 +216,8 @@ static enum status read_word(const char *word, int words_max, struct arguments *
     return STATUS_OK;
 }
 
-enum status arguments_parse(int argc, char *const *argv, int words_max, struct arguments *arguments,
-                            struct problem *problem)
+enum status arguments_parse(int argc, char *const *argv, int words_max, const char *help,
+                            struct arguments *arguments, struct problem *problem)
 {
     *arguments = (struct arguments){.word = NULL};
     for (int i = 0; i < argc; i++) {
@@ -169,32 +226,18 @@ enum status arguments_parse(int argc, char *const *argv, int words_max, struct a
             break;
         }
         bool is_option = argv[i][0] == '-' && argv[i][1];
-        enum status status = is_option ? read_option(argc, argv, &i, arguments, problem)
+        enum status status = is_option ? read_option(argc, argv, &i, help ? help : "", arguments, problem)
                                        : read_word(argv[i], words_max, arguments, problem);
         if (status != STATUS_OK)
             return status;
     }
-    if (!arguments->values[ARGUMENT_SERVER])
-        arguments->values[ARGUMENT_SERVER] = getenv("DUEPOST_SERVER");
+    const char *server = getenv("DUEPOST_SERVER");
+    if (!arguments->values[ARGUMENT_SERVER] && server && server[0])
+        arguments->values[ARGUMENT_SERVER] = server;
     return STATUS_OK;
 }
 
 /* ---- the options of a command ---- */
-
-/* Returns whether the text names the flag, and not only a longer one. */
-static bool names_flag(const char *help, const char *flag)
-{
-    size_t size = strlen(flag);
-    for (const char *at = strstr(help, flag); at; at = strstr(at + size, flag))
-        if (!isalnum((unsigned char)at[size]) && at[size] != '-')
-            return true;
-    return false;
-}
-
-static bool is_common(const char *flag)
-{
-    return names_flag("--server --token-file --ca-file --json --help -h", flag);
-}
 
 static const char *unnamed_flag(struct arguments *arguments, const char *help)
 {

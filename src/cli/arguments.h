@@ -77,19 +77,24 @@ struct arguments {
     const char *values[ARGUMENT_COUNT];        /* NULL: not given */
     const char *headers[ARGUMENT_HEADERS_MAX]; /* "Name: value", from --header */
     int header_count;
-    const char *labels[ARGUMENT_LABELS_MAX]; /* values of --label, except the first value */
+    const char *labels[ARGUMENT_LABELS_MAX - 1]; /* values of --label, except the first value */
     int label_count;
     char *const *command; /* the words after --; NULL: there is no -- */
     bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, wants_help;
 };
 
-/* Parses at most words_max words. Returns STATUS_INVALID after an error; problem then says what is wrong. */
-enum status arguments_parse(int argc, char *const *argv, int words_max, struct arguments *,
+/* Parses at most words_max words, and the options. help is the help of the command, which names its options;
+ * NULL: it has only the options of each command. Returns STATUS_INVALID after an error; problem then says
+ * what is wrong. */
+enum status arguments_parse(int argc, char *const *argv, int words_max, const char *help, struct arguments *,
                             struct problem *) MUST_USE;
 
 /* Checks that the help of the command names each given option. A command would ignore the others, such as
  * --dry-run. Returns STATUS_INVALID after an error. */
 enum status arguments_check(struct arguments *, const char *help, struct problem *) MUST_USE;
+
+/* Returns the option as it is written, such as "--delay". */
+const char *argument_flag(enum argument);
 
 /* Returns the first given option that is for several jobs only: a filter, --limit, --all or --dry-run.
  * Returns NULL without such an option. */
@@ -98,8 +103,11 @@ const char *arguments_bulk_flag(const struct arguments *);
 /* Returns the query parameter that this option sets, or NULL if it sets none. */
 const char *argument_parameter(enum argument);
 
-/* Returns whether this option is a time: RFC 3339, "now", or a duration: "-1h" is before now, "+15m" is after
- * now. */
-bool argument_is_time(enum argument);
+enum argument_kind {
+    ARGUMENT_TEXT,
+    ARGUMENT_TIME,     /* RFC 3339, "now", or a duration: "-1h" is before now, "+15m" is after now */
+    ARGUMENT_DURATION, /* such as "90s", "15m" or "1h" */
+};
+enum argument_kind argument_kind(enum argument);
 
 #endif

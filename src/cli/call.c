@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "cli/when.h"
 
 void call_add_encoded(struct buffer *target, const char *text)
@@ -23,15 +24,19 @@ static void add_parameter(struct buffer *target, char *separator, const char *na
     *separator = '&';
 }
 
-static bool is_wrong_time(struct call *call, enum argument argument)
+static bool is_sound(struct call *call, enum argument argument)
 {
     char time[TIMESTAMP_SIZE];
+    int64_t ms;
     const char *value = call->arguments.values[argument];
-    if (!value || !argument_is_time(argument) || when_parse(value, time))
-        return false;
-    problem_set(&call->problem,
-                "%s is not a time: expected RFC 3339 (2030-01-01T00:00:00Z), now, -1h or +15m", value);
-    return true;
+    enum argument_kind kind = argument_kind(argument);
+    if (!value || kind == ARGUMENT_TEXT || (kind == ARGUMENT_TIME && when_parse(value, time)) ||
+        (kind == ARGUMENT_DURATION && duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms)))
+        return true;
+    problem_set(&call->problem, "%s is %s: expected %s", argument_flag(argument), value,
+                kind == ARGUMENT_TIME ? "RFC 3339 (2030-01-01T00:00:00Z), now, -1h or +15m"
+                                      : "a duration such as 90s, 15m or 1h");
+    return false;
 }
 
 bool call_begin(struct call *call)
@@ -44,7 +49,7 @@ bool call_begin(struct call *call)
         return false;
     }
     for (int i = 0; i < ARGUMENT_COUNT; i++)
-        if (is_wrong_time(call, (enum argument)i))
+        if (!is_sound(call, (enum argument)i))
             return false;
     return true;
 }
@@ -59,7 +64,7 @@ void call_make_target(const struct call *call, struct buffer *target, const char
         const char *value = arguments->values[i];
         if (!argument_parameter((enum argument)i) || !value)
             continue;
-        if (argument_is_time((enum argument)i) && when_parse(value, text))
+        if (argument_kind((enum argument)i) == ARGUMENT_TIME && when_parse(value, text))
             value = text;
         add_parameter(target, &separator, argument_parameter((enum argument)i), value);
     }

@@ -20,14 +20,14 @@ struct call {
     bool is_bulk;   /* a bulk action: the API itself applies --limit, and requires --limit or --all */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
-    bool is_refused; /* set by a command that calls no API: the arguments were correct, but the receiver
-                        refused */
+    bool has_sent; /* a request was sent: the arguments are correct, and an error has another cause */
 };
 
 /* Appends text encoded for a segment of a path or a value of a query. */
 void call_add_encoded(struct buffer *target, const char *text);
 
-/* Reads --limit and checks the times. Returns false after an error; problem then says what is wrong. */
+/* Reads --limit, and checks the times and durations. Returns false after an error; problem then says what is
+ * wrong. */
 bool call_begin(struct call *);
 
 /* Writes a target from path, the filter and the page size. cursor may be NULL. */

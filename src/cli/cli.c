@@ -18,6 +18,7 @@
 #include "cli/top.h"
 #include "cli/topic.h"
 #include "cli/work.h"
+#include "job/suggestion.h"
 
 enum { EXIT_USAGE = 2, KEY_MAX = 255 /* bytes of an idempotency key */ };
 
@@ -99,11 +100,9 @@ static bool token_run(struct call *call)
     return new_token_print(call->word_count, call->words, &call->problem);
 }
 
-/* Runs sign-test. The receiver may refuse the request. */
 static bool sign_run(struct call *call)
 {
-    call->is_refused = call->word_count == 2;
-    return sign_test_run(call->word_count, call->words, &call->problem);
+    return sign_test_run(call->word_count, call->words, &call->has_sent, &call->problem);
 }
 
 /* ---- the table of commands ---- */
@@ -295,10 +294,28 @@ bool cli_is_meant(int argc, char *const *argv)
     return argc > 1 && argv[1][0] != '-';
 }
 
-static bool cli_fail(const char *name, const struct problem *problem)
+/* Returns the exit status of a command. Prints the error, and where the help is after wrong usage. */
+static int cli_end(const struct command *command, const struct call *call, bool is_done)
 {
-    fprintf(stderr, "duepost %s: %s\n", name, problem->text);
-    return false;
+    if (is_done)
+        return EXIT_SUCCESS;
+    const char *text = call->problem.text, *mark = strrchr(text, '?');
+    fprintf(stderr, "duepost %s: %s", command->name, text);
+    if (!call->has_sent)
+        fprintf(stderr, "%s duepost %s -h", mark && !mark[1] ? " See" : "; see", command->name);
+    fputs("\n", stderr);
+    return call->has_sent ? EXIT_FAILURE : EXIT_USAGE;
+}
+
+static int refuse_unknown(const char *name)
+{
+    struct suggestion meant = {.name = slice_of(name)};
+    char detail[SUGGESTION_DETAIL_SIZE];
+    for (size_t i = 0; i < COMMANDS; i++)
+        suggestion_weigh(&meant, commands[i].name);
+    suggestion_write_hint(&meant, "", "duepost help lists all commands", detail);
+    fprintf(stderr, "duepost: unknown command %s%s\n", name, detail);
+    return EXIT_USAGE;
 }
 
 static void print_help(const struct command *command)
@@ -340,20 +357,20 @@ static int run_remote(const struct command *command, struct call *call)
     struct remote_options options = {.server = call->arguments.values[ARGUMENT_SERVER],
                                      .ca_file = call->arguments.values[ARGUMENT_CA_FILE],
                                      .key = call->arguments.values[ARGUMENT_IDEMPOTENCY_KEY]};
-    int code = EXIT_USAGE;
+    bool is_done = false;
     buffer_init(&authorization, (size_t)2 * BEARER_MAX);
-    if (!call_begin(call) || !is_key_sound(command, call) ||
-        bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization, &call->problem) !=
+    if (call_begin(call) && is_key_sound(command, call) &&
+        remote_options_check(&options, &call->problem) == STATUS_OK &&
+        bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization, &call->problem) ==
             STATUS_OK) {
-        cli_fail(command->name, &call->problem);
-    } else {
         options.authorization = buffer_text(&authorization);
         call->remote = remote_new(&options);
-        code = command->run(call) || cli_fail(command->name, &call->problem) ? EXIT_SUCCESS : EXIT_FAILURE;
+        is_done = command->run(call);
+        call->has_sent = remote_has_sent(call->remote);
         remote_free(call->remote);
     }
     buffer_fini(&authorization);
-    return code;
+    return cli_end(command, call, is_done);
 }
 
 static bool wants_help(const struct call *call)
@@ -367,8 +384,8 @@ static bool wants_help(const struct call *call)
 static bool read_arguments(const struct command *command, struct call *call)
 {
     struct arguments *arguments = &call->arguments;
-    if (arguments_parse(call->word_count, call->words, command->words_max, arguments, &call->problem) !=
-            STATUS_OK ||
+    if (arguments_parse(call->word_count, call->words, command->words_max, command->options, arguments,
+                        &call->problem) != STATUS_OK ||
         (!arguments->wants_help && arguments_check(arguments, command->options, &call->problem) != STATUS_OK))
         return false;
     if (arguments->command && command->run != work_run)
@@ -378,25 +395,19 @@ static bool read_arguments(const struct command *command, struct call *call)
 
 int cli_run(int argc, char *const *argv)
 {
-    const struct command *command = find_command(argv[1]);
+    bool is_help = strcmp(argv[1], "help") == 0 && argc == 3 && argv[2][0] != '-';
+    const struct command *command = find_command(argv[is_help ? 2 : 1]);
     struct call call = {.word_count = argc - 2, .words = argv + 2};
-    if (!command) {
-        fprintf(stderr, "duepost: unknown command %s; duepost help lists all commands\n", argv[1]);
-        return EXIT_USAGE;
-    }
-    if (wants_help(&call)) {
+    if (!command)
+        return refuse_unknown(argv[is_help ? 2 : 1]);
+    if (is_help || wants_help(&call)) {
         print_help(command);
         return EXIT_SUCCESS;
     }
     if (is_local(command))
-        return command->run(&call) || cli_fail(command->name, &call.problem) ? EXIT_SUCCESS
-               : call.is_refused                                             ? EXIT_FAILURE
-                                                                             : EXIT_USAGE;
-    if (!read_arguments(command, &call)) {
-        fprintf(stderr, "duepost %s: %s; see duepost %s -h\n", command->name, call.problem.text,
-                command->name);
-        return EXIT_USAGE;
-    }
+        return cli_end(command, &call, command->run(&call));
+    if (!read_arguments(command, &call))
+        return cli_end(command, &call, false);
     if (call.arguments.wants_help) {
         print_help(command);
         return EXIT_SUCCESS;
@@ -404,20 +415,24 @@ int cli_run(int argc, char *const *argv)
     return run_remote(command, &call);
 }
 
+/* Prints the list of all commands. cli_run prints the help of one command. */
 static bool help_run(struct call *call)
 {
-    const struct command *one = call->word_count == 1 ? find_command(call->words[0]) : NULL;
-    if (one) {
-        print_help(one);
-        return true;
+    if (call->word_count > 0) {
+        problem_set(&call->problem, "expected one command, or none");
+        return false;
     }
     puts("Usage: duepost COMMAND ...\n"
-         "Calls the API of a running server. Options of every command:\n"
+         "Calls the API of a running server; duepost without a command is that server. Options of every "
+         "command:\n"
          "  --server URL       the server; default: DUEPOST_SERVER, else http://127.0.0.1:7700\n"
          "  --token-file FILE  a file with the token; default: DUEPOST_TOKEN\n"
          "  --ca-file FILE     certificates that https trusts; default: those of this host\n"
          "  --json             prints JSON\n"
-         "duepost COMMAND -h prints the options of a command, duepost --help the options of the server.\n");
+         "duepost COMMAND -h prints the options of a command, duepost --help the options of the server.\n"
+         "Exit status: 0 after success; 2 if the command line is wrong, and nothing was sent; 1 after any "
+         "other\n"
+         "error, such as a request that the server refuses, or no answer.\n");
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-10s %-32s %s\n", commands[i].name, commands[i].words, commands[i].help);
     return true;

@@ -7,8 +7,8 @@
 /* Returns whether argv[1] names a command. Otherwise argv[1] is an option of the server. */
 bool cli_is_meant(int argc, char *const *argv);
 
-/* Runs the command. Returns 0 after success, 1 if the server refused the request or cannot be reached, and 2
- * if the arguments are wrong. Errors are printed to stderr. */
+/* Runs the command. Returns 0 after success. Returns 2 if the command line is wrong; nothing was sent then.
+ * Returns 1 if the server refused the request, cannot be reached, or failed. Errors are printed to stderr. */
 int cli_run(int argc, char *const *argv);
 
 #endif

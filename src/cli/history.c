@@ -35,8 +35,9 @@ static bool delete_jobs(struct call *call)
         json_decref(answer);
     }
     buffer_fini(&target);
-    printf(call->arguments.is_json ? "{\"deleted\": %lld}\n" : "%lld jobs removed from the history\n",
-           deleted);
+    if (is_done || deleted > 0)
+        printf(call->arguments.is_json ? "{\"deleted\": %lld}\n" : "%lld jobs removed from the history\n",
+               deleted);
     return is_done;
 }
 
@@ -87,6 +88,6 @@ bool history_command(struct call *call)
     for (size_t i = 0; word && i < sizeof verbs / sizeof *verbs; i++)
         if (strcmp(word, verbs[i].verb) == 0)
             return verbs[i].run(call);
-    problem_set(&call->problem, "expected export, stats or delete");
+    problem_set(&call->problem, "%s%sexpected export, stats or delete", word ? word : "", word ? ": " : "");
     return false;
 }

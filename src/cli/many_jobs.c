@@ -54,7 +54,8 @@ static bool many_jobs_act(struct call *call, const char *method, const char *pat
         sums.skipped += call_number(page, "skipped");
         call_took(call, call_number(page, "matched"));
     } while (page && call_text(page, "cursor") && call->left > 0);
-    print_sums(call, &sums);
+    if (page || sums.matched > 0)
+        print_sums(call, &sums);
     json_decref(page);
     buffer_fini(&target);
     return page;

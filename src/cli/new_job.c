@@ -142,18 +142,13 @@ static bool add_retry(struct json_writer *job, struct call *call)
     return true;
 }
 
-bool new_job_add_seconds(struct json_writer *job, struct call *call, const char *name, enum argument argument)
+void new_job_add_seconds(struct json_writer *job, const struct call *call, const char *name,
+                         enum argument argument)
 {
     const char *value = call->arguments.values[argument];
     int64_t ms;
-    if (!value)
-        return true;
-    if (!duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms)) {
-        problem_set(&call->problem, "--%s is %s: expected a duration such as 90s, 15m or 1h", name, value);
-        return false;
-    }
-    json_add_seconds(job, name, ms);
-    return true;
+    if (value && duration_parse(slice_of(value), TIMESTAMP_MAX_MS, &ms))
+        json_add_seconds(job, name, ms);
 }
 
 void new_job_init(struct new_job *job)
@@ -173,13 +168,13 @@ bool new_job_add_members(struct new_job *job, struct json_writer *json, struct c
     const struct arguments *arguments = &call->arguments;
     const char *file = arguments->values[ARGUMENT_BODY_FILE];
     if (!add_headers(json, call) || !add_retry(json, call) ||
-        !new_job_add_seconds(json, call, "ttl", ARGUMENT_TTL) ||
-        !new_job_add_seconds(json, call, "timeout", ARGUMENT_TIMEOUT) ||
         !add_callback(json, call, "onDelivered", "--on-delivered", ARGUMENT_ON_DELIVERED) ||
         !add_callback(json, call, "onDead", "--on-dead", ARGUMENT_ON_DEAD) ||
         !add_callback(json, call, "onAttempt", "--on-attempt", ARGUMENT_ON_ATTEMPT) ||
         (file && !read_file(file, &job->body, &call->problem)))
         return false;
+    new_job_add_seconds(json, call, "ttl", ARGUMENT_TTL);
+    new_job_add_seconds(json, call, "timeout", ARGUMENT_TIMEOUT);
     new_job_add_text(json, "url", arguments->values[ARGUMENT_URL]);
     new_job_add_text(json, "group", arguments->values[ARGUMENT_GROUP]);
     new_job_add_text(json, "method", arguments->values[ARGUMENT_METHOD]);

@@ -20,7 +20,7 @@ bool new_job_add_members(struct new_job *, struct json_writer *, struct call *);
 /* Adds a text, or nothing for NULL. */
 void new_job_add_text(struct json_writer *, const char *name, const char *value);
 
-/* Adds a duration such as "15m" as the API's seconds. Returns false after an error. */
-bool new_job_add_seconds(struct json_writer *, struct call *, const char *name, enum argument);
+/* Adds a duration such as "15m" as the API's seconds, if the option is given. */
+void new_job_add_seconds(struct json_writer *, const struct call *, const char *name, enum argument);
 
 #endif

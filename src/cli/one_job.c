@@ -78,12 +78,12 @@ bool one_job_why(struct call *call)
 
 /* ---- schedule ---- */
 
-static bool add_times(struct json_writer *job, struct call *call)
+static void add_times(struct json_writer *job, const struct call *call)
 {
     char due[TIMESTAMP_SIZE];
     const char *due_at = call->arguments.values[ARGUMENT_DUE_AT];
     new_job_add_text(job, "dueAt", due_at && when_parse(due_at, due) ? due : NULL);
-    return new_job_add_seconds(job, call, "delay", ARGUMENT_DELAY);
+    new_job_add_seconds(job, call, "delay", ARGUMENT_DELAY);
 }
 
 /* Adds topic and jobId from the word TOPIC or TOPIC/ID. */
@@ -105,7 +105,10 @@ static bool make_job(struct new_job *job, struct call *call)
 {
     struct json_writer json = json_writer_to(&job->text);
     json_put_object(&json);
-    if (!add_name(&json, call) || !add_times(&json, call) || !new_job_add_members(job, &json, call))
+    if (!add_name(&json, call))
+        return false;
+    add_times(&json, call);
+    if (!new_job_add_members(job, &json, call))
         return false;
     json_end_object(&json);
     return true;

@@ -1,7 +1,10 @@
 #include "cli/remote.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 
@@ -12,7 +15,31 @@ struct remote {
     struct remote_options options;
     const char *server;
     CURL *easy;
+    bool has_sent;
 };
+
+/* An address without a scheme is one of http, as in libcurl. */
+static bool is_address(const char *server)
+{
+    bool has_scheme = strstr(server, "://");
+    return has_scheme ? strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0
+                      : server[0] != '\0';
+}
+
+enum status remote_options_check(const struct remote_options *options, struct problem *problem)
+{
+    if (options->server && !is_address(options->server)) {
+        problem_set(problem,
+                    "--server or DUEPOST_SERVER is %.200s: expected a URL such as http://127.0.0.1:7700",
+                    options->server);
+        return STATUS_INVALID;
+    }
+    if (options->ca_file && access(options->ca_file, R_OK) != 0) {
+        problem_set(problem, "--ca-file: cannot read %.300s: %s", options->ca_file, strerror(errno));
+        return STATUS_INVALID;
+    }
+    return STATUS_OK;
+}
 
 struct remote *remote_new(const struct remote_options *options)
 {
@@ -62,7 +89,19 @@ static CURLcode send_with(struct remote *remote, const char *method, const char 
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, answer);
     if (body)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
-    return curl_easy_perform(easy);
+    CURLcode code = curl_easy_perform(easy);
+    remote->has_sent |= code != CURLE_URL_MALFORMAT && code != CURLE_UNSUPPORTED_PROTOCOL;
+    return code;
+}
+
+bool remote_has_sent(const struct remote *remote)
+{
+    return remote->has_sent;
+}
+
+void remote_set_sent(struct remote *remote)
+{
+    remote->has_sent = true;
 }
 
 enum { KEY_LINE_MAX = 512 };

@@ -19,6 +19,10 @@ struct remote_options {
     long timeout_s;            /* timeout of each request; 0: one minute */
 };
 
+/* Checks that the options can be used: the server is a URL, and the certificates can be read. Returns
+ * STATUS_INVALID after an error; problem then says what is wrong. */
+enum status remote_options_check(const struct remote_options *, struct problem *) MUST_USE;
+
 /* Creates a remote. Borrows the strings of the options. */
 struct remote *remote_new(const struct remote_options *);
 void remote_free(struct remote *); /* NULL is ignored */
@@ -38,6 +42,12 @@ json_t *remote_ask_json(struct remote *, const char *method, const char *target,
  * answer's status, which may be an error. */
 enum status remote_post(struct remote *, const char *url, const char *const *headers, size_t count,
                         const char *body, struct buffer *answer, long *status, struct problem *) MUST_USE;
+
+/* Returns whether a request was sent, or may have been. An earlier error is one of the command line. */
+bool remote_has_sent(const struct remote *);
+
+/* Makes remote_has_sent true, for requests that other functions send. */
+void remote_set_sent(struct remote *);
 
 /* Returns the options of remote_new, with the default server. The strings are valid until the remote is
  * freed. */

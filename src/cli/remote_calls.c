@@ -26,10 +26,11 @@ struct remote_call {
     void *arg;
 };
 
-struct remote_calls *remote_calls_new(const struct remote *remote)
+struct remote_calls *remote_calls_new(struct remote *remote)
 {
     struct remote_calls *calls = NEW(struct remote_calls);
     calls->options = remote_options(remote);
+    remote_set_sent(remote);
     list_init(&calls->list);
     calls->multi = curl_multi_init();
     if (!calls->multi)

@@ -13,8 +13,8 @@
 struct remote_calls;
 struct remote_call;
 
-struct remote_calls *remote_calls_new(const struct remote *); /* borrows the strings of its options */
-void remote_calls_free(struct remote_calls *);                /* cancels all calls; NULL is ignored */
+struct remote_calls *remote_calls_new(struct remote *); /* borrows the strings of its options */
+void remote_calls_free(struct remote_calls *);          /* cancels all calls; NULL is ignored */
 
 struct remote_request {
     const char *target; /* copied, like body and key */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/ask.h"
 #include "cli/list.h"
 #include "cli/new_job.h"
 #include "cli/when.h"
@@ -45,30 +44,49 @@ static bool make_target(struct buffer *target, struct call *call, const char *su
     return true;
 }
 
-static bool ask_schedule(struct call *call, const char *method, const char *suffix, const char *body,
-                         const char *member)
+/* Sends a request. The caller frees the answer with json_decref. Returns NULL after an error. */
+static json_t *ask_schedule(struct call *call, const char *method, const char *suffix, const char *body)
 {
     struct buffer target;
+    json_t *answer = NULL;
     buffer_init(&target, CALL_TARGET_MAX);
-    bool is_done =
-        make_target(&target, call, suffix) && ask(call, method, buffer_text(&target), body, member);
+    if (make_target(&target, call, suffix))
+        answer = remote_ask_json(call->remote, method, buffer_text(&target), body, &call->problem);
     buffer_fini(&target);
-    return is_done;
+    return answer;
+}
+
+/* Prints the answer: as JSON, or as the name TOPIC/ID, with the id that member has, and then end. Frees the
+ * answer. Returns false without an answer. */
+static bool print_name(const struct call *call, json_t *answer, const char *member, const char *end)
+{
+    bool is_there = answer;
+    if (answer && call->arguments.is_json)
+        call_print_json(answer);
+    else if (answer)
+        printf("%s/%s%s\n", call_text(answer, "topic"), call_text(answer, member), end);
+    json_decref(answer);
+    return is_there;
 }
 
 static bool show_schedule(struct call *call)
 {
-    return ask_schedule(call, "GET", "", NULL, NULL);
+    json_t *answer = ask_schedule(call, "GET", "", NULL);
+    if (answer)
+        call_print_json(answer);
+    json_decref(answer);
+    return answer;
 }
 
+/* Prints the job's name as other commands take it. */
 static bool run_schedule(struct call *call)
 {
-    return ask_schedule(call, "POST", "/run", NULL, "jobId");
+    return print_name(call, ask_schedule(call, "POST", "/run", NULL), "jobId", "");
 }
 
 static bool delete_schedule(struct call *call)
 {
-    return ask_schedule(call, "DELETE", "", NULL, "scheduleId");
+    return print_name(call, ask_schedule(call, "DELETE", "", NULL), "scheduleId", " is deleted");
 }
 
 /* ---- set, pause, resume ---- */
@@ -94,10 +112,9 @@ static bool make_schedule(struct new_job *job, struct call *call)
     new_job_add_text(&json, "overlap", values[ARGUMENT_OVERLAP]);
     if (call->arguments.is_paused)
         json_add_bool(&json, "paused", true);
-    if (!new_job_add_seconds(&json, call, "every", ARGUMENT_EVERY) ||
-        !new_job_add_seconds(&json, call, "jitter", ARGUMENT_JITTER) ||
-        !new_job_add_seconds(&json, call, "grace", ARGUMENT_GRACE))
-        return false;
+    new_job_add_seconds(&json, call, "every", ARGUMENT_EVERY);
+    new_job_add_seconds(&json, call, "jitter", ARGUMENT_JITTER);
+    new_job_add_seconds(&json, call, "grace", ARGUMENT_GRACE);
     json_add_object(&json, "job");
     if (!new_job_add_members(job, &json, call))
         return false;
@@ -121,12 +138,7 @@ static void print_next(const json_t *answer)
 
 static bool send_schedule(struct call *call, const char *method, const char *body)
 {
-    struct buffer target;
-    json_t *answer = NULL;
-    buffer_init(&target, CALL_TARGET_MAX);
-    if (make_target(&target, call, ""))
-        answer = remote_ask_json(call->remote, method, buffer_text(&target), body, &call->problem);
-    buffer_fini(&target);
+    json_t *answer = ask_schedule(call, method, "", body);
     if (answer && call->arguments.is_json)
         call_print_json(answer);
     else if (answer)

@@ -50,7 +50,7 @@ static void sign_sample(const struct signing_keys *keys, struct signed_sample *m
     buffer_fini(&signature);
 }
 
-static bool post(const char *url, const struct signed_sample *made, struct problem *problem)
+static bool post(const char *url, const struct signed_sample *made, bool *has_sent, struct problem *problem)
 {
     const struct remote_options options = {.authorization = ""};
     const char *const lines[HEADERS] = {made->lines[0], made->lines[1], made->lines[2], made->lines[3]};
@@ -63,6 +63,7 @@ static bool post(const char *url, const struct signed_sample *made, struct probl
     table_append_shown(&shown, buffer_slice(&answer));
     if (is_posted)
         printf("answer   %ld %.*s\n", status, SLICE_ARG(buffer_slice(&shown)));
+    *has_sent = remote_has_sent(remote);
     if (is_posted && status / 100 != 2)
         problem_set(problem, "the receiver did not answer 2xx");
     buffer_fini(&answer);
@@ -71,7 +72,7 @@ static bool post(const char *url, const struct signed_sample *made, struct probl
     return is_posted && status / 100 == 2;
 }
 
-bool sign_test_run(int count, char *const *words, struct problem *problem)
+bool sign_test_run(int count, char *const *words, bool *has_sent, struct problem *problem)
 {
     struct signing_keys keys;
     struct signed_sample made;
@@ -86,5 +87,5 @@ bool sign_test_run(int count, char *const *words, struct problem *problem)
     printf("signed   %s.%lld.%s\n", made.id, (long long)made.seconds, sample);
     for (size_t i = 0; i < HEADERS; i++)
         printf("header   %s\n", made.lines[i]);
-    return post(words[0], &made, problem);
+    return post(words[0], &made, has_sent, problem);
 }

@@ -8,7 +8,8 @@
 
 /* POSTs a signed sample from this host to a receiver, signed like a delivery. words are a URL and the file of
  * --signing-secret-file. Prints the signed text, the headers and the answer. Returns false after an error and
- * after an answer other than 2xx; problem then says why. */
-bool sign_test_run(int count, char *const *words, struct problem *);
+ * after an answer other than 2xx; problem then says why, and *has_sent whether
+ * the sample was sent. */
+bool sign_test_run(int count, char *const *words, bool *has_sent, struct problem *);
 
 #endif

@@ -277,15 +277,16 @@ static void work_loop(struct work *work)
 
 /* ---- the command ---- */
 
-static bool read_duration(struct call *call, enum argument argument, const char *name, int64_t max_ms,
-                          int64_t *us)
+/* Reads a duration, whose form call_begin has checked. range is the text of its bounds. */
+static bool read_duration(struct call *call, enum argument argument, int64_t min_ms, int64_t max_ms,
+                          const char *range, int64_t *us)
 {
     const char *value = call->arguments.values[argument];
     int64_t ms;
     if (!value)
         return true;
-    if (!duration_parse(slice_of(value), max_ms, &ms)) {
-        problem_set(&call->problem, "%s is %s: expected a duration such as 90s, 15m or 1h", name, value);
+    if (!duration_parse(slice_of(value), max_ms, &ms) || ms < min_ms) {
+        problem_set(&call->problem, "%s is %s: expected %s", argument_flag(argument), value, range);
         return false;
     }
     *us = ms * 1000;
@@ -318,15 +319,10 @@ static bool read_options(struct work *work, struct call *call)
         return false;
     }
     if (!read_parallel(call, &work->parallel) ||
-        !read_duration(call, ARGUMENT_LEASE, "--lease", LEASE_MAX_MS, &settings->lease_us) ||
-        !read_duration(call, ARGUMENT_GRACE, "--grace", TIME_MAX_MS, &settings->grace_us) ||
-        !read_duration(call, ARGUMENT_TIMEOUT, "--timeout", TIME_MAX_MS, &settings->timeout_us))
+        !read_duration(call, ARGUMENT_LEASE, LEASE_MIN_MS, LEASE_MAX_MS, "1s to 12h", &settings->lease_us) ||
+        !read_duration(call, ARGUMENT_GRACE, 0, TIME_MAX_MS, "at most 365d", &settings->grace_us) ||
+        !read_duration(call, ARGUMENT_TIMEOUT, 0, TIME_MAX_MS, "at most 365d", &settings->timeout_us))
         return false;
-    if (settings->lease_us < LEASE_MIN_MS * 1000) {
-        problem_set(&call->problem, "--lease is %s: expected 1s to 12h",
-                    call->arguments.values[ARGUMENT_LEASE]);
-        return false;
-    }
     return true;
 }
 

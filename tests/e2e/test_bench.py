@@ -170,7 +170,7 @@ def test_the_receiver_answers_others_with_404(server, bench):
 ])
 def test_wrong_words_are_refused(server, bench, words, said):
     status, out, errors = end(bench(server, *words))
-    assert (status, out) == (1, "") and said in errors
+    assert (status, out) == (2, "") and said in errors
 
 
 def test_a_server_that_is_away(bench):

@@ -105,8 +105,8 @@ def test_an_export_shows_its_progress_on_a_terminal_only(keeper, receiver, topic
 
 def test_a_failed_export_says_why(keeper, server, topic):
     assert "--history" in ask(server, "history", "export", code=1)
-    assert "expected ndjson or csv" in ask(keeper, "history", "export", "--format", "xml", code=1)
-    assert "expected export" in ask(keeper, "history", code=1)
+    assert "expected ndjson or csv" in ask(keeper, "history", "export", "--format", "xml", code=2)
+    assert "expected export" in ask(keeper, "history", code=2)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([duepost.BINARY, "history", "export", "--format", "csv"], stdout=full, stderr=subprocess.PIPE, text=True,
                               env={**os.environ, "DUEPOST_SERVER": keeper.url}, timeout=30 * SLOW)
@@ -123,7 +123,7 @@ def test_statistics_are_a_table(keeper, receiver, topic):
 
 def test_jobs_are_removed(keeper, receiver, topic):
     fill(keeper, receiver, topic, delivered=[("a", {}), ("b", {})])
-    assert "expected --topic" in ask(keeper, "history", "delete", code=1)
+    assert "expected --topic" in ask(keeper, "history", "delete", code=2)
     assert ask(keeper, "history", "delete", "--topic", topic, "--before", "-1h") == "0 jobs removed from the history\n"
     assert ask(keeper, "history", "delete", "--topic", topic) == "2 jobs removed from the history\n"
     assert json.loads(ask(keeper, "history", "delete", "--topic", topic, "--json")) == {"deleted": 0}

@@ -55,11 +55,11 @@ def test_a_schedule_is_paused_resumed_run_and_deleted(server, receiver, topic):
     ask(server, "schedules", "set", f"{topic}/d", "--cron", RARELY, "--url", receiver.url(), "--body", "[1]")
     assert ask(server, "schedules", "pause", f"{topic}/d") == f"{topic}/d is paused\n"
     assert definition(server, topic, "d")["paused"] is True
-    job_id = ask(server, "schedules", "run", f"{topic}/d").strip()
+    name = ask(server, "schedules", "run", f"{topic}/d").strip()
     until(lambda: receiver.count(topic) == 1, 10, "the delivery")
-    assert receiver.of(topic)[0].job_id == job_id and job_id.startswith("d~run-")
+    assert f"{topic}/{receiver.of(topic)[0].job_id}" == name and name.startswith(f"{topic}/d~run-")
     assert ask(server, "schedules", "resume", f"{topic}/d").startswith(f"{topic}/d is next due in ")
-    assert ask(server, "schedules", "delete", f"{topic}/d") == "d\n"
+    assert ask(server, "schedules", "delete", f"{topic}/d") == f"{topic}/d is deleted\n"
     assert "404" in ask(server, "schedules", "show", f"{topic}/d", code=1)
 
 
@@ -69,7 +69,7 @@ def test_a_run_under_a_key_is_made_once(server, receiver, topic):
     made = [[ask(server, "schedules", "run", f"{topic}/k", "--idempotency-key", key) for _ in range(2)] for key in keys]
     assert made[0][0] == made[0][1] != made[1][0] == made[1][1]
     again = server.request("POST", f"/schedules/{topic}/k/run", headers={"Idempotency-Key": keys[0]}).expect(202)
-    assert f"{again['jobId']}\n" == made[0][0]
+    assert f"{topic}/{again['jobId']}\n" == made[0][0]
     until(lambda: receiver.count(topic) == 2, 10, "two deliveries")
     for key in ("", "a\nb", "ä", "a" * 256):
         assert "--idempotency-key: expected 1 to 255 visible ASCII characters" in ask(server, "schedules", "run", f"{topic}/k", "--idempotency-key", key, code=2)
@@ -79,15 +79,15 @@ def test_a_run_under_a_key_is_made_once(server, receiver, topic):
 
 def test_what_is_wrong_is_named(server, topic):
     name = f"{topic}/e"
-    for words, fault in [
-        (["set", name, "--cron", "61 * * * *"], "cron minute: found '61'; allowed are 0 to 59"),
-        (["set", name, "--cron", RARELY, "--timezone", "Europe/Berln"], "timezone found 'Europe/Berln'; allowed are names of the IANA"),
-        (["set", name], "cron is required, or every"),
-        (["set", name, "--every", "often"], "--every is often: expected a duration"),
-        (["set", name, "--every", "1h", "--header", "x"], "--header x: expected Name: value"),
-        (["set", topic], "expected a schedule as TOPIC/ID"),
-        (["show"], "expected a schedule as TOPIC/ID"),
-        (["list"], "list: expected set, show, pause, resume, run or delete, then TOPIC/ID"),
+    for words, fault, code in [
+        (["set", name, "--cron", "61 * * * *"], "cron minute: found '61'; allowed are 0 to 59", 1),
+        (["set", name, "--cron", RARELY, "--timezone", "Europe/Berln"], "timezone found 'Europe/Berln'; allowed are names of the IANA", 1),
+        (["set", name], "cron is required, or every", 1),
+        (["set", name, "--every", "often"], "--every is often: expected a duration", 2),
+        (["set", name, "--every", "1h", "--header", "x"], "--header x: expected Name: value", 2),
+        (["set", topic], "expected a schedule as TOPIC/ID", 2),
+        (["show"], "expected a schedule as TOPIC/ID", 2),
+        (["list"], "list: expected set, show, pause, resume, run or delete, then TOPIC/ID", 2),
     ]:
-        assert fault in ask(server, "schedules", *words, code=1)
+        assert fault in ask(server, "schedules", *words, code=code)
     assert "expected RFC 3339" in ask(server, "schedules", "set", name, "--every", "1h", "--start-at", "soon", code=2)

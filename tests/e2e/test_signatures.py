@@ -161,7 +161,7 @@ def test_a_sample_shows_what_is_signed(receiver):
     assert sign_test(receiver.url())[0] == 2
     file.write_text("secret-but-no-key")
     code, _, wrong = sign_test(receiver.url(), str(file))
-    assert code == 1 and "line 1" in wrong and "secret-but" not in wrong
+    assert code == 2 and "line 1" in wrong and "secret-but" not in wrong
 
 
 # ---- traces ----

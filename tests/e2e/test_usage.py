@@ -1,0 +1,178 @@
+"""Wrong usage of the command line: exit status 2, an error that names the right word, and nothing is sent.
+
+Exit status 1 is for all that the server refused or could not do."""
+
+import os
+import socket
+import subprocess
+
+import pytest
+
+import duepost
+from patience import SLOW
+
+URL = "http://127.0.0.1:9/"
+
+
+def command(*words, server="http://127.0.0.1:1", **variables):
+    environment = {**os.environ, "DUEPOST_SERVER": server, **variables}
+    return subprocess.run([duepost.BINARY, *words], env=environment, capture_output=True, text=True, timeout=30 * SLOW)
+
+
+def refused(*words, code=2, **options):
+    """Returns the error of a command that prints nothing else."""
+    done = command(*words, **options)
+    assert (done.returncode, done.stdout) == (code, ""), (words, done)
+    assert done.stderr.startswith("duepost") and done.stderr.count("\n") == 1, done.stderr
+    return done.stderr.rstrip("\n")
+
+
+@pytest.fixture(scope="module")
+def listener():
+    """A server that must not get a request: each test asks whether a connection came."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+@pytest.mark.parametrize("typed, right", [
+    ("scheduel", "schedule"), ("job", "jobs"), ("Topics", "topics"), ("re-drive", "redrive"), ("recievers", "receivers"),
+    ("sched", "schedule"), ("schedules-list", "schedules"), ("cancle", "cancel"), ("signtest", "sign-test"), ("hlep", "help"),
+])
+def test_an_unknown_command_names_the_nearest(typed, right):
+    said = f"duepost: unknown command {typed}; did you mean {right}? duepost help lists all commands"
+    assert refused(typed) == said
+    assert refused(typed, "--topic", "a", "-h") == said
+    assert refused("help", typed) == said
+
+
+def test_an_unknown_command_that_is_near_none_names_the_list():
+    for typed in "nope", "x", "", "z" * 10_000, "\N{SNOWMAN}":
+        assert refused(typed) == refused("help", typed) == f"duepost: unknown command {typed}; duepost help lists all commands"
+    assert refused("help", "jobs", "dead") == "duepost help: expected one command, or none; see duepost help -h"
+
+
+def test_help_is_asked_for_in_any_way():
+    for words in ("help",), ("help", "-h"), ("help", "--help"), ("help", "help"):
+        done = command(*words)
+        assert done.returncode == 0 and done.stdout.startswith("Usage: duepost ") and done.stderr == ""
+
+
+@pytest.mark.parametrize("words, right", [
+    (["schedule", "a", "--dely", "1m"], "--delay"), (["schedule", "a", "--due_at", "now"], "--due-at"),
+    (["schedule", "a", "--URL", URL], "--url"), (["schedule", "a", "--idempotency", "k"], "--idempotency-key"),
+    (["schedule", "a", "-delay", "1m"], "--delay"), (["jobs", "--topics", "a"], "--topic"), (["jobs", "--jsn"], "--json"),
+    (["schedule", "a", "--headers", "A: b"], "--header"), (["jobs", "--sever", URL], "--server"), (["jobs", "--hlep"], "--help"),
+    (["cancel", "--dryrun"], "--dry-run"), (["work", "a", "--untilempty"], "--until-empty"), (["bench", "--job=1"], "--jobs"),
+    (["history", "stats", "--stp", "1m"], "--step"),
+])
+def test_an_unknown_option_names_the_nearest_of_its_command(words, right):
+    typed = next(word for word in words if word.startswith("-")).split("=")[0]
+    assert refused(*words) == f"duepost {words[0]}: {typed}: unknown option; did you mean {right}? See duepost {words[0]} -h"
+
+
+def test_an_option_of_other_commands_is_not_suggested():
+    assert refused("topics", "--dely", "1m") == "duepost topics: --dely: unknown option; see duepost topics -h"
+    for typed in "-x", "--", "-", "--nope":
+        assert "did you mean" not in refused("dead", typed)
+
+
+@pytest.mark.parametrize("words, said", [
+    ([], "schedule: expected TOPIC or TOPIC/ID"),
+    (["a", "--delay", "15min"], "schedule: --delay is 15min: expected a duration such as 90s, 15m or 1h"),
+    (["a", "--delay="], "schedule: --delay is : expected a duration"),
+    (["a", "--due-at", "tomorrow"], "schedule: --due-at is tomorrow: expected RFC 3339 (2030-01-01T00:00:00Z), now, -1h or +15m"),
+    (["a", "--ttl", "x"], "schedule: --ttl is x: expected a duration"),
+    (["a", "--timeout", "x"], "schedule: --timeout is x: expected a duration"),
+    (["a", "--retry", "many"], "schedule: --retry is many: expected a whole number"),
+    (["a", "--header", "X-Shop"], "schedule: --header X-Shop: expected Name: value"),
+    (["a", "--on-dead", "{"], "schedule: --on-dead is {: expected a url"),
+    (["a", "--body-file", "/nonexistent"], "schedule: cannot read /nonexistent: No such file"),
+    (["a", "--idempotency-key", ""], "schedule: --idempotency-key: expected 1 to 255"),
+    (["a", "--token-file", "/nonexistent"], "schedule: cannot read /nonexistent: No such file"),
+    (["a", "--ca-file", "/nonexistent"], "schedule: --ca-file: cannot read /nonexistent: No such file"),
+    (["a", "--server", "ftp://h"], "schedule: --server or DUEPOST_SERVER is ftp://h: expected a URL such as http://127.0.0.1:7700"),
+    (["a", "--server="], "schedule: --server or DUEPOST_SERVER is : expected a URL"),
+    (["a", "--delay", "--ttl", "1h"], "schedule: --delay: needs a value"),
+    (["a", "--delay"], "schedule: --delay: needs a value"),
+    (["a", *["--label", "x"] * 21], "schedule: --label: appears more than 20 times"),
+    (["a", *["--header", "x: y"] * 51], "schedule: --header: appears more than 50 times"),
+    (["a", "b"], "schedule: b: unexpected argument"),
+], ids=str)
+def test_wrong_values_of_schedule(words, said, listener):
+    assert said in refused("schedule", *words, server="http://%s:%s" % listener.getsockname())
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+@pytest.mark.parametrize("words, said", [
+    (["jobs", "--limit", "0"], "--limit is 0: expected a whole number from 1"),
+    (["jobs", "--due-after", "noon"], "--due-after is noon: expected RFC 3339"),
+    (["jobs", "a"], "a: unexpected argument"),
+    (["dead", "--died-before", "noon"], "--died-before is noon: expected RFC 3339"),
+    (["show"], "expected a job as TOPIC/ID"), (["show", "a"], "expected a job as TOPIC/ID"), (["show", "/a"], "expected a job as TOPIC/ID"),
+    (["why", "a/"], "expected a job as TOPIC/ID"),
+    (["attempts", "a"], "expected a job as TOPIC/ID"),
+    (["run"], "expected a job as TOPIC/ID, or several jobs"),
+    (["run", "a"], "expected a job as TOPIC/ID"),
+    (["run", "a/b", "--all"], "--all cannot be combined with TOPIC/ID"),
+    (["run", "--resend", "--state", "dead"], "--resend needs TOPIC/ID"),
+    (["reschedule", "--state", "dead", "--all"], "expected --delay DURATION or --due-at TIME"),
+    (["reschedule", "--state", "dead", "--delay", "1h"], "expected --limit N"),
+    (["reschedule", "--state", "dead", "--all", "--delay", "15min"], "--delay is 15min: expected a duration"),
+    (["cancel"], "expected a job as TOPIC/ID, or several jobs"),
+    (["cancel", "--state", "dead"], "expected --limit N"),
+    (["redrive"], "expected --limit N"),
+    (["redrive", "--limit", "1x"], "--limit is 1x: expected a whole number from 1"),
+    (["history"], "expected export, stats or delete"), (["history", "exprot"], "exprot: expected export, stats or delete"),
+    (["history", "export", "--format", "xml"], "--format is xml: expected ndjson or csv"),
+    (["history", "stats", "--from", "noon"], "--from is noon: expected RFC 3339"),
+    (["history", "delete"], "expected --topic TOPIC or --before TIME"),
+    (["topics", "--limit", "-1"], "--limit is -1: expected a whole number from 1"),
+    (["set"], "expected TOPIC NAME=VALUE"), (["set", "a"], "expected TOPIC NAME=VALUE"), (["set", "a", "b"], "b: expected NAME=VALUE"),
+    (["pause"], "expected a topic"), (["resume"], "expected a topic"),
+    (["groups", "--limit", "x"], "--limit is x"),
+    (["group"], "expected a group"), (["group", "a", "b"], "b: expected ENDPOINT=URL"),
+    (["schedules", "list"], "list: expected set, show, pause, resume, run or delete"),
+    (["schedules", "set", "a"], "expected a schedule as TOPIC/ID"),
+    (["schedules", "set", "a/b", "--every", "often"], "--every is often: expected a duration"),
+    (["schedules", "set", "a/b", "--jitter", "often"], "--jitter is often: expected a duration"),
+    (["schedules", "set", "a/b", "--start-at", "soon"], "--start-at is soon: expected RFC 3339"),
+    (["schedules", "show"], "expected a schedule as TOPIC/ID"),
+    (["schedules", "--next-after", "soon"], "--next-after is soon: expected RFC 3339"),
+    (["work"], "expected TOPIC -- COMMAND"), (["work", "a"], "expected TOPIC -- COMMAND"),
+    (["work", "a", "--parallel", "0", "--", "true"], "--parallel is 0"),
+    (["work", "a", "--lease", "13h", "--", "true"], "--lease is 13h"),
+    (["work", "a", "--grace", "x", "--", "true"], "--grace is x"),
+    (["receivers", "x"], "x: unexpected argument"),
+    (["close"], "expected a receiver as HOST:PORT"), (["close", "shop.example"], "expected a receiver as HOST:PORT"),
+    (["tail", "a", "b"], "b: unexpected argument"),
+    (["top", "--topic", "a"], "--topic: not an option of this command"),
+    (["bench", "--jobs", "0"], "--jobs is 0"), (["bench", "--batch", "x"], "--batch is x"),
+    (["bench", "--topic", "a b"], "--topic is a b"), (["bench", "--receiver-url", "x"], "--receiver-url is x"),
+    (["token"], "expected: new NAME"), (["token", "new", "a", "scopes=al"], "scopes="),
+    (["sign-test"], "expected: URL FILE"), (["sign-test", URL, "/nonexistent"], "cannot read /nonexistent"),
+], ids=str)
+def test_wrong_words_of_other_commands(words, said, listener):
+    error = refused(*words, server="http://%s:%s" % listener.getsockname())
+    assert said in error and error.startswith(f"duepost {words[0]}: ") and error.endswith(f"ee duepost {words[0]} -h")
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+def test_what_the_server_refuses_is_1(server, topic):
+    for words, said in ((["schedule", topic, "--url", "ftp://a/"], "400: url"), (["show", f"{topic}/none"], "404"),
+                        (["jobs", "--state", "dedd"], "400: state must be"), (["jobs", "--topic="], "400: topic must be"),
+                        (["schedules", "show", f"{topic}/none"], "404"), (["set", topic, "pausd=true"], "did you mean paused?"),
+                        (["redrive", "--all", "--reason", "?"], "400: reason"), (["history", "stats"], "--history")):
+        assert said in refused(*words, server=server.url, code=1), words
+
+
+def test_a_server_that_is_not_there_is_1():
+    for words in (["jobs"], ["schedule", "a", "--url", URL], ["top", "--once"], ["tail"], ["bench", "--jobs", "1"]):
+        done = command(*words)
+        assert done.returncode == 1 and "check the server" in done.stderr, (words, done)
+
+
+def test_an_empty_variable_is_no_server(start):
+    assert "127.0.0.1:7700" in command("jobs", server="", DUEPOST_TOKEN="").stderr or command("jobs", server="").returncode == 0
