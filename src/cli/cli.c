@@ -113,13 +113,13 @@ static bool help_run(struct call *);
     "  --topic TOPIC         only jobs of this topic\n"                                                      \
     "  --url-host HOST       only jobs whose url has this host; the port is optional\n"                      \
     "  --id-prefix TEXT      only jobs whose jobId begins with TEXT\n"                                       \
-    "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or a comma list\n"      \
+    "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or several: 404,5xx\n"  \
     "  --label TEXT          only jobs with this label; if repeated, with all of them\n"                     \
-    "  --order newest        the latest time first\n"                                                        \
+    "  --order newest        the newest jobs first; default: the oldest\n"                                   \
     "  --limit N             at most N jobs in all\n"
 #define DEAD_FILTER_HELP                                                                                     \
     ANY_FILTER_HELP                                                                                          \
-    "  --reason WORD         only jobs that died for this reason, such as gone; or a comma list\n"           \
+    "  --reason WORD         only jobs that died for this reason, such as gone, or several: gone,expired\n"  \
     "  --died-after TIME     only jobs that died at TIME or later: RFC 3339, now, -1h or +15m\n"             \
     "  --died-before TIME    only jobs that died before TIME\n"
 #define ENDED_HELP                                                                                           \
@@ -140,11 +140,14 @@ static bool help_run(struct call *);
     "  --body-file FILE      reads the body from a file; - is standard input; bytes that are not UTF-8 are " \
     "sent as they are\n"                                                                                     \
     "  --body-base64 TEXT    the body as base64 of any bytes\n"                                              \
-    "  --label TEXT          a label, by which lists find the job; may be repeated\n"                        \
+    "  --label TEXT          a label: lists and filters find the job by it; may be repeated\n"               \
     "  --header 'NAME: VALUE'  a request header; may be repeated\n"                                          \
-    "  --retry N --ttl 1h --timeout 10s\n"                                                                   \
+    "  --retry N             at most N retries after the first attempt\n"                                    \
+    "  --ttl 1h              begin no attempt later than this after the job is created\n"                    \
+    "  --timeout 10s         time limit for each attempt\n"                                                  \
     "  --on-delivered URL    reports the delivery to this URL; also a JSON object with url and headers\n"    \
-    "  --on-dead URL --on-attempt URL\n"
+    "  --on-dead URL         the same when the job is given up\n"                                            \
+    "  --on-attempt URL      the same after each attempt\n"
 
 static const struct command {
     const char *name, *words, *help;
@@ -156,17 +159,18 @@ static const struct command {
      "  --group GROUP         sends the job to each endpoint of this group, instead of --url\n"
      "  --delay 15m           due this long from now; default: now\n"
      "  --due-at TIME         due at this time, instead of --delay: RFC 3339 or +15m\n"
-     "  --idempotency-key KEY  repeated with this key, prints the first answer and schedules no second "
-     "job\n" NEW_JOB_HELP},
+     "  --idempotency-key KEY  a repeated command with this key prints the first answer and schedules no "
+     "second job\n" NEW_JOB_HELP},
     {"jobs", "[--state STATE] [FILTER]", "lists jobs: delayed, ready, leased and dead", jobs_run, 0,
-     "  --state STATE         delayed, ready, leased or dead; delivered, cancelled or any: from the history\n"
-     "  --source history      dead jobs from the history, too\n" FILTER_HELP ENDED_HELP},
+     "  --state STATE         delayed, ready, leased or dead; delivered, cancelled or any (from the "
+     "history)\n"
+     "  --source history      also dead jobs that only the history has\n" FILTER_HELP ENDED_HELP},
     {"dead", "[FILTER]", "lists dead jobs", dead_run, 0, DEAD_FILTER_HELP},
     {"show", "TOPIC/ID", "prints all details of a job", one_job_show, 1,
      "  --group GROUP         the jobs that were sent to this group under ID\n"},
     {"why", "TOPIC/ID", "explains why a job is not delivered yet, or how it ended", one_job_why, 1, NULL},
     {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
-    {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead ones start over", run_run, 1,
+    {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead jobs start over", run_run, 1,
      "  --resend              with TOPIC/ID: sends a delivered or cancelled job of the history again\n"
      "  --state STATE         delayed, ready or dead\n" FILTER_HELP BULK_HELP},
     {"reschedule", "--state STATE FILTER --delay 15m", "gives jobs another due time", many_jobs_reschedule, 0,
@@ -179,7 +183,7 @@ static const struct command {
      "  --state STATE         delayed, ready, leased or dead\n" FILTER_HELP BULK_HELP
      "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
-     "  --source history      dead jobs from the history, too\n" DEAD_FILTER_HELP BULK_HELP
+     "  --source history      also dead jobs that only the history has\n" DEAD_FILTER_HELP BULK_HELP
      "  --per-second N        makes N jobs due each second\n"},
     {"history", "export | stats | delete", "exports, counts or removes jobs that have ended", history_command,
      1,
@@ -207,25 +211,27 @@ static const struct command {
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,
      "  ENDPOINT=URL          creates the group, or replaces it\n"
      "  --remove              removes the group\n"},
-    {"schedules", "[VERB TOPIC/ID]", "lists schedules; or set, show, pause, resume, run, delete",
+    {"schedules", "[VERB TOPIC/ID]", "lists schedules, or changes one: set, show, pause, resume, run, delete",
      schedules_command, 2,
      "  --topic TOPIC         lists only schedules of this topic\n"
      "  --paused              lists only schedules that are paused\n"
-     "  --next-after TIME --next-before TIME  lists only schedules whose next job is due then: RFC 3339 or "
-     "+1h\n"
+     "  --next-after TIME     lists only schedules whose next time is TIME or later: RFC 3339 or +1h\n"
+     "  --next-before TIME    lists only schedules whose next time is before TIME\n"
      "  --label LABEL         lists only schedules whose jobs have this label; can be repeated\n"
      "  --limit N             lists at most N schedules\n"
      "Options of run, which creates a job now:\n"
-     "  --idempotency-key KEY  repeated with this key, prints the first answer and creates no second job\n"
+     "  --idempotency-key KEY  a repeated command with this key prints the first answer and creates no "
+     "second job\n"
      "Options of set, which creates a schedule or replaces it:\n"
      "  --cron '30 4 * * *'   a job at these times, or @hourly, @daily, @weekly, @monthly, @yearly\n"
      "  --every 15m           a job each 15 minutes, instead of --cron\n"
-     "  --timezone ZONE       of --cron, such as Europe/Berlin; default: UTC\n"
-     "  --start-at TIME --end-at TIME  no jobs before and after: RFC 3339 or +15m\n"
+     "  --timezone ZONE       the time zone of --cron, such as Europe/Berlin; default: UTC\n"
+     "  --start-at TIME       no jobs before TIME: RFC 3339 or +15m\n"
+     "  --end-at TIME         no jobs after TIME\n"
      "  --jitter 30s          each job is due up to this much later\n"
      "  --misfire skip        jobs for missed times: one (default), skip or all\n"
-     "  --grace 60s           a time is missed when it is later than this\n"
-     "  --overlap skip        no job while the last one has not ended\n"
+     "  --grace 60s           a time counts as missed if duepost is later than this; default: 60s\n"
+     "  --overlap skip        creates no job while the last one has not ended\n"
      "  --paused              creates no jobs until it is resumed\n"
      "  --group GROUP         sends each job to each endpoint of this group, instead of "
      "--url\n" NEW_JOB_HELP},
@@ -233,7 +239,7 @@ static const struct command {
      "  --parallel N          runs at most N commands at once, 1 to 100; default: 1\n"
      "  --lease 30s           the lease of a job, which is extended while its command runs; default: 30s\n"
      "  --timeout 1h          kills a command that runs longer; default: never\n"
-     "  --grace 10s           after SIGTERM, kills the commands that run longer; default: 10s\n"
+     "  --grace 10s           after SIGTERM, kills commands that still run after this time; default: 10s\n"
      "  --once                exits after one job\n"
      "  --until-empty         exits when there is no job to lease\n"
      "The command gets the body on standard input, and DUEPOST_TOPIC, DUEPOST_JOB_ID, DUEPOST_ATTEMPT,\n"
@@ -243,16 +249,17 @@ static const struct command {
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
     {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
-     "  --once                prints the overview once, as text; also without a terminal\n"
+     "  --once                prints the overview once, as text; needs no terminal\n"
      "Shows rates with bars of the last minute, jobs by state, when waiting jobs become due, overdue "
      "topics,\n"
      "impaired receivers and processes. The key q quits. NO_COLOR=1 turns colours off.\n"},
-    {"bench", "[--jobs N]", "measures accepting, delivering and lateness of a running server", bench_run, 0,
+    {"bench", "[--jobs N]", "measures how fast a running server accepts and delivers jobs, and how late",
+     bench_run, 0,
      "  --jobs N              accepts and delivers N jobs, 1 to 10000000; default: 100000\n"
      "  --batch N             N jobs in a request, 1 to 10000; default: 100\n"
      "  --parallel N          at most N requests at once, 1 to 100; default: 8\n"
      "  --per-second N        measures lateness at N jobs per second, 1 to 100000; default: 200\n"
-     "  --topic NAME          begins the name of its topic; default: bench\n"
+     "  --topic NAME          beginning of the name of its topic; default: bench\n"
      "  --receiver-listen HOST:PORT  where its receiver listens; default: 127.0.0.1:0, any free port\n"
      "  --receiver-url URL    the URL of its receiver, as the server sees it; default: from "
      "--receiver-listen\n"
@@ -263,13 +270,14 @@ static const struct command {
      "end, "
      "and after\n"
      "Ctrl-C. A history keeps its jobs; duepost history delete --topic TOPIC removes them.\n"},
-    {"check", "[--json] [OPTION]...", "checks options, this host and Redis; changes nothing", NULL, 0,
+    {"check", "[--json] [OPTION]...", "checks options, this host and Redis, and changes nothing", NULL, 0,
      "Takes the options of the server, from the same sources, and says what it found: ok, warn or FAIL. The "
      "exit\n"
      "status is 1 if a line says FAIL. Run it as the user of the server.\n"
      "\n  --json                prints JSON\n"},
-    {"token", "new NAME FIELD...", "creates a token and its line for the --tokens file", token_run, 0, NULL},
-    {"sign-test", "URL FILE", "POSTs a sample, signed with the keys in FILE", sign_run, 0, NULL},
+    {"token", "new NAME FIELD...", "creates a token, and its line for the file of --tokens", token_run, 0,
+     NULL},
+    {"sign-test", "URL FILE", "POSTs a sample request, signed with the keys in FILE", sign_run, 0, NULL},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
 };
 
@@ -320,15 +328,17 @@ static int refuse_unknown(const char *name)
 
 static void print_help(const struct command *command)
 {
-    printf("Usage: duepost %s %s\nThe command %s.\n", command->name, command->words, command->help);
+    bool is_remote = command->run && !is_local(command);
+    printf("Usage: duepost %s%s%s%s\nThe command %s.\n", command->name, is_remote ? " [OPTION]..." : "",
+           *command->words ? " " : "", command->words, command->help);
     if (command->options)
         printf("\n%s", command->options);
-    if (!command->run)
+    if (!is_remote)
         return;
     puts("\n  --json                prints JSON\n"
-         "  --server URL          DUEPOST_SERVER, else http://127.0.0.1:7700\n"
-         "  --token-file FILE     DUEPOST_TOKEN, else no token\n"
-         "  --ca-file FILE        certificates that https trusts");
+         "  --server URL          the server; default: DUEPOST_SERVER, else http://127.0.0.1:7700\n"
+         "  --token-file FILE     a file with the token; default: DUEPOST_TOKEN, else no token\n"
+         "  --ca-file FILE        certificates that https trusts; default: those of this host");
 }
 
 /* Checks the idempotency key. A command that sent none would be repeated without protection, so it refuses
@@ -423,8 +433,9 @@ static bool help_run(struct call *call)
         return false;
     }
     puts("Usage: duepost COMMAND ...\n"
-         "Calls the API of a running server; duepost without a command is that server. Options of every "
-         "command:\n"
+         "Calls the API of a running server; duepost without a command is that server. Options of each "
+         "command\n"
+         "that calls the server:\n"
          "  --server URL       the server; default: DUEPOST_SERVER, else http://127.0.0.1:7700\n"
          "  --token-file FILE  a file with the token; default: DUEPOST_TOKEN\n"
          "  --ca-file FILE     certificates that https trusts; default: those of this host\n"

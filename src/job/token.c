@@ -146,8 +146,8 @@ static enum status read_field(struct slice word, unsigned *given, struct token *
         *given |= 1U << i;
         return fields[i].read(slice_skip(word, fields[i].name.size), token, problem);
     }
-    return bad(problem,
-               "after the digest, only scopes=, topics=, groups= and rate= may follow, separated by spaces");
+    return bad(problem, "only scopes=, topics=, groups= and rate= may follow the name and the digest, "
+                        "separated by spaces");
 }
 
 static enum status read_line(struct slice line, struct token *token, struct problem *problem)

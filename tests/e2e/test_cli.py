@@ -282,6 +282,12 @@ def test_each_command_has_help(server):
     assert "--per-second" in ask(server, "redrive", "--topic", "a", "-h")
 
 
+@pytest.mark.parametrize("words", [("token", "new", "shop", "scopes=read"), ("sign-test", "http://127.0.0.1:1/")], ids=lambda words: words[0])
+def test_the_help_of_a_command_that_calls_no_server_shows_no_options_of_such_calls(server, words):
+    assert "--server" not in ask(server, words[0], "-h")
+    assert ask(server, *words, "--server", server.url, code=2)
+
+
 def test_an_option_of_another_command_is_refused_and_changes_nothing(server, receiver, topic):
     for words, flag in ((("pause", topic, "--delay", "5m"), "--delay"), (("dead", "--state", "delayed"), "--state"),
                         (("topics", "--all"), "--all"), (("show", f"{topic}/a", "--header", "A: b"), "--header"),
