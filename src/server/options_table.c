@@ -28,13 +28,14 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(tokens_file),
             .help = "file of access tokens; without it duepost listens on loopback only",
             .text =
-                "One line per token: NAME sha256:DIGEST scopes=schedule,read,cancel,admin,lease. Add\n"
-                "topics=orders-*,mail to limit it to topics, groups=shops-* to give it groups, and\n"
-                "rate=1000/s (or /m, /h; per process) to limit its requests. Lines that begin with # are\n"
-                "comments. \"duepost token new NAME scopes=...\" prints a new token and its line. The file\n"
-                "has digests only, no tokens. A request sends its token as \"Authorization: Bearer TOKEN\".\n"
-                "SIGHUP reads the file again, even when other options are wrong. When the file itself is\n"
-                "wrong, the previous tokens stay. When it has no tokens, every request is refused.",
+                "One line per token: NAME sha256:DIGEST scopes=schedule,read,cancel,admin,lease. Optional\n"
+                "fields: topics=orders-*,mail limits the token to topics, groups=shops-* gives it access\n"
+                "to groups, and rate=1000/s (or /m, /h; per process) limits its requests. Lines that\n"
+                "begin with # are comments. \"duepost token new NAME scopes=...\" prints a new token and\n"
+                "its line. The file has digests only, no tokens. A request sends its token as\n"
+                "\"Authorization: Bearer TOKEN\". SIGHUP reads the file again, even when other options are\n"
+                "wrong. When the file itself is wrong, the previous tokens stay. When it has no tokens,\n"
+                "every request is refused.",
             .may_reload = true,
         },
     [OPTION_HOSTS] =
@@ -80,8 +81,8 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_LISTEN,
             .offset = MEMBER(health_listen),
             .help = "additional address for /healthz, /readyz and /metrics only",
-            .text = "For probes that should not share a port with clients. It answers until the end, even\n"
-                    "while duepost stops; /readyz is then 503. TLS and tokens are those of the API: any\n"
+            .text = "For probes that must not share a port with clients. This address answers even while\n"
+                    "duepost stops; /readyz is then 503. TLS and tokens are the same as for the API: any\n"
                     "address but loopback needs tokens. /metrics requires a token; /healthz and /readyz do\n"
                     "not.",
         },
@@ -92,11 +93,11 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(shares_port),
             .fallback = "off",
-            .help = "share the port with another duepost of the same user",
+            .help = "share the port with another duepost process of the same user",
             .text =
-                "For a restart without a gap, with a separate Redis: start the new duepost with this\n"
-                "option, and stop the old one when the new one is ready. On SIGTERM, a duepost whose port\n"
-                "is shared accepts connections while its attempts drain; otherwise it refuses\n"
+                "For a restart without a gap, with your own Redis: start the new duepost with this\n"
+                "option, and stop the old one when the new one is ready. After SIGTERM, a duepost whose\n"
+                "port is shared accepts connections while its attempts drain; otherwise it refuses\n"
                 "connections at once. With net.ipv4.tcp_migrate_req = 1, the kernel resets no connection\n"
                 "at the moment when the old process closes its socket.",
         },
@@ -105,7 +106,7 @@ const struct option option_table[OPTION_COUNT] = {
             .name = "redis",
             .placeholder = "ADDRESS",
             .kind = OPTION_KIND_REDIS,
-            .help = "address of the Redis that keeps the jobs; without it duepost runs a private one",
+            .help = "address of the Redis that keeps the jobs; without it, duepost starts a private Redis",
             .text =
                 "redis://[user[:password]@]host[:port][/db], or unix:PATH, or Sentinels that know the\n"
                 "primary: sentinel://[user[:password]@]host[:port],.../service, or nodes of a Cluster:\n"
@@ -164,7 +165,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(redis_cert),
-            .help = "PEM file with the certificate, and its chain, that duepost shows to Redis",
+            .help = "PEM file with the client certificate, and its chain, for connections to Redis",
             .text = "For a Redis with tls-auth-clients. Needs redis-key.",
             .may_reload = true,
         },
@@ -221,7 +222,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "PATH",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(embedded_server),
-            .help = "program of the private Redis",
+            .help = "program that runs the private Redis",
             .text =
                 "A path, or a name that is found in PATH. Default: redis-server, or valkey-server where\n"
                 "there is no redis-server of version 7.0 or newer. Do not change the program while there\n"
@@ -272,16 +273,13 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_HISTORY,
             .help = "database of ended jobs: off, sqlite, sqlite:PATH or postgresql://...",
             .text =
-                "Default: sqlite with the private Redis, which is the file history.sqlite in data; off with "
-                "a\n"
-                "Redis of yours. sqlite:PATH needs a Redis on this host, because all processes must use the\n"
-                "same file. postgresql://[user[:password]@]host[:port]/database takes libpq's parameters, "
-                "such\n"
-                "as ?sslmode=verify-full&sslrootcert=FILE&passfile=FILE. A password may be in a passfile, "
-                "here\n"
-                "or in DUEPOST_HISTORY, but not in the flag, which every user of the host can read.\n"
-                "docs/history.md describes the tables. duepost never waits for this database to deliver "
-                "jobs.",
+                "Default: sqlite with the private Redis, which is the file history.sqlite in data; off\n"
+                "with your own Redis. sqlite:PATH needs a Redis on this host, because all processes must\n"
+                "use the same file. postgresql://[user[:password]@]host[:port]/database takes libpq's\n"
+                "parameters, such as ?sslmode=verify-full&sslrootcert=FILE&passfile=FILE. A password may\n"
+                "be in a passfile, here or in DUEPOST_HISTORY, but not in the flag, which every user of\n"
+                "the host can read. docs/history.md describes the tables. duepost never waits for this\n"
+                "database to deliver jobs.",
         },
     [OPTION_HISTORY_BODIES] =
         {
@@ -290,7 +288,8 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_HISTORY_BODIES,
             .fallback = "on",
             .help = "bodies that the history keeps: on, errors or off",
-            .text = "errors: of jobs that were not delivered. A job without its body cannot be run again.",
+            .text = "errors: only bodies of jobs that were not delivered. A job without its body cannot be\n"
+                    "run again.",
         },
     [OPTION_HISTORY_MAX_AGE] =
         {
@@ -312,8 +311,9 @@ const struct option option_table[OPTION_COUNT] = {
             .min = INT64_C(1) << 20,
             .max = INT64_C(1) << 50,
             .fallback = "1GiB",
-            .help = "size of the history; beyond, its oldest jobs are removed",
-            .text = "Pages in use of SQLite's file. For PostgreSQL an estimate from the sizes of the rows.",
+            .help = "maximum size of the history; above it, its oldest jobs are removed",
+            .text = "With SQLite, the size is that of the file's used pages. With PostgreSQL, it is an\n"
+                    "estimate from the sizes of the rows.",
         },
     [OPTION_HISTORY_BACKLOG] =
         {
@@ -326,8 +326,8 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "256MiB",
             .help = "memory in Redis for ended jobs that wait for the history",
             .text =
-                "Ended jobs wait there while the database is unavailable. Beyond this size, the oldest are\n"
-                "dropped and counted. With a Cluster, each shard gets an equal part.",
+                "Ended jobs wait in Redis while the database is unavailable. Above this size, the oldest\n"
+                "ones are dropped and counted. With a Cluster, each shard gets an equal part.",
         },
     [OPTION_REACTORS] =
         {
@@ -362,7 +362,7 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 65536,
             .fallback = "256",
             .help = "maximum number of concurrent attempts per topic",
-            .text = "A topic whose receiver hangs leaves the other attempts to other topics.",
+            .text = "So a topic whose receiver does not answer cannot use up all attempts of the process.",
             .may_reload = true,
         },
     [OPTION_MAX_BODY] =
@@ -374,7 +374,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = INT64_C(16) << 20,
             .fallback = "1MiB",
-            .help = "maximum size of a request, or of each of many jobs; beyond: 413",
+            .help = "maximum size of a request, or of each job in a request with many; larger ones get 413",
             .text = "Bytes, or with a unit: 512KiB, 1MiB. At most 16MiB.",
         },
     [OPTION_MAX_JOBS] =
@@ -386,7 +386,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = INT64_C(1000000000000),
             .fallback = "0",
-            .help = "maximum number of waiting jobs; beyond: 507; 0: unlimited",
+            .help = "maximum number of waiting jobs; above it, new jobs get 507; 0: unlimited",
             .text = "Dead jobs do not count, see dead-max. With a Cluster, each shard gets an equal part.",
             .may_reload = true,
         },
@@ -399,7 +399,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = INT64_C(1000000000000),
             .fallback = "1000000",
-            .help = "maximum number of dead jobs; beyond, the oldest are removed; 0: unlimited",
+            .help = "maximum number of dead jobs; above it, the oldest are removed; 0: unlimited",
             .text = "A dead job takes as much memory in Redis as a waiting job. Removed jobs are logged and\n"
                     "counted in duepost_dead_removed_by_number_total. With a Cluster, each shard gets an\n"
                     "equal part.",
@@ -429,7 +429,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "4096",
-            .help = "maximum number of client connections; beyond: 503",
+            .help = "maximum number of client connections; above it, requests get 503",
             .text = "At the limit, a new connection replaces an idle one. When no connection is idle, each\n"
                     "reactor accepts 16 extra connections for one request each: /healthz, /readyz and\n"
                     "/metrics are answered, other requests get 503. Another extra connection replaces the\n"
@@ -447,7 +447,7 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "Default: a quarter of max-connections, and no limit for loopback, where a proxy may run.\n"
                 "A number set here also applies to loopback. The addresses of an IPv6 /64 count as one.\n"
-                "Connections beyond this limit are treated like those beyond max-connections.",
+                "Connections above this limit are treated like those above max-connections.",
         },
     [OPTION_MAX_WAITING] =
         {
@@ -458,7 +458,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "4096",
-            .help = "maximum number of requests that wait for Redis; beyond: 503",
+            .help = "maximum number of requests that wait for Redis; above it, requests get 503",
             .text = "Each reactor gets an equal part.",
         },
     [OPTION_MAX_WAITING_LEASES] =
@@ -470,7 +470,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "10000",
-            .help = "maximum number of workers that wait for jobs of pull topics; beyond: 503",
+            .help = "maximum number of workers that wait for jobs of pull topics; above it, they get 503",
             .text = "Many workers may be behind one address: a connection that has waited does not count\n"
                     "for max-connections-per-address. It counts for max-connections.",
         },
@@ -483,7 +483,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = INT64_C(1) << 40,
             .fallback = "256MiB",
-            .help = "maximum memory for bodies of current requests and answers; beyond: 503",
+            .help = "maximum memory for bodies of current requests and answers; above it, requests get 503",
             .text = "Bodies of up to 16KiB do not count and are always accepted. Answers that confirm a\n"
                     "change are always sent.",
         },
@@ -553,9 +553,8 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(has_dashboard),
             .fallback = "on",
             .help = "the dashboard, a page at / for people",
-            .text =
-                "The page asks the API, so it shows and does what the user's token allows. It loads nothing\n"
-                "from elsewhere. off also switches off /docs and /openapi.yaml.",
+            .text = "The page uses the API, so it shows and does what the user's token allows. It loads\n"
+                    "nothing from other servers. off also switches off /docs and /openapi.yaml.",
         },
     [OPTION_QSTASH] =
         {
@@ -577,12 +576,12 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(is_qstash_dev),
             .fallback = "off",
             .help = "the development mode of QStash's clients; never in production",
-            .text = "Signs with the two keys that the clients contain, so that clients with devMode or\n"
-                    "QSTASH_DEV=true find this server; they look at 127.0.0.1:8080 (QSTASH_DEV_PORT). These "
-                    "keys\n"
-                    "are public: anyone can sign with them. Needs qstash, listens on loopback only, and "
-                    "cannot be\n"
-                    "combined with tokens, because the token of these clients is public, too.",
+            .text =
+                "Clients with devMode or QSTASH_DEV=true look for a server at 127.0.0.1:8080\n"
+                "(QSTASH_DEV_PORT). With this option they can use duepost there: it signs with the two\n"
+                "keys that the clients contain. These keys are public: anyone can sign with them. Needs\n"
+                "qstash, listens on loopback only, and cannot be combined with tokens, because the token\n"
+                "of these clients is public, too.",
         },
     [OPTION_BREAKER] =
         {
@@ -591,13 +590,12 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(is_breaker_on),
             .fallback = "on",
-            .help = "circuit breakers: hold jobs of failing receivers, and send fewer to busy ones",
-            .text =
-                "After 20 failures in a row, jobs are held without an attempt until a probe finds the\n"
-                "receiver back. A host and port fails when it cannot be reached (connect, tls). A path\n"
-                "fails with 502, 503, 504, or without an answer (timeout, reset). A timeout of less than\n"
-                "a second does not count. 429, 502 and 504 halve the number of attempts in flight at a\n"
-                "host and port; each 2xx adds one. A topic's setting breaker overrides this option.",
+            .help = "circuit breakers: hold jobs of failing receivers, and send fewer jobs to busy ones",
+            .text = "After 20 failures in a row, jobs are held without an attempt until a probe succeeds. A\n"
+                    "host and port fails when it cannot be reached (connect, tls). A path fails with 502,\n"
+                    "503, 504, or without an answer (timeout, reset). A timeout of less than a second does\n"
+                    "not count. 429, 502 and 504 halve the number of attempts in flight at a host and port;\n"
+                    "each 2xx adds one. A topic's setting breaker overrides this option.",
             .may_reload = true,
         },
     [OPTION_BREAKER_WAIT] =
@@ -636,9 +634,9 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "http://[user:password@]host:port. Deliveries to https urls use a tunnel (CONNECT).\n"
                 "duepost then connects to the proxy only and resolves no names of receivers: the proxy\n"
-                "must check where names lead. duepost still checks localhost and addresses in urls, as\n"
-                "without a proxy. A password may be set here and in DUEPOST_EGRESS_PROXY, but not in the\n"
-                "flag. http_proxy and similar variables have no effect.",
+                "must check the addresses of these names. duepost still checks localhost and addresses in\n"
+                "urls, as without a proxy. A password may be set here and in DUEPOST_EGRESS_PROXY, but\n"
+                "not in the flag. http_proxy and similar variables have no effect.",
         },
     [OPTION_PLAIN_HTTP] =
         {
@@ -657,7 +655,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(receiver_ca),
-            .help = "PEM file with certificates to trust in addition to the system's",
+            .help = "PEM file with CA certificates that deliveries trust, in addition to those of the system",
         },
     [OPTION_SIGNING_SECRET_FILE] =
         {
@@ -716,15 +714,15 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "URL",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(otlp.given_url),
-            .help = "sends spans to this collector of OpenTelemetry; default: records no spans",
+            .help = "sends spans to this OpenTelemetry collector; default: records no spans",
             .text = "OTLP over HTTP with JSON, such as http://127.0.0.1:4318; without a path, /v1/traces is\n"
-                    "added. A span for each request that schedules jobs, and one for each attempt. Spans "
-                    "are\n"
-                    "sent in batches by a thread of their own. While the collector is away, spans beyond "
-                    "4096\n"
-                    "are dropped and counted (duepost_spans_dropped_total); nothing waits for it. https "
-                    "trusts\n"
-                    "the certificates of this host and of receiver-ca.",
+                    "added. There is a span for each request that schedules jobs, and one for each attempt. "
+                    "A\n"
+                    "separate thread sends the spans in batches. While the collector is unreachable, at "
+                    "most\n"
+                    "4096 spans are kept; others are dropped and counted (duepost_spans_dropped_total).\n"
+                    "Nothing waits for the collector. https trusts the certificates of this host and of\n"
+                    "receiver-ca.",
         },
     [OPTION_OTLP_HEADERS_FILE] =
         {
@@ -732,7 +730,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "FILE",
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(otlp.headers_file),
-            .help = "file with headers for the collector, one 'Name: value' a line",
+            .help = "file with headers for the collector, one 'Name: value' per line",
             .text = "Such as 'Authorization: Bearer ...'. Lines that begin with # are ignored.",
         },
     [OPTION_OTLP_ATTRIBUTES] =
@@ -755,7 +753,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "1",
-            .help = "records one of N traces that begin here",
+            .help = "records one of N traces that begin at duepost",
             .text = "A request with a traceparent belongs to a trace that began elsewhere: its spans are\n"
                     "recorded if that trace is sampled.",
         },

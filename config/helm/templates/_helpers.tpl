@@ -25,7 +25,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{- define "duepost.image" -}}
-{{- printf "%s:%s" (required "image.repository: set it to the image that docker/Dockerfile makes, in a registry of yours" .Values.image.repository) (default .Chart.AppVersion .Values.image.tag) -}}
+{{- printf "%s:%s" (required "image.repository: set it to the image that docker/Dockerfile makes, in your registry" .Values.image.repository) (default .Chart.AppVersion .Values.image.tag) -}}
 {{- end -}}
 
 {{- define "duepost.serviceAccount" -}}
@@ -52,7 +52,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- else if hasKey .Values.secret.data $place.key -}}
 {{- include "duepost.fullname" . -}}
 {{- else -}}
-{{- fail (printf "the key %s has no Secret: set secret.name to a Secret of yours, or secret.data.%s" $place.key $place.key) -}}
+{{- fail (printf "the key %s has no Secret: set secret.name to your own Secret, or secret.data.%s" $place.key $place.key) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
