@@ -101,7 +101,8 @@ static void answer_batch(struct job_batch *batch)
     json_end_array(&json);
     json_end_object(&json);
     if (batch->said.failed || body->failed)
-        exchange_refuse(exchange, 503, "There is no memory for the answer; jobs may be scheduled or not.");
+        exchange_refuse(exchange, 503,
+                        "There is no memory for the answer; some of the jobs may have been scheduled.");
     else
         exchange_answer(exchange, 207, NULL, 0, buffer_slice(body));
 }

@@ -105,7 +105,8 @@ HANDLER(replace_handle)
 
 static void on_patched(void *arg, const struct app_verdict *verdict)
 {
-    static const struct problem_words words = {"job", "Read the job to see, or repeat the request."};
+    static const struct problem_words words = {"job",
+                                               "Read the job to see the outcome, or repeat the request."};
     struct exchange *exchange = arg;
     if (verdict->end == APP_DONE)
         answer_job(exchange, &verdict->job);

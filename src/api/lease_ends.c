@@ -151,8 +151,9 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
         status = 409;
     } else if (verdict->end == APP_UNREADABLE || verdict->end == APP_LACKING) {
         problem_write(&item->members, "The job, or the settings of its topic, %s; nothing changed.",
-                      verdict->end == APP_LACKING ? "need a later version of duepost than this process is"
-                                                  : "cannot be read in Redis");
+                      verdict->end == APP_LACKING
+                          ? "need a later version of duepost than that of this process"
+                          : "cannot be read in Redis");
         status = 409;
     } else {
         status = problem_write_verdict(&item->members, item->of->exchange, verdict, &words);

@@ -12,7 +12,8 @@
 #include "job/topic_defaults.h"
 
 static const struct problem_words words = {
-    "request", "Jobs that were leased nevertheless come back. Repeating the request is safe."};
+    "request",
+    "If jobs were leased, they come back when their leases run out. Repeating the request is safe."};
 
 /* A request while it is not answered. */
 struct leasing {
@@ -87,8 +88,7 @@ static void refuse_lease(struct exchange *exchange, const struct app_verdict *ve
     else if (verdict->end == APP_LACKING)
         exchange_refuse(
             exchange, 409,
-            "The topic needs a later version of duepost than this process is: send the request to "
-            "one of that version.");
+            "The topic needs a later version of duepost: send the request to a process of that version.");
     else
         problem_answer_verdict(exchange, verdict, &words);
 }

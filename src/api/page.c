@@ -36,7 +36,7 @@ void page_end(void *arg, const struct app_verdict *verdict)
     if (verdict->end != APP_DONE)
         problem_answer_verdict(exchange, verdict, &problem_of_read);
     else if (page->body.failed)
-        exchange_refuse(exchange, 503, "There is no memory for a page of this size; ask for fewer.");
+        exchange_refuse(exchange, 503, "There is no memory for a page of this size; ask for fewer items.");
     else
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(&page->body));
     buffer_fini(&page->body);

@@ -117,7 +117,7 @@ static unsigned write_forbidden(struct buffer *members, const struct exchange *e
         problem_write(
             members,
             "Only the server writes to topics with ~ in their names. Jobs of this one can be read, cancelled "
-            "and run again; jobs and settings of your own go to topic %.*s.",
+            "and run again; schedule your jobs in topic %.*s, and change the settings there.",
             SLICE_ARG(verdict->topic));
     return 403;
 }
@@ -150,10 +150,10 @@ static unsigned write_not_found(struct buffer *members, const struct exchange *e
                       "from the history: by its age (--history-max-age), by the size of the history "
                       "(--history-max-bytes), or by request.");
     else
-        problem_write(
-            members, "There is no such job. It may have been delivered or cancelled, which is kept "
-                     "only if its topic has a retention or the server has a history (--history), or it never "
-                     "existed. The log has a line for each end (job_delivered, job_dead, job_cancelled).");
+        problem_write(members,
+                      "There is no such job. It never existed, or it was delivered or cancelled: such a job "
+                      "is kept only if its topic has a retention or the server has a history (--history). "
+                      "The log has a line for each end (job_delivered, job_dead, job_cancelled).");
     return 404;
 }
 
@@ -199,8 +199,7 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
     case APP_LACKING:
         return write_conflict(
             members,
-            "The job needs a later version of duepost than this process is: send the request to "
-            "one of that version.",
+            "The job needs a later version of duepost: send the request to a process of that version.",
             &verdict->job);
     case APP_NOT_PULL:
         problem_write(

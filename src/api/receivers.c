@@ -76,7 +76,7 @@ static void on_closed(void *arg, const struct app_verdict *verdict)
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
     else if (verdict->end == APP_NOT_FOUND)
         exchange_refuse(exchange, 404,
-                        "Nothing is known of this receiver: it is not impaired, or was never used.");
+                        "This receiver is not in the list: it is not impaired, or was never used.");
     else
         problem_answer_verdict(exchange, verdict, &words);
 }

@@ -117,8 +117,7 @@ static void schedule_refuse(struct exchange *exchange, const struct app_verdict 
     case APP_LACKING:
         exchange_refuse(
             exchange, 409,
-            "The schedule needs a later version of duepost than this process is: send the request to "
-            "one of that version.");
+            "The schedule needs a later version of duepost: send the request to a process of that version.");
         return;
     default:
         problem_answer_verdict(exchange, verdict, &words);

@@ -149,8 +149,9 @@ unsigned sends_write(struct buffer *members, const struct exchange *exchange, co
         problem_write(members, "The group's text in Redis cannot be read; PUT /groups replaces it.");
         return 409;
     case APP_LACKING:
-        problem_write(members, "The group needs a later version of duepost than this process is: send the "
-                               "request to one of that version.");
+        problem_write(
+            members,
+            "The group needs a later version of duepost: send the request to a process of that version.");
         return 409;
     default:
         return problem_write_verdict(members, exchange, verdict, &(struct problem_words){"job", consequence});
@@ -201,7 +202,8 @@ static void on_sends_replaced(void *arg, const struct app_verdict *verdict)
     struct exchange *exchange = arg;
     if (verdict->end == APP_MISMATCH)
         exchange_refuse(exchange, 412,
-                        "There are such jobs of a group, and If-None-Match allows none; nothing changed.");
+                        "Jobs to a group exist under this jobId, and If-None-Match requires that there are "
+                        "none; nothing changed.");
     else
         answer_sent(exchange, verdict);
 }

@@ -177,8 +177,8 @@ static void tell_topic(const struct telling *telling)
         break;
     case APP_WHY_ORDER:
         buffer_printf(telling->text,
-                      "Its topic is delivered in order, one job at a time, and job %.*s holds the line: it "
-                      "has to be delivered, dead or cancelled first, and its attempt has to be over. GET "
+                      "Its topic is delivered in order, one job at a time, and job %.*s comes first: it has "
+                      "to be delivered, dead or cancelled, and its attempt has to be over. GET "
                       ".../%.*s/why says what that one waits for.",
                       SLICE_ARG(finding->head), SLICE_ARG(finding->head));
         break;
@@ -206,8 +206,8 @@ static void tell_breaker(const struct telling *telling)
     bool is_path = receiver_path_of(receiver->name).size > 0;
     buffer_printf(
         telling->text,
-        "The circuit breaker of %s%.*s is open: %lld failures in a row, the last one %.*s. Its jobs "
-        "wait without an attempt until one of them may try it%s. POST /receivers/%.*s/close resumes them.",
+        "The circuit breaker of %s%.*s is open: %lld failures in a row, the last one %.*s. Its jobs wait "
+        "without an attempt until one of them is sent as a probe%s. POST /receivers/%.*s/close resumes them.",
         is_path ? "the path " : "its receiver ", SLICE_ARG(receiver->name), (long long)receiver->failures,
         SLICE_ARG(receiver->cause), receiver->is_probing ? ", which is under way" : "", SLICE_ARG(host));
 }
@@ -238,11 +238,10 @@ static void tell_finding(const struct telling *telling)
         tell_round(telling);
         break;
     case APP_WHY_LATER_VERSION:
-        buffer_printf(
-            telling->text,
-            "It is due, and %s needs a later version of duepost than this process is: only processes of "
-            "that version deliver it.",
-            telling->finding->is_record ? "its record" : "the settings of its topic");
+        buffer_printf(telling->text,
+                      "It is due, and %s needs a later version of duepost than that of this process: only "
+                      "processes of that version deliver it.",
+                      telling->finding->is_record ? "its record" : "the settings of its topic");
         break;
     case APP_WHY_WAITS_FOR_WORKER:
         buffer_printf(telling->text,

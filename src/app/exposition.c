@@ -18,8 +18,7 @@ static void write_lateness(struct buffer *text, const struct store_counts *count
     if (counts->due_age_ms < 0)
         return;
     write_seconds(text, "duepost_oldest_overdue_seconds",
-                  "How long the job that has been due for longest has waited; 0 when none is due.",
-                  counts->late_ms);
+                  "How long the most overdue job has been due; 0 when no job is due.", counts->late_ms);
     write_seconds(
         text, "duepost_survey_age_seconds",
         "Age of the numbers of delayed, ready and overdue jobs; 0 unless thousands of topics are due.",

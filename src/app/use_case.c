@@ -129,7 +129,7 @@ void use_case_end(const struct app *app, struct slice id, enum status status, co
         verdict.job = use_case_job(job);
     if (verdict.end == APP_UNAVAILABLE) {
         if (is_ready(app->store, id, &why))
-            problem_set(&why, "Redis does not serve at the moment");
+            problem_set(&why, "Redis is unavailable at the moment");
         verdict.why = slice_of(why.text);
     }
     fn(arg, &verdict);

@@ -10,10 +10,11 @@ static const char *const end_words[METRICS_END_COUNT] = {"delivered", "cancelled
 static const struct {
     const char *name, *help;
 } counter_words[METRICS_COUNTER_COUNT] = {
-    {"duepost_leases_recovered_total", "Jobs that came back because their consumer was lost."},
-    {"duepost_repairs_total", "Repairs that the janitor made; please report each of them."},
+    {"duepost_leases_recovered_total",
+     "Jobs that were released because the process that delivered them was lost."},
+    {"duepost_repairs_total", "Repairs of contradictory data in Redis; please report each of them."},
     {"duepost_data_lost_total",
-     "Times that Redis was found without the data that it had had; all jobs were lost."},
+     "Times that Redis was found without the data of this duepost: all jobs were lost."},
     {"duepost_redis_commands_total", "Commands sent to Redis; a script call with many items is one."},
     {"duepost_claims_total", "Claims: calls that lease due jobs."},
     {"duepost_breakers_opened_total", "Breakers of receivers that attempts of this process opened."},
@@ -34,11 +35,11 @@ static const struct {
     {"duepost_fired_total", "Jobs that schedules created at their times."},
     {"duepost_fires_missed_total", "Times that a schedule was late by more than its grace."},
     {"duepost_fires_overlapped_total",
-     "Times that a schedule created no job because its last one was not over (overlap: skip)."},
+     "Times that a schedule created no job because its last job had not ended (overlap: skip)."},
     {"duepost_fires_refused_total",
      "Times that a schedule created no job because another job had the id, or there was no url."},
-    {"duepost_fires_held_total",
-     "Times that a schedule could not fire yet: full pool, unknown time zone, unreadable definition."},
+    {"duepost_fires_held_total", "Times that a schedule could not fire yet: --max-jobs is reached, the time "
+                                 "zone is unknown, or the definition is unreadable."},
     {"duepost_leased_total", "Jobs of pull topics that workers have leased."},
     {"duepost_leases_returned_total", "Leases that ended at once because the worker did not get the answer."},
     {"duepost_archived_total", "Ended jobs that were moved to the history."},

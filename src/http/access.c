@@ -117,7 +117,7 @@ bool access_admit_topic(struct exchange *exchange, struct slice topic)
 {
     if (topic.size == 0)
         return exchange->caller.topics.size == 0 ||
-               refuse_reach(exchange, "all topics; name one that it does", topic);
+               refuse_reach(exchange, "all topics; name one to which it has access", topic);
     return app_caller_reaches(&exchange->caller, topic) || refuse_reach(exchange, "topic ", topic);
 }
 

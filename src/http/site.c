@@ -68,7 +68,8 @@ static bool check_media(struct exchange *exchange)
     struct slice type = http_request_header(request, "Content-Type");
     exchange->is_other_media = other && is_media(type, slice_of(other));
     if (http_request_has_header(request, "Content-Encoding"))
-        exchange_refuse(exchange, 415, "Content-Encoding is not supported: send the body as it is.");
+        exchange_refuse(exchange, 415,
+                        "Content-Encoding is not supported: send the body without an encoding.");
     else if (needs_json(exchange) && !exchange->is_other_media && !is_media(type, SLICE("application/json")))
         refuse_media(exchange, type, other);
     else

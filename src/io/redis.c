@@ -28,7 +28,7 @@ static void set_reply_why(struct redis_link *link, const struct redis_reply *rep
     if (redis_reply_kind(reply) == REDIS_KIND_ERROR)
         snprintf(link->why, sizeof link->why, "%.*s", SLICE_ARG(redis_reply_text(reply)));
     else
-        set_why(link, "Redis sent a reply to no command");
+        set_why(link, "Redis sent a reply without a command");
 }
 
 /* ---- losing a connection ---- */

@@ -65,7 +65,7 @@ void job_patch_check_hidden(const struct member_values *old, const struct member
                             const struct job_patched *patched, struct job_errors *errors)
 {
     static const char again[] =
-        "must be sent again, or be null, where url leads to another scheme, host or port";
+        "must be sent again, or be null, because url changes to another scheme, host or port";
     if (!is_moved_elsewhere(patched))
         return;
     if (keeps_hidden_header(old->of[JOB_HEADERS], values->of[JOB_HEADERS]))

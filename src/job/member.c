@@ -33,7 +33,7 @@ bool member_url(struct job_errors *errors, const char *name, struct slice text)
     struct url ignored;
     const char *detail;
     if (url_parse(text, &ignored, &detail) == STATUS_OK && slice_ends_with(text, SLICE(URL_HIDDEN_QUERY)))
-        detail = "must be the url itself; its query is only shown as ***";
+        detail = "must be the real url: *** stands for its query in answers only";
     if (detail)
         job_errors_add(errors, name, detail);
     return !detail;
@@ -154,7 +154,7 @@ static const char *check_header(const struct reading *reading, const struct job_
     if (!header_value_is_valid(header->value))
         return "must be visible ASCII, space and tab";
     if (slice_equal(header->value, SLICE(HEADER_HIDDEN)))
-        return "must be the value itself; it is only shown as ***";
+        return "must be the real value: *** stands for it in answers only";
     return NULL;
 }
 

@@ -37,7 +37,7 @@ unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_T
     case APP_NO_HISTORY:
         return tell(text, 404, "this server keeps no history");
     case APP_LACKING:
-        return tell(text, 409, "this needs a later version of duepost than this process is");
+        return tell(text, 409, "this needs a later version of duepost than that of this process");
     case APP_UNREADABLE:
         return tell(text, 409, "the record of the message cannot be read");
     case APP_TOO_LARGE:

@@ -186,7 +186,7 @@ static void add_durability(const struct redis_check *check, const struct store_o
             "--durability fsync, or accept the risk with --durability memory",
             risk);
     else
-        check_add(check->report, CHECK_OK, "durability", "%s is configured, Redis gives %s", configured,
+        check_add(check->report, CHECK_OK, "durability", "%s is configured, Redis provides %s", configured,
                   in_force);
 }
 

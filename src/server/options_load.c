@@ -330,7 +330,7 @@ static enum status settle_history(const struct loading *loading)
         return STATUS_OK;
     if (!options->is_embedded)
         return place_problem(loading, OPTION_HISTORY, setting,
-                             "needs a path with a Redis of yours: sqlite:PATH, such as "
+                             "needs a path if --redis is set: sqlite:PATH, such as "
                              "sqlite:/var/lib/duepost/history.sqlite");
     if (options->data_dir && asprintf(&options->history_path, "%s/history.sqlite", options->data_dir) < 0)
         abort();

@@ -355,7 +355,7 @@ static void tell_shortfall(const struct shard *shard, const struct store_facts *
     bool lacks_fsync = shard->options->durability.is_synced && !facts->in_force.is_synced;
     durability_format(shard->options->durability, wanted);
     store_facts_durability(facts, given);
-    problem_set(problem, "durability %s is configured, but Redis gives %s: %s", wanted, given,
+    problem_set(problem, "durability %s is configured, but Redis provides %s: %s", wanted, given,
                 !lacks_fsync             ? "too few replicas are online"
                 : facts->is_fsync_hidden ? "it refuses CONFIG GET appendfsync; if it has "
                                            "appendonly yes and appendfsync always, set --trust-durability on"

@@ -120,7 +120,7 @@ static void file_handle(struct exchange *exchange)
         exchange_refuse(exchange, 404, "There is no such file; load the page again.");
     else if (http_request_has_header(exchange->request, "Accept-Encoding") &&
              !accepts(codings, SLICE("gzip")))
-        exchange_refuse(exchange, 406, "The file is there as gzip only: accept it.");
+        exchange_refuse(exchange, 406, "The file exists only with gzip: send Accept-Encoding: gzip.");
     else
         answer_text(exchange, file->type, file->gzip, true, &forever, 1);
 }

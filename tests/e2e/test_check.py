@@ -136,7 +136,7 @@ def test_beside_a_running_duepost(start, data):
     assert result.code == 0
     assert result.line("listen") == ("ok", f"http://{where}: a duepost is running there")
     assert result.line("redis") == ("ok", f"unix:{data}/redis.sock, version {result.line('version')[1]}, 1 shard")
-    assert result.line("durability") == ("ok", "fsync is configured, Redis gives fsync")
+    assert result.line("durability") == ("ok", "fsync is configured, Redis provides fsync")
     assert server.get("/readyz").status == 200
 
 
@@ -347,7 +347,7 @@ def test_durability(redis):
     behind = redis(aof=False)
     result, text = check(*of(behind)).line("durability")
     assert result == "warn" and "Redis does not have appendonly yes and appendfsync always; set both" in text
-    assert check(*of(behind), "--durability", "memory").line("durability") == ("ok", "memory is configured, Redis gives memory")
+    assert check(*of(behind), "--durability", "memory").line("durability") == ("ok", "memory is configured, Redis provides memory")
     result = check(*of(behind), "--durability", "fsync")
     assert result.failed() == {"durability"} and "it needs appendonly yes and appendfsync always" in result.line("durability")[1]
     assert "too few replicas are online" in check(*of(behind), "--durability", "replicated:1").line("durability")[1]

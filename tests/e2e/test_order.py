@@ -50,7 +50,7 @@ def test_why_names_the_job_that_holds_the_line(server, receiver, topic):
         schedule(server, topic, job_id, receiver)
     until(lambda: why(server, topic, "a")["why"] == "waits_for_retry", 10, lambda: why(server, topic, "a"))
     told = why(server, topic, "b")
-    assert told["why"] == "order" and "job a holds the line" in told["detail"], told
+    assert told["why"] == "order" and "job a comes first" in told["detail"], told
     assert told["until"] == why(server, topic, "a")["until"]
     state = server.get(f"/topics/{topic}").expect(200)
     assert state["head"] == "a" and state["heldBy"] == "order" and state["heldUntil"] == told["until"], state

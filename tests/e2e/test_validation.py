@@ -70,8 +70,8 @@ def test_what_was_shown_is_not_taken_for_what_was_hidden(server, topic):
     replies = [server.request("PUT", f"/jobs/{topic}/a", text, kind), server.request("PATCH", f"/jobs/{topic}/a", text, kind),
                server.post({"topic": topic, **edited}), server.post([{"topic": topic, **edited}])]
     told = [reply.expect(400)["errors"] for reply in replies[:3]] + [replies[3].expect(207)["results"][0]["errors"]]
-    assert told == [[{"field": "url", "detail": "must be the url itself; its query is only shown as ***"},
-                     {"field": "headers.Authorization", "detail": "must be the value itself; it is only shown as ***"}]] * 4
+    assert told == [[{"field": "url", "detail": "must be the real url: *** stands for its query in answers only"},
+                     {"field": "headers.Authorization", "detail": "must be the real value: *** stands for it in answers only"}]] * 4
     assert server.job(topic, "a") == shown
 
 

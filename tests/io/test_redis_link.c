@@ -145,7 +145,7 @@ static void send_surplus(int fd)
 
 START_TEST(a_reply_without_a_command_ends_the_connection)
 {
-    run(send_surplus, ask_nothing, "up;down Redis sent a reply to no command;");
+    run(send_surplus, ask_nothing, "up;down Redis sent a reply without a command;");
 }
 END_TEST
 
@@ -265,7 +265,7 @@ static void publish_elsewhere(int fd)
 
 START_TEST(a_message_of_another_channel_ends_the_connection)
 {
-    run(publish_elsewhere, subscribe, "up;down Redis sent a reply to no command;");
+    run(publish_elsewhere, subscribe, "up;down Redis sent a reply without a command;");
 }
 END_TEST
 

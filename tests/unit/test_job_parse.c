@@ -360,7 +360,7 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"headers\":{\"X-A\":\"1\",\"x-a\":\"2\"}",
          "headers.x-a: must not appear twice, regardless of case"},
         {"\"headers\":{\"A\":\"***\",\"B\":\"****\"}",
-         "headers.A: must be the value itself; it is only shown as ***"},
+         "headers.A: must be the real value: *** stands for it in answers only"},
         {"\"method\":\"get\"", "method: must be GET, POST, PUT, PATCH, DELETE or HEAD"},
         {"\"method\":1", "method: must be a string"},
         {"\"method\":\"GET\",\"body\":null", "body: cannot be sent with method GET"},
@@ -409,7 +409,7 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
     ck_assert_int_eq(parse("{\"topic\":1,\"url\":2}"), STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: must be a string\nurl: must be a string");
     ck_assert_int_eq(parse("{\"topic\":\"t\",\"url\":\"http://h/?\\u002a**\"}"), STATUS_INVALID);
-    ck_assert_str_eq(said(), "url: must be the url itself; its query is only shown as ***");
+    ck_assert_str_eq(said(), "url: must be the real url: *** stands for its query in answers only");
     ck_assert_int_eq(parse("{}"), STATUS_INVALID);
     ck_assert_str_eq(said(), "topic: is required");
     ck_assert_int_eq(parse("{\"topic\":null}"), STATUS_INVALID);

@@ -211,7 +211,7 @@ START_TEST(says_what_is_wrong)
 }
 END_TEST
 
-#define AGAIN "must be sent again, or be null, where url leads to another scheme, host or port"
+#define AGAIN "must be sent again, or be null, because url changes to another scheme, host or port"
 #define OTHER "\"url\":\"http://i/\""
 
 START_TEST(takes_nothing_hidden_to_another_origin)

@@ -196,7 +196,7 @@ static const char *patched(const char *record, const char *patch)
 }
 
 #define SECRET CREATED "\"every\":60,\"job\":{\"url\":\"http://h/\",\"headers\":{\"X-Key\":\"s\"}}}"
-#define AGAIN  "must be sent again, or be null, where url leads to another scheme, host or port"
+#define AGAIN  "must be sent again, or be null, because url changes to another scheme, host or port"
 
 START_TEST(merges_a_patch)
 {
