@@ -137,7 +137,7 @@ static void end_step(struct firing *firing)
     if (!firing->is_listed || firing->pending > 0)
         return;
     if (firing->has_progress && !firing->is_stopping)
-        pace_again(firing->pace, PACE_LATE_MS);
+        pace_again_due(firing->pace);
     else
         retry_later(firing);
 }
@@ -443,7 +443,7 @@ static void look(struct firing *firing, const struct shard_fires *fires)
     firing->is_standing_in = firing->last_due >= 0 && fires->due >= firing->last_due;
     firing->last_due = fires->due;
     if (firing->is_standing_in) {
-        pace_again(firing->pace, PACE_LATE_MS);
+        pace_again_due(firing->pace);
         return;
     }
     pace_end(firing->pace);

@@ -5,7 +5,8 @@
  * owner fires at once. A standby fires schedules that are overdue by FIRING_PATIENCE_MS if the number of
  * overdue schedules does not fall within this time.
  *
- * If many schedules fire at one time, they fire in bounded steps that leave half of Redis's time to others.
+ * If many schedules fire at one time, they fire in bounded steps that leave a quarter of Redis's time to
+ * others.
  */
 #ifndef DUEPOST_WORKER_FIRING_H
 #define DUEPOST_WORKER_FIRING_H

@@ -6,6 +6,7 @@
 enum {
     SHARE_MIN = 10, /* percent of Redis's time */
     SHARE_MAX = 50,
+    SHARE_DUE = 75,
     /* Steps are so small that Redis needs at most 5 ms for one. If a reply takes longer, Redis was busy with
      * other work. The pause does not grow with this time, because sweeps must end even when Redis is busy. */
     STEP_US_MAX = 5000,
@@ -49,16 +50,31 @@ static int64_t share_of(int64_t late_ms)
     return SHARE_MIN + (late_ms > 0 ? (SHARE_MAX - SHARE_MIN) * late_ms / PACE_LATE_MS : 0);
 }
 
+static int64_t pause_of_share(int64_t took_us, int64_t share)
+{
+    int64_t step_us = took_us < STEP_US_MAX ? took_us : STEP_US_MAX;
+    return step_us * (100 - share) / share;
+}
+
 int64_t pace_pause_us(int64_t took_us, int64_t late_ms)
 {
-    int64_t share = share_of(late_ms), step_us = took_us < STEP_US_MAX ? took_us : STEP_US_MAX;
-    return step_us * (100 - share) / share;
+    return pause_of_share(took_us, share_of(late_ms));
+}
+
+static void pace_pause(struct pace *pace, int64_t share)
+{
+    pace->is_stepping = false;
+    timer_start(pace->pause, pause_of_share(clock_boot_us() - pace->began_us, share));
 }
 
 void pace_again(struct pace *pace, int64_t late_ms)
 {
-    pace->is_stepping = false;
-    timer_start(pace->pause, pace_pause_us(clock_boot_us() - pace->began_us, late_ms));
+    pace_pause(pace, share_of(late_ms));
+}
+
+void pace_again_due(struct pace *pace)
+{
+    pace_pause(pace, SHARE_DUE);
 }
 
 void pace_end(struct pace *pace)

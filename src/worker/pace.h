@@ -3,8 +3,8 @@
  * A sweep is work in bounded steps, for example removing jobs or recovering leases. Each step is one script
  * call. If a step was full, the next step follows after a pause. The length of the pause gives the sweep its
  * share of Redis's time. The share is a tenth while the sweep is not late. It rises linearly to a half when
- * the sweep is PACE_LATE_MS late or more. The cost of a step is the time from the call to its reply, which is
- * longer than Redis works on the step. */
+ * the sweep is PACE_LATE_MS late or more, and is three quarters for jobs that are due. The cost of a step is
+ * the time from the call to its reply, which is longer than Redis works on the step. */
 #ifndef DUEPOST_WORKER_PACE_H
 #define DUEPOST_WORKER_PACE_H
 
@@ -24,6 +24,9 @@ void pace_run(struct pace *);
 /* Starts the next step after the pause. Call it if the step was full or the sweep has not reached its end.
  * late_ms says how late the remaining work is; 0: unknown. */
 void pace_again(struct pace *, int64_t late_ms);
+
+/* Like pace_again, for a sweep that creates jobs which are due: they wait like all other due jobs. */
+void pace_again_due(struct pace *);
 
 /* Ends the sweep after its last step or after a failure. pace_run then begins a new sweep. */
 void pace_end(struct pace *);

@@ -8,6 +8,7 @@ static struct pace *pace;
 static struct timer *reply, *deadline;
 static int steps, steps_wanted;
 static int64_t last_us, shortest_us, late_ms;
+static bool is_due;
 
 static void on_deadline(void *arg)
 {
@@ -18,6 +19,10 @@ static void on_deadline(void *arg)
 static void on_reply(void *arg)
 {
     (void)arg;
+    if (steps < steps_wanted && is_due) {
+        pace_again_due(pace);
+        return;
+    }
     if (steps < steps_wanted) {
         pace_again(pace, late_ms);
         return;
@@ -47,6 +52,7 @@ static void set_up(void)
     steps = 0;
     shortest_us = INT64_MAX;
     late_ms = 0;
+    is_due = false;
 }
 
 static void tear_down(void)
@@ -75,6 +81,17 @@ START_TEST(a_late_sweep_pauses_as_long_as_its_steps_take)
     loop_run(loop);
     ck_assert_int_eq(steps, 4);
     ck_assert_int_ge(shortest_us, 4000);
+}
+END_TEST
+
+START_TEST(a_sweep_of_due_jobs_pauses_a_third_of_the_time_that_its_steps_take)
+{
+    steps_wanted = 4;
+    is_due = true;
+    pace_run(pace);
+    loop_run(loop);
+    ck_assert_int_eq(steps, 4);
+    ck_assert_int_ge(shortest_us, 2660);
 }
 END_TEST
 
@@ -122,6 +139,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, set_up, tear_down);
     tcase_add_test(tests, full_steps_follow_each_other_with_pauses_of_nine_times_their_length);
     tcase_add_test(tests, a_late_sweep_pauses_as_long_as_its_steps_take);
+    tcase_add_test(tests, a_sweep_of_due_jobs_pauses_a_third_of_the_time_that_its_steps_take);
     tcase_add_test(tests, a_sweep_that_runs_or_pauses_is_not_begun_twice);
     tcase_add_test(tests, one_that_has_ended_can_be_begun_anew);
     tcase_add_test(tests, the_pause_follows_the_share_of_time);
