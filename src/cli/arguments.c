@@ -251,10 +251,31 @@ static const char *unnamed_flag(struct arguments *arguments, const char *help)
     return arguments->header_count && !names_flag(help, "--header") ? "--header" : NULL;
 }
 
-enum status arguments_check(struct arguments *arguments, const char *help, struct problem *problem)
+/* Returns whether no two options exclude each other. */
+static bool are_together(const struct arguments *arguments, struct problem *problem)
 {
-    const char *flag = unnamed_flag(arguments, help ? help : "");
-    return flag ? arguments_bad(problem, slice_of(flag), "not an option of this command") : STATUS_OK;
+    static const enum argument pairs[][2] = {
+        {ARGUMENT_DUE_AT, ARGUMENT_DELAY},     {ARGUMENT_EVERY, ARGUMENT_CRON},
+        {ARGUMENT_GROUP, ARGUMENT_URL},        {ARGUMENT_BODY_FILE, ARGUMENT_BODY},
+        {ARGUMENT_BODY_BASE64, ARGUMENT_BODY}, {ARGUMENT_BODY_FILE, ARGUMENT_BODY_BASE64},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (!arguments->values[pairs[i][0]] || !arguments->values[pairs[i][1]])
+            continue;
+        problem_set(problem, "%s cannot be combined with %s", table[pairs[i][0]].flag,
+                    table[pairs[i][1]].flag);
+        return false;
+    }
+    return true;
+}
+
+enum status arguments_check(struct arguments *arguments, const char *help, const char *name,
+                            struct problem *problem)
+{
+    const char *flag = unnamed_flag(arguments, help);
+    if (flag)
+        problem_set(problem, "%s: not an option of %s", flag, name);
+    return !flag && are_together(arguments, problem) ? STATUS_OK : STATUS_INVALID;
 }
 
 const char *arguments_bulk_flag(const struct arguments *arguments)

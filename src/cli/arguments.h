@@ -89,9 +89,11 @@ struct arguments {
 enum status arguments_parse(int argc, char *const *argv, int words_max, const char *help, struct arguments *,
                             struct problem *) MUST_USE;
 
-/* Checks that the help of the command names each given option. A command would ignore the others, such as
- * --dry-run. Returns STATUS_INVALID after an error. */
-enum status arguments_check(struct arguments *, const char *help, struct problem *) MUST_USE;
+/* Checks that the help names each given option, and that no two options exclude each other. A command would
+ * ignore the others, such as --dry-run. name is the command, for the problem. Returns STATUS_INVALID after an
+ * error. */
+enum status arguments_check(struct arguments *, const char *help, const char *name,
+                            struct problem *) MUST_USE;
 
 /* Returns the option as it is written, such as "--delay". */
 const char *argument_flag(enum argument);

@@ -1,28 +1,22 @@
 #include "cli/ask.h"
 
 #include <stdio.h>
-#include <string.h>
+
+#include "cli/name.h"
 
 bool ask_make_job_target(struct buffer *target, struct call *call, const char *suffix)
 {
-    const char *word = call->arguments.word;
-    const char *slash = word ? strchr(word, '/') : NULL;
-    if (!slash || slash == word || !slash[1]) {
-        problem_set(&call->problem, "expected a job as TOPIC/ID");
+    buffer_printf(target, "/jobs/");
+    if (!name_add_id(target, call, call->arguments.word, "job"))
         return false;
-    }
-    buffer_printf(target, "/jobs/%.*s/", (int)(slash - word), word);
-    call_add_encoded(target, slash + 1);
     buffer_printf(target, "%s", suffix);
     return true;
 }
 
 bool ask_make_topic_target(struct buffer *target, struct call *call)
 {
-    if (!call->arguments.word) {
-        problem_set(&call->problem, "expected a topic");
+    if (!name_is_topic_or_pattern(call, call->arguments.word))
         return false;
-    }
     buffer_printf(target, "/topics/");
     call_add_encoded(target, call->arguments.word);
     return true;

@@ -18,9 +18,15 @@
 #include "cli/top.h"
 #include "cli/topic.h"
 #include "cli/work.h"
+#include "job/receiver.h"
 #include "job/suggestion.h"
 
-enum { EXIT_USAGE = 2, KEY_MAX = 255 /* bytes of an idempotency key */ };
+enum {
+    EXIT_USAGE = 2,
+    KEY_MAX = 255, /* bytes of an idempotency key */
+    HELP_MAX = 16384,
+    NAME_MAX_BYTES = 128
+};
 
 /* ---- lists ---- */
 
@@ -80,13 +86,17 @@ static bool run_run(struct call *call)
 static bool close_run(struct call *call)
 {
     struct buffer target;
-    if (!call->arguments.word || !strchr(call->arguments.word, ':')) {
-        problem_set(&call->problem, "expected a receiver as HOST:PORT, as duepost receivers lists it");
+    char name[RECEIVER_HOST_SIZE];
+    const char *word = call->arguments.word;
+    if (!word || !receiver_name_parse(slice_of(word), name)) {
+        problem_set(&call->problem,
+                    "%.300s%sexpected a receiver as HOST:PORT, as duepost receivers lists it, without a path",
+                    word ? word : "", word ? ": " : "");
         return false;
     }
     buffer_init(&target, CALL_TARGET_MAX);
     buffer_printf(&target, "/receivers/");
-    call_add_encoded(&target, call->arguments.word);
+    call_add_encoded(&target, name);
     buffer_printf(&target, "/close");
     bool is_done = ask(call, "POST", buffer_text(&target), NULL, "state");
     buffer_fini(&target);
@@ -341,22 +351,16 @@ static void print_help(const struct command *command)
          "  --ca-file FILE        certificates that https trusts; default: those of this host");
 }
 
-/* Checks the idempotency key. A command that sent none would be repeated without protection, so it refuses
- * the option. */
-static bool is_key_sound(const struct command *command, struct call *call)
+/* Checks the idempotency key, because the header would be refused without naming the option. */
+static bool is_key_sound(struct call *call)
 {
     const char *key = call->arguments.values[ARGUMENT_IDEMPOTENCY_KEY];
-    bool is_run =
-        command->run == schedules_command && call->arguments.word && strcmp(call->arguments.word, "run") == 0;
     size_t size = key ? strlen(key) : 0, plain = 0;
     while (plain < size && key[plain] >= 0x20 && key[plain] < 0x7f)
         plain++;
-    if (key && command->run != one_job_schedule && !is_run)
-        problem_set(&call->problem, "--idempotency-key: only schedule and schedules run take it");
-    else if (key && (size == 0 || size > KEY_MAX || plain < size))
-        problem_set(&call->problem, "--idempotency-key: expected 1 to %d visible ASCII characters", KEY_MAX);
-    else
+    if (!key || (size > 0 && size <= KEY_MAX && plain == size))
         return true;
+    problem_set(&call->problem, "--idempotency-key: expected 1 to %d visible ASCII characters", KEY_MAX);
     return false;
 }
 
@@ -369,7 +373,7 @@ static int run_remote(const struct command *command, struct call *call)
                                      .key = call->arguments.values[ARGUMENT_IDEMPOTENCY_KEY]};
     bool is_done = false;
     buffer_init(&authorization, (size_t)2 * BEARER_MAX);
-    if (call_begin(call) && is_key_sound(command, call) &&
+    if (call_begin(call) && is_key_sound(call) &&
         remote_options_check(&options, &call->problem) == STATUS_OK &&
         bearer_read(call->arguments.values[ARGUMENT_TOKEN_FILE], &authorization, &call->problem) ==
             STATUS_OK) {
@@ -389,6 +393,40 @@ static bool wants_help(const struct call *call)
     return strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0;
 }
 
+static const char verb_title[] = "Options of ";
+
+/* Returns the part of a command's help that has the options of its verb. The options of the command without a
+ * verb come first. */
+static struct slice verb_options(const char *help, const char *verb)
+{
+    const char *at = help;
+    while (verb && at) {
+        at = strstr(at, verb_title);
+        at = at ? at + strlen(verb_title) : NULL;
+        if (at && slice_starts_with(slice_of(at), slice_of(verb)))
+            break;
+    }
+    const char *end = at ? strstr(at, verb_title) : NULL;
+    return end ? slice_from(at, (size_t)(end - at)) : slice_of(at);
+}
+
+/* Checks that the options are those of the command, or those of its verb. */
+static bool has_options(const struct command *command, struct call *call)
+{
+    bool has_verbs = command->options && strstr(command->options, verb_title);
+    const char *verb = has_verbs ? call->arguments.word : NULL;
+    struct buffer help, name;
+    buffer_init(&help, HELP_MAX);
+    buffer_init(&name, NAME_MAX_BYTES);
+    buffer_append(&help, has_verbs ? verb_options(command->options, verb) : slice_of(command->options));
+    buffer_printf(&name, "%s%s%.64s", command->name, verb ? " " : "", verb ? verb : "");
+    enum status status =
+        arguments_check(&call->arguments, buffer_text(&help), buffer_text(&name), &call->problem);
+    buffer_fini(&help);
+    buffer_fini(&name);
+    return status == STATUS_OK;
+}
+
 /* Reads the arguments, and checks that they are those of the command. Returns false after an error; the
  * problem then says what is wrong. */
 static bool read_arguments(const struct command *command, struct call *call)
@@ -396,7 +434,7 @@ static bool read_arguments(const struct command *command, struct call *call)
     struct arguments *arguments = &call->arguments;
     if (arguments_parse(call->word_count, call->words, command->words_max, command->options, arguments,
                         &call->problem) != STATUS_OK ||
-        (!arguments->wants_help && arguments_check(arguments, command->options, &call->problem) != STATUS_OK))
+        (!arguments->wants_help && !has_options(command, call)))
         return false;
     if (arguments->command && command->run != work_run)
         problem_set(&call->problem, "--: unknown option");

@@ -4,6 +4,7 @@
 
 #include "base/json_writer.h"
 #include "cli/ask.h"
+#include "cli/name.h"
 
 enum { GROUP_TEXT_MAX = 512 * 1024 };
 
@@ -39,6 +40,8 @@ bool group_run(struct call *call)
         problem_set(&call->problem, "expected a group, and then endpoints as ENDPOINT=URL, or --remove");
         return false;
     }
+    if (!name_is_group(call, call->arguments.word))
+        return false;
     buffer_init(&target, CALL_TARGET_MAX);
     buffer_init(&text, GROUP_TEXT_MAX);
     buffer_append(&target, SLICE("/groups/"));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/list.h"
+#include "cli/name.h"
 #include "cli/new_job.h"
 #include "cli/when.h"
 
@@ -14,6 +15,8 @@ static bool list_schedules(struct call *call)
     struct form form = form_schedules;
     struct buffer path;
     const char *topic = call->arguments.values[ARGUMENT_TOPIC];
+    if (topic && !name_is_topic(call, topic))
+        return false;
     buffer_init(&path, CALL_TARGET_MAX);
     buffer_printf(&path, "/schedules");
     if (topic) {
@@ -33,13 +36,9 @@ static bool list_schedules(struct call *call)
 static bool make_target(struct buffer *target, struct call *call, const char *suffix)
 {
     const char *word = call->arguments.word_count == 2 ? call->arguments.words[1] : NULL;
-    const char *slash = word ? strchr(word, '/') : NULL;
-    if (!slash || slash == word || !slash[1]) {
-        problem_set(&call->problem, "expected a schedule as TOPIC/ID");
+    buffer_printf(target, "/schedules/");
+    if (!name_add_id(target, call, word, "schedule"))
         return false;
-    }
-    buffer_printf(target, "/schedules/%.*s/", (int)(slash - word), word);
-    call_add_encoded(target, slash + 1);
     buffer_printf(target, "%s", suffix);
     return true;
 }

@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "cli/ask.h"
 #include "cli/list.h"
+#include "cli/name.h"
 
 enum { TAIL_S = 1 };
 
@@ -61,8 +62,9 @@ static void warn_of_new(struct call *call)
 
 bool topic_pause(struct call *call)
 {
-    if (call->arguments.word)
-        warn_of_new(call);
+    if (!name_is_topic_or_pattern(call, call->arguments.word))
+        return false;
+    warn_of_new(call);
     return change(call, "{\"paused\":true}");
 }
 
@@ -141,7 +143,12 @@ static bool add_setting(struct call *call, json_t *patch, const char *word)
         return false;
     }
     snprintf(key, sizeof key, "%.*s", SLICE_ARG(name));
-    json_t *rate = strcmp(key, "rate") == 0 ? rate_of(text) : NULL;
+    bool is_rate = strcmp(key, "rate") == 0 && text.size > 0 && text.data[0] != '{';
+    json_t *rate = is_rate ? rate_of(text) : NULL;
+    if (is_rate && !rate) {
+        problem_set(&call->problem, "%s: expected JOBS/TIME, such as rate=100/1m", word);
+        return false;
+    }
     return json_object_set_new(patch, key, rate ? rate : value_of(text)) == 0;
 }
 
@@ -216,6 +223,8 @@ static json_t *read_topics(struct call *call, struct buffer *target)
 bool topic_tail(struct call *call)
 {
     struct buffer target;
+    if (call->arguments.word && !name_is_topic(call, call->arguments.word))
+        return false;
     json_t *before = json_object(), *now;
     buffer_init(&target, CALL_TARGET_MAX);
     while ((now = read_topics(call, &target))) {

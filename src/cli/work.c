@@ -14,6 +14,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "cli/name.h"
 #include "cli/work_job.h"
 
 enum {
@@ -318,7 +319,7 @@ static bool read_options(struct work *work, struct call *call)
         problem_set(&call->problem, "expected TOPIC -- COMMAND, such as: duepost work mail -- ./send-mail");
         return false;
     }
-    if (!read_parallel(call, &work->parallel) ||
+    if (!name_is_topic(call, settings->topic) || !read_parallel(call, &work->parallel) ||
         !read_duration(call, ARGUMENT_LEASE, LEASE_MIN_MS, LEASE_MAX_MS, "1s to 12h", &settings->lease_us) ||
         !read_duration(call, ARGUMENT_GRACE, 0, TIME_MAX_MS, "at most 365d", &settings->grace_us) ||
         !read_duration(call, ARGUMENT_TIMEOUT, 0, TIME_MAX_MS, "at most 365d", &settings->timeout_us))

@@ -113,11 +113,19 @@ static bool refuse_reach(struct exchange *exchange, const char *what, struct sli
     return false;
 }
 
+/* Returns whether the token is for all topics. Otherwise answers 403; hint says what to do. */
+static bool reaches_all(struct exchange *exchange, const char *hint)
+{
+    if (exchange->caller.topics.size == 0)
+        return true;
+    exchange_refuse(exchange, 403, "Token %s is limited to some topics. %s", exchange->token->name, hint);
+    return false;
+}
+
 bool access_admit_topic(struct exchange *exchange, struct slice topic)
 {
     if (topic.size == 0)
-        return exchange->caller.topics.size == 0 ||
-               refuse_reach(exchange, "all topics; name one to which it has access", topic);
+        return reaches_all(exchange, "Select one of them with the parameter topic; GET /access lists them.");
     return app_caller_reaches(&exchange->caller, topic) || refuse_reach(exchange, "topic ", topic);
 }
 
@@ -125,7 +133,7 @@ static bool is_in_reach(struct exchange *exchange)
 {
     switch (exchange->method->reach) {
     case REACH_ALL:
-        return exchange->caller.topics.size == 0 || refuse_reach(exchange, "all topics", SLICE(""));
+        return reaches_all(exchange, "This request needs a token for all topics.");
     case REACH_TOPIC:
         return access_admit_topic(exchange, exchange->topic);
     case REACH_GROUP:

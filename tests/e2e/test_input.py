@@ -2,10 +2,12 @@
 names."""
 
 import json
+import re
 import urllib.parse
 
 import pytest
 
+import contract
 from patience import until
 from receiver import Answer
 
@@ -57,6 +59,40 @@ def test_an_unknown_field_says_which_one_was_meant(server, receiver, topic):
     reply = server.get(f"/jobs?state=dead&url_host=a&due_befor=b&x=1")
     assert [error["detail"] for error in reply.expect(400)["errors"]] == [
         "unknown query parameter; did you mean urlHost?", "unknown query parameter; did you mean dueBefore?", "unknown query parameter"]
+
+
+@pytest.mark.parametrize("path, text, said", [
+    ("/schedules/a/b", {"every": 60, "job": {"dely": 1, "URL": "http://a/"}, "start_at": "x"}, {"start_at": "startAt", "job.dely": "delay", "job.URL": "url"}),
+    ("/schedules/a/b", {"evry": 60, "time_zone": "UTC", "job": {"url": "http://a/"}}, {"evry": "every", "time_zone": "timezone"}),
+    ("/groups/a", {"endpoint": {}}, {"endpoint": "endpoints"}),
+    ("/groups/a", {"endpoints": {"n": {"uri": "http://a/", "header": {}}}}, {"endpoints.n.uri": "url", "endpoints.n.header": "headers"}),
+    ("/topics/a", {"maxinflight": 1, "retry_schedule": [1], "onDaed": None}, {"maxinflight": "maxInFlight", "retry_schedule": "retrySchedule", "onDaed": "onDead"}),
+    ("/topics/a", {"onDead": {"url": "http://a/", "include_body": True}}, {"onDead.include_body": "includeBody"}),
+    ("/jobs/a/b", {"dely": 1, "URL": "http://a/", "duedate": 1}, {"dely": "delay", "URL": "url", "duedate": None}),
+], ids=str)
+def test_an_unknown_member_of_any_resource_names_the_closest(server, path, text, said):
+    errors = server.request("PUT", path, json.dumps(text), JSON).expect(400)["errors"]
+    found = {error["field"]: error["detail"].partition("; did you mean ")[2].rstrip("?") for error in errors if error["detail"].startswith("unknown ")}
+    assert found == {field: right or "" for field, right in said.items()}
+
+
+def parameters():
+    """Returns (method, path, name) for each query parameter of the contract."""
+    for path, item in contract.document["paths"].items():
+        for method, operation in item.items():
+            for parameter in operation.get("parameters", []) if method in ("get", "post", "delete") else ():
+                parameter = contract.document["components"]["parameters"][parameter["$ref"].rsplit("/")[-1]] if "$ref" in parameter else parameter
+                if parameter["in"] == "query":
+                    yield method.upper(), re.sub(r"{\w+}", "a", path), parameter["name"]
+
+
+@pytest.mark.parametrize("method, path, name", list(parameters()), ids=str)
+def test_an_empty_parameter_is_named(server, method, path, name):
+    for query in f"{name}=", name, f"{name}=%00":
+        reply = server.request(method, f"{path}?{query}", check=False)
+        if reply.status == 404 and method == "POST":
+            continue  # the job is looked up first
+        assert name in reply.fields(), query
 
 
 def test_a_slash_at_the_end_of_a_path_is_taken(server, receiver, topic):

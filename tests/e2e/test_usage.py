@@ -147,7 +147,7 @@ def test_wrong_values_of_schedule(words, said, listener):
     (["receivers", "x"], "x: unexpected argument"),
     (["close"], "expected a receiver as HOST:PORT"), (["close", "shop.example"], "expected a receiver as HOST:PORT"),
     (["tail", "a", "b"], "b: unexpected argument"),
-    (["top", "--topic", "a"], "--topic: not an option of this command"),
+    (["top", "--topic", "a"], "--topic: not an option of top"),
     (["bench", "--jobs", "0"], "--jobs is 0"), (["bench", "--batch", "x"], "--batch is x"),
     (["bench", "--topic", "a b"], "--topic is a b"), (["bench", "--receiver-url", "x"], "--receiver-url is x"),
     (["token"], "expected: new NAME"), (["token", "new", "a", "scopes=al"], "scopes="),
@@ -158,6 +158,54 @@ def test_wrong_words_of_other_commands(words, said, listener):
     assert said in error and error.startswith(f"duepost {words[0]}: ") and error.endswith(f"ee duepost {words[0]} -h")
     with pytest.raises(BlockingIOError):
         listener.accept()
+
+
+NAMED = "a topic has 1 to 128 of A-Z a-z 0-9 . _ -"
+
+
+@pytest.mark.parametrize("words, said", [
+    *[([*words, name], f"{name}: expected a topic") for name in ("", "a b", "a/b", "..", "a" * 129)
+      for words in (["pause"], ["resume"], ["tail"], ["schedules", "--topic"])],
+    (["set", "a b", "paused=true"], f"a b: expected a topic, or a pattern such as orders-*; {NAMED}"),
+    (["set", "", "paused=true"], ": expected a topic"), (["pause", "a*b"], "a*b: expected a topic"), (["tail", "a*"], "a*: expected a topic"),
+    (["work", "a/b", "--", "true"], "a/b: expected a topic"),
+    *[([*verb, f"{topic}/x"], f"{topic}/x: expected a {what} as TOPIC/ID; {NAMED}") for topic in ("a b", "..", "\N{SNOWMAN}")
+      for verb, what in ((["show"], "job"), (["cancel"], "job"), (["run"], "job"), (["why"], "job"), (["attempts"], "job"),
+                         (["schedules", "delete"], "schedule"), (["schedules", "run"], "schedule"))],
+    (["cancel", "a/.."], "a/..: expected a job as TOPIC/ID"), (["show", "a/."], "a/.: expected a job"),
+    (["schedules", "delete", "a/.."], "a/..: expected a schedule"),
+    (["group", ""], ": expected a group"), (["group", "a b"], "a b: expected a group"), (["group", "..", "--remove"], "..: expected a group"),
+    (["group", "a~b"], "a~b: expected a group"),
+    (["close", "a:"], "a:: expected a receiver as HOST:PORT"), (["close", "http://a:80"], "http://a:80: expected a receiver as HOST:PORT"),
+    (["close", "a:80/path"], "a:80/path: expected a receiver as HOST:PORT"),
+    (["set", "a", "rate=10"], "rate=10: expected JOBS/TIME, such as rate=100/1m"), (["set", "a", "rate=fast"], "rate=fast: expected JOBS/TIME"),
+    (["set", "a", "rate=10/x"], "rate=10/x: expected JOBS/TIME"),
+    (["schedule", "a", "--body", "1", "--body-file", "/dev/null"], "--body-file cannot be combined with --body"),
+    (["schedule", "a", "--body-base64", "YQ==", "--body-file", "/dev/null"], "--body-file cannot be combined with --body-base64"),
+    (["schedule", "a", "--body", "1", "--body-base64", "YQ=="], "--body-base64 cannot be combined with --body"),
+    (["schedule", "a", "--delay", "1h", "--due-at", "now"], "--due-at cannot be combined with --delay"),
+    (["schedule", "a", "--url", URL, "--group", "b"], "--group cannot be combined with --url"),
+    (["schedules", "set", "a/b", "--cron", "@daily", "--every", "1h"], "--every cannot be combined with --cron"),
+    (["reschedule", "--state", "dead", "--all", "--delay", "1h", "--due-at", "now"], "--due-at cannot be combined with --delay"),
+], ids=str)
+def test_wrong_names_and_pairs(words, said, listener):
+    error = refused(*words, server="http://%s:%s" % listener.getsockname())
+    assert f"duepost {words[0]}: {said}" in error
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+@pytest.mark.parametrize("words, flag", [
+    (["schedules", "set", "a/b", "--every", "1h", "--topic", "x"], "--topic"), (["schedules", "--cron", "@daily"], "--cron"),
+    (["schedules", "--url", URL], "--url"), (["schedules", "delete", "a/b", "--paused"], "--paused"),
+    (["schedules", "run", "a/b", "--url", URL], "--url"), (["schedules", "pause", "a/b", "--limit", "1"], "--limit"),
+    (["schedules", "set", "a/b", "--idempotency-key", "k"], "--idempotency-key"), (["schedules", "--idempotency-key", "k"], "--idempotency-key"),
+    (["history", "stats", "--state", "dead"], "--state"), (["history", "delete", "--topic", "a", "--limit", "1"], "--limit"),
+    (["history", "export", "--step", "1m"], "--step"), (["history", "stats", "--format", "csv"], "--format"),
+], ids=str)
+def test_an_option_of_another_verb_is_refused(words, flag):
+    command = " ".join(words[:2]) if not words[1].startswith("-") else words[0]
+    assert refused(*words) == f"duepost {words[0]}: {flag}: not an option of {command}; see duepost {words[0]} -h"
 
 
 def test_what_the_server_refuses_is_1(server, topic):
