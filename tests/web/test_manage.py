@@ -165,7 +165,7 @@ def test_a_setting_is_saved_and_says_where_it_comes_from(browser, server):
 
 def test_settings_without_a_value_show_what_holds(browser, server):
     browser.open(server, "#/topics/orders")
-    for setting, text in ("Most attempts at once", "--max-in-flight-topic"), ("Order", "due"), ("Retry schedule", "--retry-schedule"):
+    for setting, text in ("Maximum attempts at once", "--max-in-flight-topic"), ("Order", "due"), ("Retry schedule", "--retry-schedule"):
         row = browser.await_one("row", setting)
         assert text in row.text and "default" in row.text
 

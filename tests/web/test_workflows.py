@@ -122,7 +122,7 @@ def test_the_page_follows_the_workflow(browser, shop):
     assert [row[0] for row in await_rows(browser, 2)] == ["trigger", "step 1"]
     durable.append(shop, shop.application, run_id, "two", "three", upstash_delay="1h")
     await_rows(browser, 4)
-    browser.await_text("2 jobs of it have not ended.")
+    browser.await_text("2 of its jobs have not ended.")
     durable.end(shop, run_id)
     browser.await_text("It succeeded after")
     browser.await_none("button", "Cancel workflow")

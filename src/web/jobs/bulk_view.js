@@ -17,7 +17,7 @@ const WARNINGS = {
   run: "They are due at once. A delivered job cannot be taken back.",
   redrive: "They start over: due again, with no attempts. Expired jobs stay dead.",
   reschedule: "Only the due time changes. Jobs that would expire before it are skipped.",
-  cancel: "The jobs are removed from the pool, and no further attempt begins.",
+  cancel: "The jobs are removed, and no further attempt begins.",
   delete: "The dead jobs are removed and cannot be run again.",
 };
 

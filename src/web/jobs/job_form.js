@@ -52,7 +52,7 @@ function headerFields(draft, original, error) {
   return m("fieldset.headers", m("legend", "Headers"),
     draft.headers.map((header) => headerField(draft, header)),
     m("button", { type: "button", onclick: () => draft.headers.push({ name: "", value: "", isTyped: true, isNew: true }) }, "Add a header"),
-    isAway ? m("p.warning", { role: "status" }, "The URL leads to another server, which does not receive hidden values. Headers with hidden values are removed unless you type these again.") : null,
+    isAway ? m("p.warning", { role: "status" }, "The new URL is on another server, which does not get hidden values. Headers with hidden values are removed unless you type these again.") : null,
     faultOf(error, "headers") ? m(".field-error", faultOf(error, "headers")) : null);
 }
 

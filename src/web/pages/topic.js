@@ -81,7 +81,7 @@ const numbers = ({ topic, jobs, lastHour }) =>
 
 const HELD_BY = {
   paused: "The topic is paused.", settings: "Its settings cannot be read: save them again.", maxInFlight: "As many attempts run as the topic allows.",
-  rate: "The rate of the topic is used up.", order: "The job at the head has to end first.",
+  rate: "The rate of the topic is used up.", order: "An earlier job has to end first.",
 };
 
 function waiting(state) {

@@ -7,8 +7,8 @@ import { State } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 
 const OUTCOMES = {
-  fired: ["ok", "made a job"], skipped: ["warn", "missed"], overlap: ["warn", "the job before was not over"], conflict: ["bad", "another job had the id"],
-  noUrl: ["bad", "no url"], noGroup: ["bad", "no such group"], unsendable: ["bad", "does not fit the group"], full: ["bad", "the pool is full"], held: ["bad", "cannot be read"],
+  fired: ["ok", "created a job"], skipped: ["warn", "missed"], overlap: ["warn", "the job before had not ended"], conflict: ["bad", "another job had the id"],
+  noUrl: ["bad", "no url"], noGroup: ["bad", "no such group"], unsendable: ["bad", "does not fit the group"], full: ["bad", "--max-jobs is reached"], held: ["bad", "cannot be read"],
 };
 
 export function outcome({ topic, last, problem }) {

@@ -2,7 +2,7 @@
 // workflow. Scrolls smoothly with 10,000 steps.
 
 import { m } from "../lib.js";
-import { bytes, duration, plural, time, until } from "../format.js";
+import { bytes, duration, time, until } from "../format.js";
 import { href } from "../router.js";
 import { VirtualList } from "../parts/virtual_list.js";
 import { barOf } from "./steps.js";
@@ -60,7 +60,7 @@ export function standOf(workflow, rows, now) {
   if (workflow.state === "cancelled") return "It was cancelled.";
   if (workflow.state === "failed") return failureText(workflow, rows);
   const open = rows.filter((row) => row.isOpen);
-  if (open.length !== 1) return open.length ? `${plural(open.length, "job")} of it have not ended.` : "The application is at work.";
+  if (open.length !== 1) return open.length ? `${open.length} of its jobs have not ended.` : "The application is at work.";
   const [row] = open;
   const Name = row.name[0].toUpperCase() + row.name.slice(1);
   if (row.state === "running") return `${Name} is being delivered.`;
