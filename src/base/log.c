@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "base/log_sink.h"
 #include "base/memory.h"
 #include "base/timestamp.h"
 
@@ -20,9 +21,8 @@ static const char *const level_names[] = {"debug", "info", "warning", "error", "
 static struct {
     char *path;
     enum log_format format;
-    atomic_int fd;
     atomic_int level;
-} log_state = {.fd = STDERR_FILENO, .level = LOG_LEVEL_INFO};
+} log_state = {.level = LOG_LEVEL_INFO};
 
 static int open_file(const char *path, struct problem *problem)
 {
@@ -36,14 +36,14 @@ enum status log_open(const char *path, enum log_format format, enum log_level le
 {
     log_state.format = format;
     log_set_level(level);
-    if (!path)
-        return STATUS_OK;
-    int fd = open_file(path, problem);
+    int fd = path ? open_file(path, problem) : STDERR_FILENO;
     if (fd < 0)
         return STATUS_FAILED;
+    log_sink_use(fd);
+    if (!path)
+        return STATUS_OK;
     free(log_state.path);
     log_state.path = slice_dup(slice_of(path));
-    log_state.fd = fd;
     return STATUS_OK;
 }
 
@@ -55,7 +55,7 @@ enum status log_reopen(struct problem *problem)
     if (fd < 0)
         return STATUS_FAILED;
     /* dup2 replaces the file behind the descriptor while other threads may be writing to it. */
-    dup2(fd, log_state.fd);
+    dup2(fd, log_sink_fd());
     close(fd);
     return STATUS_OK;
 }
@@ -139,10 +139,8 @@ static void put_json(struct buffer *line, enum log_level level, const char *even
     json_end_object(&json);
 }
 
-void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)
+static bool write_line(enum log_level level, const char *event, const struct log_field *fields, size_t count)
 {
-    if (!log_is_on(level))
-        return;
     struct buffer line;
     buffer_init(&line, LINE_MAX_BYTES - LINE_END_BYTES);
     if (log_state.format == LOG_FORMAT_JSON)
@@ -150,9 +148,25 @@ void log_event(enum log_level level, const char *event, const struct log_field *
     else
         put_logfmt(&line, level, event, fields, count);
     buffer_append_byte(&line, '\n');
-    ssize_t ignored = write(log_state.fd, line.data, line.size);
-    (void)ignored;
+    bool is_written = log_sink_write(buffer_slice(&line));
     buffer_fini(&line);
+    return is_written;
+}
+
+static void tell_dropped(void)
+{
+    unsigned long lines = log_sink_take_dropped();
+    if (lines == 0)
+        return;
+    const struct log_field field = LOG_NUMBER("lines", lines);
+    if (!write_line(LOG_LEVEL_WARNING, "log_lines_dropped", &field, 1))
+        log_sink_add_dropped(lines - 1); /* the report has been counted as one more */
+}
+
+void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)
+{
+    if (log_is_on(level) && write_line(level, event, fields, count))
+        tell_dropped();
 }
 
 bool log_level_parse(struct slice text, enum log_level *level)

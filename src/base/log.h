@@ -1,7 +1,8 @@
 /* log.h - events, one line each, as logfmt or JSON.
  *
  * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged. Each
- * caller must ensure this for text from outside. Thread-safe: each line is one write. */
+ * caller must ensure this for text from outside. Thread-safe: each line is one write to a file. If nothing
+ * reads a log that is a pipe, lines are dropped and counted (log_sink.h): log_lines_dropped says how many. */
 #ifndef DUEPOST_BASE_LOG_H
 #define DUEPOST_BASE_LOG_H
 

@@ -1,6 +1,7 @@
 """Starting, stopping, being killed; the embedded Redis; the log."""
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -345,3 +346,29 @@ def test_a_hangup_opens_the_log_file_again(start, receiver, topic, tmp_path):
     server.process.send_signal(signal.SIGHUP)
     until(log.exists, 5, "a new log file")
     until(lambda: "event=options_reloaded" in log.read_text(), 5, "a line in it")
+
+
+def test_a_log_that_nobody_reads_stops_nothing(start, receiver, topic, tmp_path):
+    """The log is a pipe, and its reader stands still. Lines are dropped; once it reads again, the log says how many."""
+    fifo = tmp_path / "log"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    try:
+        server = start("--reactors", "1", through=("sh", "-c", 'exec "$@" 2>"$0"', str(fifo)))
+        for number in range(100):
+            server.schedule(topic=topic, jobId=str(number), url=receiver.url())
+        until(lambda: receiver.count(topic) == 100, 10, "delivered")
+        text = os.read(reader, 1 << 20)
+        server.schedule(topic=topic, jobId="last", url=receiver.url())
+
+        def report():
+            nonlocal text
+            with contextlib.suppress(BlockingIOError):
+                text += os.read(reader, 1 << 20)
+            return re.search(rb"^time=\S+ level=warning event=log_lines_dropped lines=([0-9]+)$", text, re.M)
+        assert int(until(report, 10, "the report")[1]) > 50
+        assert all(line.startswith(b"time=") for line in text.splitlines())
+        assert server.terminate() == 0
+    finally:
+        os.close(reader)

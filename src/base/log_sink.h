@@ -1,0 +1,30 @@
+/* log_sink.h - writes lines to the log's descriptor and never waits long for their reader.
+ *
+ * The log may be a pipe or a socket, such as stderr of a service or a container. If nothing reads there, a
+ * write waits up to LOG_SINK_WAIT_MS. From then on, lines are dropped without waiting until there is room
+ * again, because a process that stands still loses its leases. The first line after a partial one begins with
+ * a line break. Thread-safe. */
+#ifndef DUEPOST_BASE_LOG_SINK_H
+#define DUEPOST_BASE_LOG_SINK_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+enum { LOG_SINK_WAIT_MS = 100 };
+
+/* Borrows fd. Without this call, lines go to stderr. */
+void log_sink_use(int fd);
+int log_sink_fd(void);
+
+/* Writes a line, in one piece if it goes to a file. Returns false if the line was dropped, which is
+ * counted. */
+bool log_sink_write(struct slice line);
+
+/* Returns the number of lines that were dropped since the last call, or 0. */
+unsigned long log_sink_take_dropped(void);
+
+/* Adds lines to the number of dropped lines, because their report was dropped, too. */
+void log_sink_add_dropped(unsigned long lines);
+
+#endif
