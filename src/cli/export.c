@@ -64,33 +64,47 @@ static struct slice find_member(struct slice object, const char *name)
     return (struct slice){NULL, 0};
 }
 
-static void add_field(struct buffer *line, struct slice text)
+/* Returns whether a spreadsheet would evaluate a cell that begins like this (OWASP, CSV Injection; the last
+ * four are the full-width forms), or whether the text already begins with an apostrophe. */
+static bool needs_apostrophe(struct slice text)
+{
+    static const char *const beginnings[] = {
+        "=", "+", "-", "@", "\t", "\r", "\n", "'", "\uff1d", "\uff0b", "\uff0d", "\uff20",
+    };
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (slice_starts_with(text, slice_of(beginnings[i])))
+            return true;
+    return false;
+}
+
+static void add_field(struct buffer *line, const char *before, struct slice text)
 {
     bool needs_quotes = false;
     for (size_t i = 0; i < text.size && !needs_quotes; i++)
         needs_quotes = memchr(",\"\r\n", text.data[i], 4) != NULL;
-    if (!needs_quotes) {
-        buffer_append(line, text);
-        return;
-    }
-    buffer_append_byte(line, '"');
-    for (size_t i = 0; i < text.size; i++) {
+    buffer_append(line, slice_of(needs_quotes ? "\"" : ""));
+    buffer_append(line, slice_of(before));
+    for (size_t i = 0; needs_quotes && i < text.size; i++) {
         if (text.data[i] == '"')
             buffer_append_byte(line, '"');
         buffer_append_byte(line, text.data[i]);
     }
-    buffer_append_byte(line, '"');
+    buffer_append(line, needs_quotes ? SLICE("\"") : text);
 }
 
+/* Adds a text, or the JSON of another value. A text that begins like a formula gets an apostrophe: a reader
+ * restores it by removing one apostrophe at the beginning. Other values cannot be formulas, not even a
+ * negative number. */
 static bool add_value(struct buffer *line, struct slice value)
 {
     struct buffer scratch;
     if (!json_is_text(value)) {
-        add_field(line, value);
+        add_field(line, "", value);
         return true;
     }
     buffer_init_fallible(&scratch, value.size + 1);
-    add_field(line, json_text(value, &scratch));
+    struct slice text = json_text(value, &scratch);
+    add_field(line, needs_apostrophe(text) ? "'" : "", text);
     bool is_done = !scratch.failed;
     buffer_fini(&scratch);
     return is_done;

@@ -76,6 +76,29 @@ def test_jobs_are_exported_byte_for_byte(keeper, receiver, topic):
     assert row["endedAt"].endswith("Z") and row["reason"] == "" and next(r for r in rows if r["jobId"] == "y")["bodyBase64"] == "AP8="
 
 
+FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff201", "'=1", "'"]
+HARMLESS = ["", "a=1", " =1", "\"=1", "\uff1e1", "1-1", "http://a/?=+-@"]
+
+
+def test_a_text_of_a_csv_is_no_formula_and_can_be_read_back(keeper, receiver, topic):
+    """A spreadsheet evaluates a cell that begins with one of these characters, quoted or not."""
+    bodies = [*FORMULAS, *HARMLESS, -5, [-1], {"=a": 1}]
+    fill(keeper, receiver, topic, delivered=[(f"={number}", {"body": body}) for number, body in enumerate(bodies)])
+    done = subprocess.run([duepost.BINARY, "history", "export", "--format", "csv", "--topic", topic, "--server", keeper.url],
+                          capture_output=True, timeout=30 * SLOW, check=True)
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode(), newline="")))
+    cells = {row["jobId"].removeprefix("'="): row["body"] for row in rows}
+    assert all(row["jobId"].startswith("'=") for row in rows) and len(cells) == len(bodies)
+    for number, body in enumerate(bodies):
+        cell = cells[str(number)]
+        if body in FORMULAS:
+            assert cell == f"'{body}"
+        else:
+            assert cell == (body if isinstance(body, str) else json.dumps(body)), body
+    lines = ask(keeper, "history", "export", "--topic", topic).splitlines()
+    assert sorted(json.loads(line)["jobId"] for line in lines) == sorted(f"={number}" for number in range(len(bodies)))
+
+
 def test_an_export_goes_on_over_pages_and_obeys_filters(keeper, receiver, topic):
     keeper.schedule_many([{"topic": topic, "jobId": f"j{n}", "url": receiver.url()} for n in range(1100)])
     until(lambda: keeper.get(f"/jobs/count?state=any&topic={topic}").expect(200)["count"] == 1100, 60, "all are in the history")
