@@ -1,11 +1,15 @@
 /* consumer.c - a worker of beanstalkd that POSTs each job with libcurl. The benchmarks compare duepost with
- * it.
+ * it, and with libcurl alone.
  *
  *   bench_consumer PORT CALLBACK_URL CONNECTIONS
+ *   bench_consumer 0 CALLBACK_URL CONNECTIONS POSTS CA_FILE
  *
  * Each connection reserves a job, POSTs its body to the url, and deletes the job when the receiver has
  * answered 2xx. The same write also reserves the next job. A job that fails is released and waits for a
- * second. The worker runs until it is killed. */
+ * second. The worker runs until it is killed.
+ *
+ * With the number of POSTS, it needs no beanstalkd: it POSTs the same body as often, and prints the processor
+ * time of the process, in us a POST. */
 #include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
@@ -13,6 +17,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,7 +25,7 @@
 #include "base/memory.h"
 #include "base/slice.h"
 
-enum { ROOM = 4096, EVENTS_MAX = 256, TIMEOUT_S = 30, BACKLOG_WAIT_MS = 1000 };
+enum { ROOM = 4096, EVENTS_MAX = 256, TIMEOUT_S = 30, BACKLOG_WAIT_MS = 1000, BODY_BYTES = 200 };
 
 static const uint64_t IS_CURL =
     UINT64_C(1)
@@ -39,6 +44,9 @@ struct consumer {
     CURLM *multi;
     struct connection *connections;
     int64_t curl_due_ms; /* time at which libcurl must be called; 0: never */
+    bool is_alone;       /* without beanstalkd */
+    long to_begin;       /* alone: number of POSTs that have not begun */
+    long to_end;         /* alone: number of POSTs that have not ended */
 };
 
 static int64_t now_ms(void)
@@ -77,6 +85,15 @@ static void post(struct consumer *consumer, struct connection *connection, const
     curl_easy_setopt(connection->easy, CURLOPT_POSTFIELDS, body);
     curl_easy_setopt(connection->easy, CURLOPT_POSTFIELDSIZE, size);
     curl_multi_add_handle(consumer->multi, connection->easy);
+}
+
+static void post_fixed(struct consumer *consumer, struct connection *connection)
+{
+    if (consumer->to_begin == 0)
+        return;
+    consumer->to_begin--;
+    memset(connection->room, 'x', BODY_BYTES);
+    post(consumer, connection, connection->room, BODY_BYTES);
 }
 
 /* Reads the answer to delete or release, if one was sent, and the next job. */
@@ -150,11 +167,22 @@ static void end_posts(struct consumer *consumer)
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&connection);
         curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
         curl_multi_remove_handle(consumer->multi, connection->easy);
-        end_job(connection, result == CURLE_OK && status / 100 == 2);
+        bool is_delivered = result == CURLE_OK && status / 100 == 2;
+        if (!consumer->is_alone) {
+            end_job(connection, is_delivered);
+            continue;
+        }
+        if (!is_delivered) {
+            fprintf(stderr, "consumer: %s, status %ld\n", curl_easy_strerror(result), status);
+            exit(EXIT_FAILURE);
+        }
+        consumer->to_end--;
+        post_fixed(consumer, connection);
     }
 }
 
-static CURL *new_easy(const char *url, struct curl_slist *headers, struct connection *connection)
+static CURL *new_easy(const char *url, const char *ca_file, struct curl_slist *headers,
+                      struct connection *connection)
 {
     CURL *easy = curl_easy_init();
     curl_easy_setopt(easy, CURLOPT_URL, url);
@@ -163,6 +191,8 @@ static CURL *new_easy(const char *url, struct curl_slist *headers, struct connec
     curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)TIMEOUT_S);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, connection);
+    if (ca_file)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file);
     return easy;
 }
 
@@ -187,11 +217,11 @@ static void on_event(struct consumer *consumer, const struct epoll_event *event)
         read_answers(consumer, &consumer->connections[event->data.u64]);
 }
 
-static _Noreturn void run(struct consumer *consumer)
+static void run(struct consumer *consumer)
 {
     struct epoll_event events[EVENTS_MAX];
     int running;
-    for (;;) {
+    while (!consumer->is_alone || consumer->to_end > 0) {
         int count = epoll_wait(consumer->epoll, events, EVENTS_MAX, wait_ms(consumer));
         for (int i = 0; i < count; i++)
             on_event(consumer, &events[i]);
@@ -203,14 +233,25 @@ static _Noreturn void run(struct consumer *consumer)
     }
 }
 
+static void print_cost(long posts)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    double us = 1e6 * (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    printf("%.3f\n", us / (double)posts);
+}
+
 int main(int argc, char **argv)
 {
-    struct consumer consumer = {.epoll = epoll_create1(EPOLL_CLOEXEC)};
-    if (argc != 4) {
-        fprintf(stderr, "consumer PORT CALLBACK_URL CONNECTIONS\n");
+    struct consumer consumer = {.epoll = epoll_create1(EPOLL_CLOEXEC), .is_alone = argc == 6};
+    if (argc != 4 && argc != 6) {
+        fprintf(stderr, "consumer PORT CALLBACK_URL CONNECTIONS [POSTS CA_FILE]\n");
         return EXIT_FAILURE;
     }
     int connections = atoi(argv[3]);
+    long posts = consumer.is_alone ? atol(argv[4]) : 0;
+    consumer.to_begin = consumer.to_end = posts;
     consumer.connections = NEW_ARRAY(struct connection, (size_t)connections);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     consumer.multi = curl_multi_init();
@@ -221,8 +262,13 @@ int main(int argc, char **argv)
     curl_multi_setopt(consumer.multi, CURLMOPT_MAXCONNECTS, (long)connections);
     struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
     for (int i = 0; i < connections; i++) {
-        consumer.connections[i].easy = new_easy(argv[2], headers, &consumer.connections[i]);
-        connect_to_beanstalkd(&consumer, i, (uint16_t)atoi(argv[1]));
+        struct connection *connection = &consumer.connections[i];
+        connection->easy = new_easy(argv[2], consumer.is_alone ? argv[5] : NULL, headers, connection);
+        if (consumer.is_alone)
+            post_fixed(&consumer, connection);
+        else
+            connect_to_beanstalkd(&consumer, i, (uint16_t)atoi(argv[1]));
     }
     run(&consumer);
+    print_cost(posts);
 }

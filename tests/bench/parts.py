@@ -28,10 +28,10 @@ def await_condition(condition, seconds, what, step=0.02):
     return result
 
 
-def first_line(process, seconds, what):
-    """Returns the line that the process prints when it serves."""
+def first_line(process, seconds, what, lines=1):
+    """Returns the line, or lines, that the process prints when it serves."""
     line, deadline = b"", time.monotonic() + seconds
-    while not line.endswith(b"\n"):
+    while line.count(b"\n") < lines:
         if not select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
             raise SystemExit(f"{what} said nothing within {seconds} s")
         piece = os.read(process.stdout.fileno(), 1000)
@@ -139,13 +139,20 @@ def read_headers(stream):
 
 
 class Receiver:
-    def __init__(self, binary):
-        self._process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.port = int(first_line(self._process, 10, "the receiver"))
+    """receiver.c, with and without TLS. Its certificate is its own authority: ca_file."""
+
+    def __init__(self, binary, scratch):
+        self._folder = tempfile.TemporaryDirectory(prefix="duepost-bench-", dir=scratch)
+        self.ca_file, key = (f"{self._folder.name}/{name}.pem" for name in ("certificate", "key"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                        "/CN=bench", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.ca_file],
+                       check=True, capture_output=True)
+        self._process = subprocess.Popen([binary, self.ca_file, key], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.port, self._tls_port = map(int, first_line(self._process, 10, "the receiver", lines=2).split())
         self._link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
-    def url(self, number):
-        return f"http://127.0.0.1:{self.port}/{number}"
+    def url(self, number, tls=False):
+        return f"https://127.0.0.1:{self._tls_port}/{number}" if tls else f"http://127.0.0.1:{self.port}/{number}"
 
     def _get(self, target):
         self._link.request("GET", target)
@@ -162,6 +169,7 @@ class Receiver:
         self._process.stdin.close()
         self._process.wait(10)
         self._process.stdout.close()
+        self._folder.cleanup()
 
 
 class Duepost:
@@ -169,12 +177,14 @@ class Duepost:
 
     def __init__(self, binary, scratch, options=()):
         self.data = pathlib.Path(tempfile.mkdtemp(prefix="duepost-bench-", dir=scratch))
+        self._command = [binary, "--config", "/dev/null", "--listen", "127.0.0.1:0", "--data", str(self.data / "redis"),
+                         "--allow-target", "127.0.0.0/8", *options]
+        self._start()
+
+    def _start(self):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DUEPOST_")}
         self._log = (self.data / "log").open("w+")
-        self._process = subprocess.Popen(
-            [binary, "--config", "/dev/null", "--listen", "127.0.0.1:0", "--data", str(self.data / "redis"),
-             "--allow-target", "127.0.0.0/8", *options],
-            env=environment, stdout=subprocess.PIPE, stderr=self._log)
+        self._process = subprocess.Popen(self._command, env=environment, stdout=subprocess.PIPE, stderr=self._log)
         self.pid, self.redis_pid, self.redis = self._process.pid, 0, None
         try:
             self._await_start()
@@ -183,12 +193,12 @@ class Duepost:
             raise
 
     def _await_start(self):
-        self.port = int(first_line(self._process, 60, "duepost").rpartition(":")[2])
+        self.port = int(first_line(self._process, 300, "duepost").rpartition(":")[2])
         log = (self.data / "log").read_text()
-        self.redis_pid = int(re.search(r"embedded_redis_started pid=(\d+)", log)[1])
+        self.redis_pid = int(re.search(r"embedded_redis_(?:started|taken_over) pid=(\d+)", log)[1])
         # Each reactor comes up for itself, and it is chance which one is asked.
         for _ in range(32):
-            await_condition(self._is_ready, 30, "duepost ready")
+            await_condition(self._is_ready, 300, "duepost ready")
         self.redis = Redis(str(self.data / "redis" / "redis.sock"))
 
     def _is_ready(self):
@@ -205,10 +215,21 @@ class Duepost:
     def job_count(self):
         return self.redis.call("HLEN", "duepost:{0}:jobs")
 
+    def again(self, how=signal.SIGTERM):
+        """Ends the process and starts it with the same data. Returns how long the start took, in s."""
+        self._end(how)
+        began = time.monotonic()
+        self._start()
+        return time.monotonic() - began
+
     def stop(self):
+        self._end(signal.SIGTERM)
+        shutil.rmtree(self.data, ignore_errors=True)
+
+    def _end(self, how):
         if self.redis:
             self.redis.close()
-        self._process.send_signal(signal.SIGTERM)
+        self._process.send_signal(how)
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
@@ -218,7 +239,6 @@ class Duepost:
                 os.kill(self.redis_pid, signal.SIGKILL)
         self._process.stdout.close()
         self._log.close()
-        shutil.rmtree(self.data, ignore_errors=True)
 
 
 class Load:
@@ -227,6 +247,9 @@ class Load:
     def __init__(self, binary, server, url, **settings):
         words = [f"{name}={value}" for name, value in settings.items()]
         self._process = subprocess.Popen([binary, str(server.port), url, *words], stdout=subprocess.PIPE, text=True)
+
+    def is_running(self):
+        return self._process.poll() is None
 
     def result(self, seconds=900):
         try:

@@ -1,13 +1,18 @@
 /* receiver.c - the fast receiver of the benchmarks.
  *
- * Answers each POST with 204 at once and keeps the connection. The first digit of the path is the class of a
- * job. In the body, "n" is the job's number within its class, and "due" is its due time in ms. GET /take
- * returns for each class the jobs that have come since the last GET /take: their number, how many had come
- * before, how many were early, and their lateness. GET /count returns the number of jobs since the last GET
- * /take, and resets nothing. */
+ *   bench_receiver [CERTIFICATE KEY]
+ *
+ * Answers each POST with 204 at once and keeps the connection. A path that ends in /close has the connection
+ * closed after the answer, and one that ends in /slow has the answer after 100 ms. The first digit of the
+ * path is the class of a job. In the body, "n" is the job's number within its class, and "due" is its due
+ * time in ms. GET /take returns for each class the jobs that have come since the last GET /take: their
+ * number, how many had come before, how many were early, and their lateness. GET /count returns the number of
+ * jobs since the last GET /take, and resets nothing. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -26,7 +31,10 @@ enum {
     ROOM = 16 * 1024, /* bytes of a connection's buffer: one request must fit */
     EVENTS_MAX = 256,
     ANSWER_MAX = 4096,
+    SLOW_US = 100000,
 };
+
+#define NO_CONTENT SLICE("HTTP/1.1 204 No Content\r\n\r\n")
 
 struct class
 {
@@ -38,12 +46,24 @@ struct class
 };
 
 struct peer {
+    SSL *tls;        /* NULL: plain */
+    uint64_t number; /* of the connection, as descriptors are used again */
     size_t used;
     char room[ROOM];
 };
 
+/* An answer of a slow path. A connection waits for at most one. */
+struct late_answer {
+    int fd;
+    uint64_t number;
+    int64_t at_us;
+};
+
 static struct class classes[CLASSES];
 static struct peer *peers[FDS_MAX];
+static struct late_answer late_answers[FDS_MAX]; /* a ring: all take equally long, so the first is the next */
+static size_t first_late, late_count;
+static uint64_t connections;
 
 static int64_t now_us(void)
 {
@@ -119,8 +139,66 @@ static void answer_classes(struct buffer *answer, void (*write_class)(struct cla
 
 /* ---- connections ---- */
 
+static void close_peer(int fd)
+{
+    SSL_free(peers[fd]->tls);
+    free(peers[fd]);
+    peers[fd] = NULL;
+    close(fd);
+}
+
+/* Reads what has come. Returns false if the connection has ended. */
+static bool read_peer(struct peer *peer, int fd)
+{
+    for (;;) {
+        size_t room = sizeof peer->room - peer->used;
+        ssize_t got = peer->tls ? SSL_read(peer->tls, peer->room + peer->used, (int)room)
+                                : read(fd, peer->room + peer->used, room);
+        if (got > 0)
+            peer->used += (size_t)got;
+        if (got <= 0 && peer->tls)
+            return SSL_get_error(peer->tls, (int)got) == SSL_ERROR_WANT_READ;
+        if (!peer->tls)
+            return got > 0;
+    }
+}
+
+static bool write_peer(const struct peer *peer, int fd, struct slice answer)
+{
+    ssize_t sent =
+        peer->tls ? SSL_write(peer->tls, answer.data, (int)answer.size) : write(fd, answer.data, answer.size);
+    return sent == (ssize_t)answer.size;
+}
+
+static void answer_late(int fd)
+{
+    late_answers[(first_late + late_count++) % FDS_MAX] =
+        (struct late_answer){fd, peers[fd]->number, now_us() + SLOW_US};
+}
+
+/* Sends the answers whose time has come. Returns how long to wait for the next one in ms, or -1. */
+static int send_late_answers(void)
+{
+    for (; late_count > 0; late_count--, first_late = (first_late + 1) % FDS_MAX) {
+        const struct late_answer *late = &late_answers[first_late];
+        int64_t left_us = late->at_us - now_us();
+        if (left_us > 0)
+            return (int)(left_us / 1000 + 1);
+        const struct peer *peer = peers[late->fd];
+        if (peer && peer->number == late->number && !write_peer(peer, late->fd, NO_CONTENT))
+            close_peer(late->fd);
+    }
+    return -1;
+}
+
+/* Returns whether the path of a POST, after its class, is this one. */
+static bool has_path(const struct message *message, struct slice path)
+{
+    return slice_starts_with(slice_skip(message->head, strlen("POST /0")), path);
+}
+
 /* Returns whether the connection is to be closed. */
-static bool serve(const struct message *message, struct buffer *answer)
+static bool serve(int fd, const struct message *message, struct buffer *answer)
 {
     bool is_take = slice_starts_with(message->head, SLICE("GET /take "));
     if (is_take || slice_starts_with(message->head, SLICE("GET /count "))) {
@@ -130,19 +208,15 @@ static bool serve(const struct message *message, struct buffer *answer)
     int64_t class = message_number(message->head, " /");
     if (class >= 0 && class < CLASSES)
         note(&classes[class], message->body);
-    if (slice_starts_with(slice_skip(message->head, strlen("POST /0")), SLICE("/close "))) {
+    if (has_path(message, SLICE("/close "))) {
         buffer_append(answer, SLICE("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"));
         return true;
     }
-    buffer_append(answer, SLICE("HTTP/1.1 204 No Content\r\n\r\n"));
+    if (has_path(message, SLICE("/slow ")))
+        answer_late(fd);
+    else
+        buffer_append(answer, NO_CONTENT);
     return false;
-}
-
-static void close_peer(int fd)
-{
-    free(peers[fd]);
-    peers[fd] = NULL;
-    close(fd);
 }
 
 static void on_readable(int fd)
@@ -151,27 +225,36 @@ static void on_readable(int fd)
     struct buffer answer;
     struct message message;
     size_t done = 0;
-    ssize_t got = read(fd, peer->room + peer->used, sizeof peer->room - peer->used);
-    if (got <= 0) {
+    if (!read_peer(peer, fd)) {
         close_peer(fd);
         return;
     }
-    peer->used += (size_t)got;
     buffer_init(&answer, ROOM);
     bool is_last = false;
     while (!is_last && message_read(slice_from(peer->room + done, peer->used - done), &message)) {
-        is_last = serve(&message, &answer);
+        is_last = serve(fd, &message, &answer);
         done += message.size;
     }
     peer->used -= done;
     memmove(peer->room, peer->room + done, peer->used);
-    bool is_sent = answer.size == 0 || write(fd, answer.data, answer.size) == (ssize_t)answer.size;
+    bool is_sent = answer.size == 0 || write_peer(peer, fd, buffer_slice(&answer));
     buffer_fini(&answer);
     if (!is_sent || is_last)
         close_peer(fd);
 }
 
-static void on_connections(int epoll, int listener)
+static SSL *tls_new(SSL_CTX *context, int fd)
+{
+    if (!context)
+        return NULL;
+    SSL *tls = SSL_new(context);
+    SSL_set_fd(tls, fd);
+    SSL_set_accept_state(tls);
+    return tls;
+}
+
+/* context: NULL for the listener without TLS */
+static void on_connections(int epoll, int listener, SSL_CTX *context)
 {
     for (int fd; (fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0;) {
         struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
@@ -181,6 +264,8 @@ static void on_connections(int epoll, int listener)
             continue;
         }
         peers[fd] = NEW(struct peer);
+        peers[fd]->tls = tls_new(context, fd);
+        peers[fd]->number = ++connections;
     }
 }
 
@@ -199,27 +284,47 @@ static int listen_somewhere(void)
     return fd;
 }
 
-/* Prints the port on stdout, and serves until stdin ends. */
-int main(void)
+static SSL_CTX *context_new(const char *certificate, const char *key)
+{
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    if (SSL_CTX_use_certificate_chain_file(context, certificate) == 1 &&
+        SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1)
+        return context;
+    fprintf(stderr, "receiver: %s or %s cannot be used\n", certificate, key);
+    exit(EXIT_FAILURE);
+}
+
+static void watch(int epoll, int fd)
+{
+    epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN, .data.fd = fd});
+}
+
+/* Prints the port on stdout, and with a certificate the port for TLS, and serves until stdin ends. */
+int main(int argc, char **argv)
 {
     struct rlimit files = {FDS_MAX, FDS_MAX};
     struct epoll_event events[EVENTS_MAX];
-    int epoll = epoll_create1(EPOLL_CLOEXEC), listener;
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    signal(SIGPIPE, SIG_IGN);
     setrlimit(RLIMIT_NOFILE, &files); /* raises the limit of open files to the maximum */
     for (int i = 0; i < CLASSES; i++)
         classes[i].seen = NEW_ARRAY(uint8_t, NUMBERS_MAX);
-    listener = listen_somewhere();
-    epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &(struct epoll_event){.events = EPOLLIN, .data.fd = listener});
-    epoll_ctl(epoll, EPOLL_CTL_ADD, STDIN_FILENO, &(struct epoll_event){.events = EPOLLIN});
+    SSL_CTX *context = argc == 3 ? context_new(argv[1], argv[2]) : NULL;
+    int listener = listen_somewhere(), tls_listener = context ? listen_somewhere() : -1;
+    watch(epoll, listener);
+    if (context)
+        watch(epoll, tls_listener);
+    watch(epoll, STDIN_FILENO);
     for (;;) {
-        int count = epoll_wait(epoll, events, EVENTS_MAX, -1);
+        int count = epoll_wait(epoll, events, EVENTS_MAX, send_late_answers());
         for (int i = 0; i < count; i++) {
-            if (events[i].data.fd == STDIN_FILENO)
+            int fd = events[i].data.fd;
+            if (fd == STDIN_FILENO)
                 return EXIT_SUCCESS;
-            if (events[i].data.fd == listener)
-                on_connections(epoll, listener);
-            else
-                on_readable(events[i].data.fd);
+            if (fd == listener || fd == tls_listener)
+                on_connections(epoll, fd, fd == tls_listener ? context : NULL);
+            else if (peers[fd])
+                on_readable(fd);
         }
     }
 }
