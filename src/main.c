@@ -1,4 +1,5 @@
 /* main.c - runs a command of the client, or the server: options, start, exit code. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,16 @@ static int main_run(struct options *options, const struct options_input *input)
     return server_run(options, input);
 }
 
+/* Returns code, or EXIT_FAILURE if the output cannot be written. A new token, or a list, would be lost
+ * unnoticed on a full disk. */
+static int main_end(int code)
+{
+    if (code != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
+        return code;
+    fprintf(stderr, "duepost: standard output cannot be written: %s\n", strerror(errno));
+    return EXIT_FAILURE;
+}
+
 /* Returns whether to run duepost check, which has the options of the server. Its help is that of a command.
  */
 static bool is_check(int argc, char *const *argv)
@@ -43,10 +54,10 @@ int main(int argc, char **argv)
 {
     if (is_check(argc, argv)) {
         struct options_input input = {argc - 1, argv + 1, environ, OPTIONS_CONFIG_FILE};
-        return check_run(&input);
+        return main_end(check_run(&input));
     }
     if (cli_is_meant(argc, argv))
-        return cli_run(argc, argv);
+        return main_end(cli_run(argc, argv));
     struct options *options = NEW(struct options);
     struct problem problem;
     struct options_input input = {argc, argv, environ, OPTIONS_CONFIG_FILE};
@@ -57,5 +68,5 @@ int main(int argc, char **argv)
         return main_run(options, &input);
     options_fini(options);
     free(options);
-    return EXIT_SUCCESS;
+    return main_end(EXIT_SUCCESS);
 }

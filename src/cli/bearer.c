@@ -13,8 +13,11 @@ static enum status read_file(const char *path, char text[BEARER_MAX], struct pro
     }
     size_t size = fread(text, 1, BEARER_MAX - 1, file);
     text[size] = '\0';
+    enum status status = ferror(file) ? STATUS_INVALID : STATUS_OK;
+    if (status != STATUS_OK)
+        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
     fclose(file);
-    return STATUS_OK;
+    return status;
 }
 
 /* Returns false for characters that could end the header or begin another header. */
@@ -39,7 +42,9 @@ enum status bearer_read(const char *file, struct buffer *header, struct problem 
     if (!file && token.size == 0)
         return STATUS_OK;
     if (!is_token(token)) {
-        problem_set(problem, "%s has no token on its first line", file ? file : "DUEPOST_TOKEN");
+        problem_set(problem,
+                    "%s has no token on its first line; a token is one word, as duepost token new prints it",
+                    file ? file : "DUEPOST_TOKEN");
         return STATUS_INVALID;
     }
     buffer_append(header, SLICE("Authorization: Bearer "));

@@ -331,6 +331,7 @@ static int refuse_unknown(const char *name)
     char detail[SUGGESTION_DETAIL_SIZE];
     for (size_t i = 0; i < COMMANDS; i++)
         suggestion_weigh(&meant, commands[i].name);
+    suggestion_weigh(&meant, "--version");
     suggestion_write_hint(&meant, "", "duepost help lists all commands", detail);
     fprintf(stderr, "duepost: unknown command %s%s\n", name, detail);
     return EXIT_USAGE;

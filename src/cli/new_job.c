@@ -18,10 +18,11 @@ static bool read_stream(FILE *stream, const char *name, struct buffer *text, str
     size_t size;
     while ((size = fread(chunk, 1, sizeof chunk, stream)) > 0)
         buffer_append(text, slice_from(chunk, size));
-    bool is_read = !ferror(stream) && !text->failed;
-    if (!is_read)
-        problem_set(problem, text->failed ? "%s is larger than 16 MiB" : "cannot read %s", name);
-    return is_read;
+    if (ferror(stream))
+        problem_set(problem, "cannot read %s: %s", name, strerror(errno));
+    else if (text->failed)
+        problem_set(problem, "%s is larger than 16 MiB", name);
+    return !ferror(stream) && !text->failed;
 }
 
 static bool read_file(const char *name, struct buffer *text, struct problem *problem)

@@ -138,6 +138,16 @@ struct remote_options remote_options(const struct remote *remote)
     return options;
 }
 
+/* Returns what to do about an answer, beginning with a blank, or "". */
+static const char *remote_hint(long status, const char *detail)
+{
+    if (status == 401)
+        return " Set the token in DUEPOST_TOKEN or --token-file.";
+    if (status == 404 && detail && strstr(detail, "nothing at this path"))
+        return " Check the path of the server's URL (--server), and the version of the server.";
+    return "";
+}
+
 void remote_explain(long status, struct slice answer, struct problem *problem)
 {
     json_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
@@ -148,8 +158,9 @@ void remote_explain(long status, struct slice answer, struct problem *problem)
         problem_set(problem, "%ld: %s %s", status, field ? field : "",
                     json_string_value(json_object_get(first, "detail")));
     else
-        problem_set(problem, "%ld: %s%s", status, detail ? detail : "the server gives no reason",
-                    status == 401 ? " Set the token in DUEPOST_TOKEN or --token-file." : "");
+        problem_set(problem, "%ld: %s%s", status,
+                    detail ? detail : "the server gives no reason; is it a duepost server?",
+                    remote_hint(status, detail));
     json_decref(json);
 }
 

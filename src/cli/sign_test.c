@@ -28,11 +28,13 @@ static enum status read_keys(const char *path, struct signing_keys *keys, struct
         return STATUS_INVALID;
     }
     size_t size = fread(text, 1, sizeof text, file);
-    fclose(file);
-    enum status status = signing_keys_parse(slice_from(text, size), keys, &why);
-    explicit_bzero(text, sizeof text);
-    if (status != STATUS_OK)
+    enum status status = STATUS_INVALID;
+    if (ferror(file))
+        problem_set(problem, "cannot read %s: %s", path, strerror(errno));
+    else if ((status = signing_keys_parse(slice_from(text, size), keys, &why)) != STATUS_OK)
         problem_set(problem, "%.200s, %.250s", path, why.text);
+    fclose(file);
+    explicit_bzero(text, sizeof text);
     return status;
 }
 

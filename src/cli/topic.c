@@ -1,5 +1,6 @@
 #include "cli/topic.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,12 +228,15 @@ bool topic_tail(struct call *call)
         return false;
     json_t *before = json_object(), *now;
     buffer_init(&target, CALL_TARGET_MAX);
-    while ((now = read_topics(call, &target))) {
+    while (!ferror(stdout) && (now = read_topics(call, &target))) {
         print_changes(call, before, now);
         json_decref(before);
         before = now;
-        sleep(TAIL_S);
+        if (!ferror(stdout))
+            sleep(TAIL_S);
     }
+    if (ferror(stdout))
+        problem_set(&call->problem, "standard output cannot be written: %s", strerror(errno));
     json_decref(before);
     buffer_fini(&target);
     return false;

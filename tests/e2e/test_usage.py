@@ -2,9 +2,11 @@
 
 Exit status 1 is for all that the server refused or could not do."""
 
+import http.server
 import os
 import socket
 import subprocess
+import threading
 
 import pytest
 
@@ -38,6 +40,7 @@ def listener():
 @pytest.mark.parametrize("typed, right", [
     ("scheduel", "schedule"), ("job", "jobs"), ("Topics", "topics"), ("re-drive", "redrive"), ("recievers", "receivers"),
     ("sched", "schedule"), ("schedules-list", "schedules"), ("cancle", "cancel"), ("signtest", "sign-test"), ("hlep", "help"),
+    ("version", "--version"),
 ])
 def test_an_unknown_command_names_the_nearest(typed, right):
     said = f"duepost: unknown command {typed}; did you mean {right}? duepost help lists all commands"
@@ -90,6 +93,8 @@ def test_an_option_of_other_commands_is_not_suggested():
     (["a", "--body-file", "/nonexistent"], "schedule: cannot read /nonexistent: No such file"),
     (["a", "--idempotency-key", ""], "schedule: --idempotency-key: expected 1 to 255"),
     (["a", "--token-file", "/nonexistent"], "schedule: cannot read /nonexistent: No such file"),
+    (["a", "--token-file", "/"], "schedule: cannot read /: Is a directory"), (["a", "--body-file", "/"], "schedule: cannot read /: Is a directory"),
+    (["a", "--token-file", "/dev/null"], "schedule: /dev/null has no token on its first line"),
     (["a", "--ca-file", "/nonexistent"], "schedule: --ca-file: cannot read /nonexistent: No such file"),
     (["a", "--server", "ftp://h"], "schedule: --server or DUEPOST_SERVER is ftp://h: expected a URL such as http://127.0.0.1:7700"),
     (["a", "--server="], "schedule: --server or DUEPOST_SERVER is : expected a URL"),
@@ -152,6 +157,7 @@ def test_wrong_values_of_schedule(words, said, listener):
     (["bench", "--topic", "a b"], "--topic is a b"), (["bench", "--receiver-url", "x"], "--receiver-url is x"),
     (["token"], "expected: new NAME"), (["token", "new", "a", "scopes=al"], "scopes="),
     (["sign-test"], "expected: URL FILE"), (["sign-test", URL, "/nonexistent"], "cannot read /nonexistent"),
+    (["sign-test", URL, "/"], "cannot read /: Is a directory"),
 ], ids=str)
 def test_wrong_words_of_other_commands(words, said, listener):
     error = refused(*words, server="http://%s:%s" % listener.getsockname())
@@ -214,6 +220,41 @@ def test_what_the_server_refuses_is_1(server, topic):
                         (["schedules", "show", f"{topic}/none"], "404"), (["set", topic, "pausd=true"], "did you mean paused?"),
                         (["redrive", "--all", "--reason", "?"], "400: reason"), (["history", "stats"], "--history")):
         assert said in refused(*words, server=server.url, code=1), words
+
+
+def test_output_that_cannot_be_written_is_1(server, topic):
+    server.schedule(topic=topic, jobId="a", url=URL, delay=3600)
+    for words in (["jobs"], ["topics"], ["show", f"{topic}/a"], ["why", f"{topic}/a"], ["tail"], ["top", "--once"], ["help"], ["jobs", "-h"],
+                  ["token", "new", "a", "scopes=read"], ["--help"], ["--version"], ["--print-config"], ["check", "--listen", "127.0.0.1:0"],
+                  ["history", "-h"], ["schedule", topic, "--url", URL, "--delay", "1h"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([duepost.BINARY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30 * SLOW,
+                                  env={**os.environ, "DUEPOST_SERVER": server.url})
+        assert done.returncode == 1 and "standard output cannot be written: No space left on device" in done.stderr, (words, done)
+
+
+def test_a_server_of_another_kind_or_version_is_told(server):
+    assert refused("jobs", server=f"{server.url}/v1", code=1).endswith(
+        "404: There is nothing at this path. Check the path of the server's URL (--server), and the version of the server.")
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(404 if self.path.startswith("/jobs/") else 200)
+            self.end_headers()
+            self.wfile.write(b"<html>")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other) as other:
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+        try:
+            url = "http://127.0.0.1:%d" % other.server_port
+            assert f"the answer of {url} is not JSON; is it a duepost server?" in refused("jobs", server=url, code=1)
+            assert "404: the server gives no reason; is it a duepost server?" in refused("show", "a/b", server=url, code=1)
+        finally:
+            other.shutdown()
+            thread.join()
 
 
 def test_a_server_that_is_not_there_is_1():
