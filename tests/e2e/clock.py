@@ -28,11 +28,11 @@ class MovableClock:
         self.environment = {"LD_PRELOAD": str(_library()), "TEST_CLOCK": str(path)}
 
     def move_to(self, ms):
-        """Sets the clock to ms, from where it continues."""
+        """Sets the clock to ms; it continues from there."""
         self.move_by(ms / 1000 - time.time())
 
     def move_by(self, seconds):
-        """Sets the clock this many seconds from the true time, not from the last move."""
+        """Moves the clock by this many seconds, counted from the true time and not from the last move."""
         self._page[8:] = struct.pack("=q", int(seconds * 1e6))
 
     def now(self):

@@ -56,7 +56,8 @@ class Node(RedisServer):
 
 
 class Cluster:
-    """options: of each redis-server. hosts: one for each node, from where they all can be reached. tls: a RedisTls."""
+    """options: options of each redis-server. hosts: one host for each node; all of them can reach each other. tls: a
+    RedisTls."""
 
     def __init__(self, *options, primaries=3, replicas=3, hosts=None, tls=None):
         self.nodes = [Node(*options, host=hosts and hosts[i], tls=tls) for i in range(primaries + replicas)]
@@ -72,7 +73,7 @@ class Cluster:
         return [node for node in self.nodes if node.process.poll() is None and node.is_primary()]
 
     def await_whole(self, seconds=40):
-        """Waits until all nodes are there and agree, and each primary has its replica."""
+        """Waits until all nodes run and agree on the layout, and each primary has its replica."""
         def is_whole():
             owners = [node for node in self.primaries() if self.slots_of(node)]
             return (all(node.sees_ok() for node in self.nodes) and len(owners) == len(self.nodes) // 2

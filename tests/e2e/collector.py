@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry: takes spans by OTLP over HTTP, and refuses JSON that does not follow OTLP.
+"""An OpenTelemetry collector: accepts spans by OTLP over HTTP, and refuses JSON that does not follow OTLP.
 
 The checks follow trace.proto 1.5 and the rules of OTLP's JSON: ids in hex, 64-bit numbers as strings, enums as numbers,
 no unknown members."""
@@ -71,7 +71,7 @@ def spans_of(text):
 
 
 class Collector:
-    """status, answer and headers: of each answer. hold: an Event that answers wait for. tls: an SSLContext."""
+    """status, answer and headers: what each answer has. hold: an Event for which answers wait. tls: an SSLContext."""
 
     def __init__(self, status=200, answer="{}", headers=None, port=0, tls=None):
         self.status, self.answer, self.headers, self.hold = status, answer, headers or {}, None

@@ -45,7 +45,7 @@ def topic(request):
 
 @pytest.fixture
 def start():
-    """start(...) starts a Duepost of the test's own."""
+    """start(...) starts a Duepost for this test only."""
     started = []
 
     def one(*options, **named):
@@ -58,7 +58,7 @@ def start():
 
 @pytest.fixture
 def redis():
-    """redis(...) starts a redis-server of the test's own."""
+    """redis(...) starts a redis-server for this test only."""
     started = []
 
     def one(**named):
@@ -87,8 +87,9 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: order.get(pathlib.Path(item.fspath).name, len(order)))
 
 
-# script/test shares the files out over two runs. Both name a file, DUEPOST_TEST_SEEN, in which the first run leaves what it has
-# seen of the contract. The second run adds it to its own, sets DUEPOST_TEST_WHOLE=1, and judges both.
+# script/test divides the files of tests into two runs. The first run writes the parts of the contract that its tests
+# have seen into the file DUEPOST_TEST_SEEN. The second run, which has DUEPOST_TEST_WHOLE=1, adds its own parts and
+# checks that nothing is missing.
 def _is_whole_suite(session):
     if os.environ.get("DUEPOST_TEST_WHOLE"):
         return not any("::" in arg for arg in session.config.args)
@@ -107,7 +108,8 @@ def _keep_seen(config):
         file.write_text(json.dumps(sorted(contract.seen, key=str)))
 
 
-# Where the tests are shared out over processes, each sends what it has seen of the contract to the one that began them.
+# If several processes run the tests, each sends the parts of the contract that it has seen to the process that
+# started them.
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
@@ -116,9 +118,9 @@ def pytest_testnodedown(node, error):
     node.config.is_whole_suite = sent.get("is_whole_suite", False)
 
 
-# script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.
+# script/test runs the failed tests again, one at a time. Their names are in the file DUEPOST_TEST_FAILED.
 _failed = {}
-_seconds = {}  # of each file; to keep LONG up to date
+_seconds = {}  # printed for each file, so that LONG can be kept up to date
 
 
 def pytest_runtest_logreport(report):

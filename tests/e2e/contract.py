@@ -16,7 +16,7 @@ ANY = "any route"
 
 
 def _merge(schema, rules):
-    """rules: what contract_rules.yaml says of this schema; of what both have, members are merged."""
+    """rules: the rules of contract_rules.yaml for this schema. Members that both have are merged."""
     for name, rule in rules.items():
         if name in schema:
             _merge(schema[name], rule)
@@ -32,8 +32,8 @@ def _close(node):
 
 
 def _read():
-    """The contract with the rules of contract_rules.yaml in its schemas, and closed: this version answers with no member that the
-    contract does not name. No part of it is shared by two places."""
+    """The contract with the rules of contract_rules.yaml in its schemas. The schemas are closed, because this version
+    answers only with members that the contract names. No two places share an object."""
     whole = json.loads(json.dumps(yaml.safe_load(PATH.read_text())))
     for name, rules in json.loads(json.dumps(yaml.safe_load(RULES.read_text()))).items():
         _merge(whole["components"]["schemas"][name], rules)
@@ -57,10 +57,11 @@ def _follow(node):
 
 
 def validator(schema):
-    """Adds the components to the schema, so that references resolve within it. jsonschema's ways to look elsewhere differ by version."""
+    """Adds the components to the schema, so that references resolve within it. Versions of jsonschema differ in how
+    they resolve references to other documents."""
     if id(schema) not in _validators:
         whole = {**schema, "components": document["components"]}
-        _validators[id(schema)] = schema, jsonschema.Draft202012Validator(whole)  # the schema is kept, so that no other one gets its id
+        _validators[id(schema)] = schema, jsonschema.Draft202012Validator(whole)  # the schema is kept, so that no other object gets its id()
     return _validators[id(schema)][1]
 
 

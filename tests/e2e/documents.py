@@ -1,21 +1,19 @@
-"""Runs a page of the documents: its commands and programs in their order, against what the page itself starts.
-
-How a page is written, so that it can be run:
+"""Runs a page of the documents: its commands and programs in their order, against the servers that the page itself
+starts. A page must be written like this:
 
 - A block marked `sh` is run by bash in a directory of the page's own. Exported variables last to the end of the page.
 - A `text` block behind it is the output: compared whole. A `json` block is compared without white space. Times, ids,
-  signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines.
-- A block that only reads is repeated until it prints what is expected, at most for as long as PATIENCE.
-- A command that prints "duepost listening on http://…", "receiver on http://…", "worker on http://…", "application on http://…", or what
-  redis-server and PHP print then, is a server and goes on running: duepost and Redis to the end of the page, the others to the end of their section, or of the page
-  when no `##` came before them.
-- `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
-- `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
-- A block of a programming language begins with a comment that has the name of its file. It is run at once, unless an
-  `sh` block of its section names that file. Where its tool is missing it is passed over; and when an `sh` block is, the rest of
-  its section is, too.
-- `npm install` gives the packages that tests/qstash/install has fetched. Where they are not wanted, it is a missing tool.
-- Ports of the documents become free ports of the host."""
+signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines. - A block
+that only reads is repeated until it prints the expected output, for at most PATIENCE seconds. - A command that prints
+"duepost listening on http://…", "receiver on http://…", "worker on http://…", "application on http://…", or what
+redis-server and PHP print then, is a server and goes on running: duepost and Redis to the end of the page, the others
+to the end of their section, or of the page when no `##` came before them. - `<!-- output of COMMAND -->` before a
+`text` block: these lines appear in the output of that server. - `<!-- not run here: WHY -->` before an `sh` block:
+WHY names the file that runs it or checks it. - A block of a programming language begins with a comment that has the
+name of its file. It is run at once, unless an `sh` block of its section names that file. If its tool is missing, the
+block is skipped. If an `sh` block is skipped, the rest of its section is skipped, too. - `npm install` gives the
+packages that tests/qstash/install has fetched. Where they are not wanted, it is a missing tool. - Ports of the
+documents become free ports of the host."""
 
 import contextlib
 import dataclasses
@@ -112,7 +110,8 @@ class Server:
         self.read_to = 0
 
     def end(self):
-        """All processes of its group: its shell ends before it does. A second SIGTERM ends a duepost at once."""
+        """Ends all processes of its group, because its shell ends before it does. A second SIGTERM ends a duepost at
+        once."""
         deadline = time.monotonic() + 20 * SLOW
         while pids := processes.members_of(self.process.pid):
             for pid in pids:
@@ -137,7 +136,8 @@ class Page:
             **self._go_caches()})
 
     def _make_tree(self):
-        """A copy of what a reader has: nothing of the page is written into the real one. Its scripts that install and build do nothing."""
+        """A copy of the tree that a reader has, so that the page writes nothing into the real tree. The scripts in it
+        that install and build do nothing."""
         for directory in self.tree / "build/release", self.programs, self.home:
             directory.mkdir(parents=True)
         for name in ("api", "config", "docker", "docs", "src", "tests", "README.md"):

@@ -51,7 +51,7 @@ def is_readable(sock):
 
 
 class Client:
-    """A client with one kept-alive connection a thread. After an error a connection is not used again."""
+    """A client with one kept-alive connection per thread. After an error, the connection is not used again."""
 
     def __init__(self, host, port, token=None, tls=None):
         """tls: an SSLContext."""
@@ -85,7 +85,7 @@ class Client:
             try:
                 link.request(method, target, body=body, headers=headers or {})
             except (BrokenPipeError, ConnectionResetError):
-                pass  # duepost refused the request before it had all bytes; the answer can be read
+                pass  # duepost refused the request before it had received all bytes; its answer can be read
             answer = link.getresponse()
             reply = Reply(answer.status, answer.headers, answer.read())
         except (OSError, http.client.HTTPException):
@@ -120,7 +120,7 @@ class Client:
         return self.post(job).expect(201)
 
     def schedule_many(self, jobs, threads=16):
-        """Schedules the jobs in no order, and checks only the statuses."""
+        """Schedules the jobs in an arbitrary order, and checks only the statuses."""
         def one(job):
             self.post(job, check=False).expect(201)
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
@@ -187,8 +187,8 @@ def run(*options, extra=None, seconds=10):
 
 
 class Duepost(Client):
-    """A running server. With redis None it has its embedded one in data. A command in through is run first and then
-    becomes duepost."""
+    """A running server. If redis is None, it has a private Redis in data. through: a command that is run first, and
+    then executes duepost in its place."""
 
     def __init__(self, *options, redis=None, data=None, allow=LOOPBACK, extra=None, listen="127.0.0.1:0", ready=True, token=None, tls=None,
                  through=(), binary=BINARY):

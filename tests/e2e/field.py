@@ -1,5 +1,5 @@
-"""A network namespace in which every address answers. Each connection, to any address range, arrives and is counted by
-packet."""
+"""A network namespace in which every address answers. Each connection arrives, whatever its address, and its packets
+are counted."""
 
 import collections
 import ipaddress
@@ -32,12 +32,12 @@ def is_forbidden(text):
 
 
 class Field(Namespace):
-    """Unavailable: it cannot be made. Each public address has a receiver behind it where a test makes one; without
-    one, a connection is refused, but its packets are counted all the same."""
+    """Raises Unavailable if the namespace cannot be created. A test may start a receiver behind each public address.
+    Without a receiver, a connection is refused, but its packets are counted."""
 
     def __init__(self, names=None):
         super().__init__()
-        self.heard = collections.Counter()  # packets, by the address that is not duepost's
+        self.heard = collections.Counter()  # packets, by the address that does not belong to duepost
         self.said = collections.Counter()   # bytes within TCP, by the same address
         self.started = []
         try:
@@ -73,7 +73,7 @@ class Field(Namespace):
         return self.started[-1]
 
     def forbidden(self):
-        """Packets to or from addresses that are not public, when all that was sent before has been read."""
+        """Returns the packets to or from addresses that are not public, after all earlier packets have been read."""
         marker = "9.9.9.10"
         with self, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             before = self.heard[marker]

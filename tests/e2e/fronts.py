@@ -53,7 +53,7 @@ HAPROXY_LENIENT = "option accept-invalid-http-request\n  option http-no-delay"
 
 
 class Front:
-    """Listens on port; what stands behind listens on behind."""
+    """Listens on port. The server behind the proxy listens on behind."""
 
     host = "127.0.0.1"
 

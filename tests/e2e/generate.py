@@ -9,9 +9,9 @@ from hypothesis.configuration import set_hypothesis_home_dir
 import contract
 import scratch
 
-set_hypothesis_home_dir(scratch.directory("hypothesis"))  # before the first strategy: else it is made where the tests are started
+set_hypothesis_home_dir(scratch.directory("hypothesis"))  # before the first strategy, which creates the directory
 
-# No generated url may lead off this host.
+# Each generated url must stay on this host.
 URLS = st.builds("{}127.0.0.1:9{}".format, st.sampled_from(["http://", "https://", "HTTP://"]),
                  st.sampled_from(["", "/", "/hook", "/hook?key=secret", "?a", "/%00", "/" + "p" * 1900]))
 TEXTS = st.text(max_size=20).filter(lambda text: "//" not in text)
@@ -27,7 +27,7 @@ def _follow(schema):
 
 
 def _merge(schema):
-    """With what its allOf says, as far as values are made from it."""
+    """Merges the parts of allOf that matter for the generation of values."""
     schema = dict(_follow(schema))
     for part in schema.pop("allOf", []):
         part = _merge(part)
@@ -49,7 +49,7 @@ def _texts(schema):
     if schema.get("format") == "date-time":
         return TIMES
     if pattern:
-        return st.from_regex(pattern[:-1] + r"\Z" if pattern.endswith("$") else pattern)  # Python's $ lets a line end by
+        return st.from_regex(pattern[:-1] + r"\Z" if pattern.endswith("$") else pattern)  # Python's $ also matches before a line end
     return st.text(min_size=schema.get("minLength", 0), max_size=min(schema.get("maxLength", 30), 30))
 
 

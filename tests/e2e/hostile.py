@@ -1,7 +1,5 @@
-"""Hostile receivers. Each has a name that is followed by its behaviour, and its own url.
-
-Each runs until the client closes the connection. Where a head is complete, it says 500, so that the job is dead and
-tells how long its attempt took."""
+"""Hostile receivers. Each has a name, a behaviour and a url of its own, and runs until the client closes the
+connection. A complete answer head has the status 500, so that the job is dead and shows how long its attempt took."""
 
 import asyncio
 import gzip
@@ -12,7 +10,7 @@ import threading
 
 KILO = b"x" * 1024
 HEAD = b"HTTP/1.1 500 No\r\n"
-BOMB = gzip.compress(bytes(64 << 20))  # 64 KiB for 64 MiB
+BOMB = gzip.compress(bytes(64 << 20))  # 64 KiB that decompress to 64 MiB
 
 
 async def repeat(writer, data, pause=0):

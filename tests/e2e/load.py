@@ -17,15 +17,15 @@ CONFIRMED, CANCELLED, UNKNOWN = "confirmed", "cancelled", "unknown"
 @dataclasses.dataclass
 class Sent:
     """A job, and what the client has seen of it."""
-    is_held: bool     # far from due: it lies in Redis until the account
+    is_held: bool     # not due soon: it stays in Redis until the final check
     at: float         # by time.monotonic()
     earliest_ms: int  # no copy of the job is due before this time
     state: str = UNKNOWN
 
 
 class Load:
-    """One thread for each topic. A job that is not confirmed is sent once more, on another connection, which may lead to
-    another reactor. Every held_every-th job is held, and every fourth of those is cancelled."""
+    """One thread for each topic. A job that is not confirmed is sent once more, on another connection, which another
+    reactor may serve. Every held_every-th job is held, and every fourth of those is cancelled."""
 
     def __init__(self, server, receiver, topics, pause=0.1, held_every=3):
         self.server, self.receiver, self.topics = server, receiver, topics
@@ -85,7 +85,7 @@ class Load:
             if not reply:
                 job.state = UNKNOWN
             elif reply.status == 200:
-                job.state = CANCELLED  # else it is lost, and the account will tell
+                job.state = CANCELLED  # otherwise it is lost, and the final check finds that
 
     def _numbers(self, topic, state):
         return {number for number, job in list(self.jobs[topic].items()) if job.state == state}
@@ -94,7 +94,8 @@ class Load:
         return {int(arrival.job_id) for arrival in self.receiver.of(topic)}
 
     def put_ahead(self, seconds):
-        """Schedules jobs that become due one after the other from now on, so that there is work even if new jobs are refused."""
+        """Schedules jobs that become due one after the other from now on, so that there are jobs to deliver even
+        while new jobs are refused."""
         delays = [step / 2 for step in range(1, 2 * seconds)]
         jobs = [{"topic": topic, "jobId": str(-1 - i - self.ahead), "url": self.receiver.url(), "delay": delay}
                 for topic in self.topics for i, delay in enumerate(delays)]

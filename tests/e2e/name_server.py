@@ -17,9 +17,9 @@ class Alias(str):
 
 
 class NameServer:
-    """names: name to what each query of a type is answered with in turn, the last of it again and again. That is one of
-    the words above, or a list of addresses and of at most one Alias, the answer to which then follows; "*" is for all other names.
-    To be made within the network of the test's own that it is for."""
+    """names: maps a name to its answers. Each query of a type gets the next answer; the last answer repeats. An
+    answer is one of the words above, or a list of addresses and of at most one Alias, followed by the answer for the
+    alias. "*" stands for all other names. Create the server within the test network that uses it."""
 
     def __init__(self, names=None):
         self.names = {"*": [NXDOMAIN], **(names or {})}
@@ -73,7 +73,8 @@ class NameServer:
         return query[:2] + struct.pack(">HHHHH", flags, 1, 0 if is_cut else len(records), 0, 0) + question + (b"" if is_cut else body)
 
     def _find(self, name, kind, room):
-        """Counts one turn for each lookup: an answer that was truncated over UDP is repeated over TCP."""
+        """Counts one turn for each lookup. The repetition over TCP of an answer that was truncated over UDP is not
+        another turn."""
         answers = self.names.get(name, self.names["*"])
         if room == 512:
             self.asked[name] += 1

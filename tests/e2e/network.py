@@ -1,8 +1,7 @@
-"""Hosts of the test's own, in network namespaces, connected by a router that drops packets on demand.
-
-The namespaces have no names: they exist as long as a process holds or uses them. So nothing of this appears in the
-machine's own network, and nothing is left behind, however the test ends. Each host has one link, to the router. The
-router drops packets without notice to either side, also those of open connections."""
+"""Hosts for one test, in network namespaces, connected by a router that drops packets on demand. The namespaces have
+no names and exist only as long as a process uses them. So the machine's own network does not change, and nothing is
+left behind, however the test ends. Each host has one link, to the router. The router drops packets silently, also
+those of open connections."""
 
 import ctypes
 import os
@@ -28,7 +27,8 @@ def _check(result, what):
 
 
 class Namespace:
-    """While a thread is within it, the sockets that it makes and the processes and threads that it starts belong to it."""
+    """While a thread is in this namespace, the sockets, processes and threads that it creates belong to the
+    namespace."""
 
     def __init__(self):
         before = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
@@ -55,7 +55,7 @@ class Namespace:
         return f"/proc/{os.getpid()}/fd/{self.fd}"
 
     def ip(self, *lines):
-        """Each line is what would follow `ip` on a command line."""
+        """Each line has the arguments of one `ip` command."""
         with self:
             done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True,
                                   text=True, timeout=30, check=False)
@@ -88,7 +88,7 @@ class Host(Namespace):
 
 
 class Network:
-    """Unavailable: it cannot be made."""
+    """Raises Unavailable if the network cannot be created."""
 
     def __init__(self, hosts):
         self.lost = []  # rules of the router
@@ -106,7 +106,7 @@ class Network:
         for number in range(hosts):
             self.hosts.append(Host(number))
             self.hosts[-1].join(self.router)
-        self.lose(self.hosts, self.hosts)  # a kernel without such rules shows itself now
+        self.lose(self.hosts, self.hosts)  # fails now if the kernel does not support such rules
         self.heal()
 
     def lose(self, senders, receivers):

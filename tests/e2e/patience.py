@@ -19,7 +19,7 @@ def until(condition, seconds, what, pause=0.01):
 
 
 def watch(seconds, condition, what):
-    """Polls condition for the whole time: it must stay true."""
+    """Polls condition for the whole time, and fails if it is false once."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert condition(), what() if callable(what) else what

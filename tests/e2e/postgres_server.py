@@ -1,4 +1,4 @@
-"""A private PostgreSQL, on a unix socket in a folder of its own, and perhaps on a port with TLS."""
+"""A private PostgreSQL, on a unix socket in a folder of its own, and optionally on a port with TLS."""
 
 import contextlib
 import os
@@ -102,8 +102,8 @@ class PostgresServer:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number):
-        """Each backend of PostgreSQL has a process group of its own. A backend that is resumed may end at once."""
-        os.kill(self.process.pid, number) # the postmaster comes first: stopped, it begins no backend
+        """Each backend of PostgreSQL has its own process group. A backend may end as soon as it is resumed."""
+        os.kill(self.process.pid, number) # the postmaster is stopped first, so that it starts no new backend
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for pid in map(int, children.read_text().split()):
             with contextlib.suppress(ProcessLookupError):

@@ -47,7 +47,7 @@ def await_waiting(server, count, seconds=10):
 
 
 class Waiter:
-    """A worker on a connection of its own, which has asked for jobs and has not read the answer."""
+    """A worker with its own connection, which has sent a lease request and has not read the answer."""
 
     def __init__(self, server, topic, source="127.0.0.1", receive_bytes=None, **members):
         self.topic = topic

@@ -17,7 +17,7 @@ class QStashWithBreakers(Duepost):
         super().__init__("--qstash", "on", *options, **named)
 
     def call(self, method, path, body=None, **headers):
-        """Names of headers may have _ for -. Every answer from 400 on must be {"error": ...}."""
+        """In header names, _ stands for -. Every answer with a status of 400 or above must be {"error": ...}."""
         sent = {name.replace("_", "-"): str(value) for name, value in headers.items()}
         if isinstance(body, (dict, list)):
             body = json.dumps(body)
@@ -57,8 +57,8 @@ def _from_base64url(text):
 
 
 def verified(arrival, key, url, now=None):
-    """Checks the signature of a delivery as the clients' receivers do. now: in s, if the server has a clock of its own.
-    Returns its claims."""
+    """Checks the signature of a delivery as the clients' receivers do. now: the time in s, if the server has a clock
+    of its own. Returns the claims of the signature."""
     head, claims, signature = arrival.headers["upstash-signature"].split(".")
     assert json.loads(_from_base64url(head)) == {"alg": "HS256", "typ": "JWT"}
     assert hmac.compare_digest(_from_base64url(signature), hmac.new(key.encode(), f"{head}.{claims}".encode(), hashlib.sha256).digest())

@@ -1,8 +1,7 @@
-"""Requests as bytes, written from RFC 9112 and RFC 9110, and from what is known to slip past one reader to the next.
-
-Each has a name, its bytes, and the statuses that may answer it; CLOSED means a closed connection without an answer. SECOND is
-another request, which changes something: it stands where one reader sees a body, or nothing at all, and another a
-request. It must never run, but in LEGAL, where it is a request to any reader."""
+"""Requests as bytes, from the rules of RFC 9112 and RFC 9110, and from known cases of request smuggling. Each has a
+name, its bytes, and the statuses that may answer it; CLOSED means a closed connection without an answer. SECOND is a
+second request that changes something. It stands at a place where one parser sees a body, or nothing at all, and
+another parser sees a request. It must never run, except in LEGAL, where each parser sees a request."""
 
 import ctypes
 
@@ -11,7 +10,7 @@ JOB = b'{"topic":"raw","jobId":"first","url":"http://127.0.0.1:9/","delay":600}'
 TAKEN = (200, 201)
 CLOSED = None
 
-_library = ctypes.CDLL("libmicrohttpd.so.12")  # the one that duepost runs with
+_library = ctypes.CDLL("libmicrohttpd.so.12")  # the version with which duepost runs
 _library.MHD_get_version.restype = ctypes.c_char_p
 IS_MICROHTTPD_0_9 = _library.MHD_get_version().startswith(b"0.9.")
 
@@ -45,7 +44,7 @@ SPARE = b"%x" % len(SECOND)
 END = b"0\r\n\r\n"
 WHOLE = b"%x\r\n%s\r\n" % (len(JOB), JOB) + END
 
-# Two ways to tell where the body ends (RFC 9112, sections 6.1 and 6.3).
+# Two contradictory lengths of the body (RFC 9112, sections 6.1 and 6.3).
 LENGTHS = [
     ("length, then coding", post(length(SIZE), coding(b"chunked"), body=END + SECOND), (400,)),
     ("coding, then length", post(coding(b"chunked"), length(b"5"), body=END + SECOND), (400,)),
@@ -82,7 +81,7 @@ LENGTH_SPELLINGS = [
     ("length with zeros in front", post(length(b"000" + SIZE), body=SECOND), (400,)),
 ]
 
-# Transfer-Encoding, as one reader sees it and another does not (RFC 9112, section 6.1; RFC 9110, section 5.6).
+# Transfer-Encoding that some parsers recognize and others do not (RFC 9112, section 6.1; RFC 9110, section 5.6).
 CODING_SPELLINGS = [
     (f"coding {name}", post(length(b"5"), line, body=END + SECOND), (400,))
     for name, line in [("with x in front", coding(b"xchunked")), ("in a list", coding(b"gzip, chunked")), ("not the last", coding(b"chunked, gzip")),
@@ -107,10 +106,10 @@ CODING_SPELLINGS = [
     ("a header like the coding's", post(b"Transfer_Encoding: chunked", length(SIZE), body=SECOND), (400,)),
 ]
 
-# Chunks (RFC 9112, section 7.1). Where a lenient reader goes on, it must not find SECOND.
+# Chunks (RFC 9112, section 7.1). A lenient parser that continues must not find SECOND.
 CHUNKS = [
     ("chunks", chunked(WHOLE + SECOND), TAKEN),
-    # libmicrohttpd 1.0.1 takes the line end behind an extension for data, and then misses it at the end of the chunk.
+    # libmicrohttpd 1.0.1 reads the line end after an extension as data, and then misses the line end after the chunk.
     ("chunks with extensions", chunked(b"%x;a=b;c=\"d\"\r\n%s\r\n0;e\r\n\r\n" % (len(JOB), JOB) + SECOND), TAKEN if IS_MICROHTTPD_0_9 else (400,)),
     ("chunks with capitals and zeros", chunked(b"000%X\r\n%s\r\n000\r\n\r\n" % (len(JOB), JOB) + SECOND), TAKEN),
     ("chunk size negative", chunked(b"-1\r\n" + SECOND + END), (400,)),
@@ -270,7 +269,8 @@ HOSTS = [
     ("no Host on 1.0", request(b"GET /healthz HTTP/1.0") + SECOND, (200,)),
 ]
 
-# Bodies where none is looked for, and connections that end (RFC 9110, sections 9.3 and 10.1.1; RFC 9112, section 9).
+# Bodies of requests that usually have none, and connections that end (RFC 9110, sections 9.3 and 10.1.1; RFC 9112,
+# section 9).
 BODIES = [
     ("GET with a body", get(b"Connection: close", length(SIZE)) + SECOND, (200,)),
     ("GET with a body, kept", get(length(SIZE)) + SECOND, (200,)),
@@ -301,7 +301,7 @@ BODIES = [
 
 NEVER = LENGTHS + LENGTH_SPELLINGS + CODING_SPELLINGS + CHUNKS + LINES + TARGETS + HOSTS + BODIES
 
-# SECOND is a request here, and runs: the control of all others.
+# Here SECOND is a request, and runs. This shows that the other tests would notice it.
 LEGAL = [
     ("one after the other", get() + SECOND, (200,)),
     ("behind a body", post(length(b"%d" % len(JOB)), body=JOB) + SECOND, TAKEN),

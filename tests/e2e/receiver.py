@@ -29,7 +29,7 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """delay: seconds before it. body_bytes: announced; what body lacks of it never comes."""
+    """delay: seconds before the answer. body_bytes: the announced length; if body is shorter, the rest never comes."""
     status: int = 200
     headers: tuple = ()
     body: bytes = b""
@@ -39,14 +39,14 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True)
 class Raw:
-    """Bytes as they are, each piece after a pause; then the connection is closed, or left as it is."""
+    """Sends these bytes, each piece after a pause; then closes the connection, or leaves it open."""
     pieces: tuple
     pause: float = 0
     close: bool = True
 
 
 HANG = Raw(pieces=(), close=False)   # never an answer
-CLOSE = Raw(pieces=())               # closes on receipt; over a connection that was kept this counts as no failure at first
+CLOSE = Raw(pieces=())               # closes the connection on receipt; the first such close of a kept-alive connection does not count as a failure
 GARBAGE = Raw((b"220 smtp.example ESMTP\r\n",))
 
 
@@ -90,7 +90,7 @@ class _Connection(asyncio.Protocol):
         del self.buffer[:end + 4 + size]
         method, target, _ = first.split(" ")
         name = headers.get("duepost-topic", ""), headers.get("duepost-job-id", ""), int(headers.get("duepost-attempt", "0"))
-        if "upstash-message-id" in headers:  # a message has no topic: its target stands for it
+        if "upstash-message-id" in headers:  # a message of QStash has no topic header, so its target is used as the topic
             name = target, headers["upstash-message-id"], int(headers["upstash-retried"]) + 1
         return Arrival(time.time() * 1000, target, *name, headers, lines, body, self.number, self.peer_port, method=method)
 

@@ -8,8 +8,8 @@ from patience import until
 
 
 class RedisGate:
-    """Passes everything on. hold(text): the first command that holds this text, and whatever its connection sends
-    behind it, waits for release(). delay: seconds that each command takes longer."""
+    """Forwards all bytes. hold(text): the first command that contains this text, and all later commands of its
+    connection, wait for release(). delay: seconds by which each command is delayed."""
 
     def __init__(self, redis, delay=0):
         self.redis, self.delay = redis, delay

@@ -14,8 +14,8 @@ _held = {}
 
 
 def free_port():
-    """The port stays reserved: the server that listens there may die and come back, and meanwhile no other connection
-    gets the port as its own end. A bound socket that does not listen does not disturb a listener."""
+    """Keeps a port reserved while the server that listens there is stopped and started, so that no other connection
+    gets it as its local port. A bound socket that does not listen does not disturb a listener."""
     probe = socket.socket()
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -26,7 +26,7 @@ def free_port():
 
 
 def release_port(port):
-    """Releases the port, because its listener does not come back."""
+    """Releases the port when its listener will not be started again."""
     _held.pop(port).close()
 
 
@@ -43,13 +43,13 @@ class Loopback:
 
     @staticmethod
     def port(_usual):
-        """Returns a free port, because other processes on this host have ports, too."""
+        """Returns a port that is free, because other processes on this host use ports, too."""
         return free_port()
 
 
 class RedisServer:
-    """started at once; stop(), and start() again, keep its data when aof is on. tls: a RedisTls, then its port speaks
-    nothing else."""
+    """The server is started at once. If aof is on, stop() and start() keep its data. tls: a RedisTls; the port then
+    accepts TLS only."""
 
     host = Loopback()
     tls = None

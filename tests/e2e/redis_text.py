@@ -1,7 +1,6 @@
-"""The keys of a Redis as a text of commands, which a person can read and redis-cli can execute.
-
-One line has one field, member or element. A word with nothing but printable characters is in single quotes, as it is;
-another one is in double quotes, with the escapes of redis-cli."""
+"""The keys of a Redis as a text of commands, which a person can read and redis-cli can execute. Each line has one
+field, member or element. A word that has only printable characters is in single quotes, unchanged. Any other word is
+in double quotes, with the escapes of redis-cli."""
 
 import re
 import socket

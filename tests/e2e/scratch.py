@@ -1,4 +1,5 @@
-"""The directory of a test run. At the end, it is removed, and processes that still use it are ended."""
+"""The directory of a test run. At the end of the run, processes that still use the directory are ended, and it is
+removed."""
 
 import pathlib
 import shutil

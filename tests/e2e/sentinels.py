@@ -1,4 +1,4 @@
-"""A primary, two replicas and three Sentinels, as docs/high-availability.md has them."""
+"""A primary, two replicas and three Sentinels, laid out as in docs/high-availability.md."""
 
 import socket
 import subprocess
@@ -16,7 +16,7 @@ class Sentinel:
     """A Sentinel next to a node, on its host."""
 
     def __init__(self, host, primary, down_after_ms, tls=None, lines=(), login=()):
-        """lines: more of its configuration. login: the words of AUTH, for a Sentinel that asks for them."""
+        """lines: further lines of its configuration. login: the arguments of AUTH, for a Sentinel that requires it."""
         directory = scratch.directory("sentinel")
         self.host, self.port, self.tls, self.login = host, host.port(26379), tls, login
         config = directory / "sentinel.conf"
@@ -63,7 +63,8 @@ class Sentinel:
 
 
 class Sentinels:
-    """hosts: one for each node and its Sentinel. options: more of each node; lines and login: of each Sentinel."""
+    """hosts: one for each node and its Sentinel. options: further options of each node. lines and login: see
+    Sentinel."""
 
     def __init__(self, replicas=2, hosts=None, down_after_ms=DOWN_AFTER_MS, tls=None, options=(), lines=(), login=()):
         count = replicas + 1

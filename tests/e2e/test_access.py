@@ -32,7 +32,7 @@ BODIES = {"leaseJobs": {}, **{name: LEASE for name in ENDS},
 
 
 class Operation:
-    """One method of one path, with a request that does something when it may."""
+    """One method of one path, with a request that has an effect if it is permitted."""
 
     def __init__(self, path, method, description):
         self.path, self.method, self.description = path, method.upper(), description
@@ -187,7 +187,7 @@ def test_what_is_free_needs_no_token(place, operation):
         operation.ask(place.server.with_token(token)).expect(200)
 
 
-# After the others, because it changes things.
+# This test comes after the others, because it changes data.
 @pytest.mark.parametrize("operation", BOUND, ids=ids)
 def test_with_just_its_scopes_it_is_done(place, operation):
     names = [f"only-{operation.name}"] + (["bound"] if operation.topics != "all" else [])
@@ -548,7 +548,7 @@ def test_a_token_shows_up_nowhere(start, receiver, topic):
     assert server.terminate() == 0
 
 
-# ---- who may what ----
+# ---- scopes ----
 
 def test_a_token_can_ask_for_its_own_rights(place):
     assert place.client("bound").get("/access").expect(200) == {

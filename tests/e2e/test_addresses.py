@@ -49,13 +49,13 @@ def schedule(server, topic, job_id, url, **members):
     text = json.dumps({"topic": topic, "jobId": job_id, "retry": 0, "timeout": 5, **members, "url": "URL"})
     try:
         spelt = json.dumps(url.decode())
-    except UnicodeDecodeError:  # bytes that are not UTF-8 are in no JSON text
+    except UnicodeDecodeError:  # JSON texts cannot have bytes that are not UTF-8
         spelt = f'"{url.decode("latin-1")}"'
     return until(lambda: _answered(server.post(text.encode().replace(b'"URL"', spelt.encode("latin-1")))), 20, "an answer other than 503")
 
 
 def _answered(reply):
-    """A Redis that shares its disk with many may be slow; what got no answer from it can be repeated."""
+    """A Redis on a busy disk may be slow, so a request that got no answer is repeated."""
     return reply if reply.status != 503 else None
 
 
@@ -86,7 +86,7 @@ def test_urls_in_every_spelling_lead_to_public_addresses_only(topic):
             server.wait_for_state(topic, str(i), None)
         for i, url in enumerate(names, len(public)):
             job = server.wait_for_state(topic, str(i), "dead")
-            assert job["lastAttempt"]["error"] == ("dns" if b"//-" in url else "target_refused"), url  # libc takes no such name
+            assert job["lastAttempt"]["error"] == ("dns" if b"//-" in url else "target_refused"), url  # libc accepts no such name
         assert receiver.count(topic) == len(public) > 50
         assert field.forbidden() == {}
         heard = {address for address, count in field.heard.items() if count > 2}
@@ -96,7 +96,7 @@ def test_urls_in_every_spelling_lead_to_public_addresses_only(topic):
 
 
 def test_what_was_allowed_when_it_was_scheduled_is_judged_when_it_is_due(tmp_path, topic):
-    """POST accepts addresses in urls here, so only the check before the connection can refuse them."""
+    """Here POST accepts addresses in urls, so only the check before the connection can refuse them."""
     with network() as (field, receiver):
         config = tmp_path / "duepost.conf"
         config.write_text("allow-target = 0.0.0.0/0,::/0\n")
@@ -119,7 +119,7 @@ def test_what_was_allowed_when_it_was_scheduled_is_judged_when_it_is_due(tmp_pat
 def parse(text):
     try:
         return ipaddress.ip_address(text)
-    except ValueError:  # a spelling of resolvers only
+    except ValueError:  # only resolvers accept this spelling
         return None
 
 
@@ -145,7 +145,7 @@ def test_names_for_every_range_that_is_not_public(topic):
 V4, V6 = ["10.1.1.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "0.0.0.0"], ["::1", "fc00::1", "fe80::1", "::ffff:10.0.0.1"]
 GOOD4, GOOD6 = "8.8.8.8", "2606:4700::8"
 CASES = {
-    # name: (its answers, whether its job is delivered or the error, what was heard and nothing else)
+    # name: (its answers, whether its job is delivered or the error, the addresses that got packets)
     "mixed": ([[*V4, GOOD4, *V6]], None, {GOOD4}),
     "mixed the other way": ([[GOOD4, *V4, *V6]], None, {GOOD4}),
     "mixed six": ([[*V6, GOOD6, *V4]], None, {GOOD6}),

@@ -1,4 +1,4 @@
-"""Not yet: a receiver answers 2xx with Duepost-Again, and the job is sent again after that time."""
+""""Not yet": a receiver answers 2xx with Duepost-Again, and the job is sent again after that time."""
 
 import base64
 import email.utils
@@ -22,7 +22,7 @@ def again(value, status=202, **more):
 
 
 def gaps(receiver, topic):
-    """Seconds from the end of each attempt to the begin of the next."""
+    """Returns the seconds from the end of each attempt to the beginning of the next."""
     arrivals = receiver.of(topic)
     return [(b.at_ms - a.answered_at_ms) / 1000 for a, b in zip(arrivals, arrivals[1:])]
 
@@ -151,7 +151,7 @@ def test_a_waiting_round_is_cancelled(server, receiver, topic):
 
 
 def test_pause_and_limits_hold_each_round(server, receiver, topic):
-    """Each round waits for its turn: one attempt at a time, and none while the topic is paused."""
+    """The limits of the topic hold for each round: one attempt at a time, and none while the topic is paused."""
     def set_topic(**settings):
         server.request("PATCH", f"/topics/{topic}", json.dumps(settings), JSON).expect(200)
     set_topic(maxInFlight=1)
@@ -195,7 +195,7 @@ def test_the_same_request_again_finds_the_waiting_job(server, receiver, topic):
 
 
 def test_rounds_are_counted_and_are_no_retries(start, receiver, topic):
-    """On a server of its own: metrics name only the first 100 topics of a process."""
+    """Uses its own server, because metrics name only the first 100 topics of a process."""
     server = start("--breaker", "off")
     receiver.script(topic, again(1), 500, 200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[0.05])

@@ -1,4 +1,4 @@
-"""The API over TLS: certificates, their change while it runs, and the same care with what comes in."""
+"""The API over TLS: certificates, their change while duepost runs, and the same checks of requests as without TLS."""
 
 import concurrent.futures
 import contextlib
@@ -111,7 +111,7 @@ def test_a_worker_waits_and_leases_nothing_after_it_has_left(server, topic, leav
 
 
 def test_bodies_of_every_size(server, topic):
-    """Bodies are larger than a TLS record or its buffer, or have as many jobs as may come at once."""
+    """The bodies are larger than a TLS record or its buffer, or have the maximum number of jobs."""
     for size in 1, 16383, 16384, 16385, 100_000, 1_000_000:
         server.schedule(topic=topic, jobId=f"job-{size}", url="http://127.0.0.1:9/", delay=3600, body="x" * size)
         assert len(server.job(topic, f"job-{size}")["body"]) == size
@@ -122,7 +122,7 @@ def test_bodies_of_every_size(server, topic):
 
 
 def test_requests_that_come_together_are_all_answered(server):
-    """Data that TLS has already decrypted does not make the socket readable again."""
+    """The server must not wait for the socket when TLS has decrypted data already."""
     with server.connect() as link:
         link.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
         received = b""
@@ -186,7 +186,7 @@ def test_plain_http_gets_nothing(server):
 def test_a_handshake_has_a_deadline(server):
     """A handshake has the same deadline as a head, 10 s."""
     with socket.create_connection((server.host, server.port), timeout=15 * SLOW) as link:
-        link.sendall(b"\x16\x03\x01\x02\x00")  # the rest of this record never comes
+        link.sendall(b"\x16\x03\x01\x02\x00")  # the rest of this TLS record is never sent
         assert link.recv(100) == b""
 
 
@@ -223,7 +223,7 @@ def test_what_cannot_be_used_leaves_the_old_one(start, pair, trust):
 
 
 def test_certificates_change_while_many_connect(start, pair, trust):
-    """A handshake under way keeps its certificate."""
+    """A handshake that has begun continues with the old certificate."""
     server = start(*pair.options, "--reactors", "2", tls=trust)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         names = pool.submit(lambda: [name_of(server) for _ in range(80)])

@@ -1,4 +1,4 @@
-"""Many jobs in one request: each is answered as if it had come alone."""
+"""Many jobs in one request: each is answered as if it had been sent alone."""
 
 import concurrent.futures
 import json
@@ -136,7 +136,7 @@ def test_ten_thousand_jobs_and_not_one_more(start, receiver, topic):
 
 
 def sized(members, size):
-    """The JSON of a job with this size in bytes."""
+    """Returns the JSON of a job with this size in bytes."""
     text = json.dumps({**members, "body": ""})
     return text.replace('"body": ""', '"body": "' + "x" * (size - len(text)) + '"')
 
@@ -177,7 +177,7 @@ def resident_kib(pid):
 
 
 def test_large_requests_are_bounded_in_number(start, receiver, topic):
-    """16 a reactor: what is sent beyond that is refused, and taken once they are through."""
+    """Each reactor reads 16 large requests at a time. Others are refused, and accepted when those have ended."""
     server = start("--max-body", "1000")
     text = json.dumps([job_of(receiver, topic, i) for i in range(100)])
     head = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text)
@@ -233,7 +233,7 @@ def test_redis_dies_in_the_middle(start, redis, receiver, topic):
 
 
 def in_the_middle(server, jobs, action):
-    """Posts the jobs, and calls action when some are accepted."""
+    """Posts the jobs, and calls action after some have been accepted."""
     text = json.dumps(jobs)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         reply = pool.submit(server.post, text, False)
@@ -261,7 +261,7 @@ def test_a_batch_goes_on_without_its_client(server, receiver, topic):
 
 
 def test_a_large_batch_lets_others_pass(server, receiver, topic):
-    """During batches of 10,000, a single job is answered long before they are."""
+    """While batches of 10,000 jobs are scheduled, a request with a single job is answered long before they are."""
     batches = [json.dumps([job_of(receiver, topic, f"{n}-{i}") for i in range(MOST)]) for n in range(3)]
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         replies = [pool.submit(server.post, text, False) for text in batches]

@@ -59,7 +59,7 @@ def test_a_run_measures_and_leaves_nothing_behind(start, bench):
     assert 0 <= late["p50Milliseconds"] <= late["p99Milliseconds"] <= late["maxMilliseconds"] < 60_000
     assert server.get("/jobs/count").expect(200)["count"] == 0 and not left(server, "sizing")
     text = server.get("/metrics").body.decode()
-    assert f'duepost_jobs_accepted_total{{topic="{figures["topic"]}"}} 2401' in text  # and one that tries the receiver
+    assert f'duepost_jobs_accepted_total{{topic="{figures["topic"]}"}} 2401' in text  # and one job that checks the receiver
 
 
 @pytest.mark.parametrize("batch", ["1", "10000"])
@@ -106,7 +106,7 @@ def test_a_server_that_does_not_permit_the_receiver_says_so(start, bench):
 
 
 def test_the_receiver_is_elsewhere_for_the_server(server, bench):
-    """As with a forwarded port: the server uses another name than the address at which the receiver listens."""
+    """As with a forwarded port, the server uses a url that differs from the address at which the receiver listens."""
     port = free_port()
     status, out, errors = end(bench(server, "--jobs", "20", "--receiver-listen", f"127.0.0.1:{port}",
                                     "--receiver-url", f"http://localhost:{port}/hook"))

@@ -1,4 +1,4 @@
-"""Bulk actions: what a filter finds is cancelled or run again, unless it has changed meanwhile."""
+"""Bulk actions: jobs that a filter finds are cancelled or run again, unless they have changed meanwhile."""
 
 import concurrent.futures
 import json
@@ -279,10 +279,10 @@ def dues(server, topic, **more):
 @pytest.mark.parametrize("order", ["oldest", "newest"])
 @pytest.mark.parametrize("offset", [-1, 0, 4, 9, 20])
 def test_each_job_gets_its_new_time_once(server, receiver, topic, order, offset):
-    """The new time is before, among, or after the old ones; the walk meets no job again."""
+    """The new time is before, among, or after the old times. No job is moved twice."""
     schedule(server, topic, receiver, 10)
     new = from_ms(FAR + offset)
-    there = 1 if 0 <= offset < 10 else 0  # the job is due at the new time already
+    there = 1 if 0 <= offset < 10 else 0  # the job already has the new due time
     sums = all_pages(server, "POST", f"/jobs/reschedule?state=delayed&topic={topic}&dueAt={new}&order={order}&all=true&pageLimit=3")
     assert sums == {"matched": 10 - there, "done": 10 - there, "skipped": 0}
     assert dues(server, topic) == {f"j{i:03}": FAR + offset for i in range(10)}
@@ -291,7 +291,7 @@ def test_each_job_gets_its_new_time_once(server, receiver, topic, order, offset)
 
 
 def test_a_reschedule_by_delay_reaches_all_topics(server, receiver, topic):
-    """Over all topics, by the clock of the first page, even when the next page is asked for later."""
+    """The new time counts from the first page for all topics, even if the next page is requested later."""
     names = [f"{topic}.{i}" for i in range(4)]
     for i, name in enumerate(names):
         for j in range(3):
@@ -311,7 +311,7 @@ def test_a_reschedule_to_now_delivers(server, receiver, topic):
 
 
 def test_more_jobs_than_a_millisecond_holds_are_moved_once(server, receiver, topic):
-    """One ms holds 2,048 jobs; those beyond it are due in the next one."""
+    """A millisecond has room for 2,048 jobs; further jobs are due in the next millisecond."""
     total = 2500
     server.schedule_many([{"topic": topic, "jobId": f"j{i}", "url": receiver.url(), "dueAt": from_ms(FAR)} for i in range(total)])
     sums = all_pages(server, "POST", f"/jobs/reschedule?state=delayed&topic={topic}&dueAt={from_ms(FAR + 60_000)}&all=true")

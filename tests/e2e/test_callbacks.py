@@ -160,7 +160,7 @@ def test_of_more_attempts_at_a_time_the_others_report_the_usual_part(start, rece
     assert sizes <= {1024, 3000} and 3000 in sizes and all(each["answerTruncated"] for each in cut)
 
 
-# ---- where to ----
+# ---- where callbacks come from ----
 
 def test_the_jobs_callback_wins_over_the_topics(server, receiver, topic):
     put(server, topic, onDelivered=receiver.url("/topic"), onDead=receiver.url("/topic-dead")).expect(200)

@@ -1,4 +1,4 @@
-"""Cancelling: from the answer on no attempt begins."""
+"""Cancel: after the answer no attempt begins."""
 
 import random
 import time
@@ -67,7 +67,7 @@ def test_the_outcome_of_a_cancelled_attempt_does_not_touch_the_next_job_of_that_
 
 
 def test_an_id_scheduled_anew_just_before_it_is_due_is_never_early(server, receiver, topic):
-    """Hundreds of times: the new job must not get the due time of the old one."""
+    """Repeats this hundreds of times: the new job must not get the due time of the old one."""
     rng = random.Random(2)
     expected = {}
 

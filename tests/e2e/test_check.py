@@ -45,7 +45,7 @@ class Checked:
 
 
 def moved(clock):
-    """The environment of a duepost with this clock. The sanitizer's library wants to be the first one."""
+    """Returns the environment of a duepost with this clock. The sanitizer's library must be loaded first."""
     return {**clock.environment, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
@@ -66,7 +66,7 @@ def state_of(directory):
             for path in sorted(directory.rglob("*"))}
 
 
-# ---- the whole ----
+# ---- the whole check ----
 
 def test_a_healthy_setup_passes_on_one_screen(redis):
     behind = redis()
@@ -221,7 +221,8 @@ def tls_of(authority):
 
 
 def test_the_dates_of_the_certificate(authority):
-    """A certificate of two days counts as ending soon. The clock then moves after its end, and before its beginning."""
+    """A certificate that expires in two days gets a warning. The clock is then moved to after its end, and to before
+    its beginning."""
     options = tls_of(authority)
     result, text = check(*options).line("tls")
     assert result == "warn" and "is valid until 2" in text and text.endswith("; renew it and send SIGHUP to duepost")

@@ -1,4 +1,4 @@
-"""The commands that ask a running server."""
+"""The commands that call a running server."""
 
 import hashlib
 import json

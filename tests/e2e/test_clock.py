@@ -1,4 +1,4 @@
-"""duepost measures time with clocks that do not step, so the host's wall clock may step."""
+"""duepost measures time with clocks that do not jump, so the host's wall clock may jump."""
 
 import time
 
@@ -20,7 +20,7 @@ def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic,
     server.schedule(topic=topic, jobId="leased", url=receiver.url())
     until(lambda: receiver.count(topic), 5, "the attempt")
     dues = {}
-    for i in range(40):  # so that timers of all kinds are started just behind a step
+    for i in range(40):  # so that timers of all kinds are started just after a jump
         clock.move_by(seconds if i % 20 < 10 else 0)
         dues[str(i)] = to_ms(server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=0.2)["dueAt"])
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""A Redis Cluster: each topic whole in its shard, and what was confirmed is delivered, whatever happens to a node.
+"""A Redis Cluster: all keys of a topic are in one shard, and confirmed jobs are delivered, whatever happens to a node.
 
 DUEPOST_TEST_FAULTS is how often each fault happens."""
 
@@ -43,7 +43,7 @@ def topics(prefix):
 
 
 def primary_of(cluster, number):
-    """Returns the primary of one third of the slots, each time of another one."""
+    """Returns the primary of one third of the slots, each time of another third."""
     return cluster.owner((slot_of(7), slot_of(1), slot_of(0))[number % 3])
 
 
@@ -80,12 +80,12 @@ def fail_over(cluster, number):
 
 
 def reshard(cluster, number):
-    """Moves slots to another shard, and the next time back."""
+    """Moves slots to another shard, and moves them back the next time."""
     slot = slot_of(3)
     target = next(node for node in cluster.primaries() if cluster.slots_of(node) and node is not cluster.owner(slot))
     since = time.monotonic()
     source = cluster.begin_move(slot, target)
-    time.sleep(0.2)  # requests meet a slot on the move, with all keys and with some
+    time.sleep(0.2)  # requests find a slot that is being moved, with all of its keys and with some
     cluster.move_keys(slot, source, target, at_most=2)
     time.sleep(0.2)
     cluster.move_keys(slot, source, target)
@@ -120,7 +120,7 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
         mine = {key for key in keys if key.endswith(":" + name)}
         assert mine == {f"duepost:{{{shard_of(name)}}}:{kind}:{name}" for kind in ("bucket", "dead")}
     assert {key.split("{")[1].split("}")[0] for key in keys} == {str(shard) for shard in range(SHARDS)}
-    for name in names[:3]:  # a sibling topic lies with its owner: one script writes to both
+    for name in names[:3]:  # a sibling topic is in the shard of its owner: one script writes to both
         server.request("PUT", f"/topics/{name}", f'{{"onDead": "{receiver.url("/dead")}"}}', {"Content-Type": "application/json"}).expect(200)
         receiver.script(f"{name}~callbacks", 500)
         server.run(name, "dies").expect(202)
@@ -174,13 +174,13 @@ def test_settings_of_all_topics_are_in_each_shard(server, receiver, topic):
 
 
 def test_shards_without_data_are_there_at_once(start, cluster):
-    """Each waits for the first one to be laid out, and for nothing else."""
+    """Each process waits only until shard 0 has its number of shards."""
     server = start("--prefix", "fresh:", redis=cluster.address, ready=False)
     until(lambda: server.get("/readyz").status == 200, 3, lambda: server.get("/readyz").body)
 
 
 def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic):
-    # One reactor each: the metrics tell when any of a process knows.
+    # With one reactor each: the metrics show when any reactor of a process has seen it.
     servers = [start("--prefix", "breaker:", "--breaker-wait", "60s", "--reactors", "1", redis=cluster.address) for _ in range(2)]
     names = topics(topic)
     sick = Receiver()
@@ -200,7 +200,7 @@ def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic)
         assert len(sick.arrivals) == 20
         servers[1].request("POST", f"/receivers/127.0.0.1:{sick.port}/close").expect(200)
         until(lambda: all("\nduepost_receivers_open 0\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
-        for name in names:  # a held job that has resumed by itself is delivered by now
+        for name in names:  # a held job that has resumed without the close is delivered by now
             assert servers[0].run(name, "held").status in (202, 404, 409)
         until(lambda: len(sick.arrivals) == 20 + SHARDS, 10, lambda: len(sick.arrivals))
         for number in range(20):
@@ -223,11 +223,11 @@ def test_shards_without_a_cluster_are_refused(redis):
 
 
 def test_no_node_is_a_target(start, cluster, topic):
-    """Replicas, too, which no option names."""
+    """This includes replicas, which no option names."""
     # Only this address of localhost; and no other process delivers.
     server = start("--prefix", "alone:", redis=cluster.address, allow="127.0.0.0/8")
     for node in cluster.nodes:
-        for host in "127.0.0.1", "localhost":  # each reactor learns separately of the nodes
+        for host in "127.0.0.1", "localhost":  # each reactor gets the nodes separately
             job = {"topic": topic, "url": f"http://{host}:{node.port}/", "delay": 60}
             until(lambda: server.post(job).status == 400, 5, f"{job['url']} is refused")
         server.schedule(topic=topic, jobId=str(node.port), url=f"http://{private_name()}:{node.port}/")
@@ -237,7 +237,7 @@ def test_no_node_is_a_target(start, cluster, topic):
 
 @pytest.fixture
 def partial(cluster):
-    """The Cluster continues without some slots. Gives a primary, its replica, and the shards that they have."""
+    """Sets up a Cluster that continues without some slots. Gives a primary, its replica, and their shards."""
     def cover(word):
         for node in cluster.nodes:
             node.ok("CONFIG", "SET", "cluster-require-full-coverage", word)
@@ -282,7 +282,7 @@ def test_a_shard_that_is_away_leaves_the_others_working(start, cluster, server, 
 
 
 def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, receiver, topic):
-    """Its attempts fill all slots that one shard may have, and cannot be recorded."""
+    """The attempts of this shard use all places that one shard may have, and their outcomes cannot be recorded."""
     *lost, away = partial
     server = start("--prefix", "hangs:", "--max-in-flight", "32", "--reactors", "1", redis=cluster.address)
     names = topics(topic)
@@ -303,7 +303,7 @@ def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, 
 
 
 def test_a_breaker_whose_shard_is_away_holds_nobody_for_ever(start, cluster, partial, topic):
-    """Each reactor then probes for itself."""
+    """Each reactor then sends its own probes."""
     *lost, away = partial
     server = start("--prefix", "alone:", "--breaker-wait", "1s", "--reactors", "1", redis=cluster.address)
     there = next(shard for shard in range(SHARDS) if shard not in away)
@@ -368,7 +368,7 @@ def test_a_redis_that_is_no_cluster_is_503(start, redis, receiver, topic):
 
 
 def test_a_group_is_sent_to_from_each_shard(server, receiver, topic):
-    """A group lies in the shard of its name, and the jobs of a send in that of their topic."""
+    """A group is in the shard of its name, and the jobs that are sent to it are in the shard of their topic."""
     json_type = {"Content-Type": "application/json"}
     groups = [topic_in(shard, f"{topic}.g") for shard in (0, 5, SHARDS - 1)]
     text = json.dumps({"endpoints": {name: {"url": receiver.url(f"/{name}")} for name in ("a", "b")}})

@@ -1,4 +1,4 @@
-"""The contract itself: well-formed, its examples valid, and true of the requests."""
+"""The contract itself: it is well-formed, its examples are valid, and the requests that it allows are accepted."""
 
 import jsonschema
 import pytest
@@ -23,7 +23,7 @@ def test_every_schema_is_a_schema():
 
 
 def test_no_member_is_there_twice():
-    """PyYAML takes the last one; other readers refuse the whole document."""
+    """PyYAML uses the last duplicate key; other parsers refuse the whole document."""
     def check(node):
         names = [name.value for name, _ in node.value] if isinstance(node, yaml.MappingNode) else []
         assert len(names) == len(set(names)), f"line {node.start_mark.line + 1}: {sorted(names)}"
@@ -46,7 +46,7 @@ def test_every_status_has_examples_that_fit(place):
 
 
 def test_each_operation_that_asks_for_a_token_says_what_else_it_may_answer():
-    """In its own responses, where those find it who make clients of the contract."""
+    """Each operation lists these responses itself, because generators of clients look there."""
     wanted = {"401": "Unauthorized", "403": "Forbidden", "429": "TooManyRequests"}
     for path, item in contract.document["paths"].items():
         for method in {"get", "post", "put", "patch", "delete"} & set(item):

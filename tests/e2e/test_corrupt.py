@@ -1,5 +1,5 @@
 """Data in Redis that duepost did not write: it does not end the process or delay other jobs, every answer is valid,
-and a job whose record cannot be read is dead in the open, with its id in the log."""
+and a job whose record cannot be read is listed as dead, with its id in the log."""
 
 import json
 
@@ -12,7 +12,7 @@ KEYS = "duepost:{0}:"
 HEAD = '{"createdAt":1700000000000,"url":"http://127.0.0.1:9/"'
 MAX = str(2**63 - 1)
 
-# (text, whether it may stay: it is a record, or the empty text, which counts as no job)
+# (text, whether it may stay in Redis, because it is a valid record, or the empty text, which counts as no job)
 RECORDS = [
     ("", True), ("x", False), ("{", False), ("[]", False), ("null", False), ("{}", False), ("\xff\xfe", False),
     (HEAD, False), (HEAD + ',"lastAttempt":{"at":' + MAX + '}}', False), (HEAD + ',"lastAttempt":{"durationMs":' + MAX + '}}', False),
@@ -34,7 +34,7 @@ def behind(redis):
 
 @pytest.fixture
 def corrupt(behind):
-    """Writes into Redis, behind duepost's back."""
+    """Writes into Redis without duepost."""
     def write(command, key, *words):
         reply = behind.command(command, KEYS + key, *[word.encode("latin-1") if isinstance(word, str) else word for word in words])
         assert reply[:1] == b":", reply

@@ -18,7 +18,7 @@ OPEN, SHUT = "([{", ")]}"
 
 @pytest.fixture(scope="module")
 def series(server):
-    """{metric: label names}, of a server that has counted at least one of everything."""
+    """Returns {metric: label names} of a server whose metrics have all counted something."""
     server.schedule(topic="dashboard", jobId="a", url="http://127.0.0.1:9/", retry=0)
     server.wait_for_state("dashboard", "a", "dead")
     found = {}

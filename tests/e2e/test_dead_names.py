@@ -18,7 +18,7 @@ LIVE = int(5000 / SLOW)
 DEAD = 500
 PER_SECOND = 400 / SLOW
 LIVE_NAMES = 50
-LOOKUPS_MAX = 2048  # that go on behind posts which have ended, see io/name_lookups.h
+LOOKUPS_MAX = 2048  # lookups that continue after their attempts have ended, see io/name_lookups.h
 IN_FLIGHT_MAX = 1024
 
 
@@ -48,7 +48,8 @@ def schedule(server, jobs):
 
 
 def lateness(server, receiver, name, dead):
-    """The lateness of the live jobs in ms, in order. The dead ones are due half a second earlier."""
+    """Returns the lateness in ms of the jobs with working names, sorted. The jobs with dead names are due half a
+    second earlier."""
     begin = time.time() * 1000 + 6000 * SLOW
     due = [begin + i * 1000 / PER_SECOND for i in range(LIVE)]
     schedule(server, [{"topic": f"{name}-dead.{i % 4}", "jobId": str(i), "url": f"http://dead{i}.example/", "retry": 0,
@@ -80,7 +81,7 @@ def test_posts_that_give_up_leave_so_many_lookups_behind(field, receiver, topic)
     server.wait_for_state(topic, "first", None)
     schedule(server, [{"topic": f"{topic}.{i % 5}", "jobId": str(i), "url": f"http://dead{i}.example/", "timeout": 1, "retry": 100,
                        "retrySchedule": [0.1] * 100} for i in range(1000)])
-    server.schedule(topic=topic, jobId="new", url="http://live2.example/", retry=0, delay=5)  # when there are that many
+    server.schedule(topic=topic, jobId="new", url="http://live2.example/", retry=0, delay=5)  # when there are this many lookups
 
     def threads():
         return int(re.search(r"Threads:\s+(\d+)", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])

@@ -114,7 +114,7 @@ def test_any_2xx_is_a_success(server, receiver, topic, status):
     Raw((b"HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n",) + (b"x",) * 40, pause=0.1)],
     ids=["cut later", "cut", "too long", "broken chunks", "slow"])
 def test_the_status_counts_as_soon_as_the_header_section_is_complete(server, receiver, topic, action):
-    """A 2xx whose body is too long, slow or cut is a success."""
+    """A 2xx is a success even if its body is too long, slow or cut off."""
     receiver.script(topic, action)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=1, retrySchedule=[0.1])
     server.wait_for_state(topic, "a", None)
@@ -246,7 +246,7 @@ def test_an_attempt_longer_than_its_lease_is_sent_once(server, receiver, topic):
 
 
 def test_a_receiver_that_closes_kept_connections_gets_one_post_an_attempt(server, receiver, topic):
-    """On a connection that was used before. libcurl would repeat the POST by itself on a new connection."""
+    """The connection was used before. libcurl alone would repeat the POST on a new connection."""
     other = topic + ".warm"
     for round_number in range(10):
         job_id = f"j{round_number}"

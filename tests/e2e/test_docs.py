@@ -1,4 +1,4 @@
-"""The documents: each command and program runs as it stands, and each link leads somewhere."""
+"""The documents: each command and program runs exactly as it is shown, and each link has a target."""
 
 import base64
 import hashlib
@@ -58,7 +58,7 @@ def helps():
 
 
 # script/test, script/receiver, apt-get, and an option of duepost that its help leaves out.
-TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # of the history
+TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # tables of the history
 OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference", "--without-image"}
 
 

@@ -1,5 +1,5 @@
-"""--egress-proxy: duepost connects to the proxy only, which resolves names and decides where they may lead. Other
-settings that could bypass or replace the proxy have no effect."""
+"""--egress-proxy: duepost connects to the proxy only, which resolves names and decides which addresses are allowed.
+Settings that could bypass or replace the proxy have no effect."""
 
 import base64
 
@@ -79,7 +79,7 @@ def test_a_proxy_that_is_away_is_a_connect_error(start, topic):
 
 
 def test_addresses_in_urls_are_judged_as_without_it(start, proxy, tmp_path, topic):
-    """At POST, and again when due; and so is localhost, which would be the proxy's host."""
+    """They are checked at POST, and again when due. So is localhost, which would be the proxy's host."""
     between = proxy({"127.0.0.1": ("127.0.0.1", 1), "localhost": ("127.0.0.1", 1), "8.8.8.8": ("127.0.0.1", 1)})
     config = tmp_path / "duepost.conf"
     config.write_text("allow-target = 127.0.0.0/8,::/0\n")

@@ -59,7 +59,7 @@ def test_jobs_are_found_by_host(server, receiver, topic):
 
 
 def test_the_dead_are_found_by_what_they_died_of(start, receiver, topic):
-    """Redrive the 5xx, not the 410: one call."""
+    """One call redrives the jobs that died with 5xx, and not those that died with 410."""
     server = start("--breaker", "off", "--retry-schedule", "")
     for job_id, answer in (("a-gone", 410), ("a-503", 503), ("b-500", 500), ("b-404", 404), ("b-503", 503)):
         receiver.script(topic, answer, 200, job_id=job_id)
@@ -68,7 +68,7 @@ def test_the_dead_are_found_by_what_they_died_of(start, receiver, topic):
     until(lambda: count(server, dead) == 5, 10, "all but one dead")
     server.request("PUT", f"/topics/{topic}", json.dumps({"paused": True}), JSON).expect(200)
     server.schedule(topic=topic, jobId="late", url=receiver.url(), headers={"reason": "gone"}, delay=0.001, ttl=0.01)
-    time.sleep(0.02)  # the job's ttl ends while the job cannot be sent
+    time.sleep(0.02)  # the job expires while it cannot be sent
     server.request("PUT", f"/topics/{topic}", json.dumps({"paused": False}), JSON).expect(200)
     until(lambda: count(server, dead) == 6, 10, "all dead")
     assert sorted(found(server, f"{dead}&lastStatus=410&limit=1")) == ["a-gone"]

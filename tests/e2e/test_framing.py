@@ -1,4 +1,4 @@
-"""Bodies and connections as HTTP has them; test_http_raw.py has requests that are not as they should be."""
+"""Valid bodies and connections of HTTP. test_http_raw.py has invalid requests."""
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

@@ -182,7 +182,7 @@ def test_the_same_again_is_not_sent_twice(server, receiver, topic):
     first = server.schedule(**job)
     assert server.post(job).expect(200) == first
     server.post({**job, "body": 2}).expect(409)
-    # This works even if the group has changed meanwhile, or was removed.
+    # The same request gets the same answer even if the group has changed meanwhile, or was removed.
     patch(server, topic, {"a": None, "z": URL}).expect(200)
     assert server.post(job).expect(200) == first
     remove(server, topic).expect(200)
@@ -243,7 +243,7 @@ def test_put_replaces_what_was_sent(server, receiver, topic):
     made = reply.expect(201)
     assert reply.headers["Location"] == f"/jobs/{topic}/j?group={topic}" and "ETag" not in reply.headers
     assert [job["jobId"] for job in made["jobs"]] == ["j~a", "j~b"] and (made["state"], made["group"]) == ("delayed", topic)
-    server.schedule(topic=topic, jobId="j~c", url=receiver.url(), delay=FAR)  # replaced, like any job that waits
+    server.schedule(topic=topic, jobId="j~c", url=receiver.url(), delay=FAR)  # it is replaced, like any waiting job
     patch(server, topic, {"a": None, "c": {"url": receiver.url("/c")}}).expect(200)
     again = replace(server, topic, "j", body=2).expect(200)
     assert [job["endpoint"] for job in again["jobs"]] == ["b", "c"]
@@ -259,7 +259,7 @@ def test_put_of_a_group_takes_all_or_none(server, receiver, topic):
     receiver.script(topic, HANG, job_id="j~hangs")
     replace(server, topic, "j", timeout=60 * SLOW).expect(201)
     until(lambda: receiver.count(topic) == 3 and server.job(topic, "j~a") is None, 10, "one goes on")
-    for endpoints in ("a", "hangs"), ("a", "z"):  # it would be replaced, or cancelled
+    for endpoints in ("a", "hangs"), ("a", "z"):  # the request would replace or cancel it
         put(server, topic, {endpoint: {"url": receiver.url()} for endpoint in endpoints}).expect(200)
         assert f"{topic}/j~hangs is under way" in replace(server, topic, "j", delay=FAR).expect(409)["detail"]
         assert server.job(topic, "j~a") is None
@@ -432,7 +432,7 @@ def test_a_token_needs_the_right_to_the_group(start, receiver):
 # ---- failures ----
 
 def test_sends_survive_a_kill(start, redis, receiver, topic):
-    """A process that is killed while it sends leaves all jobs of a send, or no job."""
+    """If a process is killed while it sends a job to a group, all jobs of this send exist, or none."""
     behind = redis()
     server = start(redis=behind)
     make(server, receiver, topic, *"abcdefgh")

@@ -1,4 +1,4 @@
-"""The binary is built so that a mistake in memory is harder to use."""
+"""The binary is built so that memory errors are harder to exploit."""
 
 import re
 import subprocess
@@ -33,7 +33,7 @@ def test_stacks_are_guarded():
     assert "__stack_chk_fail" in symbols()
 
 
-if re.search(r"/(release|fault)/", BINARY):  # builds for debugging have no such bounds
+if re.search(r"/(release|fault)/", BINARY):  # debug builds have no checked copy functions
 
     def test_copies_are_bounded():
         assert {"__vsnprintf_chk", "__memcpy_chk"} & symbols()

@@ -1,5 +1,5 @@
-"""The chart in config/helm without helm: its values, and the pods of tests/helm/rendered, whose very environment and
-commands are started. tests/helm/run renders them and checks them against the schemas of Kubernetes."""
+"""The chart in config/helm without helm: its values, and the pods of tests/helm/rendered, whose commands are started
+with their environment. tests/helm/run renders them and checks them against the schemas of Kubernetes."""
 
 import json
 import os
@@ -29,9 +29,9 @@ sys.path.insert(0, str(ROOT / "tests/helm"))
 
 import chart  # noqa: E402
 
-USER = 10001 if os.geteuid() == 0 else os.geteuid()  # that of the image
+USER = 10001 if os.geteuid() == 0 else os.geteuid()  # the user of the image
 PASSWORDS = {"redis": "of-redis", "sentinel": "of-sentinels"}
-DRAIN_S, RECORD_S = 30, 18  # until duepost has ended after SIGTERM
+DRAIN_S, RECORD_S = 30, 18  # time until duepost has ended after SIGTERM
 LISTENS_WITHIN_S = 60  # while its private Redis loads
 REDIS_USER = ["--user", "duepost", "on", f">{PASSWORDS['redis']}", "~*", "&*", "+@all"]
 SENTINEL_USER = (f"user duepost on >{PASSWORDS['sentinel']} resetchannels -@all +auth +ping +sentinel|master "
@@ -70,7 +70,7 @@ class Pod:
         self._start({**self._variables(), **changes})
 
     def _mount(self, name):
-        """A folder as the kubelet makes it: it belongs to root, and to the group of the pod."""
+        """Creates a folder as the kubelet does: it belongs to root, and to the group of the pod."""
         folder = self.directory / name
         folder.mkdir()
         for volume in self.spec["volumes"]:
@@ -167,7 +167,7 @@ def tokens():
 
 
 def delivers(pod, receiver, topic):
-    """As its probes and its test of the chart see it, and as a client does."""
+    """Checks the pod with its probes, with the chart's test, and as a client."""
     assert pod.probe("startupProbe") == pod.probe("livenessProbe") == 200
     client = pod.client("http", chart.TOKEN)
     client.schedule(topic=topic, jobId="a", url=receiver.url(), body={"n": 1})
@@ -226,7 +226,7 @@ def test_everything_together(pod, authority, receiver, topic):
         delivers(started, receiver, topic)
         assert "webhook-signature" in {name.lower() for name in receiver.of(topic, "a")[0].headers}
         client = started.client("http", chart.TOKEN)
-        assert client.request("GET", "/v2/queues", check=False).status == 200  # options of YAML that read as booleans and numbers
+        assert client.request("GET", "/v2/queues", check=False).status == 200  # options that YAML reads as booleans and numbers
         until(lambda: postgres.psql("SELECT count(*) FROM duepost_jobs", "duepost") == "1\n", 20, "the job is in the history")
         metrics = started.client("health", chart.TOKEN).get("/metrics").body.decode()
         for each in one(manifests, "HorizontalPodAutoscaler")["spec"]["metrics"]:

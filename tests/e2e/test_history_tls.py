@@ -1,4 +1,5 @@
-"""The history in a PostgreSQL with TLS: which certificates are trusted, and what happens while the server's is not."""
+"""The history in a PostgreSQL with TLS: which certificates are trusted, and what happens while the certificate of the
+server is not trusted."""
 
 import pytest
 
@@ -27,7 +28,7 @@ def redis():
 
 @pytest.fixture
 def postgres(request, authority):
-    """Its parameter is the name of its certificate."""
+    """The parameter is the name in the certificate of the server."""
     name = getattr(request, "param", "postgres")
     server = PostgresServer((authority.directory / f"{name}.pem", authority.directory / f"{name}.key"))
     yield server

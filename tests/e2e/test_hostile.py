@@ -1,4 +1,4 @@
-"""Whatever a receiver does, its attempt ends in time and takes little memory."""
+"""Whatever a receiver does, the attempt ends in time and takes little memory."""
 
 import json
 import pathlib
@@ -52,7 +52,8 @@ def took(job):
 
 
 def took_with_redis(job):
-    """From its claim to its death, by Redis's clock, s: on a busy machine much of that is waiting for a core."""
+    """Returns the seconds from the claim of the job to its death, by Redis's clock. On a busy machine, much of that
+    is waiting for a core."""
     return (to_ms(job["deadAt"]) - to_ms(job["lastAttempt"]["at"])) / 1000
 
 
@@ -70,7 +71,7 @@ def test_an_attempt_ends_in_time(shared, hostile, topic, where, kind):
 @pytest.mark.parametrize("where", ["plain", "within_tls"])
 @pytest.mark.parametrize("kind", [each for each in PLAIN if each.__name__.startswith("endless_")], ids=lambda kind: kind.__name__)
 def test_a_flood_is_cut_off_before_its_time(shared, hostile, topic, where, kind):
-    """Such a receiver could use a whole core until then."""
+    """Until the attempt ends, such a receiver could use a whole core."""
     shared.schedule(topic=topic, jobId="a", url=getattr(hostile, where)[kind], retry=0, timeout=60)
     job = shared.wait_for_state(topic, "a", "dead", 20)
     print(f"{kind.__name__}: {took(job):.2f} s")
@@ -82,7 +83,7 @@ def memory(server, name):
 
 
 def are_dead(server, topic):
-    """A 503 says that the server is too busy with handshakes to hear Redis in time."""
+    """A 503 means that the server is too busy with handshakes to read the answer of Redis in time."""
     reply = server.get(f"/jobs/count?topic={topic}&state=dead")
     return reply.status == 200 and reply.json["count"] == AT_ONCE
 
@@ -97,7 +98,7 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         for each in server.request("POST", "/jobs", json.dumps(jobs), {"Content-Type": "application/json"}).expect(207)["results"]:
             assert each["status"] == 201
         before = memory(server, "VmRSS")
-        pathlib.Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak counts from now
+        pathlib.Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak memory is measured from here
         server.request("DELETE", f"/topics/{topic}")
         until(lambda: are_dead(server, topic), TIMEOUT + 30, "all are dead")
         grown = (memory(server, "VmHWM") - before) / AT_ONCE
@@ -106,7 +107,7 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         print(f"{AT_ONCE} at once: the slowest took {slowest:.2f} s with a timeout of {TIMEOUT} s, from claim to record "
               f"{max(map(took_with_redis, dead)):.2f} s; {grown:.0f} KiB each")
         assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 5 * SLOW
-        if SLOW == 1:  # sanitizers keep what was freed
+        if SLOW == 1:  # sanitizers keep freed memory
             assert grown < PER_ATTEMPT
         server.schedule(topic=topic, jobId="after", url=receiver.url())
         server.wait_for_state(topic, "after", None)

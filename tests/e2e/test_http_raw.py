@@ -1,4 +1,5 @@
-"""Requests that readers may read in two ways are read in one, or refused; requests after them do not run, and no connection hangs."""
+"""Requests that parsers may read in two ways are refused, or read in one way only. Requests that hide in them do not
+run, and no connection hangs."""
 
 import re
 import socket
@@ -19,7 +20,8 @@ DEADLINE = 0.7
 
 @pytest.fixture(scope="module")
 def hasty():
-    """It knows the name that nginx sends, that of its upstream: SECOND is refused for nothing but what stands around it."""
+    """The server accepts the Host that nginx sends, which is the name of nginx's upstream. So SECOND is refused only
+    because of the bytes around it."""
     started = Duepost("--header-timeout", f"{DEADLINE}s", "--body-timeout", f"{DEADLINE}s", "--answer-timeout", f"{DEADLINE}s",
                       "--hosts", "duepost", "--dashboard", "off")
     started.schedule(**VICTIM)
@@ -28,7 +30,7 @@ def hasty():
 
 
 def replies_in(data, head=None):
-    """One after the other, by their Content-Length. head: the number of the one without a body, which answers a HEAD."""
+    """Splits the answers by their Content-Length. head: the number of the answer to a HEAD, which has no body."""
     number = 0
     while data:
         reply = parse(data)
@@ -41,7 +43,8 @@ def replies_in(data, head=None):
 
 
 def converse(server, data, count=1):
-    """Sends data, and behind the answer number count, if that keeps the connection, one request more, so that the end is seen."""
+    """Sends data. After answer number count, if the connection is still open, sends one more request, so that the end
+    of the answers is seen."""
     received, is_last_sent = b"", False
     with socket.create_connection((server.host, server.port), timeout=(DEADLINE + 5) * SLOW) as link:
         link.sendall(data)
@@ -62,7 +65,7 @@ def victim_lived(server):
 
 
 def place_of(data):
-    """Method and target, for the contract, as far as there are any."""
+    """Returns method and target for the check against the contract, if the request has them."""
     found = re.match(rb"([A-Z]+) (?:https?://[^/ ]+)?(/[^ ]*) HTTP/", data, re.I)
     return (found[1].decode(), found[2].decode("latin-1")) if found else ("GET", "/")
 
@@ -86,7 +89,8 @@ def test_nothing_behind_it_runs(hasty, data, statuses):
 
 @pytest.mark.parametrize("data, statuses", [pytest.param(data, statuses, id=name) for name, data, statuses in NEVER])
 def test_nothing_behind_it_runs_later_on_a_connection(hasty, data, statuses):
-    """Its bytes come together with those of a sound request in front, in the middle of what has been read."""
+    """A valid request is sent in front of it in the same packet, so its bytes begin in the middle of the server's
+    buffer."""
     received = converse(hasty, get() + data, 2)
     assert victim_lived(hasty), received
     first, *replies = [reply for reply in replies_in(received, 1 if data.startswith(b"HEAD") else None) if reply.status != 100]
@@ -108,8 +112,8 @@ def test_a_client_of_1_0_is_not_asked_to_go_on(hasty):
     assert not converse(hasty, head + b"{}").startswith(b"HTTP/1.1 100")
 
 
-# Behind a proxy the proxy says what a request is; it lets no DELETE through, so that SECOND runs only if duepost sees
-# a request where the proxy saw none.
+# A proxy in front of duepost lets no DELETE through. So SECOND runs only if duepost sees a request where the proxy
+# saw none.
 
 @pytest.fixture(scope="module", params=FRONTS)
 def front(request, hasty):

@@ -1,4 +1,5 @@
-"""Idempotency-Key: a request that is repeated with it is answered, and delivers, once."""
+"""Idempotency-Key: a request that is repeated with the same key gets the first answer, and its job is delivered
+once."""
 
 import contextlib
 
@@ -53,7 +54,7 @@ def test_an_error_is_not_kept(server, receiver, topic):
 
 def test_a_key_is_as_long_as_the_contract_says(server, receiver, topic):
     parameter, = [each for each in contract.document["paths"]["/jobs"]["post"]["parameters"] if each.get("name") == "Idempotency-Key"]
-    longest = "a" * (parameter["schema"]["maxLength"] - 2)  # the quotes count, too
+    longest = "a" * (parameter["schema"]["maxLength"] - 2)  # the quotes count as characters, too
     job = {"topic": topic, "url": receiver.url(), "delay": 100}
     assert keyed(server, longest, job).expect(201) == keyed(server, f'"{longest}"', job).expect(201)
     for key in longest + "a", f'"{longest}a"':
@@ -76,7 +77,8 @@ def test_a_key_is_forgotten_after_its_window(start, receiver, topic):
 
 
 def test_a_request_whose_answer_was_lost_can_be_repeated(start, redis, receiver, topic):
-    """503, outcome unknown: Redis froze after it got the command. The repetition schedules nothing new."""
+    """The first answer is 503, outcome unknown, because Redis froze after it had received the command. The repetition
+    schedules no second job."""
     behind = redis()
     server = start(redis=behind)
     job = {"topic": topic, "url": receiver.url(), "delay": 0.1}

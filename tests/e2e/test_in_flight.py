@@ -1,4 +1,4 @@
-"""maxInFlight is exact at the receiver, whatever the owners of the jobs do."""
+"""maxInFlight is exact at the receiver, whatever clients do to the jobs."""
 
 import datetime
 import json

@@ -44,7 +44,7 @@ def test_durations_are_taken_wherever_seconds_are(server, receiver, topic):
     assert settings["retention"] == 3600 and settings["rate"]["per"] == 60
     server.run(topic, "a").expect(202)
     until(lambda: receiver.count(topic) == 1, 10, "delivered")
-    assert server.wait_for_state(topic, "a", "delivered")["state"] == "delivered"  # kept: the scripts have read the settings, too
+    assert server.wait_for_state(topic, "a", "delivered")["state"] == "delivered"  # the state "kept" shows that the scripts have read the settings, too
     for wrong in ("15", "m", "1h-3m", "", "1w", "15 m"):
         assert server.post({"topic": topic, "url": receiver.url(), "delay": wrong}).fields() == ["delay"]
 
@@ -111,7 +111,7 @@ WIDE = ["été", "日本語", "a b", " a ", 'say "hi"', "back\\slash", "a/b/c", 
 
 @pytest.mark.parametrize("job_id", WIDE, ids=range(len(WIDE)))
 def test_a_job_may_have_any_name(server, receiver, topic, job_id):
-    """Every operation on one job, in lists, and what the receiver gets."""
+    """Checks each operation on one job, lists, and the request that the receiver gets."""
     path = f"/jobs/{topic}/{urllib.parse.quote(job_id, safe='')}"
     reply = server.post({"topic": topic, "jobId": job_id, "url": receiver.url(), "delay": 3600, "retry": 0})
     assert reply.expect(201)["jobId"] == job_id

@@ -17,7 +17,7 @@ from receiver import Answer
 from tls import Authority
 import scratch
 
-EXTRAS = 16  # connections a reactor, beyond the limit
+EXTRAS = 16  # extra connections of a reactor, above the limit
 
 
 class Link:
@@ -105,7 +105,7 @@ def health_of(server):
 
 
 def connections(server):
-    """Returns the number of connections that have a place. The request itself needs none."""
+    """Returns the number of connections that count for the limit. The request itself does not count."""
     return int(re.search(rb"^duepost_connections (\d+)$", health_of(server).get("/metrics").body, re.M)[1])
 
 
@@ -134,7 +134,7 @@ def test_health_is_answered_beside_a_crowd_that_wants_in(start, links):
     crowd = links(server, 200, b"GET /healthz")
     for _ in range(20):
         began = time.monotonic()
-        # A connection of its own each time: one that is idle makes room for those that come in.
+        # Uses a new connection each time, because an idle connection is closed to make room for new ones.
         assert b"HTTP/1.1 200 " in server.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", target="/healthz")
         assert time.monotonic() - began < 2 * SLOW
     until(lambda: sum(not link.is_closed() for link in crowd) <= 5 + 2 * EXTRAS, 5, "the oldest are closed")
@@ -191,7 +191,7 @@ def test_requests_that_wait_for_redis_are_bounded(start, redis, links, topic):
 
 
 def unread(port):
-    """Bytes that clients of the port have sent and its process has not read."""
+    """Returns the number of bytes that clients of the port have sent and the process has not read."""
     rows = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return sum(int(queue, 16) for row in rows if row[3] == "01" and f":{port:04X}" in row[1] + row[2] for queue in row[4].split(":"))
 
@@ -232,7 +232,8 @@ def hasty():
 
 
 def dribble(link, seconds):
-    """A byte now and then, as an idle timer would have it; how long the server looks on, or None."""
+    """Sends a byte now and then, which would satisfy an idle timer. Returns how long the server lets the client do
+    so, or None."""
     began = time.monotonic()
     while time.monotonic() - began < seconds * SLOW:
         try:
@@ -254,7 +255,7 @@ SLOW_ONES = {
     "chunk": (POST + b"Transfer-Encoding: chunked\r\n\r\n10000\r\n", 0.7),
     "extension": (POST + b"Transfer-Encoding: chunked\r\n\r\n1;", 0.7),
     "trailer": (POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: ", 0.7),
-    "next line": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /", 1.2),  # at most thrice the time of a header
+    "next line": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /", 1.2),  # at most three times the header timeout
     "next head": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nX: ", 0.4),
 }
 

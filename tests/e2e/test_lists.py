@@ -1,4 +1,5 @@
-"""Lists of jobs: each job that stays is seen exactly once, whatever moves meanwhile, and the list ends."""
+"""Lists of jobs: each job that does not change is listed exactly once, whatever other jobs do meanwhile, and the list
+ends."""
 
 import json
 import random
@@ -50,7 +51,8 @@ def test_leased_jobs_are_listed_exactly_once_while_their_leases_are_renewed(star
 # ---- all topics ----
 
 def schedule_in_topics(server, receiver, topic, topics, jobs):
-    """Jobs of one topic are due among those of the others; some share a time. Ids, in the order in which they are due."""
+    """Schedules jobs of several topics with interleaved due times, some of them equal. Returns the ids in the order
+    of their due times."""
     made = [(FAR + (7 * i + 3 * t) // 2, f"{topic}.{t:02}", f"j{i:02}") for t in range(topics) for i in range(jobs)]
     server.schedule_many([{"topic": name, "jobId": job_id, "url": receiver.url(), "dueAt": from_ms(at)} for at, name, job_id in made])
     return [f"{name}/{job_id}" for at, name, job_id in sorted(made, key=lambda job: (job[0], f"{job[1]}/{job[2]}"))]

@@ -23,7 +23,7 @@ RENAMED = [word for name in ("config", "debug", "shutdown", "monitor", "client",
 
 
 class Proxy:
-    """A service's own endpoint in front of a Redis: INFO lacks these fields."""
+    """Simulates a service in front of a Redis: INFO lacks these fields."""
 
     def __init__(self, redis, *hidden):
         self.redis, self.hidden = redis, hidden

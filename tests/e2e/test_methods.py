@@ -95,7 +95,7 @@ def test_text_has_the_charset_that_it_is_sent_in(server, receiver, topic):
 
 
 def test_a_text_is_sent_in_utf_8_and_its_type_is_what_the_job_says(server, receiver, topic):
-    """The charset of another encoding changes no byte, and is not changed."""
+    """A charset in the Content-Type changes no byte of the body, and is sent unchanged."""
     said = "text/plain; charset=iso-8859-1"
     arrival = deliver(server, receiver, topic, body="héllo", headers={"Content-Type": said})
     assert (arrival.body, arrival.headers["content-type"]) == ("héllo".encode(), said)
@@ -168,7 +168,8 @@ def test_what_cannot_be_sent_is_refused(server, topic, members, field):
 
 
 def test_limits_pause_and_ttl_hold(server, receiver, topic):
-    """As for any job: a paused topic sends nothing, one attempt at a time with maxInFlight 1, and none after the ttl."""
+    """The limits of the topic apply as for any job: no attempt while the topic is paused, one at a time with
+    maxInFlight 1, and none after the ttl."""
     def set_topic(**settings):
         server.request("PATCH", f"/topics/{topic}", json.dumps(settings), JSON).expect(200)
     set_topic(paused=True, maxInFlight=1)

@@ -64,7 +64,8 @@ PROMETHEUS = f"{OPENMETRICS};version=1.0.0;q=0.5,{OPENMETRICS};version=0.0.1;q=0
 
 
 def families(server, accept=OPENMETRICS):
-    """Name -> family, as the client library of Prometheus reads OpenMetrics. It refuses what is not OpenMetrics."""
+    """Returns {name: family}, as the client library of Prometheus parses OpenMetrics. The library refuses text that
+    is not OpenMetrics."""
     answer = server.request("GET", "/metrics", headers={"Accept": accept})
     assert answer.status == 200 and answer.headers["content-type"] == f"{OPENMETRICS}; version=1.0.0; charset=utf-8"
     return {family.name: family for family in openmetrics.text_string_to_metric_families(answer.body.decode())}
@@ -174,7 +175,8 @@ def test_a_hundred_topics_have_gauges_the_most_overdue_ones_first(start, receive
 
 
 def test_scrapes_share_one_count_a_second(start, redis):
-    """However many ask, over all reactors: an idle process makes some five calls of scripts a second besides."""
+    """The number of clients and reactors does not matter. An idle process makes some five other script calls a
+    second."""
     kept = redis()
     server = start("--reactors", "2", redis=kept)
 
@@ -191,7 +193,7 @@ def test_scrapes_share_one_count_a_second(start, redis):
 
 
 def test_jobs_that_are_due_in_thousands_of_topics_are_surveyed(start, receiver):
-    """More than one call looks at: their number says its age."""
+    """There are more topics than one call counts, so duepost_survey_age_seconds is set."""
     server = start("--max-in-flight", "1", "--reactors", "1")
     receiver.script("t0", HANG)
     server.schedule(topic="t0", jobId="a", url=receiver.url())
@@ -215,7 +217,7 @@ def test_without_redis_there_are_numbers_still(start, redis):
 
 
 def classes(server):
-    """The durability, as the labels of the one series that tells it."""
+    """Returns the labels of duepost_durability_info."""
     return [re.findall(r'"([^"]*)"', series) for series, value in numbers(server).items()
             if series.startswith("duepost_durability_info{configured=") and value == 1]
 

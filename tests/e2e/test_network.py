@@ -8,7 +8,7 @@ import network
 
 
 def is_reached(sender, receiver, host):
-    """A packet of the sender's, which lives there, arrives."""
+    """A packet from a process in this namespace arrives."""
     sender.sendto(b"", receiver.getsockname())
     try:
         return receiver.recvfrom(1)[1][0] == host.address
@@ -17,7 +17,7 @@ def is_reached(sender, receiver, host):
 
 
 def test_a_network_loses_what_it_is_told_to():
-    """In one direction, or between sides; and nothing else."""
+    """Packets are dropped in one direction, or between two sides, and nowhere else."""
     try:
         net = network.Network(3)
     except network.Unavailable as why:

@@ -11,7 +11,7 @@ import pytest
 from patience import until
 from receiver import Answer
 
-BIG = int(os.environ.get("DUEPOST_TEST_ORDER_TOPICS", "0"))  # topics of the long run, such as 200
+BIG = int(os.environ.get("DUEPOST_TEST_ORDER_TOPICS", "0"))  # number of topics of the long run, such as 200
 
 
 def send(server, method, target, body):
@@ -167,7 +167,8 @@ def test_wrong_words_are_refused(server, topic):
 
 
 def run_orders(start, redis, receiver, topic, topics, jobs, kills):
-    """Random failures, cancels of jobs in flight and waiting, kills of both processes and of Redis."""
+    """Runs with random failures, cancels of jobs in flight and of waiting jobs, and kills of both processes and of
+    Redis."""
     chance = random.Random(topic)
     store = redis()
     servers = [start("--breaker", "off", redis=store) for _ in range(2)]

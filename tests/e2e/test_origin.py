@@ -17,7 +17,8 @@ JOB = {"url": "http://127.0.0.1:9/", "delay": 3600}
 
 
 def ask(server, host, origin=None, method="GET", target="/topics", body=None, headers=()):
-    """As a browser would, which says by which name it came; host None: HTTP/1.0 may do without."""
+    """Sends a request as a browser does, with the name of the server in Host. host None: no Host, as HTTP/1.0
+    allows."""
     link = http.client.HTTPConnection(server.host, server.port, timeout=15 * SLOW)
     if host is None:
         link._http_vsn, link._http_vsn_str = 10, "HTTP/1.0"
@@ -58,7 +59,7 @@ def test_other_names_are_refused(server, host):
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost", "http://localhost:1", "http://127.0.0.1:{port}",
                                     "ftp://localhost:{port}", "localhost:{port}", "http://", "http://localhost:{port}.evil.example"])
 def test_pages_of_other_sites_are_refused(server, topic, origin):
-    """A form needs no Content-Type that a browser would ask for first."""
+    """A browser sends a form with this Content-Type to other sites without asking the server first."""
     host, origin = f"localhost:{server.port}", origin.format(port=server.port)
     server.request("PUT", f"/jobs/{topic}/a", json.dumps(JOB), {"Content-Type": "application/json"}).expect(201)
     before = server.job(topic, "a")

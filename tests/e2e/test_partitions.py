@@ -1,9 +1,8 @@
-"""Networks that lose packets between duepost, the nodes of a Sentinel's service or of a Cluster, and each other: what was
-confirmed is there, and all goes on.
-
-Each node (with its Sentinel) has a host of its own, and so have duepost, its client and the receiver together. A story is
-a network to which one kind of fault happens a few times under load; all stories run side by side, since they wait
-more than they work. DUEPOST_TEST_FAULTS is how often each kind happens."""
+"""Networks that lose packets between duepost and the nodes of a Sentinel service or a Cluster, and between these
+nodes: confirmed jobs are kept, and everything works again afterwards. Each node (with its Sentinel) has a host of its
+own; duepost, its client and the receiver share one host. A story is a network to which one kind of fault happens a
+few times under load. All stories run at the same time, because they mostly wait. DUEPOST_TEST_FAULTS is the number of
+faults of each kind."""
 
 import collections
 import concurrent.futures
@@ -26,8 +25,9 @@ SHARDS = 16
 
 
 class SentinelGroup(Sentinels):
-    """With one replica promises are to be had without the old primary; both replicas prove more, and have to wait until
-    it has joined the new one, which Sentinels order some ten seconds after they see it again."""
+    """With replicated:1, changes are confirmed without the old primary. replicated:2 proves more, but changes are
+    confirmed only after the old primary has become a replica, which Sentinels order some ten seconds after they see
+    it again."""
 
     HOSTS, SIDE_BY_SIDE = 3, 3
     DOWN_AFTER_MS = 2000
@@ -53,7 +53,7 @@ class SentinelGroup(Sentinels):
 
 
 class ClusterGroup(Cluster):
-    """Each primary has one replica, and one is all."""
+    """Each primary has one replica, so N = 1 means all replicas."""
 
     HOSTS, SIDE_BY_SIDE = 6, 1
     RESUMED_WITHIN_S = NODE_TIMEOUT_MS / 1000 + 5
@@ -64,7 +64,7 @@ class ClusterGroup(Cluster):
         super().__init__(hosts=hosts)
 
     def victim(self, number):
-        """Each time another third of the slots."""
+        """The primary of another third of the slots each time."""
         victim = self.owner(slot_of((7, 1, 0)[number % 3]))
         self.heir = self.follower(victim)
         return victim
@@ -119,7 +119,7 @@ class World:
         self.figures["201s and deliveries after " + words].append(self.load.await_resumed(since, seconds))
 
     def heal(self, seconds):
-        """Ends the fault, and waits until everything works again, at most this long."""
+        """Ends the fault, and waits for at most this time until everything works again."""
         self.net.heal()
         self.await_promises(time.monotonic(), seconds, "its end")
 
@@ -129,7 +129,8 @@ class World:
 
 
 def await_service_without(world, victim, since):
-    """The others go on while the fault does; where they can promise nothing, they deliver. Then it ends."""
+    """During the fault, the other nodes continue. If no changes can be confirmed, jobs are still delivered. Then the
+    fault ends."""
     world.await_heir(victim)
     world.await_deliveries(since)
     if not world.needs_all:
@@ -148,7 +149,7 @@ def cut_off(world, number):
 
 @contextlib.contextmanager
 def control(world, victim, number):
-    """For comparison: a duepost that waits for no replica must lose something."""
+    """For comparison: without replicated:N, something must be lost."""
     prefix = f"control{number}"
     careless = Duepost("--durability", "fsync", "--prefix", prefix + ":", redis=world.group.address)
     try:
@@ -164,13 +165,13 @@ def control(world, victim, number):
 
 
 def minority(world, number):
-    """duepost is alone with the primary, and goes on talking to it while the others have another one."""
+    """duepost is cut off together with the primary, and continues to use it while the others have a new primary."""
     victim = world.group.victim(number)
     with control(world, victim, number):
         world.net.part([victim.host, world.here])
         world.await_heir(victim)
         if number % 2:
-            time.sleep(1)  # else it ends while a replica may still follow the old primary
+            time.sleep(1)  # otherwise the fault ends while a replica may still follow the old primary
         world.heal(world.group.REJOINED_WITHIN_S)
 
 
@@ -185,7 +186,7 @@ def one_way(world, number):
     world.net.lose(senders, receivers)
     if others in (senders, receivers):
         await_service_without(world, victim, since)
-    else:  # they see nothing wrong; what is on its way when it begins and when it ends counts
+    else:  # the processes notice nothing during the fault; packets on their way at its beginning and its end count
         time.sleep(4)
         world.heal(world.group.RESUMED_WITHIN_S)
 
@@ -195,7 +196,7 @@ def durability(kind, fault, part):
 
 
 def story(kind, fault, part, topic):
-    """Its figures, and how many jobs were confirmed."""
+    """Returns the figures of the story, and the number of confirmed jobs."""
     net = network.Network(kind.HOSTS + 1)
     try:
         with net.hosts[-1]:
@@ -215,7 +216,7 @@ def story(kind, fault, part, topic):
 
 @pytest.fixture(scope="module")
 def stories(request):
-    """Those of the tests that were asked for, begun: for each, one for each part of its faults."""
+    """Starts the stories of the selected tests: one for each part of the faults of a test."""
     wanted = [(item.callspec.params["name"], item.callspec.params["fault"]) for item in request.session.items
               if item.function is test_a_partition_loses_nothing]
     with concurrent.futures.ThreadPoolExecutor(64) as pool:

@@ -1,4 +1,4 @@
-"""PATCH: other members of a job."""
+"""PATCH changes members of a job."""
 
 import concurrent.futures
 import json

@@ -1,4 +1,4 @@
-"""Settings by pattern: which topics get which, at delivery and for limits, on all processes."""
+"""Settings by pattern: which topics get which settings, for deliveries and limits, in all processes."""
 
 import json
 
@@ -34,7 +34,7 @@ def told(server, topic):
 
 @pytest.fixture
 def own(start):
-    """A server of the test's own: patterns reach the topics of all other tests."""
+    """Starts a server for this test only, because patterns would apply to the topics of other tests."""
     return start("--reactors", "2")
 
 
@@ -55,7 +55,8 @@ def test_each_setting_comes_from_the_topic_or_its_longest_pattern(own, topic):
     # A page of topics shows the same.
     page = {entry["topic"]: entry for entry in own.get("/topics").expect(200)["topics"]}
     assert page[f"{topic}-eu-1"]["settings"] == settings and page[f"{topic}-eu-1"]["from"]["timeout"] == f"{topic}-*"
-    # A shorter pattern changes, and one between them is removed: the longer patterns inherit the new settings.
+    # A shorter pattern is changed, and a pattern between it and the longer ones is removed: the longer patterns
+    # inherit the new settings.
     patch(own, "*", {"retention": 90, "timeout": None}).expect(200)
     delete(own, f"{topic}-*").expect(200)
     assert told(own, f"{topic}-eu-2") == ({"retention": 90, "maxInFlight": 3}, {"retention": "*", "maxInFlight": f"{topic}-eu-*"})
@@ -117,7 +118,7 @@ def test_a_pause_holds_and_frees_the_topics_that_match(own, receiver, topic):
 
 
 def test_a_change_reaches_very_many_topics_that_were_held(own, receiver, topic):
-    """There are more topics than the change itself offers: the pattern keeper offers the rest."""
+    """There are more topics than the change itself can serve again: a later walk serves the rest."""
     put(own, f"{topic}-*", paused=True).expect(200)
     count = 1500
     jobs = [{"topic": f"{topic}-{number}", "jobId": "a", "url": receiver.url()} for number in range(count)]
@@ -167,7 +168,7 @@ def test_url_headers_and_secrets_of_a_pattern_are_used(own, receiver, topic):
         assert arrival.headers["webhook-signature"].startswith("v1,")
         job = own.wait_for_state(f"{topic}-{name}", "a", "delivered")
         assert to_ms(job["keptUntil"]) - to_ms(job["deliveredAt"]) == 60_000
-    # Hidden in the job, and no job without a url is taken once the pattern is gone.
+    # The values are hidden in the job. After the pattern is removed, a job without a url is refused.
     assert own.job(f"{topic}-new", "a")["headers"] == {"X-Key": "***"}
     delete(own, f"{topic}-*").expect(200)
     assert own.request("POST", "/jobs", json.dumps({"topic": f"{topic}-new", "jobId": "b"}), JSON).status == 400
@@ -219,7 +220,7 @@ def cluster():
 
 
 def test_a_copy_that_was_not_made_is_mended(start, cluster, receiver, topic):
-    """As after a crash between two copies: some shards have the patterns, the others an earlier version."""
+    """Simulates a crash between two copies: some shards have the patterns, the others an earlier version."""
     server = start("--prefix", f"{topic}:", redis=cluster.address)
     names = [topic_in(shard, topic) for shard in range(16)]
     put(server, f"{topic}*", paused=True, url=receiver.url()).expect(200)

@@ -24,7 +24,7 @@ from timestamp import to_ms
 
 
 def redis_of(server):
-    """The pid of its embedded Redis."""
+    """Returns the pid of its private Redis."""
     return until(lambda: (pids := server.redis_pids()) and len(pids) == 1 and pids[0], 5, server.redis_pids)
 
 
@@ -105,7 +105,7 @@ def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
     new = start("--reactors", "2", "--share-port", "on", redis=shared, listen=f"{old.host}:{old.port}")
     old.process.send_signal(signal.SIGTERM)
     until(lambda: "event=draining " in old.log(), 5, "the drain")
-    new.process.send_signal(signal.SIGSTOP)  # what is served now, the old one serves
+    new.process.send_signal(signal.SIGSTOP)  # requests are still served by the old process
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(old.connect()) for _ in range(64)]
         ask_all(sockets)
@@ -121,7 +121,7 @@ def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
 
 
 def test_a_new_process_on_a_shared_port_answers_only_once_it_can(start, redis):
-    """It listens when it is connected to Redis; until then the old one answers."""
+    """The new process listens after it is connected to Redis; until then the old process answers."""
     shared, answers = redis(), []
     old = start("--reactors", "1", redis=shared)
     stop = threading.Event()
@@ -224,7 +224,7 @@ def test_accepted_jobs_survive_a_kill_of_both(start, data, receiver, topic):
 
 def test_half_a_script_on_the_disk_is_never_executed(start, data, topic):
     """A power cut can leave the beginning of a script's changes on the disk, and a command that is torn. Redis keeps
-    what is before this command, and a later start would execute it: here, a job disappears."""
+    the commands before the torn one, and a later start would execute them: here, a job would disappear."""
     def cut_power():
         server.kill()
         os.kill(redis_of(server), signal.SIGKILL)
@@ -349,7 +349,8 @@ def test_a_hangup_opens_the_log_file_again(start, receiver, topic, tmp_path):
 
 
 def test_a_log_that_nobody_reads_stops_nothing(start, receiver, topic, tmp_path):
-    """The log is a pipe, and its reader stands still. Lines are dropped; once it reads again, the log says how many."""
+    """The log is a pipe, and its reader stops reading. Lines are dropped; when it reads again, the log says how
+    many."""
     fifo = tmp_path / "log"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)

@@ -1,8 +1,8 @@
 """Every answer is one that the contract describes, for requests generated from the contract's own schemas, both valid
 and damaged.
 
-The requests are the same in each run. DUEPOST_TEST_EXAMPLES=1000 sends 1,000 other ones for each method of each
-path."""
+The requests are the same in each run. DUEPOST_TEST_EXAMPLES=1000 sends 1,000 different requests for each method of
+each path."""
 
 import json
 import re
@@ -26,7 +26,7 @@ OPERATIONS = [(path, method) for path, item in contract.document["paths"].items(
 
 
 def follow(node):
-    """References to parameters and bodies, too."""
+    """This also resolves references to parameters and bodies."""
     while "$ref" in node:
         found = contract.document
         for step in node["$ref"].removeprefix("#/").split("/"):
@@ -47,7 +47,7 @@ def rarely(draw):
 
 @st.composite
 def path_of(draw, path, parameters):
-    """Names that are used again and again, so that there is something at the path; now and then any."""
+    """Mostly returns names that are used again and again, so that the path exists; sometimes any name."""
     for parameter in parameters:
         if parameter["in"] != "path":
             continue
@@ -94,7 +94,7 @@ def as_meant(draw, operation, value):
     return named
 
 
-# The contract has many jobs in words only: see the operation scheduleJob.
+# The contract describes requests with many jobs only in words: see the operation scheduleJob.
 MANY_JOBS = {"type": "array", "minItems": 1, "maxItems": 10000, "items": {"$ref": "#/components/schemas/NewJob"}}
 
 
@@ -151,7 +151,7 @@ def in_plain(value):
 
 
 def is_allowed(operation, value):
-    """Whether the contract has that body. A PUT need not repeat the topic of its path."""
+    """Returns whether the contract allows this body. A PUT need not repeat the topic of its path."""
     if operation["operationId"] in ("scheduleJob", "replaceJob", "replaceSettings"):
         value = in_plain(value)
     if operation["operationId"] == "replaceJob" and isinstance(value, dict):
@@ -160,7 +160,7 @@ def is_allowed(operation, value):
 
 
 def taken(reply, operation, value):
-    """(what was taken, whether the contract has it): of many jobs each for itself."""
+    """Returns (what was accepted, whether the contract allows it), for each of many jobs separately."""
     if reply.status == 207:
         job = contract.validator(contract.schema_of("NewJob"))
         return [(item, job.is_valid(in_plain(item))) for item, result in zip(value, reply.json["results"]) if result["status"] < 300]
@@ -169,8 +169,8 @@ def taken(reply, operation, value):
 
 @pytest.fixture(scope="module")
 def asked():
-    """A separate duepost, because other tests must not meet the generated jobs. They lead to a port without a
-    listener."""
+    """A separate duepost, because other tests must not meet the generated jobs. Nothing listens on the port of their
+    urls."""
     started = Duepost("--reactors", "2")
     yield started
     log = started.log()

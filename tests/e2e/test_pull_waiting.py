@@ -16,7 +16,8 @@ from timestamp import to_ms
 
 @pytest.fixture(scope="module")
 def server():
-    """The test's own, because the tests count workers that wait. Two reactors would each have an order of their own."""
+    """Starts a server for each test, because the tests count waiting workers. It has one reactor, because each
+    reactor has its own order."""
     started = Duepost("--reactors", "1", "--breaker", "off")
     yield started
     started.stop()
@@ -91,7 +92,7 @@ def test_a_worker_that_waits_is_told_that_the_topic_is_posted_now(server, topic)
     waiters = [Waiter(server, topic) for _ in range(10)]
     await_waiting(server, 10)
     server.request("PUT", f"/topics/{topic}", "{}", JSON).expect(200)
-    for waiter in waiters:  # within the seconds after which a waiting topic is asked for again
+    for waiter in waiters:  # before the time after which duepost checks a waiting topic again
         waiter.reply().expect(409)
 
 
@@ -160,8 +161,9 @@ def test_whenever_a_worker_leaves_no_job_is_lost_and_no_attempt_counted(server, 
 
 
 def test_10000_workers_that_have_left_lease_nothing(start, topic):
-    """A job comes when all FINs are there; in half of the rounds, the requests may not have been read before. A claim that was on its
-    way to Redis then may find the job: it is released at once, without an attempt."""
+    """A job is scheduled when all FINs have arrived; in half of the rounds, duepost may not have read the requests
+    before. A claim that was on its way to Redis may then get the job, which is released at once without an
+    attempt."""
     server = start("--reactors", "1")
     make_pull(server, topic)
     for number in range(100):
@@ -306,7 +308,7 @@ def test_workers_wait_through_a_restart_of_redis(start, redis, topic):
     until(lambda: server.get("/readyz").status == 200, 15, "ready")
     server.schedule(topic=topic, jobId="a")
     reply = waiter.reply()
-    if reply.status == 503:  # the worker asked while Redis was away
+    if reply.status == 503:  # the worker sent its request while Redis was away
         reply.expect(503)
         assert lease_one(server, topic, wait=20)["jobId"] == "a"
     else:

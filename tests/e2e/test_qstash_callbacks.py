@@ -1,4 +1,4 @@
-"""Callbacks of messages: documents, and that each is a message itself."""
+"""Callbacks of messages: their documents. Each callback is a message itself."""
 
 import base64
 import json

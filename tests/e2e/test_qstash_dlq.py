@@ -158,7 +158,7 @@ def test_a_retry_is_a_new_message(qstash, receiver, topic):
 
 
 def test_a_retry_keeps_queue_and_flow_control(qstash, receiver, topic):
-    """The place of the new message is found in Redis, unlike that of a message with neither."""
+    """The new message has a queue or a key, so duepost must look up its topic in Redis."""
     flow = {"Upstash_Flow_Control_Key": topic, "Upstash_Flow_Control_Value": "parallelism=2, rate=10"}
     letter = dead(qstash, receiver, f"/{topic}", **flow)
     again = qstash.call("POST", f"dlq/retry/{letter['dlqId']}", Upstash_Delay="1h").expect(201)

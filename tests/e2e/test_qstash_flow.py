@@ -32,7 +32,8 @@ def change(qstash, key, what):
 
 
 def most_at_once(found):
-    """The most requests that were under way together. One that ends as the next begins does not count with it."""
+    """Returns the highest number of requests that were under way at the same time. A request that ends when the next
+    one begins does not overlap with it."""
     times = sorted([(arrival.at_ms, 1) for arrival in found] + [(arrival.answered_at_ms, -1) for arrival in found])
     running = most = 0
     for _, step in times:
@@ -142,14 +143,14 @@ def test_the_limits_are_those_of_the_last_message(qstash, receiver, topic):
     for _ in range(3):
         publish(qstash, topic, receiver.url(target), "rate=1, period=1h")
     arrivals(receiver, target, 1)
-    publish(qstash, topic, receiver.url(target))  # asks for nothing: the limits stay
+    publish(qstash, topic, receiver.url(target))  # names no limits, so they stay
     assert get(qstash, topic)["rateMax"] == 1
     publish(qstash, topic, receiver.url(target), "parallelism=2")
     assert (get(qstash, topic)["rateMax"], get(qstash, topic)["parallelismMax"]) == (0, 2)
     arrivals(receiver, target, 5)
 
 
-# ---- what operators do ----
+# ---- pause, pin and reset ----
 
 def test_a_paused_key_delivers_nothing(qstash, receiver, topic):
     target = f"/{topic}"

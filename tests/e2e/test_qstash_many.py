@@ -7,7 +7,7 @@ from qstash import QStash, arrivals
 from receiver import Answer
 from runs import TAKEN, Run
 
-PAGE = 500  # PAGE in src/qstash/bulk.c, and the most that one request sends again
+PAGE = 500  # PAGE in src/qstash/bulk.c, and the maximum number that one request sends again
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def listed(qstash, target):
 
 
 def dead_messages(qstash, receiver, topic, count):
-    """Messages that have died; the receiver takes all later ones."""
+    """Creates messages that are dead; the receiver accepts all later ones."""
     receiver.script(f"/{topic}", Answer(500))
     headers = {"upstash-retries": "0", "upstash-label": topic}
     for at in range(0, count, 100):
@@ -44,7 +44,7 @@ def dead_messages(qstash, receiver, topic, count):
 
 
 def dead_runs(qstash, receiver, topic, count):
-    """Runs whose first message has died; the endpoint takes all later ones. Returns their ids."""
+    """Creates runs whose first message is dead; the endpoint accepts all later ones. Returns their ids."""
     receiver.script(f"/{topic}", Answer(500))
     runs = [Run(qstash, receiver, f"/{topic}", f"p{number}", id=f"wfr_{topic}-{number}", upstash_retries="0", upstash_label=topic)
             for number in range(count)]

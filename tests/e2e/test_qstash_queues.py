@@ -144,7 +144,8 @@ def test_parallelism_is_never_exceeded(qstash, receiver, topic, parallelism):
 
 
 def most_at_once(found):
-    """The most requests that were under way together. One that ends as the next begins does not count with it."""
+    """Returns the highest number of requests that were under way at the same time. A request that ends when the next
+    one begins does not overlap with it."""
     times = sorted([(arrival.at_ms, 1) for arrival in found] + [(arrival.answered_at_ms, -1) for arrival in found])
     running = most = 0
     for _, step in times:

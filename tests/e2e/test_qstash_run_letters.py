@@ -32,7 +32,7 @@ def letter_of(qstash, run, source="workflows/dlq?"):
 
 @pytest.fixture
 def failed(qstash, receiver, topic):
-    """A run that has failed in its second step; each attempt after that is taken."""
+    """Creates a run that has failed in its second step; each later attempt succeeds."""
     run = failing(qstash, receiver, topic, TAKEN, upstash_retries="0", upstash_label="a,b", upstash_forward_own="7")
     run.step(step(1, "one"))
     arrivals(receiver, run.path, 2)
@@ -243,7 +243,7 @@ def test_many_runs_go_on_in_the_order_of_the_request(qstash, receiver, topic):
 
 
 def test_a_run_of_many_bytes_is_restarted_and_not_resumed(qstash, receiver, topic):
-    """Its steps have over 64 MiB together."""
+    """The steps of the run have over 64 MiB together."""
     run = Run(qstash, receiver, f"/{topic}", "payload", upstash_retries="0", upstash_label=topic)
     receiver.script(run.path, TAKEN)
     arrivals(receiver, run.path, 1)
@@ -261,7 +261,7 @@ def test_a_run_of_many_bytes_is_restarted_and_not_resumed(qstash, receiver, topi
     size, = re.findall(r"have (\d+) bytes together", answer.json["error"])
     assert answer.status == 413 and 64 * 2**20 < int(size) < 80 * 2**20
     assert "at most 67108864 bytes" in answer.json["error"] and "restart" in answer.json["error"]
-    for made in 1, 0:  # the others are resumed, and it stays
+    for made in 1, 0:  # the other runs are resumed, and this dead letter stays
         several = qstash.call("POST", f"workflows/dlq/resume?label={topic}", b"").expect(200)
         assert len(several["workflowRuns"]) == made
     assert letter_of(qstash, run)["dlqId"] == letter
@@ -326,7 +326,7 @@ def test_a_failed_call_is_no_dead_letter(qstash, receiver, topic):
 
 
 def test_each_run_goes_on_once_although_duepost_is_killed(receiver, topic):
-    """Each run either has its dead letter or was continued: never both, and never neither."""
+    """Each run either has its dead letter or was continued, and never both."""
     redis = RedisServer()
     qstash = QStash(redis=redis)
     receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))

@@ -1,4 +1,5 @@
-"""Durable runs over raw HTTP: each kind of message, what it is delivered with, what it takes from its run, and how runs fail."""
+"""Durable runs over raw HTTP: each kind of message, its headers and body, the settings that it takes from its run,
+and how runs fail."""
 
 import base64
 import json
@@ -622,7 +623,7 @@ def test_webhooks_need_a_run_and_an_event(qstash):
 
 
 def test_answers_to_events_are_whole_beside_other_requests(qstash, run, receiver, topic):
-    """Each answer is collected over several calls of Redis."""
+    """duepost collects each answer from several calls to Redis."""
     arrivals(receiver, run.path, 1)
     for number in range(20):
         assert wait(run, f"{topic}-{number}").status == 200

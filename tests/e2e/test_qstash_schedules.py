@@ -218,7 +218,7 @@ def test_the_endpoints_are_those_of_each_time_and_the_settings_those_of_the_star
     found = await_arrivals(receiver, f"/{topic}-b", 3)
     change(qstash, "DELETE", topic)
     assert {arrival.headers["set"] for arrival in found} == {"first"}
-    assert receiver.count(f"/{topic}-a") <= count + 2  # those that were under way at the change
+    assert receiver.count(f"/{topic}-a") <= count + 2  # messages that were under way at the change
 
 
 def test_a_removed_group_gets_nothing_until_it_is_there_again(qstash, receiver, topic):

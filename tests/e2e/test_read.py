@@ -1,4 +1,4 @@
-"""The API's view of a job, single and in lists."""
+"""How the API shows a job, alone and in lists."""
 
 import json
 import time

@@ -1,5 +1,5 @@
-"""Receivers that cannot be reached get a breaker, and so do paths that fail; receivers that ask for fewer attempts get a limit. Each holds
-in all processes."""
+"""The circuit breaker opens for receivers that cannot be reached and for paths that fail. Receivers that ask for
+fewer attempts get a limit. All processes share both."""
 
 import json
 import signal
@@ -13,7 +13,7 @@ from redis_server import free_port, release_port
 from timestamp import to_ms
 
 JSON, MERGE = {"Content-Type": "application/json"}, {"Content-Type": "application/merge-patch+json"}
-WAIT = 1.0  # s, of the breakers here
+WAIT = 1.0  # s, the --breaker-wait of these tests
 FAILURES = 20
 
 
@@ -31,7 +31,7 @@ def name_of(receiver):
 
 @pytest.fixture
 def start(start):
-    """With one reactor: what another one does not know yet, shows where there are two processes."""
+    """Starts a duepost with one reactor. Tests with two processes show what another reactor has not seen yet."""
     def one(*options, **named):
         return start("--reactors", "1", *options, **named)
     return one
@@ -105,7 +105,7 @@ def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
     for i in range(5):
         server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.1] * 5)
 
-    # Jobs are held without an attempt; then one job probes the receiver.
+    # The jobs are held without an attempt; then one job probes the receiver.
     until(lambda: server.job(topic, "j0")["state"] == "delayed", 5, "a held job")
     watch(0.4, lambda: receiver.count(topic) == FAILURES, "an attempt while the breaker is open")
     assert server.job(topic, "j0")["attempts"] == 0
@@ -178,7 +178,7 @@ def test_what_is_no_answer_opens_a_breaker(start, receiver, topic, error):
 
 
 def test_jobs_that_wait_for_less_than_a_second_open_no_breaker(start, receiver, topic):
-    """Such failures would open the breaker for the jobs of others, too."""
+    """Otherwise such failures would open the breaker also for the jobs of other clients."""
     server = start_one(start)
     receiver.script(topic, HANG)
     for i in range(FAILURES + 1):
@@ -199,7 +199,7 @@ def test_one_receiver_has_one_breaker_whichever_way_it_is_spelt(start, receiver,
 
 
 def test_failures_of_one_path_hold_no_other(start, receiver, topic):
-    """Requests that hang there or are cut do not open it either."""
+    """Requests without an answer, or with a cut connection, do not open it either."""
     server = start("--breaker-wait", "60s")
     open_breaker(server, receiver, topic)
     for action in (HANG, CLOSE):
@@ -218,7 +218,7 @@ def test_failures_of_one_path_hold_no_other(start, receiver, topic):
     assert answer["why"] == "breaker" and PATH in answer["detail"] and f"/receivers/{name_of(receiver)}/close" in answer["detail"]
     assert PATH not in server.log()  # a path may contain a password
 
-    # One close releases all of them.
+    # One close releases the jobs of all breakers.
     receiver.script(topic, 200)
     close(server, name_of(receiver)).expect(200)
     assert not [one for one in all_known(server).values() if one["state"] != "closed"]
@@ -290,7 +290,7 @@ def test_what_another_process_found_out_holds_and_frees_here_within_a_second(sta
 
 
 def test_held_jobs_resume_when_the_breaker_closes(start, redis, receiver, topic):
-    """Also those that the other process holds, and those of another topic."""
+    """This includes the jobs that the other process holds, and the jobs of another topic."""
     shared, count = redis(), 1500
     servers = [start("--breaker-wait", "300s", redis=shared), start("--breaker-wait", "300s", redis=shared)]
     open_breaker(servers[0], receiver, topic)
@@ -309,7 +309,8 @@ def test_held_jobs_resume_when_the_breaker_closes(start, redis, receiver, topic)
 
 
 def test_jobs_resume_when_breakers_are_off_after_a_restart(start, redis, receiver, topic):
-    """Also those of the row's end, which an open breaker holds for minutes; once, as another process may hold them again."""
+    """This includes jobs that an open breaker holds for minutes. They are tried once, because another process may
+    hold them again."""
     shared, count = redis(), 200
     server = start("--breaker-wait", "300s", redis=shared)
     open_breaker(server, receiver, topic)
@@ -356,7 +357,7 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
     open_breaker(servers[0], receiver, topic)
     await_known(*servers)
     receiver.script(topic, HANG)
-    for i in range(10): # the right to probe counts from its grant, which may be long before the request is here
+    for i in range(10): # the right to probe counts from the time when it was granted, which may be long before the request arrives
         servers[0].schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), timeout=1 + SLOW, retry=5)
     until(lambda: receiver.count(topic) == FAILURES + 1, 5, "a probe")
     assert known(servers[0], receiver)["state"] == "probing"
@@ -369,7 +370,7 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
 
 
 def test_a_probe_that_tells_nothing_is_followed_by_another_one_after_the_same_wait(start, receiver, topic):
-    """It waits for less than a second, which does not count as a failure of the receiver."""
+    """The job's timeout is less than a second, which does not count as a failure of the receiver."""
     server = start("--breaker-wait", "3s")
     open_breaker(server, receiver, topic)
     receiver.script(topic, HANG)
@@ -408,7 +409,7 @@ def test_a_topic_may_go_without(start, receiver, topic):
 
 @pytest.mark.parametrize("order", ["due", "fifo"])
 def test_held_jobs_resume_when_their_topic_turns_its_breaker_off(start, receiver, topic, order):
-    """Also those that the breaker holds for minutes, and more than one step takes."""
+    """This includes jobs that the breaker holds for minutes, and more jobs than one step handles."""
     server, count, kept = start("--breaker-wait", "300s"), 700, topic + ".kept"
     open_breaker(server, receiver, topic)
     settings(server, topic, order=order)
@@ -616,7 +617,7 @@ def test_a_breaker_is_closed_by_hand(start, receiver, topic):
 
 
 def test_what_is_run_right_after_its_breaker_was_closed_is_not_held_again_for_long(start, receiver, topic):
-    """Though another receiver makes news, so that what is known is read only now and then."""
+    """Another receiver changes all the time, so that the states of receivers are read only now and then."""
     server, port = start("--breaker-wait", "60s"), free_port()
     for i in range(5):
         open_breaker(server, receiver, topic, name=f"f{i}-")
@@ -677,7 +678,7 @@ def test_all_of_it_is_counted(start, receiver, topic):
 # ---- many ----
 
 def test_many_held_jobs_delay_nobody_else(start, receiver, topic):
-    """3,000 of them, which come back once more meanwhile."""
+    """There are 3,000 held jobs, which come back once before the breaker closes."""
     server, live = start("--breaker-wait", "2s"), topic + ".live"
     open_breaker(server, receiver, topic)
     good = Receiver()
@@ -718,7 +719,7 @@ def test_held_jobs_leave_their_topics_rate_to_the_others(start, receiver, topic)
 
 
 def test_without_the_word_of_redis_jobs_are_held_by_what_is_known(start, redis, receiver, topic):
-    """A new connection to Redis after its death: what it knew is there again, or was lost with it."""
+    """Redis has died and is back: its state of receivers is there again, or was lost."""
     kept = redis()
     server = start("--breaker-wait", "60s", redis=kept)
     open_breaker(server, receiver, topic)

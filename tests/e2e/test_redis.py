@@ -1,4 +1,4 @@
-"""A Redis of the operator: shared, unreachable, restarted, or not durable."""
+"""A Redis that the operator provides: shared, unreachable, restarted, or not durable."""
 
 import itertools
 import os
@@ -97,7 +97,8 @@ def commands_of(behind):
 
 
 def test_wake_ups_that_came_before_the_subscription_are_replaced(start, redis):
-    """A process carries when its subscription begins, so that a job that was scheduled before does not wait for the next tick."""
+    """A process looks for due jobs when its subscription begins, so that a job that was scheduled before does not
+    wait for the next tick."""
     behind = redis()
     start("--reactors", "1", redis=behind)
     commands = commands_of(behind)
@@ -106,11 +107,11 @@ def test_wake_ups_that_came_before_the_subscription_are_replaced(start, redis):
     next(line for line in commands if re.search(rb'"SUBSCRIBE" ".*:wake"', line, re.I))
     carry = rb'"duepost_carry_[0-9a-f]+" "1" "[^"]*" "\d+" "[0-9a-f]{32}" "(\d)"'
     kinds = (re.search(carry, line) for line in commands)
-    assert b"0" in itertools.islice((kind[1] for kind in kinds if kind), 3)  # ticks are 1; without due jobs nothing else is 0
+    assert b"0" in itertools.islice((kind[1] for kind in kinds if kind), 3)  # ticks have the argument 1; without due jobs nothing else has 0
 
 
 def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_recovery(start, redis, receiver, topic):
-    """Each second, more often than lost leases need to be noticed."""
+    """The doorbell is cut each second, more often than lost leases need to be noticed."""
     behind = redis()
     one = start(redis=behind)
     receiver.script(topic, HANG)
@@ -133,7 +134,7 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
 
 
 def test_what_a_claim_leased_unheard_comes_soon_and_has_lost_no_consumer(start, redis, receiver, topic):
-    """The claim fails after it has written its leases, at a key that is not a hash: as if its reply had been lost."""
+    """The claim fails at a key that is not a hash after it has written its leases, as if its reply had been lost."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
     behind.command("SET", "duepost:{0}:receivers", "no hash")
@@ -188,7 +189,7 @@ def test_redis_away_is_503_and_then_everything_goes_on(start, redis, receiver, t
 
 
 def test_connections_to_a_replica_are_given_up_ever_more_slowly(start, redis):
-    """It takes connections and no writes: a link that came up but cannot be used is not retried at once."""
+    """The replica accepts connections, but no writes: a connection that cannot be used is not retried at once."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
 
@@ -196,7 +197,7 @@ def test_connections_to_a_replica_are_given_up_ever_more_slowly(start, redis):
         return int(re.search(rb"total_connections_received:(\d+)", behind.command("INFO", "stats"))[1])
     behind.command("REPLICAOF", "127.0.0.1", "1")
     until(lambda: server.get("/readyz").status == 503, 15, "it is seen")
-    time.sleep(2)  # until the waits have grown to a second
+    time.sleep(2)  # until the waits between attempts have grown to a second
     before, links, seconds = connections(), 5, 3
     time.sleep(seconds)
     assert connections() - before <= links * (seconds + 1) + 1, "a loop"
@@ -415,7 +416,7 @@ def test_functions_that_are_forbidden_while_duepost_runs_are_not_needed(start, r
 
 
 def test_functions_of_many_versions_are_deleted(start, redis, receiver, topic):
-    """Those of few are kept, as these versions may be running."""
+    """The functions of a few versions are kept, because these versions may be running."""
     behind = redis()
     library = "#!lua name={0}\nredis.register_function('{0}', function() return 1 end)"
     for number in range(300):

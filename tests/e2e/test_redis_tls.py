@@ -114,7 +114,7 @@ def pipe():
 
 
 def is_refused(server, *words):
-    """Waits until duepost is not ready for this reason, which the log also has since the start."""
+    """Waits until /readyz and the log have this reason."""
     def is_told():
         reply = server.get("/readyz")
         assert reply.status == 503

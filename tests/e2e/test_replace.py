@@ -1,4 +1,4 @@
-"""PUT: a job in the place of another one."""
+"""PUT replaces a job by another one."""
 
 import concurrent.futures
 import json

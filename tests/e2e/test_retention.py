@@ -1,4 +1,4 @@
-"""Jobs that can be read after their end, where their topic has a retention."""
+"""Jobs of a topic with a retention can be read after their end."""
 
 import json
 import re
@@ -214,7 +214,7 @@ def test_a_dead_job_stays_beside_a_new_one(server, receiver, topic, method, targ
     # A redrive leaves the new one alone.
     assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)["done"] == 0
     assert server.job(topic, "a")["state"] == "delayed"
-    # Behind the new one, which is not kept when it ends, stands the dead one.
+    # When the new job ends, it is not kept, and the dead job is shown again.
     server.request("PUT", f"/topics/{topic}", "{}", JSON).expect(200)
     server.cancel(topic, "a").expect(200)
     job = server.job(topic, "a")
@@ -373,7 +373,7 @@ def test_thousands_of_dead_jobs_in_many_topics_go_in_time(start, redis):
 
 
 def test_dead_jobs_of_the_first_format_are_taken_over(start, redis, receiver):
-    """They were in the pool still: before anybody could take them for lost, they leave it, with their attempts."""
+    """Such jobs were still in the pool. They leave it, with their attempts, before they are taken for lost."""
     behind, keys = redis(), "duepost:{0}:"
     record = '{"createdAt":1,"url":"' + receiver.url() + '","attempts":1,"lastAttempt":{"at":5,"status":500,"ms":1},"reason":"gone"}'
     behind.command("HSET", keys + "meta", "format", "1", "shards", "1")

@@ -14,7 +14,7 @@ DEFAULT_WAITS = [15, 180, 600, 1800, 1800, 3600, 7200, 21600, 54000]
 
 
 def gaps(receiver, topic):
-    """Seconds from the end of each attempt to the begin of the next."""
+    """Returns the seconds from the end of each attempt to the beginning of the next."""
     arrivals = receiver.of(topic)
     return [(b.at_ms - a.answered_at_ms) / 1000 for a, b in zip(arrivals, arrivals[1:])]
 
@@ -127,7 +127,7 @@ def test_errors_are_retried_as_answers_are(server, receiver, topic):
 
 @pytest.fixture
 def kept(start):
-    """(server, receiver, topic -> None: one connection between them is kept, and idle.)"""
+    """Gives (server, receiver, and a function of a topic that leaves one idle connection between the two)."""
     receiver = Receiver()
     server = start("--reactors", "1")
 
@@ -164,7 +164,7 @@ def test_only_the_first_of_them_is_free(kept, topic):
     assert job["attempts"] == 2 and job["reason"] == "retries_exhausted" and receiver.count(topic) == 2
     assert server.log().count("error=reset") == 2
 
-    # Run again it starts over, on a fresh connection.
+    # When the job is run again, it starts over on a new connection.
     keep(topic)
     receiver.script(topic, 500, CLOSE, job_id="a")
     server.run(topic, "a").expect(202)
@@ -173,7 +173,8 @@ def test_only_the_first_of_them_is_free(kept, topic):
 
 
 def test_a_receiver_that_closes_what_is_idle_loses_nothing(start, topic):
-    """Some receivers close right after an answer, without announcing it, as others do after their keep-alive timeout."""
+    """Some receivers close the connection right after an answer without announcing it. Others do so after their
+    keep-alive timeout."""
     receiver = Receiver(closes_idle_after=0.002)
     server = start("--reactors", "1")
     try:

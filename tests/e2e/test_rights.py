@@ -44,7 +44,7 @@ def test_what_the_documents_grant_is_enough(start, redis, receiver, topic):
     *((["~duepost:*", "&duepost:*", "+@all", "-" + name], name.upper().replace("|", " "))
       for name in ("publish", "zadd", "hset", "pexpire", "blpop", "wait", "time", "evalsha", "eval", "script|load", "info", "subscribe"))])
 def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
-    """One message names them, with the line that grants them."""
+    """One message names the missing rights, with the ACL line that grants them."""
     behind = redis(tcp=True)
     make_user(behind, *rules)
     result = run("--listen", "127.0.0.1:0", extra=address(behind))
@@ -113,7 +113,7 @@ def trusted(server):
 
 @pytest.mark.parametrize("aof", [True, False])
 def test_a_durability_that_is_hidden_is_trusted_if_the_operator_says_so(start, redis, receiver, topic, aof):
-    """Services that keep writes in another way have no append-only file."""
+    """Services that store writes in another way have no append-only file."""
     _, extra = without_config(redis, aof)
     refused = run("check", "--json", "--listen", "127.0.0.1:0", "--durability", "fsync", extra=extra, seconds=40)
     lines = {line["name"]: line for line in json.loads(refused.stdout)["checks"]}

@@ -1,4 +1,4 @@
-"""Scheduling: what is answered, what is the same job, and when it arrives."""
+"""Scheduling: the answers, when two jobs are the same, and when a job arrives."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Schedules: each time is fired exactly once and never early, whatever dies; and what the routes answer."""
+"""Schedules: each time is fired exactly once and never early, whichever process dies; and the answers of the routes."""
 
 import collections
 import concurrent.futures
@@ -18,7 +18,7 @@ from timestamp import from_ms
 
 JSON = {"Content-Type": "application/json"}
 KEYS = "duepost:{0}:"
-MANY = int(os.environ.get("DUEPOST_TEST_SCHEDULES", "2000"))  # schedules of one second; the long run has 100,000
+MANY = int(os.environ.get("DUEPOST_TEST_SCHEDULES", "2000"))  # number of schedules with the same second; the long run has 100,000
 CONNECTIONS = 32
 
 
@@ -91,7 +91,7 @@ def test_cron_fires_at_whole_seconds(server, receiver, topic):
 
 
 def test_it_ends_with_end_at(server, receiver, topic):
-    """The bounds are further ahead than the time of a slow PUT."""
+    """The bounds are so far ahead that a slow PUT ends before them."""
     now = datetime.datetime.now(datetime.timezone.utc)
     start, end = ((now + datetime.timedelta(seconds=seconds * SLOW)) for seconds in (5, 5 + 1.5 / SLOW))
     put(server, topic, "a", every=1, startAt=start.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), endAt=end.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -124,7 +124,7 @@ def test_paused_it_makes_nothing_and_goes_on_from_now(server, receiver, topic):
 
 
 def test_after_a_delete_it_makes_no_job(server, receiver, topic):
-    """Many deletes just when the schedule fires: a job that there is was made before the answer."""
+    """Deletes many schedules just when they fire: a job that exists was created before the answer."""
     for round_ in range(3):
         for i in range(10):
             put(server, topic, f"{round_}-{i}", every=1, job={"url": receiver.url()})
@@ -242,7 +242,7 @@ def test_after_an_outage_over_a_hundred_times(start, redis, receiver, topic, mis
     until(lambda: receiver.count(topic) >= jobs, 30, lambda: f"{receiver.count(topic)} of {jobs}")
     second.request("DELETE", f"/schedules/{topic}/a").expect(200)
     times = occurrences(receiver, topic)
-    assert jobs <= len(times) <= jobs + 3  # with those since
+    assert jobs <= len(times) <= jobs + 3  # with the times since then
     if misfire == "all":
         assert times[0] == missed_ms and steps(times) == {step_ms}
     assert second.get("/metrics").body.count(b"duepost_fires_missed_total 1\n") == 1 or misfire == "all"
@@ -265,7 +265,7 @@ def test_a_full_pool_delays_and_loses_none(start, receiver, topic):
 # ---- processes ----
 
 def test_each_time_is_fired_once_whoever_dies(start, redis, receiver, topic):
-    """Three processes; the one that carries is killed, again and again, and Redis is restarted."""
+    """There are three processes. The one with the carry lock is killed again and again, and Redis is restarted."""
     behind = redis()
     servers = [start(redis=behind) for _ in range(3)]
     for i in range(5):
@@ -523,7 +523,7 @@ def test_of_a_send_all_jobs_or_none_are_made(server, receiver, topic):
     server.cancel(topic, f"{first}~b").expect(200)
     until(lambda: last(server, topic, "s")["jobId"] != first, 10, "it goes on")
     server.request("DELETE", f"/schedules/{topic}/s").expect(200)
-    # An id that a client took: no job of the occurrence is made.
+    # A client already has a job with one of the ids: no job of the occurrence is created.
     make_group(server, topic, x=receiver.url("/x"), y=receiver.url("/y"))
     start = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0) + datetime.timedelta(seconds=3 * SLOW)
     at = start.strftime("%Y%m%dT%H%M%SZ")
@@ -621,7 +621,8 @@ def attempts_by_lateness(server):
 
 
 def test_many_schedules_of_one_second_fire_and_hold_nothing_up(start, receiver, topic):
-    """More than a few steps take. Jobs of another topic that are due meanwhile are delivered between these steps."""
+    """There are more schedules than a few steps handle. Jobs of another topic that are due meanwhile are delivered
+    between these steps."""
     server, waiting, others = start(), topic + ".pull", 500
     server.request("PUT", f"/topics/{waiting}", json.dumps({"delivery": "pull"}), JSON).expect(200)
     at = int(time.time()) + (10 + MANY // 2000) * SLOW

@@ -22,7 +22,7 @@ def canary(name):
 
 
 def signing_key(name):
-    """The tests search for its base64."""
+    """The tests search for the base64 of this text."""
     return "whsec_" + base64.b64encode(canary(name).encode().ljust(32, b"-")).decode()
 
 
@@ -119,7 +119,7 @@ def set_topic(ask, receiver):
 
 
 def be_refused(ask, url):
-    """Requests that are wrong, with a secret near what is wrong."""
+    """Sends invalid requests that have a secret near the fault."""
     wrong = [
         {"url": f"http://user:{canary('userinfo')}@127.0.0.1/"},
         {"url": f"http://127.0.0.1/?{canary('job-query')}#x"},
@@ -144,7 +144,7 @@ def be_refused(ask, url):
 
 
 def change(ask, url):
-    """An owner schedules, changes, reads and cancels jobs."""
+    """A client with all rights schedules, changes, reads and cancels jobs."""
     key = {"Idempotency-Key": canary("idempotency-key")}
     ask("POST", "/jobs", job("owned", url, delay=DAY), key).expect(201)
     ask("POST", "/jobs", job("owned", url, delay=DAY), key).expect(201)
@@ -183,7 +183,7 @@ def be_delivered(ask, receiver, port_of_nobody):
     for job_id in dead:
         for target in ("", "/why"):
             ask("GET", f"/jobs/secrets/{job_id}{target}").expect(200)
-    assert canary("answer") in ask.server.get("/jobs/secrets/failed/attempts").body.decode()  # a secret of the receiver
+    assert canary("answer") in ask.server.get("/jobs/secrets/failed/attempts").body.decode()  # this answer has a secret of the receiver
     until(lambda: receiver.of("secrets", "of-topic"), 10, "the delivery to the topic's url")
 
 

@@ -1,4 +1,4 @@
-"""A primary is lost or moved by Sentinels: confirmed jobs are kept, and deliveries continue."""
+"""Sentinels replace a primary that is lost, or move it: confirmed jobs are kept, and deliveries continue."""
 
 import time
 
@@ -36,8 +36,8 @@ def fail_over(group):
     until(lambda: group.primary() is not old, 20, "another primary")
 
 
-# An old primary that keeps running accepts writes together with a replica that still follows it. There only WAIT for
-# all replicas proves anything, and a promise takes until the old one has joined them.
+# An old primary that keeps running accepts writes, and a replica may still follow it. Then only WAIT for all replicas
+# proves anything, and changes are confirmed only after the old primary has become a replica.
 @pytest.mark.parametrize("fault, replicas, seconds", [
     (kill, 1, RESUMED_WITHIN_S), (freeze, 2, REJOINED_WITHIN_S), (fail_over, 2, REJOINED_WITHIN_S)])
 def test_what_was_confirmed_survives_the_primary(start, sentinels, receiver, topic, fault, replicas, seconds):
@@ -78,7 +78,7 @@ def test_without_replicas_nothing_is_promised(start, sentinels, receiver, topic)
 
 
 def test_no_node_is_a_target(start, sentinels, topic):
-    """Neither what the option names nor what the Sentinels name, primary or replica."""
+    """Jobs can reach neither the addresses in the option nor those that the Sentinels name, primary or replica."""
     server = start(redis=sentinels.address, allow="127.0.0.0/8")  # of localhost's addresses only this one
     ports = [each.port for each in (*sentinels.sentinels, *sentinels.nodes)]
     for port in ports:

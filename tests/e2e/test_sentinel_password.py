@@ -23,7 +23,7 @@ def file_fixture():
 
 @pytest.fixture(name="redis_options")
 def redis_options_fixture():
-    """Those of Redis, which its Sentinels do not know."""
+    """The user and password of Redis, which the Sentinels do not know."""
     return ["--redis-password-file", str(write(scratch.file("redis-password"), "of-redis"))]
 
 

@@ -1,4 +1,4 @@
-"""Data of 0.1, format 1, as it left them, are taken over once, and nothing is lost."""
+"""Data of version 0.1 (format 1) are converted once, and nothing is lost."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where a job may lead: public addresses and what the operator allows."""
+"""Addresses that jobs may be sent to: public addresses and those that the operator allows."""
 
 
 import pytest
@@ -20,7 +20,7 @@ PUBLIC = """8.8.8.8 100.63.255.255 100.128.0.1 172.15.255.255 172.32.0.1 192.0.1
 
 @pytest.fixture(scope="module")
 def strict(request):
-    """A duepost that allows nothing beyond public addresses."""
+    """A duepost that allows public addresses only."""
     from duepost import Duepost
     started = Duepost(allow=None)
     yield started
@@ -35,7 +35,7 @@ def test_a_literal_that_is_not_public_is_refused_at_once(strict, topic, host):
 
 @pytest.mark.parametrize("host", PUBLIC)
 def test_a_public_literal_is_accepted(strict, topic, host):
-    """It is cancelled long before it is due."""
+    """The job is cancelled long before it is due."""
     strict.schedule(topic=topic, jobId="a", url=f"http://{host}/", delay=3600)
     strict.cancel(topic, "a").expect(200)
 
@@ -78,7 +78,7 @@ def test_names_below_a_name_can_be_allowed(start, receiver, topic):
     server = start(allow="*.localhost")
     server.schedule(topic=topic, jobId="a", url=f"http://a.b.localhost:{receiver.port}/", timeout=20, retry=0)
     job = until(lambda: (job := server.job(topic, "a")) is None or job["state"] == "dead", 25, "an end") and server.job(topic, "a")
-    assert job is None or job["lastAttempt"]["error"] in ("dns", "connect")  # as libc and the host have it, but not refused
+    assert job is None or job["lastAttempt"]["error"] in ("dns", "connect")  # the result depends on libc and the host, but the url is not refused
     assert server.post({"topic": topic, "url": "http://localhost/"}).fields() == ["url"]
 
 

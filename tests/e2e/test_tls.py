@@ -45,7 +45,8 @@ def test_https_is_delivered(trusting, nginx, receiver, topic, http2):
 
 
 def test_connections_that_tls_has_closed_are_not_used(trusting, nginx, receiver, topic):
-    """nginx says so by an alert, behind which its FIN is not seen at once. Few requests cross that on their way."""
+    """nginx announces the close with an alert, which may hide the FIN behind it for a moment. Few requests are on
+    their way at that moment."""
     front = nginx(keepalive="20ms")
     for i in range(30):
         trusting.schedule(topic=topic, jobId=str(i), url=front.url(), retry=0, delay=0.01 * (i % 6))
@@ -73,7 +74,7 @@ def test_a_certificate_for_another_name_fails(trusting, nginx, receiver, topic):
     trusting.schedule(topic=topic, jobId="a", url=nginx("stranger").url(), retrySchedule=[0, 0])
     job = trusting.wait_for_state(topic, "a", "dead")
     assert job["lastAttempt"]["error"] == "tls" and job["attempts"] == 3 and not receiver.count(topic)
-    # A process that stood still during a handshake sees the end of the connection first.
+    # A process that was stopped during a handshake sees the end of the connection first.
     details = [attempt["errorDetail"] for attempt in trusting.get(f"/jobs/{topic}/a/attempts").expect(200)["attempts"]]
     assert any("certificate" in detail for detail in details), details
 

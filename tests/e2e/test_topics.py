@@ -33,7 +33,7 @@ def hour(**some):
     return {"delivered": 0, "retried": 0, "dead": 0, **some}
 
 
-# ---- what they hold ----
+# ---- counts and lists ----
 
 def test_a_topic_tells_what_it_holds(server, receiver, topic):
     assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(), "overdue": 0, "lastHour": hour()}
@@ -170,7 +170,7 @@ def test_changes_at_the_same_time_do_not_undo_each_other(start, redis, topic):
         assert told(servers[0], topic)["settings"] == kept
 
 
-# ---- what they do ----
+# ---- limits, retries, callbacks ----
 
 def test_a_paused_topic_takes_jobs_and_holds_them(server, receiver, topic):
     put(server, topic, paused=True).expect(200)
@@ -225,7 +225,7 @@ def test_a_rate_is_exact_over_all_processes(start, redis, receiver, topic):
     assert to_ms(told(servers[0], topic)["heldUntil"]) < (time.time() + 0.2 * SLOW) * 1000
     until(lambda: receiver.count(topic) == 44, 20, "all deliveries")
     assert time.time() - begin >= 2 - 0.05
-    # By Redis's clock: when the attempts began.
+    # Returns when the attempts began, by Redis's clock.
     starts = sorted(arrival.at_ms / 1000 for arrival in receiver.of(topic))
     assert starts[-1] - starts[0] >= 1.9
 
@@ -239,7 +239,7 @@ def test_a_rate_with_a_window_lets_its_jobs_begin_at_once(server, receiver, topi
     assert shown["window"]["attempts"] == 3
     assert to_ms(shown["heldUntil"]) - to_ms(shown["window"]["beganAt"]) in range(3_600_000, 3_600_003)
     assert receiver.count(topic) == 3
-    patch(server, topic, {"rate": {"jobs": 4}}).expect(200)  # the window that is under way goes on
+    patch(server, topic, {"rate": {"jobs": 4}}).expect(200)  # the current window continues
     until(lambda: receiver.count(topic) == 4, 10, "one more")
     assert told(server, topic)["window"]["attempts"] == 4
 

@@ -1,4 +1,4 @@
-"""Spans for a collector of OpenTelemetry: their contents, their parents, and that nothing waits for the collector."""
+"""Spans for an OpenTelemetry collector: their contents, their parents, and that nothing waits for the collector."""
 
 import json
 import pathlib
@@ -149,7 +149,7 @@ def test_each_way_to_schedule_is_a_span(start, receiver, topic, collector, path)
 
 
 def test_jobs_without_a_request_begin_a_trace_with_each_attempt(start, receiver, topic, collector):
-    """Those of schedules. A callback belongs to the trace of its job."""
+    """The jobs are those of schedules. A callback belongs to the trace of its job."""
     spans = collector()
     server = start("--otlp-url", spans.url)
     server.request("PUT", f"/schedules/{topic}/s", json.dumps({"every": 1, "job": {"url": receiver.url(), "onDelivered": receiver.url("/back")}}), JSON).expect(201)
@@ -280,7 +280,7 @@ def rss_kib(server):
 
 
 def test_a_collector_that_never_answers_costs_bounded_memory_and_each_span_is_counted(start, receiver, topic, collector):
-    """It accepts connections, and reads nothing. The queue is full soon; from then on, spans are dropped."""
+    """The collector accepts connections and reads nothing. Soon the queue is full; from then on, spans are dropped."""
     deaf = socket.create_server(("127.0.0.1", 0))
     port = deaf.getsockname()[1]
     server = start("--otlp-url", f"http://127.0.0.1:{port}")
@@ -320,7 +320,7 @@ time.sleep(600)
 
 
 def test_a_collector_that_is_killed_with_a_batch_gets_it_again(start, receiver, topic, collector):
-    """It has read the batch, and was killed before its answer."""
+    """The collector has read the batch, and was killed before its answer."""
     with subprocess.Popen([sys.executable, "-c", READ_AND_HANG], stdout=subprocess.PIPE, text=True) as dying:
         try:
             port = int(dying.stdout.readline())
@@ -392,7 +392,7 @@ def test_a_process_ends_although_the_collector_hangs(start, receiver, topic, col
 
 
 def test_a_collector_with_tls(start, receiver, topic, collector):
-    """Its authority is that of the option for receivers."""
+    """The certificate of the collector is checked with the CAs of --receiver-ca."""
     authority = Authority()
     authority.issue("collector", "IP:127.0.0.1")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

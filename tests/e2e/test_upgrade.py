@@ -1,4 +1,4 @@
-"""The data that earlier versions left: this version shows them as before, and delivers each job that is to be delivered.
+"""Data of earlier versions: this version shows them as before, and delivers each job that is due.
 
 The data of each released version are in data; data/README.md says how the next version gets its own."""
 
@@ -8,7 +8,7 @@ from upgrade_dump import Dump, Upgrade, versions, write
 from upgrade_parts import PARTS
 import scratch
 
-# Events that say that data were not as they must be; errors are never expected.
+# Log events that report faulty data. Lines of level error are never expected.
 UNEXPECTED = {"settings_unreadable", "mending_done", "topic_needs_later_version", "job_needs_later_version"}
 
 

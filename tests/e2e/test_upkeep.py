@@ -1,4 +1,4 @@
-"""Work that one process does for all: carrying due jobs, and cleaning up after lost processes. Another process takes
+"""Work that one process does for all: looking for due jobs, and cleaning up after lost processes. Another process takes
 over from one that dies."""
 
 import signal
@@ -63,7 +63,8 @@ def test_sigterm_hands_over_at_once(start, redis, receiver, topic):
 
 
 def test_one_that_drains_does_not_take_the_lock_back(start, redis, receiver, topic):
-    """A draining process does not carry either: jobs that become due then are announced to all."""
+    """A draining process does not look for due jobs either: jobs that become due then are announced to all
+    processes."""
     owner, other, _ = two(start, redis)
     receiver.script(topic, Answer(200, delay=2), job_id="long")
     owner.schedule(topic=topic, jobId="long", url=receiver.url(), timeout=60)
@@ -121,7 +122,7 @@ def test_the_jobs_of_a_lost_consumer_are_back_at_once(start, redis, topic):
     shared = redis()
     server = start(redis=shared)
     until(lambda: owns_lock(server), 5, "the lock")
-    # A first one comes back when live consumers have had the time of a lease.
+    # The first jobs come back when live processes have had the time of one lease to renew theirs.
     for count, seconds in ("1", 10), ("5000", 3):
         assert shared.command("EVAL", ORPHANS, "0", PREFIX, count, topic) == b"+OK\r\n"
         until(lambda: shared.command("ZCARD", PREFIX + "leases") == b":0\r\n", seconds, lambda: shared.command("ZCARD", PREFIX + "leases"))

@@ -92,7 +92,7 @@ def test_all_errors_come_at_once(server):
 
 
 def deep(levels):
-    """A job that nests that many levels, itself the first."""
+    """Returns a job that nests this many levels; the job itself is the first."""
     return spell(body=0).replace('"body": 0', '"body": ' + "[" * (levels - 1) + "]" * (levels - 1))
 
 

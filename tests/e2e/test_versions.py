@@ -1,5 +1,5 @@
-"""Two versions on one Redis, side by side, as in an upgrade: the one under test, and "next", which is the same with one
-member of jobs, one setting of topics and one need more (script/build next)."""
+"""Two versions on one Redis, side by side, as in an upgrade: the version under test and "next", which has one more
+job member, topic setting and need (script/build next)."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_two_versions_lose_change_and_bury_nothing(versions, flaky, topic):
         return JOBS - len({a.job_id for a in flaky.of(topic) if a.attempt == 2} | needed)
     until(lambda: left() == 0, 60, lambda: f"{left()} of {JOBS} were not delivered; {warnings(this)}")
     assert "job_needs_later_version" in warnings(this)
-    this.terminate()  # the last one of its version: what it held is the other's now
+    this.terminate()  # it was the last process of its version: the other version now gets the jobs that it held
     until(lambda: later.get(f"/jobs/count?topic={topic}").expect(200)["count"] == 0, 30, "all delivered")
 
     assert later.get("/jobs/count?state=dead").expect(200)["count"] == 0

@@ -1,4 +1,4 @@
-"""The shares of attempts that topics begin by their weights."""
+"""The weights of topics decide their shares of the attempts."""
 
 import json
 import time
@@ -16,7 +16,8 @@ def set_weight(server, topic, weight, **more):
 
 
 def test_topics_with_a_backlog_share_by_weight(start, receiver, topic):
-    """All jobs are due at one instant, in numbers like the weights, so all topics have a backlog until the end."""
+    """All jobs are due at the same time. Their numbers are in proportion to the weights, so all topics have due jobs
+    until the end."""
     server = start("--breaker", "off", "--max-in-flight", "16", "--reactors", "1")
     weights = {f"{topic}.a": 1, f"{topic}.b": 3, f"{topic}.c": 6}
     due = from_ms(time.time() * 1000 + 5000 * SLOW)

@@ -97,8 +97,7 @@ end"""
 
 
 def test_all_say_the_same_of_a_death_whose_reason_is_in_no_record(start, redis):
-    """The deaths by recover.lua, after lost consumers, also once those are forgotten; and of a record that duepost did
-    not write."""
+    """Jobs die after lost processes, also when these are forgotten, or because duepost did not write their record."""
     its = redis()
     server = start(redis=its)
     dead = {"lost": ('{"createdAt":1,"url":"http://a/"}', 5, "consumer_lost"), "changed": ('{"createdAt":1,"url":"http://a/"}', 0, "consumer_lost"),

@@ -200,7 +200,7 @@ def test_a_lost_lease_kills_the_command(server, topic, work):
     server.cancel(topic, "a")
     until(lambda: not is_running(run.pid, "sleep"), 15, "end of the command")
     until(lambda: "the lease is lost" in worker.log(), 5, "a line in its log")
-    server.schedule(topic=topic, jobId="b")  # the worker goes on with this job
+    server.schedule(topic=topic, jobId="b")  # the worker continues with this job
     assert worker.await_runs(2)[1].job_id == "b"
     worker.terminate()
 
@@ -312,7 +312,7 @@ def test_commands_run_in_parallel(server, topic, work):
     worker.terminate()
 
 
-# ---- the server is away ----
+# ---- the server is unreachable ----
 
 def test_a_worker_waits_for_its_server(start, topic, work, data):
     with socket.create_server(("127.0.0.1", 0)) as taken:

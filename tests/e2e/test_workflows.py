@@ -1,4 +1,5 @@
-"""Workflows in the own API: lists, one workflow with its elements and jobs, cancel. The API of QStash creates them."""
+"""Workflows in duepost's own API: lists, one workflow with its elements and jobs, cancel. The API of QStash creates
+them."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,5 @@
-"""A mebibyte of the slowest JSON costs duepost little: it is refused or accepted before other requests are delayed."""
+"""1 MiB of the slowest JSON takes little processor time: it is refused or accepted before other requests are
+delayed."""
 
 import json
 import pathlib
@@ -122,7 +123,7 @@ CASES = ([("POST", "/jobs", JSON, name, text) for name, text in TEXTS.items()] +
 @pytest.mark.parametrize("method, target, media, text", [pytest.param(*case[:3], case[4], id=f"{case[0]} {case[1]} {case[3]}") for case in CASES])
 def test_it_costs_little(server, figures, request, method, target, media, text):
     if target.startswith("/jobs/"):
-        headers = {f"X-{i}": "as many as there may be" for i in range(50)}  # each is looked for in a patch
+        headers = {f"X-{i}": "as many as there may be" for i in range(50)}  # a PATCH searches for each of these members
         job = {"url": "http://127.0.0.1:9/", "delay": 3600, "headers": headers}
         assert server.request("PUT", target, json.dumps(job), {"Content-Type": JSON}).status in (200, 201)
     case, data = request.node.callspec.id, text.encode(errors="surrogateescape")
@@ -131,6 +132,6 @@ def test_it_costs_little(server, figures, request, method, target, media, text):
     took_ms = (time.monotonic() - began) * 1000
     figures[case] = busy_ms(server) - before
     assert reply.status in (200, 201, 207, 400, 413)
-    if len(reply.body) < 100000:  # the answer to many jobs takes the validator seconds
+    if len(reply.body) < 100000:  # the contract's validator takes seconds for the answer to many jobs
         contract.check(method, target, reply.status, reply.headers, reply.body)
-    assert figures[case] < 1000 * SLOW and took_ms < 5000 * SLOW  # 50 on a quiet machine; far more was seen once
+    assert figures[case] < 1000 * SLOW and took_ms < 5000 * SLOW  # 50 ms on a quiet machine; far more was seen once

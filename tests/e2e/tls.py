@@ -1,4 +1,4 @@
-"""A CA of the test's own, an nginx with its certificate in front of a receiver, and what a Redis needs for TLS."""
+"""A CA for tests, an nginx with its certificate in front of a receiver, and the files that a Redis needs for TLS."""
 
 import socket
 import ssl
@@ -34,7 +34,7 @@ class Authority:
 
 
 class RedisTls:
-    """The certificate NAME of the authority, for a redis-server or a Sentinel and for those that talk to it."""
+    """The certificate NAME of the authority, for a redis-server or a Sentinel and for its clients."""
 
     def __init__(self, authority, name="redis", clients="no"):
         """clients: tls-auth-clients of Redis."""

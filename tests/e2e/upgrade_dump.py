@@ -9,7 +9,7 @@ from upgrade_parts import PARTS, TRACED, assert_is_shown
 from upgrade_world import World, hours_later
 import redis_text
 
-KINDS = {"": PARTS, "traced": TRACED}  # parts of dumps, by what follows the version in their names
+KINDS = {"": PARTS, "traced": TRACED}  # parts of dumps, by the suffix after the version in their names
 FOLDER = pathlib.Path(__file__).parent / "data"
 
 
@@ -46,7 +46,7 @@ def write(binary=BINARY, folder=FOLDER, parts=None, kind=""):
         world.await_archived()
         world.server.kill()
         history = world.history_lines()
-        world.start(binary, history="postgresql://127.0.0.1:1/away")  # nothing listens there: the outbox grows
+        world.start(binary, history="postgresql://127.0.0.1:1/away")  # nothing listens there, so the outbox grows
         for part in dump.parts:
             part.write_later(world)
         shown = {path: world.answer(path) for path in world.paths}

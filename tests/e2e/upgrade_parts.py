@@ -7,8 +7,8 @@ write_later  the same, after the process was killed and another one has started 
 check        with the new version, in the second in which the old one was killed
 check_later  two hours later: everything that waits for a time is due
 
-A dump that is older than a part is not checked for it. A part never changes once a dump has it: what a later version
-adds is a new part."""
+A dump that is older than a part is not checked for it. A part never changes after a dump has it: additions of a later
+version are a new part."""
 
 import base64
 import json
@@ -91,7 +91,7 @@ class Retries(Part):
 
     def write(self, world):
         shop = world.shop
-        world.settings("retries", secrets=[SHARED])  # only signed requests have a webhook-id
+        world.settings("retries", secrets=[SHARED])  # only signed requests have a webhook-id header
         shop.script("retries", Answer(500, body=b"out of order"), job_id="retried")
         world.schedule("retries", "retried", retrySchedule=[HALF], body={"n": 1})
         shop.script("retries", Answer(202, headers=(("Duepost-Again", str(HALF)),)), job_id="round")
@@ -147,7 +147,7 @@ class UnderWay(Part):
 
 
 class Topics(Part):
-    """Topics that hold their jobs back, and all settings."""
+    """Topics whose settings hold their jobs back, and all settings."""
 
     settings = {"paused": True, "pauseReason": "inventory", "maxInFlight": 3, "rate": {"jobs": 2, "per": 3600, "burst": 2}, "weight": 7,
                 "retrySchedule": [1, 2], "timeout": 5, "jitter": 0.5, "url": f"{HOST}/paused", "headers": {"X-Topic": "t"}, "breaker": False,
@@ -248,7 +248,7 @@ class Pull(Part):
 
     def check(self, world):
         server, held = world.server, world.notes["leases"]
-        end(server, "complete", "pull", name(held["ended"])).expect(200)  # the same call once more
+        end(server, "complete", "pull", name(held["ended"])).expect(200)  # the same call again
         end(server, "extend", "pull", name(held["extended"], lease="11h")).expect(200)
         end(server, "complete", "pull", name(held["held"])).expect(200)
         same, = ask(server, "pull", {"Idempotency-Key": "k"}, max=1, lease="12h").expect(200)["jobs"]
@@ -283,7 +283,7 @@ class Keys(Part):
 
 
 class Groups(Part):
-    """A group, and a job of which one endpoint has not got its own yet."""
+    """A group, and a job that one of its endpoints has not received yet."""
 
     def write(self, world):
         endpoints = {"a": {"url": f"{HOST}/a?key=1"}, "b": {"url": f"{HOST}/b", "headers": {"X-Key": "s"}, "method": "PUT"}}
@@ -304,7 +304,7 @@ class Groups(Part):
 
 
 class Schedules(Part):
-    """Schedules continue: no time twice, no time lost."""
+    """Schedules continue: no time is fired twice, and none is lost."""
 
     def write(self, world):
         job = {"url": f"{HOST}/report", "body": {"kind": "report"}}
@@ -366,7 +366,8 @@ class Breakers(Part):
         world.show("/jobs/down/held")
 
     def is_held(self, world):
-        """Another reactor than the one that opened the breaker may attempt a job before it has read of that: then once more."""
+        """A reactor that has not read yet that the breaker is open may attempt a job: then there is one more
+        attempt."""
         world.server.schedule(topic="down", jobId="held", url=self.url)
         until(lambda: world.answer("/jobs/down/held/why")["why"] in ("breaker", "waits_for_retry"), 10, "held, or attempted")
         if world.answer("/jobs/down/held/why")["why"] == "breaker":
@@ -385,7 +386,7 @@ class Breakers(Part):
 
 
 class Callbacks(Part):
-    """A callback that waits for its retry when its job is long gone."""
+    """A callback that waits for its retry long after its job has ended."""
 
     def write(self, world):
         world.shop.script("told~callbacks", 500)
@@ -545,7 +546,7 @@ class Runs(Part):
 
 
 def assert_is_shown(old, new, path):
-    """All that the old version has shown is in the answer of the new one."""
+    """Everything that the old version has shown is also in the answer of the new version."""
     if isinstance(old, dict):
         for member, value in old.items():
             assert member in new, f"{path}: {member} is missing"
@@ -572,7 +573,7 @@ class Traced(Part):
                    **({} if job_id == "retried" else {"delay": "30m"})}
             world.server.post(job, headers={} if job_id == "begun" else context).expect(201)
         world.server.wait_for_state("traced", "retried", "delayed")
-        requests = [span for span in world.collector.of("traced", 4) if span.kind == "server"]  # and an attempt
+        requests = [span for span in world.collector.of("traced", 4) if span.kind == "server"]  # and a span of an attempt
         world.notes["spans"] = {span.attributes["duepost.job.id"]: [span.trace, span.id] for span in requests}
         world.show(*(f"/jobs/traced/{job_id}" for job_id in self.ids))
 

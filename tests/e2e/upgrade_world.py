@@ -1,6 +1,7 @@
 """A duepost of any version with a Redis, a history, a receiver, and a clock that begins at a fixed time.
 
-The receiver is the proxy of its deliveries. So urls name hosts that do not exist, and data of one run fit the next."""
+Deliveries go through the receiver as their proxy. So urls can name hosts that do not exist, and the data of one run
+fit the next run."""
 
 import contextlib
 import json
@@ -22,7 +23,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Shop(Receiver):
-    """All hosts behind the proxy. Targets are those of requests that were sent without one."""
+    """Stands for all hosts behind the proxy. Targets are recorded as in requests without a proxy."""
 
     def url(self, path="/hook"):
         return HOST + path

@@ -11,8 +11,8 @@ import processes
 import scratch
 from patience import SLOW, until
 
-# Keeps body, variables and pid of each run in a directory of its own, whose name ends with .run when all of it is there.
-# Then it does what PLAN, a shell text, says.
+# Writes body, variables and pid of each run into a directory of its own, whose name ends with .run when it is complete.
+# Then it executes PLAN, a shell text.
 RECORD = """
 import os, pathlib, shutil, sys, tempfile
 place = pathlib.Path(tempfile.mkdtemp(dir=os.environ["RUNS"]))
@@ -75,7 +75,8 @@ class Worker:
 
 
 def is_running(pid, text):
-    """Whether a process of this pid runs with text in its command line: the pid may be another's by now."""
+    """Returns whether the process with this pid has text in its command line, because another process may have the
+    pid by now."""
     try:
         return processes.is_alive(pid) and text.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
     except FileNotFoundError:

@@ -10,15 +10,15 @@ RENDERED = HERE / "rendered"
 EXAMPLES = sorted(path.stem for path in (CHART / "examples").glob("*.yaml"))
 RELEASE = "jobs"
 TOKEN = "dp_" + "0" * 61  # of tests/helm/tokens
-# The manifests that only quote these files are not kept: the files change more often than the chart. The schema changes
-# with each new option, and has no part in what is rendered.
+# Manifests that only quote these files are not stored, because the files change more often than the chart. The schema
+# changes with each new option and does not affect the rendered manifests.
 QUOTED = ("alerts.yml", "grafana.json")
 QUOTING = ("ConfigMap", "PrometheusRule")
 NOT_RENDERED = (*QUOTED, "values.schema.json")
 
 
 def arguments(example):
-    """The arguments of helm for an example, after the chart."""
+    """Returns the arguments of helm for an example, without the chart."""
     found = ["--values", str(CHART / "examples" / f"{example}.yaml")]
     if example == "private-redis":
         found += ["--set-file", f"secret.data.tokens={HERE / 'tokens'}"]
@@ -26,7 +26,7 @@ def arguments(example):
 
 
 def digest():
-    """The SHA-256 of the files from which the manifests are rendered."""
+    """Returns the SHA-256 of the files from which the manifests are rendered."""
     sums = hashlib.sha256()
     for path in sorted([*CHART.rglob("*"), HERE / "tokens"]):
         if path.is_file() and path.name not in NOT_RENDERED:
@@ -35,5 +35,5 @@ def digest():
 
 
 def head():
-    """The first line of each rendered file."""
+    """Returns the first line of each rendered file."""
     return f"# Written by tests/helm/run --write from a chart with the SHA-256 {digest()}\n"

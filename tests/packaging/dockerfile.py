@@ -1,4 +1,5 @@
-"""The steps of a Dockerfile, done in roots instead of containers: as much of the language as ours uses."""
+"""Executes the steps of a Dockerfile in root directories instead of containers. Supports the part of the language
+that docker/Dockerfile uses."""
 
 import json
 import pathlib
@@ -31,7 +32,7 @@ def _copy(source, target):
 
 
 class Image:
-    """The result of a stage: a root, and how to start it."""
+    """The result of a stage: a root directory, and how to start it."""
 
     def __init__(self, root):
         self.root, self.directory, self.user, self.environment = root, "/", None, {}
@@ -67,7 +68,7 @@ class Image:
             assert keyword == "EXPOSE", f"{keyword}: not known here"
 
     def start(self, *arguments, **environment):
-        """With a read-only root, but for the volume."""
+        """Starts it with a root that is read-only except for the volume."""
         return self.root.start(*self.entrypoint, *arguments, environment={**self.environment, **environment},
                                user=self.user, writable=self.volume)
 

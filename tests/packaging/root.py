@@ -1,8 +1,6 @@
-"""A Debian or Ubuntu in a directory, to run things in.
-
-Whatever runs there has mounts and processes of its own: namespaces that end with its first process, and
-that one ends with us. Nothing has to be unmounted or looked for afterwards, whatever failed. The network
-is the host's."""
+"""A Debian or Ubuntu in a directory, in which tests run commands. Each command has its own mounts and processes, in
+namespaces that end with its first process, and this process ends with the test. So nothing has to be unmounted or
+stopped afterwards, even after a failure. The network is that of the host."""
 
 import hashlib
 import os
@@ -15,12 +13,12 @@ import threading
 import time
 import urllib.request
 
-# By suite, as apt calls a release.
+# The key is the suite, which is apt's name of a release.
 DEBIANS = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 UBUNTUS = {"noble": "Ubuntu 24.04"}
 SYSTEMS = {**DEBIANS, **UBUNTUS}
 UBUNTU = "http://archive.ubuntu.com/ubuntu/"
-# Debian 12 has no package of Ubuntu's keys.
+# Debian 12 has no package with the keys of Ubuntu.
 UBUNTU_KEYS = UBUNTU + "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
 UBUNTU_KEYS_SHA256 = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
 NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL"]
@@ -53,7 +51,7 @@ mount --bind "$archives" "$root/var/cache/apt/archives"
 """
 RUN = ENTER + 'exec chroot "$root" "$@"'
 
-# As a container manager does it: the kernel's settings stay the host's, and control groups are of its own.
+# Mounts as a container manager does: the kernel settings are those of the host, and the control groups are private.
 BOOT = ENTER + r"""
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"
@@ -74,7 +72,7 @@ class Failed(Exception):
 
 
 class Process:
-    """One that runs in a root, or on this host; its lines of output are kept."""
+    """A process that runs in a root, or on this host. Its lines of output are kept."""
 
     def __init__(self, command, **options):
         self.popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -90,7 +88,7 @@ class Process:
         self._lines.put(None)
 
     def line_with(self, words, seconds):
-        """The next line that holds words."""
+        """Returns the next line of output that contains words."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -103,7 +101,7 @@ class Process:
                 return line
 
     def all_text(self):
-        """Once it has ended."""
+        """Waits for the end of the process."""
         self._reader.join(10)
         return "".join(self.text)
 
@@ -111,13 +109,13 @@ class Process:
         return "".join(self.text[-30:])
 
     def first_process(self):
-        """The pid, here, of the one that is 1 there."""
+        """Returns the host's pid of the process that has pid 1 in the root."""
         pid = self.popen.pid
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return int(children[0])
 
     def terminate(self, seconds=60):
-        """SIGTERM to the first process; the exit code."""
+        """Sends SIGTERM to the first process, and returns its exit code."""
         os.kill(self.first_process(), signal.SIGTERM)
         return self.popen.wait(seconds)
 
@@ -127,7 +125,7 @@ class Process:
 
 
 class Roots:
-    """Makes roots, all from one debootstrap that is kept in place for the next run."""
+    """Creates roots, all as copies of one debootstrap that is kept for the next run."""
 
     def __init__(self, place, suite, log):
         self.place, self.suite, self.log = place, suite, log
@@ -142,7 +140,8 @@ class Roots:
             raise Failed(f"{command[0]} failed")
 
     def _sources(self):
-        """[(address, release)]: where this host's apt has its own Debian from, with the suite in place of its release."""
+        """Returns [(address, release)]: the sources of this host's apt, with the suite in place of the host's
+        release."""
         if self.suite in UBUNTUS:
             return [(UBUNTU, self.suite + part) for part in ("", "-updates", "-security")]
         lines = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
@@ -157,7 +156,7 @@ class Roots:
         return sorted(set(found))
 
     def _ubuntu_keys(self):
-        """The file of the keys that sign Ubuntu's packages."""
+        """Returns the file with the keys that sign Ubuntu's packages."""
         package, folder = self.place / "ubuntu-keyring.deb", self.place / "ubuntu-keyring"
         with urllib.request.urlopen(UBUNTU_KEYS, timeout=60) as answer:
             package.write_bytes(answer.read(1_000_000))
@@ -170,7 +169,7 @@ class Roots:
         return self.place / f"base-{self.suite}.tar"
 
     def make_base(self):
-        """True when it had to be made."""
+        """Returns True if it had to be created."""
         base = self._base()
         if base.exists():
             return False
@@ -187,7 +186,7 @@ class Roots:
         settings = subprocess.run(["apt-config", "dump", "--no-empty", "Acquire::http", "Acquire::https", "Acquire::Check-Valid-Until",
                                    "Acquire::Check-Date"], capture_output=True, text=True, check=True).stdout
         (work / "etc/apt/apt.conf.d/90host").write_text(settings)
-        policy = work / "usr/sbin/policy-rc.d"  # as in a container: installing starts nothing
+        policy = work / "usr/sbin/policy-rc.d"  # as in a container, the installation of a package starts no service
         policy.write_text("#!/bin/sh\nexit 101\n")
         policy.chmod(0o755)
         self._call("tar", "--create", "--file", f"{base}.part", "--directory", work, "--numeric-owner", "--xattrs", ".")
@@ -200,7 +199,7 @@ class Roots:
         shutil.rmtree(root.path, ignore_errors=True)
         root.path.mkdir(parents=True)
         self._call("tar", "--extract", "--file", self._base(), "--directory", root.path, "--numeric-owner", "--xattrs")
-        # An installer writes these, and a container manager; debootstrap does not.
+        # An installer or a container manager writes these files; debootstrap does not.
         shutil.copy("/etc/resolv.conf", root.path / "etc/resolv.conf")
         (root.path / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
         self.made.append(root)
@@ -222,7 +221,7 @@ class Root:
         return [*NAMESPACES, "sh", "-c", program, "sh", str(self.path), str(self.roots.archives), "yes" if writable else "", writable, *command]
 
     def start(self, *command, environment=None, cwd="/", user=None, writable=""):
-        """user: "uid:gid", by name or number. writable: the one directory that is, in a root that is not."""
+        """user: "uid:gid", as names or numbers. writable: the only writable directory in a read-only root."""
         if user:
             uid, gid = user.split(":")
             command = ("setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--", *command)

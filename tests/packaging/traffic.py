@@ -1,4 +1,4 @@
-"""A job in, a callback out."""
+"""Schedules a job and waits for its callback."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ def free_port():
 
 
 class Receiver:
-    """script/receiver, on this host or as it was started."""
+    """script/receiver, on this host or in a root."""
 
     def __init__(self, process=None):
         self.process = process or Process([SOURCE / "script" / "receiver", "0"])
@@ -64,7 +64,7 @@ def job_for(receiver, delay):
 
 
 def schedule(server_url, receiver, delay=1.0, token=None):
-    """Its jobId."""
+    """Returns the jobId."""
     job = job_for(receiver, delay)
     status, text = answer(server_url + "/jobs", job, token)
     if status != 201:
