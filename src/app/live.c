@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/agreement.h"
 #include "app/live_text.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -38,7 +39,8 @@ struct live {
     struct metrics_topic_sums topics[METRICS_TOPICS_MAX + 1];
     size_t topic_count;
     struct looker lookers[LOOKERS_MAX]; /* processes that have sent "look" lately */
-    int64_t watched_us, looked_us;      /* time of the last "look" of any process, and of this process */
+    struct agreement agreement;
+    int64_t watched_us, looked_us; /* time of the last "look" of any process, and of this process */
 };
 
 /* ---- counting ---- */
@@ -175,6 +177,7 @@ static void live_on_timer(void *arg)
     int64_t now_us = clock_boot_us(), second = clock_wall_ms() / 1000 - 1;
     size_t count = count_second(live, second, &self, &figures, topics);
     note_look(live, &self, now_us);
+    agreement_ask(&live->agreement, live->board, &live->text);
     if (live->watched_us && now_us - live->watched_us < WATCHED_US)
         tell_second(live, second, &self, &figures, topics, count);
     free(topics);
@@ -202,12 +205,21 @@ static bool note_looker(struct live *live, const char *id, int64_t now_us)
     return true;
 }
 
+static void answer_settings(struct live *live, const char *asking)
+{
+    buffer_clear(&live->text);
+    agreement_answer(live->board, asking, &live->text);
+    publish(live);
+}
+
 static void live_on_message(void *arg, struct slice text)
 {
     struct live *live = arg;
     struct live_process self;
-    char looking[LIVE_ID_SIZE];
+    char looking[LIVE_ID_SIZE], asking[LIVE_ID_SIZE];
     int64_t now_us = clock_boot_us();
+    if (agreement_note(&live->agreement, live->board, text, asking))
+        answer_settings(live, asking);
     if (!live_text_note(text, live->board, now_us, clock_wall_ms() / 1000, looking))
         return;
     live->watched_us = now_us;

@@ -28,6 +28,7 @@ struct live_board {
     size_t member_count;
     int64_t last_second; /* last second that this process has counted */
     int64_t asked_us;
+    char *settings; /* NULL: none */
 };
 
 /* Copies a text without spaces and control characters, and never an empty one. */
@@ -66,8 +67,26 @@ void live_board_free(struct live_board *board)
         return;
     for (size_t i = 0; i < board->member_count; i++)
         free(board->members[i]);
+    free(board->settings);
     pthread_mutex_destroy(&board->lock);
     free(board);
+}
+
+void live_board_set_settings(struct live_board *board, struct slice settings)
+{
+    char *fresh = slice_dup(settings);
+    pthread_mutex_lock(&board->lock);
+    char *old = board->settings;
+    board->settings = fresh;
+    pthread_mutex_unlock(&board->lock);
+    free(old);
+}
+
+void live_board_settings(struct live_board *board, struct buffer *settings)
+{
+    pthread_mutex_lock(&board->lock);
+    buffer_append(settings, slice_of(board->settings ? board->settings : ""));
+    pthread_mutex_unlock(&board->lock);
 }
 
 static struct member *find_member(const struct live_board *board, const char *id)

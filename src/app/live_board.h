@@ -8,6 +8,7 @@
 #ifndef DUEPOST_APP_LIVE_BOARD_H
 #define DUEPOST_APP_LIVE_BOARD_H
 
+#include "base/buffer.h"
 #include "base/histogram.h"
 #include "base/metrics.h"
 #include "job/job_id.h"
@@ -18,6 +19,7 @@ enum {
     LIVE_TOPICS_MAX = METRICS_TOPICS_MAX + 1,
     LIVE_ID_SIZE = 17,
     LIVE_WORD_SIZE = 65,
+    LIVE_SETTINGS_MAX = 2048,
 };
 
 /* Figures of one second. failed: attempts that failed. */
@@ -48,6 +50,10 @@ void live_board_free(struct live_board *); /* NULL is ignored */
 
 /* ---- what is noted ---- */
 
+/* Copies the options of this process that all processes must share, see agreement.h. At first there are
+ * none. */
+void live_board_set_settings(struct live_board *, struct slice settings);
+
 /* Stores the data of a process, and its figures and topics of one second. figures may be NULL. heard_us is
  * CLOCK_BOOTTIME. If there are more than LIVE_PROCESSES_MAX processes, a new one replaces the process whose
  * last message is oldest. */
@@ -63,6 +69,9 @@ void live_board_ask(struct live_board *, int64_t now_us);
 
 /* Copies the data of this process. */
 void live_board_self(struct live_board *, struct live_process *);
+
+/* Appends the options of this process. */
+void live_board_settings(struct live_board *, struct buffer *settings);
 
 /* Returns when a client last requested the figures (CLOCK_BOOTTIME); 0: never. */
 int64_t live_board_asked_us(struct live_board *);

@@ -250,6 +250,7 @@ const struct option option_table[OPTION_COUNT] = {
                 "fsync+replicated:N: both. auto: fsync with the private Redis, otherwise what the given\n"
                 "Redis provides; a warning at start says if that is memory. When Redis does not provide\n"
                 "the configured class, duepost answers 503 with the reason.",
+            .is_shared = true,
         },
     [OPTION_TRUST_DURABILITY] =
         {
@@ -280,6 +281,7 @@ const struct option option_table[OPTION_COUNT] = {
                 "be in a passfile, here or in DUEPOST_HISTORY, but not in the flag, which every user of\n"
                 "the host can read. docs/history.md describes the tables. duepost never waits for this\n"
                 "database to deliver jobs.",
+            .is_shared = true,
         },
     [OPTION_HISTORY_BODIES] =
         {
@@ -290,6 +292,7 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "bodies that the history keeps: on, errors or off",
             .text = "errors: only bodies of jobs that were not delivered. A job without its body cannot be\n"
                     "run again.",
+            .is_shared = true,
         },
     [OPTION_HISTORY_MAX_AGE] =
         {
@@ -301,6 +304,7 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 3650 * DAY_MS,
             .fallback = "7d",
             .help = "how long the history keeps jobs after their end",
+            .is_shared = true,
         },
     [OPTION_HISTORY_MAX_BYTES] =
         {
@@ -314,6 +318,7 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "maximum size of the history; above it, its oldest jobs are removed",
             .text = "With SQLite, the size is that of the file's used pages. With PostgreSQL, it is an\n"
                     "estimate from the sizes of the rows.",
+            .is_shared = true,
         },
     [OPTION_HISTORY_BACKLOG] =
         {
@@ -328,6 +333,7 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "Ended jobs wait in Redis while the database is unavailable. Above this size, the oldest\n"
                 "ones are dropped and counted. With a Cluster, each shard gets an equal part.",
+            .is_shared = true,
         },
     [OPTION_REACTORS] =
         {
@@ -364,6 +370,7 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "maximum number of concurrent attempts per topic",
             .text = "So a topic whose receiver does not answer cannot use up all attempts of the process.",
             .may_reload = true,
+            .is_shared = true,
         },
     [OPTION_MAX_BODY] =
         {
@@ -376,6 +383,7 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "1MiB",
             .help = "maximum size of a request, or of each job in a request with many; larger ones get 413",
             .text = "Bytes, or with a unit: 512KiB, 1MiB. At most 16MiB.",
+            .is_shared = true,
         },
     [OPTION_MAX_JOBS] =
         {
@@ -389,6 +397,7 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "maximum number of waiting jobs; above it, new jobs get 507; 0: unlimited",
             .text = "Dead jobs do not count, see dead-max. With a Cluster, each shard gets an equal part.",
             .may_reload = true,
+            .is_shared = true,
         },
     [OPTION_DEAD_MAX] =
         {
@@ -404,6 +413,7 @@ const struct option option_table[OPTION_COUNT] = {
                     "counted in duepost_dead_removed_by_number_total. With a Cluster, each shard gets an\n"
                     "equal part.",
             .may_reload = true,
+            .is_shared = true,
         },
     [OPTION_DEAD_MAX_AGE] =
         {
@@ -419,6 +429,7 @@ const struct option option_table[OPTION_COUNT] = {
                 "From 1s to 3650d. A topic's retention may be shorter. Jobs removed by age are logged and\n"
                 "counted in duepost_dead_removed_by_age_total.",
             .may_reload = true,
+            .is_shared = true,
         },
     [OPTION_MAX_CONNECTIONS] =
         {
@@ -533,6 +544,7 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "24h",
             .help = "how long the answer to an Idempotency-Key is kept",
             .text = "From 1s to 30d. In this time, the same request gets the same answer.",
+            .is_shared = true,
         },
     [OPTION_RETRY_SCHEDULE] =
         {
@@ -544,6 +556,7 @@ const struct option option_table[OPTION_COUNT] = {
             .text = "At most 100 durations (500ms 15s 3m 1h 2d, or seconds), separated by spaces or commas.\n"
                     "Each is counted from the end of the failed attempt. Empty: one attempt, no retries.",
             .may_reload = true,
+            .is_shared = true,
         },
     [OPTION_DASHBOARD] =
         {
@@ -567,6 +580,7 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "Messages are jobs of the topics qstash~messages, qstash~queue.NAME and so on; tokens need\n"
                 "their scopes for the topic qstash. docs/qstash.md says what differs from QStash.",
+            .is_shared = true,
         },
     [OPTION_QSTASH_DEV] =
         {
@@ -597,6 +611,7 @@ const struct option option_table[OPTION_COUNT] = {
                     "not count. 429, 502 and 504 halve the number of attempts in flight at a host and port;\n"
                     "each 2xx adds one. A topic's setting breaker overrides this option.",
             .may_reload = true,
+            .is_shared = true,
         },
     [OPTION_BREAKER_WAIT] =
         {
@@ -609,6 +624,7 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "30s",
             .help = "how long jobs of a failing receiver are held before a probe",
             .text = "From 100ms to 10m. The wait doubles with each failed probe, up to 10m.",
+            .is_shared = true,
         },
     [OPTION_ALLOW_TARGET] =
         {
@@ -623,6 +639,7 @@ const struct option option_table[OPTION_COUNT] = {
                 "0.0.0.0/0,::/0 allows all addresses, including private ones. The option may be repeated;\n"
                 "the lists add up. duepost's own port and its Redis are always refused.",
             .may_reload = true,
+            .is_shared = true,
         },
     [OPTION_EGRESS_PROXY] =
         {

@@ -37,6 +37,7 @@ struct option {
     const char *help;     /* one line; NULL: hidden */
     const char *text;     /* follows help in the reference; may be NULL */
     bool may_reload;
+    bool is_shared; /* processes on one Redis need the same value, see shared_options.h */
 };
 
 extern const struct option option_table[OPTION_COUNT];

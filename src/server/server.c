@@ -18,6 +18,7 @@
 #include "server/reactor.h"
 #include "server/redis_addresses.h"
 #include "server/reload.h"
+#include "server/shared_options.h"
 #include "server/store_setup.h"
 #include "server/token_file.h"
 #include "tracing/exporter.h"
@@ -359,6 +360,18 @@ static void on_redis_started(void *arg, enum status status, const char *why)
     stop_all(server);
 }
 
+/* Stores the options that the processes on one Redis share on the live board, at the start and at each
+ * reload. */
+static void note_shared_options(const struct server *server, const struct options *options)
+{
+    struct buffer shared;
+    buffer_init_fallible(&shared, LIVE_SETTINGS_MAX);
+    shared_options_write(options, &shared);
+    if (!shared.failed)
+        live_board_set_settings(server->live, buffer_slice(&shared));
+    buffer_fini(&shared);
+}
+
 /* Completes options, at the start and at each reload. */
 static enum status prepare(void *arg, struct options *options, struct problem *problem)
 {
@@ -371,6 +384,7 @@ static enum status prepare(void *arg, struct options *options, struct problem *p
     }
     front_refuse(server->front, options->targets);
     redis_addresses_refuse(server->redis_addresses, &server->redis, options->targets);
+    note_shared_options(server, options);
     return STATUS_OK;
 }
 

@@ -373,3 +373,25 @@ def test_a_log_that_nobody_reads_stops_nothing(start, receiver, topic, tmp_path)
         assert server.terminate() == 0
     finally:
         os.close(reader)
+
+
+def warnings_of(server):
+    return [line for line in server.log().splitlines() if "event=settings_differ" in line]
+
+
+def test_a_process_with_other_settings_is_warned_of(start, redis):
+    """The second process names the options that differ and the first process, once."""
+    behind = redis()
+    first = start("--durability", "fsync", "--max-jobs", "100", "--dead-max-age", "60s", "--history",
+                  "postgresql://me@127.0.0.1:1/db?connect_timeout=1", redis=behind)
+    second = start("--durability", "memory", "--max-jobs", "200", "--dead-max-age", "1m", "--qstash", "on",
+                   "--retry-schedule", "1s 2s", redis=behind)
+    (line,) = until(lambda: warnings_of(second), 10, second.log)
+    for difference in ("durability: memory here, fsync there", "max-jobs: 200 here, 100 there", "qstash: on here, off there",
+                       "history: off here, 127.0.0.1:1/db there", "retry-schedule: 1s,2s here, 15s,3m,10m,30m,30m,1h,2h,6h,15h there"):
+        assert difference in line, line
+    assert "dead-max-age" not in line and "me@" not in line and f"other_pid={first.pid}" in line, line
+    third = start("--durability", "memory", "--max-jobs", "200", "--qstash", "on", "--retry-schedule", "1s 2s", redis=behind)
+    until(lambda: warnings_of(third), 10, third.log)
+    assert len(warnings_of(third)) == len(warnings_of(second)) == 1
+    assert len(warnings_of(first)) <= 1  # it may have asked in the same moment as the second one

@@ -1,3 +1,4 @@
+#include "app/agreement.h"
 #include "app/live_text.h"
 
 #include <stdio.h>
@@ -100,6 +101,16 @@ static void check_retold(struct live_board *board, size_t count)
     live_board_free(copy);
 }
 
+static void check_agreement(struct live_board *board, struct slice message)
+{
+    struct agreement agreement = {.asked = 0};
+    char asking[LIVE_ID_SIZE];
+    live_board_set_settings(board, SLICE("max-jobs=0 qstash=off"));
+    if (agreement_note(&agreement, board, message, asking))
+        assert(strspn(asking, "0123456789abcdef") == LIVE_ID_SIZE - 1 && !asking[LIVE_ID_SIZE - 1]);
+    assert(!agreement.is_received && !agreement.has_warned);
+}
+
 /* Input: a message of another process. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -114,6 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_own_figures(board);
     check_topics(board);
     check_lateness();
+    check_agreement(board, input_of(data, size));
     check_retold(board, count);
     live_board_free(board);
     return 0;

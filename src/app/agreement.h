@@ -1,0 +1,38 @@
+/* agreement.h - warns at the start if another process on this Redis has other settings.
+ *
+ * Processes share the work of one Redis, so some options must have the same values everywhere: with two
+ * values of --max-jobs, for example, it depends on the process whether a job is refused. A process asks the
+ * others for these settings over the live channel (live.h) until its own question comes back from the
+ * channel. If an answer differs, it logs one warning, settings_differ. The lines of the messages are:
+ *
+ *     ask <id>
+ *     settings <id of the process that asked> <pid> <host> <option>=<value>...
+ *
+ * An option that only one of the two processes knows is ignored, so that versions can differ. */
+#ifndef DUEPOST_APP_AGREEMENT_H
+#define DUEPOST_APP_AGREEMENT_H
+
+#include "app/live_board.h"
+#include "base/buffer.h"
+
+struct agreement {
+    unsigned asked;   /* number of questions sent */
+    bool is_received; /* the channel works: the own question came back */
+    bool has_warned;
+};
+
+/* Adds the question to a message, unless it has come back already. Call it each second. */
+void agreement_ask(struct agreement *, struct live_board *, struct buffer *message);
+
+/* Reads a message. Returns whether another process asks, and then copies the id of this process. The caller
+ * then sends agreement_answer. */
+bool agreement_note(struct agreement *, struct live_board *, struct slice message, char asking[LIVE_ID_SIZE]);
+
+/* Adds the answer to a process: the settings of this one. */
+void agreement_answer(struct live_board *, const char *asking, struct buffer *message);
+
+/* Appends the options whose values differ: "max-jobs: 5 here, 9 there; ...". Both texts are options with
+ * values, separated by spaces. */
+void agreement_compare(struct slice here, struct slice there, struct buffer *differences);
+
+#endif
