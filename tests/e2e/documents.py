@@ -2,18 +2,22 @@
 starts. A page must be written like this:
 
 - A block marked `sh` is run by bash in a directory of the page's own. Exported variables last to the end of the page.
-- A `text` block behind it is the output: compared whole. A `json` block is compared without white space. Times, ids,
-signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of lines. - A block
-that only reads is repeated until it prints the expected output, for at most PATIENCE seconds. - A command that prints
-"duepost listening on http://…", "receiver on http://…", "worker on http://…", "application on http://…", or what
-redis-server and PHP print then, is a server and goes on running: duepost and Redis to the end of the page, the others
-to the end of their section, or of the page when no `##` came before them. - `<!-- output of COMMAND -->` before a
-`text` block: these lines appear in the output of that server. - `<!-- not run here: WHY -->` before an `sh` block:
-WHY names the file that runs it or checks it. - A block of a programming language begins with a comment that has the
-name of its file. It is run at once, unless an `sh` block of its section names that file. If its tool is missing, the
-block is skipped. If an `sh` block is skipped, the rest of its section is skipped, too. - `npm install` gives the
-packages that tests/qstash/install has fetched. Where they are not wanted, it is a missing tool. - Ports of the
-documents become free ports of the host."""
+- A `text` block after it is its output, which is compared whole. A `json` block is compared without white space.
+  Times, ids, signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of
+  lines.
+- A block that only reads is repeated until it prints the expected output, for at most PATIENCE seconds.
+- A command that prints "duepost listening on http://…", "receiver on http://…", "worker on http://…", "application on
+  http://…", or what redis-server and PHP print when they are ready, is a server and keeps running: duepost and Redis
+  to the end of the page, the others to the end of their section, or to the end of the page if no `##` came before
+  them.
+- `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
+- `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
+- A block of a programming language begins with a comment that has the name of its file. It is run at once, unless an
+  `sh` block of its section names that file. If its tool is missing, the block is skipped. If an `sh` block is
+  skipped, the rest of its section is skipped, too.
+- `npm install` gives the packages that tests/qstash/install has fetched. Without these packages, npm counts as a
+  missing tool.
+- Ports of the documents become free ports of the host."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,5 @@
-"""axe-core, which finds faults of accessibility: of the npm registry, pinned, kept in build/."""
+"""axe-core, which finds accessibility faults. It is fetched from the npm registry in a pinned version, and kept in
+build/."""
 
 import hashlib
 import io
@@ -45,7 +46,7 @@ def fetch():
 
 
 def source():
-    """The text of axe.min.js. Where it cannot be fetched, the test is skipped, which fails with CI=true."""
+    """Returns the text of axe.min.js. If it cannot be fetched, the test is skipped, which is a failure with CI=true."""
     try:
         package = fetch()
     except (OSError, ValueError) as error:

@@ -20,7 +20,7 @@ import processes
 import scratch
 
 CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
-PAUSE = 0.05  # s between two questions to the browser
+PAUSE = 0.05  # s between two queries to the browser
 
 OPTIONS = [
     "--headless=new", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1", "--lang=en-US",
@@ -38,7 +38,7 @@ window.executed = text => console.error("executed: " + text);
 for (const name of ["alert", "confirm", "prompt", "print"]) window[name] = text => console.error("executed: " + name + " " + text);
 """
 
-# Moves the page's clock on by some ms.
+# Moves the page's clock forward by some ms.
 AHEAD = """
 {
     const Time = Date, now = Date.now;
@@ -122,7 +122,7 @@ class Browser:
         self.command("Network.clearBrowserCache")
         self.size(1440, 900)
         self.theme("light")
-        self.zone("")  # that of the environment
+        self.zone("")  # the time zone of the environment
         if self.ahead:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self.ahead)
             self.ahead = None
@@ -203,7 +203,7 @@ class Browser:
         self.command("Emulation.setTimezoneOverride", timezoneId=name)
 
     def clock_ahead(self, seconds):
-        """The clock of the pages that are opened from now on is ahead of the server's, until reset()."""
+        """Sets the clock of all pages opened from now on ahead of the server's clock, until reset()."""
         self.ahead = self.command("Page.addScriptToEvaluateOnNewDocument", source=AHEAD % (1000 * seconds))["identifier"]
 
     def text(self):

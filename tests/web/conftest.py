@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def chromium():
-    """One browser a process."""
+    """One browser per process."""
     started = Browser()
     yield started
     started.stop()
@@ -68,7 +68,7 @@ def receiver():
 
 @pytest.fixture
 def start():
-    """start(...) starts a Duepost of the test's own."""
+    """start(...) starts a Duepost for this test only."""
     started = []
 
     def one(*options, **named):
@@ -85,7 +85,7 @@ def data():
     return scratch.directory("data")
 
 
-# script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.
+# script/test runs the failed tests again, one at a time. Their names are in the file DUEPOST_TEST_FAILED.
 _failed = {}
 
 

@@ -1,4 +1,5 @@
-"""Makes PNG files smaller: one byte a pixel, of 256 colours, as the flat colours of a page allow."""
+"""Makes PNG files smaller: one byte per pixel for one of 256 colours, which is enough for the flat colours of a
+page."""
 
 import collections
 import struct
@@ -46,7 +47,8 @@ def unfilter(kind, row, above, step):
 
 
 def read(data):
-    """(width, height, pixels): of a PNG of 8 bits a channel, as a browser makes them. A pixel is (red, green, blue)."""
+    """Returns (width, height, pixels) of a PNG with 8 bits per channel, as a browser writes it. A pixel is (red,
+    green, blue)."""
     parts = list(chunks(data))
     width, height, depth, kind, *_ = struct.unpack(">IIBBBBB", parts[0][1])
     assert depth == 8 and kind in (2, 6), (depth, kind)
@@ -65,7 +67,7 @@ def nearest(colour, palette):
 
 
 def reduce(data):
-    """The same picture with the 256 colours that it has most; the other pixels take the nearest one."""
+    """Returns the same picture with its 256 most frequent colours; other pixels get the nearest of these colours."""
     width, height, pixels = read(data)
     counts = collections.Counter(pixels)
     palette = [colour for colour, _ in counts.most_common(256)]

@@ -1,4 +1,4 @@
-"""A server as a shop uses it: plausible jobs, receivers and traffic, for pictures of the dashboard."""
+"""A server with the jobs, receivers and traffic of an imaginary shop, for pictures of the dashboard."""
 
 import json
 import math
@@ -53,7 +53,7 @@ class Shop:
         group(self.server, "shops", north={"url": url}, south={"url": url}, web={"url": url})
 
     def answers(self, share):
-        """The answers of a receiver, of which a share are failures."""
+        """Returns the answers of a receiver. The share of failures is given."""
         return [Answer(503 if self.random.random() < share else 200, delay=self.random.choice((0.002, 0.004, 0.01, 0.03))) for _ in range(20000)]
 
     def job(self, topic, delay, **members):
@@ -90,7 +90,7 @@ class Shop:
         self.waiters = [Waiter(self.server, "thumbnails") for _ in range(4)]
 
     def trade(self):
-        """The traffic swings slowly, and is a little random."""
+        """The traffic rises and falls slowly, with a small random part."""
         began, owed = time.monotonic(), dict.fromkeys(TRAFFIC, 0.0)
         while not self.ends.wait(TICK):
             swing = 1 + 0.45 * math.sin((time.monotonic() - began) / 37) + self.random.uniform(-0.15, 0.15)

@@ -60,7 +60,7 @@ def test_a_page_with_a_fault_fails(browser, site, path, fault):
     browser.open(site, path)
     until(lambda: any(fault in text for text in browser.faults()), 10, lambda: f"{fault}, found {browser.faults()}")
     browser.expect(".")
-    browser.requests = []  # check() would find the request to elsewhere again
+    browser.requests = []  # otherwise check() would report this request to another host again
 
 
 def test_a_page_without_faults_passes(browser, site):

@@ -7,7 +7,7 @@ from browser import Browser
 from duepost import ROOT
 from patience import until
 
-MOST_BYTES = 150_000  # of the first page's files, as transferred: compressed, with the head of each answer
+MOST_BYTES = 150_000  # bytes of the first page's files as transferred: compressed, with the head of each answer
 VISITS = 3
 
 # Runs before the page: notes when the figures of the first answer stand in the page, ms after the start of the navigation.
@@ -19,7 +19,8 @@ new MutationObserver((_, observer) => {
 }).observe(document, {childList: true, subtree: true});
 """
 
-# ms from the start of the navigation to the first picture, to the figures and to the plots' library, once all are there.
+# Waits for the first picture, the figures and the plots' library. Returns the ms from the start of the navigation to
+# each.
 SHOWN = """
 const of = name => performance.getEntriesByName(name)[0]?.startTime;
 const library = performance.getEntriesByType("resource").find(entry => entry.name.endsWith("chart.min.js"))?.startTime;
@@ -41,7 +42,7 @@ def test_the_first_page_is_small(browser, world):
 
 
 def test_the_plots_library_is_loaded_after_the_first_picture(world):
-    """Prints the times of first visits: each is that of a new browser with a profile of its own."""
+    """Prints the times of first visits, each with a new browser and a new profile."""
     times = []
     for _ in range(VISITS):
         browser = Browser()
@@ -55,7 +56,7 @@ def test_the_plots_library_is_loaded_after_the_first_picture(world):
     picture, figures, library = (statistics.median(column) for column in zip(*times))
     print(f"first picture after {picture:.0f} ms, figures after {figures:.0f} ms, plots' library asked for after {library:.0f} ms; medians of {VISITS} first visits")
     for first, _, asked in times:
-        assert asked >= first - 1, "the library must not delay the first picture"  # the clock of the page has steps
+        assert asked >= first - 1, "the library must not delay the first picture"  # the clock of the page is coarse
 
 
 def test_all_modules_of_the_first_page_are_preloaded(browser, world):
@@ -68,10 +69,10 @@ def test_all_modules_of_the_first_page_are_preloaded(browser, world):
 
 
 def test_a_second_visit_asks_for_one_file_only(browser, world):
-    """The other files are kept for good; index.html is asked for and has not changed."""
+    """The browser keeps the other files for good. It requests index.html, which has not changed."""
     browser.open(world.server)
     browser.await_one("h1")
-    # The plots' library is asked for last, after the first picture.
+    # The plots' library is requested last, after the first picture.
     until(lambda: [url for url in browser.transferred() if "/lib/chart" in url], 10, "the plots' library is there", 0.05)
     until(lambda: set(browser.requested("/web/")) <= set(browser.transferred()), 10, "all files of the page are there", 0.05)
     before = sorted(browser.fetched("/web/"))

@@ -24,7 +24,7 @@ TEXTS = [
     "{{constructor.constructor('executed(1)')()}}${executed(2)}",
 ]
 EVERYTHING = " ".join(TEXTS)
-RUNS = [text for text in TEXTS if "/" not in text]  # an id of a workflow has none
+RUNS = [text for text in TEXTS if "/" not in text]  # the id of a workflow has no planted text
 
 # Elements that only a planted text can have created.
 PLANTED = """
@@ -111,7 +111,7 @@ def test_an_answer_of_a_receiver_is_text(browser, hostile):
 
 
 def test_what_is_typed_is_text(browser, hostile):
-    """The page that composes a job shows the same as programs."""
+    """The page that composes a job shows the job as programs, too."""
     browser.open(hostile, "#/try")
     browser.await_one("h1, h2")
     for field in ("topic", "job ID", "body"):

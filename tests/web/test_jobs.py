@@ -17,7 +17,8 @@ LATER = 86400  # s
 
 @pytest.fixture
 def server(browser, start):
-    """A server of the test's own, with few jobs, so that a list shows all of them. The page is left before it ends."""
+    """A server for one test, with few jobs, so that a list shows all of them. The page is closed before the server
+    ends."""
     yield start("--breaker", "off")
     browser.driver.get("about:blank")
 

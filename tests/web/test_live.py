@@ -7,7 +7,7 @@ from patience import until
 from redis_server import free_port, release_port
 
 LOST = "No connection since"
-QUIET = 3.5  # s in which a page that is not seen would have asked three times
+QUIET = 3.5  # s in which a visible page would have sent three requests
 
 
 def requests_of(server):
@@ -20,7 +20,7 @@ def requests_of(server):
 def test_a_job_arrives_while_one_looks(browser, start, receiver, topic):
     server = start()
     browser.open(server)
-    browser.await_text("curl")  # the first page without jobs says how to make one
+    browser.await_text("curl")  # without jobs, the first page shows how to schedule one
     server.schedule(topic=topic, jobId="first", url=receiver.url(), delay=3600)
     browser.await_text(topic)
 
@@ -32,7 +32,7 @@ def test_a_hidden_tab_asks_for_nothing(browser, world):
     count = len(browser.requested("/overview"))
     until(lambda: len(browser.requested("/overview")) >= count + 2, 10, "a seen tab asks again and again", 0.1)
     browser.driver.switch_to.new_window("tab")
-    time.sleep(1)  # until the answers to earlier requests are there
+    time.sleep(1)  # until earlier requests are answered
     before = requests_of(world.server)
     time.sleep(QUIET)
     assert requests_of(world.server) == before

@@ -12,7 +12,7 @@ LATER = 86400  # s
 
 @pytest.fixture
 def server(browser, start):
-    """A server of the test's own. The page is left before it ends."""
+    """A server for one test. The page is closed before the server ends."""
     yield start()
     browser.driver.get("about:blank")
 
@@ -37,7 +37,7 @@ def scroll_until(browser, text):
 
 # ---- long lists ----
 
-MANY = 1050  # more than the API has on a page
+MANY = 1050  # more than the API returns in a page
 
 
 def test_a_long_list_of_topics_and_schedules_goes_on_as_one_scrolls(browser, server):

@@ -9,7 +9,7 @@ from duepost import Duepost
 from patience import until
 
 JOBS, BATCH = 100_000, 10_000
-MOST_ELEMENTS = 3_000  # of the whole page, however far one scrolls
+MOST_ELEMENTS = 3_000  # elements in the whole page, however far a user scrolls
 FRAMES = 60
 
 # Scrolls the longest list by one screen in each frame, and returns the ms of each frame.
@@ -45,7 +45,7 @@ def full():
 
 
 def test_the_page_stays_small_however_far_one_scrolls(browser, full):
-    browser.expect("jobs/count.* 400")  # there is no history that could count jobs that have ended
+    browser.expect("jobs/count.* 400")  # without a history, jobs that have ended cannot be counted
     browser.open(full, "#/jobs?topic=many")
     browser.await_text("job-000000")
     screens, furthest = [], 0

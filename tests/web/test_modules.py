@@ -40,7 +40,7 @@ def value(page, module, expression, *values):
 
 
 def test_each_module_loads(page):
-    """A page loads its modules when it is opened; a mistake in one of them is seen here already."""
+    """Loads each module, so that a mistake in one of them is found without opening its page."""
     root = ROOT / "src" / "web"
     names = sorted(str(path.relative_to(root)) for path in root.rglob("*.js") if "lib" not in path.relative_to(root).parts)
     assert "main.js" in names
@@ -54,7 +54,7 @@ def test_durations_and_sizes_are_short(page):
 
 
 def test_a_route_keeps_each_name(page):
-    """It is the same in href(), in the address and in the router."""
+    """The name is the same in href(), in the address and in the router."""
     for name in NAMES:
         found = value(page, "router.js", "(location.hash = of.href(['none', values[0]], {q: values[0]}), of.startRouter, "
                       "dispatchEvent(new HashChangeEvent('hashchange')), [of.route.segments[1], of.route.query.q])", name)

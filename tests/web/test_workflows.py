@@ -15,7 +15,7 @@ import durable
 import scratch
 
 STEPS, WAITING, AT_ONCE = 10_000, 100, 900
-MOST_ELEMENTS = 3000  # of the whole page
+MOST_ELEMENTS = 3000  # elements in the whole page
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def begin(server, run_id, **headers):
 
 
 def rows(browser):
-    """The cells of the rows that are shown."""
+    """Returns the cells of the visible rows."""
     return browser.script("return [...document.querySelectorAll('.vrow')].map(row => [...row.children].map(cell => cell.innerText))")
 
 
@@ -230,11 +230,11 @@ def test_rows_of_a_workflow(browser, world):
     assert [[bar["left"], bar["width"]] if bar else None for bar in bars] == [[0, 20], [20, 80], [20, 40], [60, 40], None]
 
 
-# ---- a long one ----
+# ---- a long workflow ----
 
 @pytest.fixture(scope="module")
 def long_run(shop):
-    """A run of 10,000 steps. Its list is left to the client to fetch, so that a delivery is short."""
+    """A run of 10,000 steps. The client fetches its list, so deliveries are short."""
     run_id = begin(shop, "long")
     durable.append(shop, shop.application, run_id, "x" * 900_000)
     while (left := STEPS - WAITING - read(shop, run_id)["elementCount"]) > 0:
@@ -258,5 +258,5 @@ def test_ten_thousand_steps_show_quickly(browser, shop, long_run):
     browser.await_text(f"step {STEPS - 1}")
     assert browser.script("return document.querySelectorAll('*').length") <= MOST_ELEMENTS
     before = len(browser.requested(f"/workflows/qstash/{long_run}"))
-    time.sleep(3)  # a long one is read rarely
+    time.sleep(3)  # a long workflow is read rarely
     assert len(browser.requested(f"/workflows/qstash/{long_run}")) == before

@@ -1,4 +1,4 @@
-"""A server with something of everything that the dashboard shows."""
+"""A server with an example of everything that the dashboard shows."""
 
 import json
 
