@@ -154,7 +154,7 @@ def test_over_the_rate_it_is_429_and_nothing_happens(place, operation):
 
 
 @pytest.mark.parametrize("operation", BOUND, ids=ids)
-def test_what_a_token_does_not_reach_it_cannot_touch(place, operation):
+def test_a_token_cannot_change_topics_outside_its_limits(place, operation):
     client, before = place.client("bound"), place.state()
     reply = operation.ask(client, THEIRS)
     if operation.topics == "job":
@@ -181,7 +181,7 @@ def test_what_a_token_does_not_reach_it_cannot_touch(place, operation):
 
 
 @pytest.mark.parametrize("operation", [operation for operation in OPERATIONS if operation.is_free], ids=ids)
-def test_what_is_free_needs_no_token(place, operation):
+def test_health_and_readiness_need_no_token(place, operation):
     for token in None, "nonsense", place.tokens.texts["slow-readJob"]:
         operation.ask(place.server.with_token(token)).expect(200)
         operation.ask(place.server.with_token(token)).expect(200)
@@ -226,7 +226,7 @@ def test_a_body_is_not_waited_for(place):
 
 # ---- topics ----
 
-def test_of_many_jobs_each_is_judged_by_its_own_topic(place):
+def test_each_of_many_jobs_needs_access_to_its_own_topic(place):
     jobs = [{"topic": topic, "jobId": "many", "url": "http://127.0.0.1:9/", "delay": 3600} for topic in (MINE, THEIRS, "mine", "my.mail")]
     results = place.client("bound").post(jobs).expect(207)["results"]
     assert [result["status"] for result in results] == [201, 403, 403, 201]
@@ -281,7 +281,7 @@ def test_a_cursor_names_no_job_of_others(start, state):
 
 # ---- rates ----
 
-def test_a_rate_lets_its_number_pass_and_then_so_many_a_second(start):
+def test_a_rate_allows_its_number_at_once_and_then_its_share_a_second(start):
     tokens = TokenFile()
     slow = tokens.add("slow", rate="20/m")
     server = start("--tokens", str(tokens.path), "--reactors", "2", token=slow)
@@ -324,7 +324,7 @@ def test_it_is_read_again_on_sighup(start):
 
 
 @pytest.mark.parametrize("text", ["", "# nothing left\n"])
-def test_when_nothing_is_left_in_it_nobody_gets_in(start, text):
+def test_an_empty_token_file_refuses_every_request(start, text):
     tokens = TokenFile()
     root = tokens.add("root")
     server = start("--tokens", str(tokens.path), token=root)
@@ -349,7 +349,7 @@ def test_without_a_token_in_it_nothing_starts():
 
 
 @pytest.mark.parametrize("fault", ["listen on everything\n", "tls-cert = /nowhere\ntls-key = /nowhere\n"])
-def test_a_token_is_revoked_whatever_is_wrong_with_the_other_options(start, tmp_path, fault):
+def test_a_token_is_revoked_despite_errors_in_other_options(start, tmp_path, fault):
     tokens, file = TokenFile(), tmp_path / "duepost.conf"
     root, leaked = tokens.add("root"), tokens.add("leaked")
     file.write_text(f"tokens = {tokens.path}\n")
@@ -419,7 +419,7 @@ def test_a_request_keeps_the_tokens_that_it_began_with(start, topic):
     assert "who=other" in server.log()
 
 
-def test_who_else_may_write_it_is_told(start):
+def test_a_token_file_that_others_may_write_is_a_warning(start):
     tokens = TokenFile()
     root = tokens.add("root")
     tokens.path.chmod(0o666)
@@ -436,7 +436,7 @@ def test_beyond_loopback_it_needs_tokens(tmp_path, listen):
     assert "--tokens" in result.stderr and "duepost token new" in result.stderr
 
 
-def test_on_loopback_nobody_asks(start, topic):
+def test_on_loopback_no_token_is_needed(start, topic):
     for listen in "127.0.0.1:0", "127.0.0.9:0", "localhost:0":
         result = run("--listen", listen, "--print-config")
         assert result.returncode == 0
@@ -461,7 +461,7 @@ def audit_of(server):
     return [re.sub(r"^time=\S+ level=audit ", "", line) for line in server.log().splitlines() if " level=audit " in line]
 
 
-def test_who_changed_what_is_logged_whatever_the_level(start, receiver, topic):
+def test_changes_are_logged_with_their_client_at_every_level(start, receiver, topic):
     tokens = TokenFile()
     shop = tokens.add("shop")
     server = start("--tokens", str(tokens.path), "--log-level", "error", token=shop)

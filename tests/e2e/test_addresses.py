@@ -95,7 +95,7 @@ def test_urls_in_every_spelling_lead_to_public_addresses_only(topic):
         assert local and all(name.startswith("-") for name in unasked), unasked
 
 
-def test_what_was_allowed_when_it_was_scheduled_is_judged_when_it_is_due(tmp_path, topic):
+def test_an_address_that_was_allowed_at_the_post_is_checked_again_when_due(tmp_path, topic):
     """Here POST accepts addresses in urls, so only the check before the connection can refuse them."""
     with network() as (field, receiver):
         config = tmp_path / "duepost.conf"
@@ -170,7 +170,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_of_a_names_addresses_only_public_ones_are_connected_to(case, topic):
+def test_only_the_public_addresses_of_a_name_are_connected_to(case, topic):
     names = {name.replace(",", "").replace(" ", "-").lower() + ".example": answers for name, (answers, _, _) in CASES.items()}
     _, error, heard = CASES[case]
     with network({**names, "localhost": [["127.0.0.1"]]}) as (field, receiver):

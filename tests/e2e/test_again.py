@@ -86,7 +86,7 @@ def test_a_round_begins_with_all_retries(server, receiver, topic):
 
 
 @pytest.mark.parametrize("value", ["", "0", "0.5", "-1", "soon", "366d", "30, 40", "Sun, 06 Nov 1994 08:49:37 GMT", "x" * 1000])
-def test_what_cannot_be_read_is_a_failed_attempt(server, receiver, topic, value):
+def test_an_invalid_duepost_again_is_a_failed_attempt(server, receiver, topic, value):
     receiver.script(topic, again(value))
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=0)
     job = server.wait_for_state(topic, "a", "dead")
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_a_failed_attempt(server, receiver, topic, value)
     assert f"Duepost-Again: {value[:20]}" in last["errorDetail"] and "an HTTP date" in last["errorDetail"]
 
 
-def test_two_values_are_none(server, receiver, topic):
+def test_two_values_of_duepost_again_are_invalid(server, receiver, topic):
     receiver.script(topic, Answer(200, headers=(("Duepost-Again", "30"), ("duepost-again", "30"))))
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retry=0)
     assert "Duepost-Again: 30, 30;" in server.wait_for_state(topic, "a", "dead")["lastAttempt"]["errorDetail"]

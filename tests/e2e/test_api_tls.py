@@ -190,7 +190,7 @@ def test_a_handshake_has_a_deadline(server):
         assert link.recv(100) == b""
 
 
-def test_a_new_certificate_is_shown_after_sighup_and_old_connections_go_on(start, pair, trust):
+def test_a_new_certificate_is_used_after_sighup_and_old_connections_stay_open(start, pair, trust):
     server = start(*pair.options, "--reactors", "2", tls=trust)
     assert name_of(server) == "first"
     old = server.with_token(None)
@@ -204,7 +204,7 @@ def test_a_new_certificate_is_shown_after_sighup_and_old_connections_go_on(start
     assert old._local.link.sock is sock, "the old connection was closed"
 
 
-def test_what_cannot_be_used_leaves_the_old_one(start, pair, trust):
+def test_an_unusable_certificate_leaves_the_old_one(start, pair, trust):
     server = start(*pair.options, tls=trust)
 
     def is_kept():
@@ -261,7 +261,7 @@ def test_it_is_switched_on_and_off_by_a_restart_only(start, pair, trust, tmp_pat
         server.get("/topics").expect(200)
 
 
-def test_who_may_read_the_key_is_told(start, pair, trust):
+def test_a_key_that_others_may_read_is_a_warning(start, pair, trust):
     pair.key.chmod(0o644)
     assert "chmod o-r" in start(*pair.options, tls=trust).log()
 

@@ -43,7 +43,7 @@ def test_before_the_first_attempt_there_is_none(server, receiver, topic):
     assert attempts(server, topic) == []
 
 
-def test_an_attempt_that_met_nobody_says_so(server, topic):
+def test_an_attempt_without_a_connection_has_its_error(server, topic):
     server.schedule(topic=topic, jobId="a", url="http://127.0.0.1:1/", retrySchedule=[3600])
     until(lambda: server.job(topic, "a")["attempts"] == 1, 5, "the attempt")
     found, = attempts(server, topic)
@@ -140,7 +140,7 @@ def test_they_outlive_the_process_and_are_no_matter_of_its_log(start, receiver, 
     assert "canary" not in second.log()
 
 
-def test_what_is_not_there_has_none(server, start, topic):
+def test_an_unknown_job_has_no_attempts(server, start, topic):
     server.get(f"/jobs/{topic}/none/attempts").expect(404)
     assert server.get(f"/jobs/{topic}/none/attempts?limit=1").fields() == ["limit"]
     server.request("POST", f"/jobs/{topic}/none/attempts").expect(405)

@@ -56,7 +56,7 @@ def test_one_job_in_an_array_is_a_batch_too(server, receiver, topic):
     assert statuses(post_lines(server, json.dumps(job_of(receiver, topic, "b"))).expect(207)["results"]) == [201]
 
 
-def test_ids_are_made_where_there_are_none(server, receiver, topic):
+def test_the_server_creates_missing_ids(server, receiver, topic):
     job = {"topic": topic, "url": receiver.url(), "delay": 60}
     ids = {result["jobId"] for result in post_many(server, [job] * 100)}
     assert len(ids) == 100 and ids == is_pending(server, topic)
@@ -78,7 +78,7 @@ def test_each_job_is_answered_as_if_it_had_come_alone(server, receiver, topic):
 
 
 @pytest.mark.parametrize("text", ['{"topic":"a","topic":"b"}', '{"body":' + "[" * 40 + "]" * 40 + "}", '{"body":"\\ud800"}'], ids=lambda t: t[:20])
-def test_what_we_forbid_and_json_allows_is_the_matter_of_one_job(server, receiver, topic, text):
+def test_a_rule_that_is_not_of_json_concerns_only_its_job(server, receiver, topic, text):
     good = json.dumps(job_of(receiver, topic, "a"))
     alone = server.post(text).expect(400)
     for results in (server.post(f"[{text},{good}]"), post_lines(server, f"{text}\n{good}")):
@@ -87,7 +87,7 @@ def test_what_we_forbid_and_json_allows_is_the_matter_of_one_job(server, receive
     assert is_pending(server, topic) == {"a"}
 
 
-def test_of_two_jobs_under_one_id_the_first_wins(server, receiver, topic):
+def test_the_first_of_two_jobs_with_one_id_wins(server, receiver, topic):
     job, other = job_of(receiver, topic, "a", body=1), job_of(receiver, topic, "a", body=2)
     results = post_many(server, [job, other, job, job_of(receiver, topic, "b")])
     assert statuses(results) == [201, 409, 200, 201]
@@ -162,7 +162,7 @@ def test_sixteen_mib_and_not_a_byte_more(start, receiver, topic):
     assert server.request("POST", "/jobs", "\n" * ((16 << 20) + 1), NDJSON).status == 413
 
 
-def test_one_large_job_is_refused_as_ever_and_not_kept(start, topic):
+def test_a_single_job_over_the_limit_is_refused_and_not_kept(start, topic):
     server = start("--max-body", "1000")
     large = json.dumps({**GOOD, "topic": topic, "body": "x" * (15 << 20)})
     before = resident_kib(server.pid)
@@ -252,7 +252,7 @@ def test_the_drain_waits_for_a_batch(start, redis, receiver, topic):
     assert server.process.wait(10) == 0
 
 
-def test_a_batch_goes_on_without_its_client(server, receiver, topic):
+def test_a_batch_continues_without_its_client(server, receiver, topic):
     text = json.dumps([job_of(receiver, topic, i) for i in range(2000)])
     with socket.create_connection((server.host, server.port)) as link:
         link.sendall(b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text))

@@ -76,7 +76,7 @@ def test_a_delayed_job_that_was_changed_meanwhile_is_left_alone(gated, receiver,
     assert answer == SKIPPED
 
 
-def test_what_changes_while_a_bulk_action_runs_is_confirmed_and_stays(start, redis, receiver, topic):
+def test_changes_during_a_bulk_action_are_confirmed_and_stay(start, redis, receiver, topic):
     """Without a gate: owners replace jobs while a bulk action is under way."""
     server = start("--breaker", "off", redis=redis())
     total = 600
@@ -104,7 +104,7 @@ def test_what_changes_while_a_bulk_action_runs_is_confirmed_and_stays(start, red
 
 # ---- walks end ----
 
-def test_what_dies_again_is_not_run_again_by_the_same_walk(start, receiver, topic):
+def test_a_job_that_dies_again_is_not_run_again_by_the_same_bulk_action(start, receiver, topic):
     """The moved job is after the cursor."""
     server = start("--breaker", "off")
     receiver.script(topic, *[410] * 200)
@@ -123,7 +123,7 @@ def test_what_dies_again_is_not_run_again_by_the_same_walk(start, receiver, topi
     until(lambda: receiver.count(topic) == 40, 10, "each was POSTed twice")
 
 
-def test_a_walk_finds_what_was_there_when_it_began(server, receiver, topic):
+def test_a_bulk_action_finds_only_jobs_that_existed_at_its_first_page(server, receiver, topic):
     schedule(server, topic, receiver, 4)
     query = f"state=delayed&topic={topic}&limit=2"
     page = server.get(f"/jobs?{query}").expect(200)
@@ -161,7 +161,7 @@ def test_a_dry_run_changes_nothing(server, receiver, topic):
     assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true&dryRun=false").expect(200)["done"] == 3
 
 
-def test_a_page_that_is_asked_for_late_is_no_burst(start, receiver, topic):
+def test_a_late_page_causes_no_burst(start, receiver, topic):
     """The jobs of the next page are spread from the time of its request, at the earliest."""
     server = start("--breaker", "off")
     bury(server, receiver, topic, 12)
@@ -230,7 +230,7 @@ def test_waiting_jobs_are_run_now(server, receiver, topic):
         assert server.request("POST", f"/jobs/run?{wrong}").fields() == [field]
 
 
-def test_what_waits_for_a_retry_is_not_run_again_by_the_same_walk(start, receiver, topic):
+def test_a_job_that_waits_for_a_retry_is_not_run_again_by_the_same_bulk_action(start, receiver, topic):
     """The retries are due after the job of the cursor."""
     server = start("--breaker", "off", "--retry-schedule", "2h")
     receiver.script(topic, *[500] * 100)
@@ -248,7 +248,7 @@ def test_what_waits_for_a_retry_is_not_run_again_by_the_same_walk(start, receive
     assert all_pages(server, "POST", path)["done"] == 5  # a second walk runs the jobs again
 
 
-def test_held_jobs_are_not_run_again_by_the_same_walk(start, receiver, topic):
+def test_held_jobs_are_not_run_again_by_the_same_bulk_action(start, receiver, topic):
     """A breaker holds the jobs, which come back without an attempt."""
     server = start("--breaker-wait", "600")
     receiver.script(topic, *[503] * 1000)

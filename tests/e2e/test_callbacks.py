@@ -147,7 +147,7 @@ def test_an_answer_that_is_not_utf_8_is_base64(server, receiver, topic):
     assert base64.b64decode(told["answerBase64"], validate=True) == answer[:LARGE] and told["answerTruncated"] is True and "answer" not in told
 
 
-def test_of_more_attempts_at_a_time_the_others_report_the_usual_part(start, receiver, topic):
+def test_above_512_attempts_at_a_time_callbacks_report_1024_bytes(start, receiver, topic):
     """512 attempts of a reactor keep their whole answers."""
     server = start("--reactors", "1", "--max-in-flight", "600", "--max-in-flight-topic", "600")
     put(server, topic, onDelivered=receiver.url("/done"), paused=True).expect(200)
@@ -313,7 +313,7 @@ def test_callbacks_are_changed_by_put_and_patch(server, receiver, topic):
 
 # ---- crashes ----
 
-def test_each_end_has_one_callback_whatever_is_killed(start, redis, receiver, topic):
+def test_each_end_has_one_callback_whichever_process_is_killed(start, redis, receiver, topic):
     """Processes are killed at random times. A killed process's deliveries are repeated."""
     behind = redis()
     servers = [start("--breaker", "off", redis=behind.address) for _ in range(2)]

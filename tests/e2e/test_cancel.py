@@ -66,7 +66,7 @@ def test_the_outcome_of_a_cancelled_attempt_does_not_touch_the_next_job_of_that_
     assert [a.body for a in receiver.of(topic)] == [b"1", b"2"]
 
 
-def test_an_id_scheduled_anew_just_before_it_is_due_is_never_early(server, receiver, topic):
+def test_a_job_that_replaces_a_cancelled_one_just_before_its_due_time_is_never_early(server, receiver, topic):
     """Repeats this hundreds of times: the new job must not get the due time of the old one."""
     rng = random.Random(2)
     expected = {}

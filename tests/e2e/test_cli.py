@@ -323,7 +323,7 @@ def test_a_wrong_value_names_its_option(server, receiver, topic):
     assert "expected a receiver as HOST:PORT" in ask(server, "close", "shop.example", code=2)
 
 
-def test_what_changes_is_followed(server, receiver, topic):
+def test_tail_prints_the_topics_that_change(server, receiver, topic):
     environment = {**os.environ, "DUEPOST_SERVER": f"http://{server.host}:{server.port}"}
     with subprocess.Popen([duepost.BINARY, "tail", topic], env=environment, stdout=subprocess.PIPE, text=True) as tail:
         try:
@@ -361,12 +361,12 @@ def test_a_token_is_made_shown_and_used(start, topic, tmp_path):
     (["new", "a", "scopes=read", "topics=a b"], "only scopes="), (["new", "a", "scopes=read", "rate=1/d"], "rate="),
     (["new", "a", "scopes=read\nb"], "scopes="),
 ], ids=str)
-def test_a_wrong_token_is_not_made(words, reason):
+def test_an_invalid_token_is_not_created(words, reason):
     done = duepost.run("token", *words)
     assert done.returncode == 2 and reason in done.stderr and done.stdout == ""
 
 
-def test_a_file_without_a_token_is_told(server, tmp_path):
+def test_a_token_file_without_a_token_is_an_error(server, tmp_path):
     for text in "", "\n", "a b\n", "a\tb", "\x00":
         (tmp_path / "token").write_text(text)
         assert "has no token" in ask(server, "topics", f"--token-file={tmp_path}/token", code=2)
@@ -374,7 +374,7 @@ def test_a_file_without_a_token_is_told(server, tmp_path):
     assert "DUEPOST_TOKEN" in ask(server, "topics", code=2, token="a\r\nX-Other: b")
 
 
-def test_what_cannot_be_is_told(server):
+def test_wrong_usage_has_a_clear_error(server):
     assert "unknown command" in ask(server, "nope", code=2)
     assert "--nope" in ask(server, "dead", "--nope", code=2)
     assert "needs a value" in ask(server, "dead", "--topic", code=2)

@@ -94,7 +94,7 @@ def reshard(cluster, number):
 
 
 @pytest.mark.parametrize("fault", [kill, freeze, fail_over, reshard])
-def test_what_was_confirmed_is_delivered_whatever_befalls_a_primary(cluster, server, receiver, topic, fault):
+def test_confirmed_jobs_are_delivered_after_any_fault_of_a_primary(cluster, server, receiver, topic, fault):
     load = Load(server, receiver, topics(topic))
     seconds = []
     try:
@@ -134,7 +134,7 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
         server.cancel(name, "dies").expect(200)
 
 
-def test_a_list_over_all_topics_walks_the_shards(server, receiver, topic):
+def test_a_list_over_all_topics_covers_all_shards(server, receiver, topic):
     names = topics(topic)[::2]
     for name in names:
         receiver.script(name, 410)
@@ -302,7 +302,7 @@ def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, 
     until(lambda: all(receiver.count(name) >= 40 for name in hanging), 30, "what hung goes on")
 
 
-def test_a_breaker_whose_shard_is_away_holds_nobody_for_ever(start, cluster, partial, topic):
+def test_a_breaker_whose_shard_is_unavailable_does_not_hold_jobs_for_ever(start, cluster, partial, topic):
     """Each reactor then sends its own probes."""
     *lost, away = partial
     server = start("--prefix", "alone:", "--breaker-wait", "1s", "--reactors", "1", redis=cluster.address)
@@ -333,7 +333,7 @@ def test_a_breaker_whose_shard_is_away_holds_nobody_for_ever(start, cluster, par
 
 
 @pytest.mark.parametrize("kind", ["hostname", "unknown-endpoint"])
-def test_nodes_are_found_however_they_are_named(start, cluster, receiver, topic, kind):
+def test_nodes_are_found_by_name_or_address(start, cluster, receiver, topic, kind):
     for node in cluster.nodes:
         node.ok("CONFIG", "SET", "cluster-announce-hostname", "localhost")
         node.ok("CONFIG", "SET", "cluster-preferred-endpoint-type", kind)
@@ -360,7 +360,7 @@ def post(server, receiver, name):
     return post_to(server, name, receiver.url())
 
 
-def test_a_redis_that_is_no_cluster_is_503(start, redis, receiver, topic):
+def test_a_redis_without_cluster_mode_is_503(start, redis, receiver, topic):
     alone = redis(tcp=True)
     server = start(redis=f"cluster://127.0.0.1:{alone.port}", ready=False)
     assert "Cluster" in post(server, receiver, topic).expect(503)["detail"]

@@ -85,7 +85,7 @@ def test_the_examples_of_jobs_are_accepted(start, name):
     start("--max-jobs", "10").schedule(**job)
 
 
-def test_what_the_server_refuses_the_schema_refuses_too():
+def test_the_schema_refuses_what_the_server_refuses():
     """Covers the rules that a schema can express: not dates, urls, total sizes, or rules about two members."""
     from test_validation import FIELDS, GOOD
     check = contract.validator(contract.schema_of("NewJob"))

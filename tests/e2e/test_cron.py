@@ -19,7 +19,7 @@ def times(server, **query):
     return answer["text"], [text.removesuffix(":00.000Z").removeprefix("2030-") for text in answer["next"]]
 
 
-def test_an_expression_is_said_in_words_with_its_next_times(server):
+def test_an_expression_is_described_in_words_with_its_next_times(server):
     assert times(server, expression="0 9 * * mon-fri", **{"from": FROM}) == (
         "at 09:00, on Monday to Friday", ["01-01T09:00", "01-02T09:00", "01-03T09:00", "01-04T09:00", "01-07T09:00"])
     assert ask(server, expression="@daily").expect(200)["timezone"] == "UTC"

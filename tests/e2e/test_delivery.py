@@ -223,7 +223,7 @@ def test_a_higher_level_leaves_out_what_went_well(start, receiver, topic):
     assert "event=job_dead" in server.log() and "event=job_delivered" not in server.log()
 
 
-def test_what_left_no_trace_is_told_of_as_what_it_may_be(server, receiver, topic):
+def test_the_404_of_a_job_that_has_ended_names_the_possible_reasons(server, receiver, topic):
     deliver(server, receiver, topic)
     for path in ("", "/why", "/attempts"):
         detail = server.get(f"/jobs/{topic}/a{path}").expect(404)["detail"]

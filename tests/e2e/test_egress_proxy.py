@@ -56,7 +56,7 @@ def test_https_goes_through_a_tunnel_that_sees_nothing(proxy, receiver, topic):
         front.stop()
 
 
-def test_what_the_proxy_denies_is_a_failed_attempt(start, proxy, topic):
+def test_a_refusal_of_the_proxy_is_a_failed_attempt(start, proxy, topic):
     """The proxy's answer to CONNECT is not the receiver's answer. An answer to a plain request looks the same as the
     receiver's."""
     between = proxy({})

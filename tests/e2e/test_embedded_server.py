@@ -42,7 +42,7 @@ def path_of(folder):
     return {"PATH": str(folder)}
 
 
-def test_valkey_serves_where_there_is_no_redis(start, folder, data, receiver, topic):
+def test_valkey_is_used_without_redis(start, folder, data, receiver, topic):
     (folder / "valkey-server").symlink_to(VALKEY or REDIS)
     server = start(extra=path_of(folder), data=data)
     server.schedule(topic=topic, jobId="1", url=receiver.url(), delay=600)

@@ -34,7 +34,7 @@ def test_a_read_job_shows_when_it_expires(server, receiver, topic):
     assert server.job(topic, "b")["expiresAt"] == "2030-01-01T00:00:00.000Z"
 
 
-def test_a_job_that_is_too_late_is_dead_and_no_attempt_is_made(server, receiver, topic):
+def test_an_expired_job_is_dead_without_an_attempt(server, receiver, topic):
     job = dead_by_expiry(server, topic, receiver.url(), ttl=0.3)
     assert job["reason"] == "expired" and job["attempts"] == 0 and "lastAttempt" not in job
     watch(0.3, lambda: not receiver.count(topic), "a delivery")

@@ -120,7 +120,7 @@ def test_more_jobs_than_one_request_looks_at_are_counted_page_by_page(server, re
     assert server.get(f"/jobs/count?state=delayed&topic={topic}").expect(200) == {"count": 10_050}
 
 
-def test_what_is_found_is_cancelled(server, receiver, topic):
+def test_jobs_that_a_filter_finds_are_cancelled(server, receiver, topic):
     schedule(server, topic, receiver, 10)
     query = f"state=delayed&topic={topic}&dueBefore={from_ms(FAR + 7)}"
     page = server.request("DELETE", f"/jobs?{query}&all=true&pageLimit=5").expect(200)
@@ -131,7 +131,7 @@ def test_what_is_found_is_cancelled(server, receiver, topic):
     assert server.request("DELETE", f"/jobs?{query}&all=true").expect(200) == {"matched": 0, "done": 0, "skipped": 0}
 
 
-def test_what_is_found_dead_is_run_again(server, receiver, topic):
+def test_dead_jobs_that_a_filter_finds_are_run_again(server, receiver, topic):
     bury(server, receiver, topic, 6)
     page = server.request("POST", f"/jobs/redrive?topic={topic}&all=true&pageLimit=4").expect(200)
     assert (page["matched"], page["done"]) == (4, 4)
@@ -141,7 +141,7 @@ def test_what_is_found_dead_is_run_again(server, receiver, topic):
     until(lambda: receiver.count(topic) == 12, 5, "the rest")
 
 
-def test_all_topics_dead_jobs_are_run_again_only_when_that_is_said(start, receiver, topic):
+def test_dead_jobs_of_all_topics_are_run_again_only_with_state_dead(start, receiver, topic):
     server = start()
     for name in (topic + ".a", topic + ".b"):
         bury(server, receiver, name, 2)
@@ -151,7 +151,7 @@ def test_all_topics_dead_jobs_are_run_again_only_when_that_is_said(start, receiv
     until(lambda: receiver.count(topic + ".a") + receiver.count(topic + ".b") == 8, 5, "all deliveries")
 
 
-def test_a_topics_rate_keeps_what_is_run_again_to_its_pace(server, receiver, topic):
+def test_a_topics_rate_limits_jobs_that_are_run_again(server, receiver, topic):
     bury(server, receiver, topic, 20)
     server.request("PUT", f"/topics/{topic}", json.dumps({"rate": {"jobs": 10, "per": 1}}), JSON).expect(200)
     server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)
@@ -159,7 +159,7 @@ def test_a_topics_rate_keeps_what_is_run_again_to_its_pace(server, receiver, top
     until(lambda: receiver.count(topic) == 40, 10, "all deliveries")
 
 
-def test_what_is_run_again_is_spread_over_time(server, receiver, topic):
+def test_jobs_that_are_run_again_are_spread_over_time(server, receiver, topic):
     bury(server, receiver, topic, 9)
     path, begin_ms, cursor = f"/jobs/redrive?topic={topic}&perSecond=0.5&all=true&pageLimit=4", time.time() * 1000, ""
     for done in (4, 4, 1):

@@ -20,7 +20,7 @@ def test_a_chunked_body_is_read(server, topic):
     assert answer.startswith(b"HTTP/1.1 201 ")
 
 
-def test_a_client_that_asks_first_is_told_to_go_on_or_not(server, topic):
+def test_expect_100_continue_is_answered_100_or_with_the_error(server, topic):
     body = b'{"topic":"%s","url":"http://127.0.0.1:9/","delay":60}' % topic.encode()
 
     def ask(size):

@@ -111,7 +111,7 @@ def test_a_group_is_as_large_as_it_may_be(server, topic):
         server.request(method, f"/groups/{topic}", "{}", {"Content-Type": "text/plain"}).expect(415)
 
 
-def test_what_a_group_request_may_not_have(server, topic):
+def test_wrong_queries_and_methods_of_groups_are_refused(server, topic):
     put(server, topic, {"a": URL}).expect(201)
     assert server.get(f"/groups/{topic}?x=1").fields() == ["x"]
     assert server.get("/groups?x=1").fields() == ["x"]

@@ -14,7 +14,7 @@ def symbols():
     return set(re.findall(r"\b(__\w+)@", readelf("--dyn-syms")))
 
 
-def test_it_lies_at_another_address_each_time():
+def test_the_binary_is_loaded_at_another_address_each_time():
     assert re.search(r"Type: +DYN", readelf("--file-header"))
 
 
@@ -24,7 +24,7 @@ def test_no_page_is_both_writable_and_executable():
     assert not [name for name, flags in segments if "W" in flags and "E" in flags]
 
 
-def test_what_the_loader_filled_in_is_read_only():
+def test_relocations_are_read_only():
     assert "GNU_RELRO" in readelf("--segments")
     assert re.search(r"FLAGS.*BIND_NOW", readelf("--dynamic"))
 

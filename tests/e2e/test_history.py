@@ -107,7 +107,7 @@ def test_a_job_can_be_read_at_any_moment_of_its_end(keeper, receiver, topic):
     assert keeper.get(f"/jobs/{topic}/a").expect(200)["state"] == "delivered"
 
 
-def test_a_job_that_never_was_is_not_found(keeper, topic):
+def test_a_job_that_never_existed_is_not_found(keeper, topic):
     for path in "", "/why", "/attempts":
         answer = keeper.get(f"/jobs/{topic}/none{path}")
         assert answer.expect(404)["detail"].startswith("There is no such job, in Redis or in the history.")

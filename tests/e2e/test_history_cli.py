@@ -80,7 +80,7 @@ FORMULAS = ["=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1",
 HARMLESS = ["", "a=1", " =1", "\"=1", "\uff1e1", "1-1", "http://a/?=+-@"]
 
 
-def test_a_text_of_a_csv_is_no_formula_and_can_be_read_back(keeper, receiver, topic):
+def test_a_text_in_a_csv_is_not_a_formula_and_can_be_read_back(keeper, receiver, topic):
     """A spreadsheet evaluates a cell that begins with one of these characters, quoted or not."""
     bodies = [*FORMULAS, *HARMLESS, -5, [-1], {"=a": 1}]
     fill(keeper, receiver, topic, delivered=[(f"={number}", {"body": body}) for number, body in enumerate(bodies)])
@@ -99,7 +99,7 @@ def test_a_text_of_a_csv_is_no_formula_and_can_be_read_back(keeper, receiver, to
     assert sorted(json.loads(line)["jobId"] for line in lines) == sorted(f"={number}" for number in range(len(bodies)))
 
 
-def test_an_export_goes_on_over_pages_and_obeys_filters(keeper, receiver, topic):
+def test_an_export_covers_all_pages_and_uses_filters(keeper, receiver, topic):
     keeper.schedule_many([{"topic": topic, "jobId": f"j{n}", "url": receiver.url()} for n in range(1100)])
     until(lambda: keeper.get(f"/jobs/count?state=any&topic={topic}").expect(200)["count"] == 1100, 60, "all are in the history")
     exported = [json.loads(line)["jobId"] for line in ask(keeper, "history", "export", "--topic", topic).splitlines()]

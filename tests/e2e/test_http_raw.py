@@ -99,14 +99,14 @@ def test_nothing_behind_it_runs_later_on_a_connection(hasty, data, statuses):
 
 
 @pytest.mark.parametrize("data, statuses", [pytest.param(data, statuses, id=name) for name, data, statuses in LEGAL])
-def test_what_is_a_request_runs(hasty, data, statuses):
+def test_a_second_request_that_is_valid_runs(hasty, data, statuses):
     replies = list(replies_in(converse(hasty, data)))
     assert replies[0].status in statuses
     assert [reply.status for reply in replies[1:]] == [200, 200]
     assert not victim_lived(hasty)
 
 
-def test_a_client_of_1_0_is_not_asked_to_go_on(hasty):
+def test_a_client_of_http_1_0_gets_no_100_continue(hasty):
     """RFC 9110, section 10.1.1."""
     head = b"POST /jobs HTTP/1.0\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
     assert not converse(hasty, head + b"{}").startswith(b"HTTP/1.1 100")

@@ -62,7 +62,7 @@ def test_a_key_is_as_long_as_the_contract_says(server, receiver, topic):
 
 
 @pytest.mark.parametrize("key", ['""', '"a', '"a"b"', "a" * 300, '"a\\x"', "ä"])
-def test_a_key_that_is_none_is_400(server, receiver, topic, key):
+def test_an_invalid_key_is_400(server, receiver, topic, key):
     answer = keyed(server, key, {"topic": topic, "jobId": "a", "url": receiver.url()}).expect(400)
     if "errors" in answer:
         assert answer["errors"][0]["field"] == "Idempotency-Key"

@@ -32,7 +32,7 @@ def test_a_job_with_nulls_is_the_same_job(server, receiver, topic):
     server.post({"topic": topic, "jobId": "a", "url": receiver.url(), "delay": "1h", "ttl": None, "headers": None}).expect(200)
 
 
-def test_durations_are_taken_wherever_seconds_are(server, receiver, topic):
+def test_durations_are_accepted_in_place_of_seconds(server, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay="15m", ttl="1h30m", timeout="2m", retrySchedule=["10s", "1h", 5])
     job = server.job(topic, "a")
     assert (job["delay"], job["timeout"], job["retrySchedule"]) == (900, 120, [10, 3600, 5])

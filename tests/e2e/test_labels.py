@@ -145,7 +145,7 @@ def test_the_order_of_labels_does_not_make_another_job(server, receiver, topic):
 @pytest.mark.parametrize("labels, field", [
     ("eu", "labels"), ([""], "labels[0]"), (["a", 1], "labels[1]"), (["a", "b", "a"], "labels[2]"), (["x" * 65], "labels[0]"),
     (["é" * 33], "labels[0]"), (["a\nb"], "labels[0]"), ([f"{i}" for i in range(11)], "labels")])
-def test_what_is_no_label_is_refused(server, topic, labels, field):
+def test_an_invalid_label_is_refused(server, topic, labels, field):
     assert server.post({"topic": topic, "url": "http://127.0.0.1:9/", "labels": labels}).fields() == [field]
 
 

@@ -129,7 +129,7 @@ def test_health_is_answered_when_all_connections_are_used(fresh, links):
     assert not any(link.is_closed() for link in busy[3:])
 
 
-def test_health_is_answered_beside_a_crowd_that_wants_in(start, links):
+def test_health_is_answered_while_many_clients_try_to_connect(start, links):
     server = start("--max-connections", "5", "--reactors", "2")
     crowd = links(server, 200, b"GET /healthz")
     for _ in range(20):
@@ -167,7 +167,7 @@ def test_an_address_has_its_part(fresh, links):
     other.close()
 
 
-def test_a_proxy_on_this_host_is_no_single_client(fresh, links):
+def test_a_proxy_on_this_host_has_no_limit_per_address(fresh, links):
     server = fresh("--max-connections", "12", "--reactors", "1")
     for link in links(server, 12, b"GET /topics HTTP/1.1\r\nHost: localhost\r\n\r\n"):
         assert link.reply().status == 200
@@ -210,7 +210,7 @@ def test_bodies_are_bounded_together(start, links, topic):
     server.schedule(topic=topic, url="http://127.0.0.1:9/", delay=60, body="x" * 500000)
 
 
-def test_answers_that_nobody_reads_are_bounded_together(start, links, topic):
+def test_unread_answers_are_bounded_together(start, links, topic):
     server = start("--max-bodies", "4MiB", "--reactors", "1")
     job = {"topic": topic, "url": "http://127.0.0.1:9/", "delay": 600, "body": "x" * 1000000}
     server.schedule(jobId="a", **job)
@@ -261,7 +261,7 @@ SLOW_ONES = {
 
 
 @pytest.mark.parametrize("name", SLOW_ONES)
-def test_who_dribbles_is_cut(hasty, links, name):
+def test_a_client_that_sends_slowly_is_disconnected(hasty, links, name):
     data, seconds = SLOW_ONES[name]
     link, = links(hasty, 1, data)
     if name.startswith("next"):
@@ -272,13 +272,13 @@ def test_who_dribbles_is_cut(hasty, links, name):
     assert took <= seconds + 2 * SLOW
 
 
-def test_who_sends_nothing_is_cut(hasty, links):
+def test_a_client_that_sends_nothing_is_disconnected(hasty, links):
     for data in (b"", b"GET / HTTP/1.1\r\n", POST + b"Content-Length: 10\r\n\r\n"):
         link, = links(hasty, 1, data)
         assert link.seconds_to_end() < 3 * SLOW
 
 
-def test_who_does_not_read_is_cut(hasty, links, topic):
+def test_a_client_that_does_not_read_is_disconnected(hasty, links, topic):
     hasty.schedule(topic=topic, jobId="a", url="http://127.0.0.1:9/", delay=600, body="x" * 1000000)
     ask = f"GET /jobs/{topic}/a HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     link, = links(hasty, 1, ask * 20, receive_bytes=4096)
@@ -292,7 +292,7 @@ def test_who_does_not_read_is_cut(hasty, links, topic):
     assert 0 < received < 20 * 1000000
 
 
-def test_who_is_idle_between_requests_is_not_cut(hasty, links):
+def test_a_client_that_is_idle_between_requests_stays_connected(hasty, links):
     link, = links(hasty, 1)
     for _ in range(3):
         assert link.ask().status == 200

@@ -131,7 +131,7 @@ def proxy():
         each.stop()
 
 
-def test_what_info_does_not_say_is_a_warning(start, redis, proxy, receiver, topic):
+def test_a_field_that_info_lacks_is_a_warning(start, redis, proxy, receiver, topic):
     behind = redis(tcp=True)
     hiding = proxy(behind, "maxmemory_policy", "role", "aof_last_write_status", "used_memory", "maxmemory", "total_system_memory")
     server = start(redis=f"redis://{hiding.place}")

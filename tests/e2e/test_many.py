@@ -7,7 +7,7 @@ from receiver import HANG
 from timestamp import from_ms
 
 
-def test_a_topic_whose_receiver_hangs_delays_nobody_else(start, receiver, topic):
+def test_a_topic_whose_receiver_hangs_delays_no_other_topic(start, receiver, topic):
     """The topic has 5,000 due jobs. The 1,000 jobs of another topic arrive within 2 s."""
     server = start()
     stuck = topic + ".stuck"

@@ -162,7 +162,7 @@ def test_put_and_patch_change_them(server, receiver, topic):
     ({"method": "GET", "body": {}}, "body"), ({"method": "HEAD", "bodyBase64": ""}, "bodyBase64"), ({"method": "get"}, "method"),
     ({"method": "OPTIONS"}, "method"), ({"method": 1}, "method"), ({"bodyBase64": "A"}, "bodyBase64"), ({"bodyBase64": "AB=="}, "bodyBase64"),
     ({"bodyBase64": "AA== "}, "bodyBase64"), ({"bodyBase64": "_-8="}, "bodyBase64"), ({"body": 1, "bodyBase64": "AA=="}, "body")])
-def test_what_cannot_be_sent_is_refused(server, topic, members, field):
+def test_a_body_that_the_method_cannot_have_is_refused(server, topic, members, field):
     assert server.post({"topic": topic, "url": "http://127.0.0.1:9/", **members}).fields() == [field]
     assert server.get(f"/jobs/count?topic={topic}").expect(200)["count"] == 0
 

@@ -16,7 +16,7 @@ def is_reached(sender, receiver, host):
         return False
 
 
-def test_a_network_loses_what_it_is_told_to():
+def test_a_network_drops_the_chosen_packets():
     """Packets are dropped in one direction, or between two sides, and nowhere else."""
     try:
         net = network.Network(3)

@@ -43,7 +43,7 @@ def test_a_retry_is_not_passed(server, receiver, topic):
     assert arrived(receiver, topic) == ["a", "a", "a", "b", "c"]
 
 
-def test_why_names_the_job_that_holds_the_line(server, receiver, topic):
+def test_why_names_the_job_that_comes_first(server, receiver, topic):
     make_fifo(server, topic, retrySchedule=[600])
     receiver.script(topic, Answer(500), Answer(200), job_id="a")
     for job_id in "ab":
@@ -63,7 +63,7 @@ def test_why_names_the_job_that_holds_the_line(server, receiver, topic):
     assert arrived(receiver, topic) == ["a", "a", "b", "c"]
 
 
-def test_a_head_that_is_cancelled_in_flight_holds_the_line_until_its_attempt_is_over(server, receiver, topic):
+def test_a_first_job_that_is_cancelled_in_flight_blocks_until_its_attempt_is_over(server, receiver, topic):
     make_fifo(server, topic)
     receiver.script(topic, Answer(200, delay=1.5), job_id="a")
     for job_id in "ab":
@@ -77,7 +77,7 @@ def test_a_head_that_is_cancelled_in_flight_holds_the_line_until_its_attempt_is_
     assert second.at_ms >= first.answered_at_ms > 0
 
 
-def test_a_head_that_is_cancelled_or_replaced_while_it_waits_lets_the_next_go(server, receiver, topic):
+def test_a_first_job_that_is_cancelled_or_replaced_while_it_waits_frees_the_next(server, receiver, topic):
     make_fifo(server, topic, retrySchedule=[600])
     receiver.script(topic, Answer(500), Answer(200), job_id="a")
     receiver.script(topic, Answer(500), Answer(200), job_id="b")
@@ -92,7 +92,7 @@ def test_a_head_that_is_cancelled_or_replaced_while_it_waits_lets_the_next_go(se
 
 
 @pytest.mark.parametrize("on_head_dead", ["go", "pause"])
-def test_a_dead_head_lets_the_next_go_or_pauses_the_topic(server, receiver, topic, on_head_dead):
+def test_a_first_job_that_dies_frees_the_next_or_pauses_the_topic(server, receiver, topic, on_head_dead):
     make_fifo(server, topic, onHeadDead=on_head_dead)
     receiver.script(topic, Answer(500), job_id="a")
     schedule(server, topic, "a", receiver, retry=0)
@@ -110,7 +110,7 @@ def test_a_dead_head_lets_the_next_go_or_pauses_the_topic(server, receiver, topi
     assert arrived(receiver, topic) == ["a", "b"]
 
 
-def test_a_head_that_expires_lets_the_next_go(server, receiver, topic):
+def test_a_first_job_that_expires_frees_the_next(server, receiver, topic):
     make_fifo(server, topic, retrySchedule=[600])
     receiver.script(topic, Answer(500), job_id="a")
     schedule(server, topic, "a", receiver, ttl=2)
@@ -121,7 +121,7 @@ def test_a_head_that_expires_lets_the_next_go(server, receiver, topic):
     assert server.job(topic, "a")["reason"] in ("expired", "retries_exhausted")
 
 
-def test_not_yet_holds_the_line(server, receiver, topic):
+def test_not_yet_blocks_later_jobs(server, receiver, topic):
     make_fifo(server, topic)
     receiver.script(topic, Answer(200, headers=(("Duepost-Again", "1"),)), Answer(200), job_id="a")
     for job_id in "ab":
@@ -148,7 +148,7 @@ def test_jobs_that_a_breaker_holds_stay_in_order(start, receiver, topic):
     assert arrived(receiver, topic) == [f"{number:02}" for number in range(20)]
 
 
-def test_a_topic_that_is_no_longer_fifo_goes_on_with_the_others(server, receiver, topic):
+def test_a_topic_that_is_no_longer_fifo_continues_with_the_other_jobs(server, receiver, topic):
     make_fifo(server, topic, retrySchedule=[600])
     receiver.script(topic, Answer(500), Answer(200), job_id="a")
     for job_id in "abc":

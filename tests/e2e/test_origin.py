@@ -72,7 +72,7 @@ def test_pages_of_other_sites_are_refused(server, topic, origin):
     ask(server, host, origin, target="/healthz").expect(200)
 
 
-def test_a_page_of_ours_is_no_other_site(server, topic):
+def test_a_page_of_duepost_is_not_another_site(server, topic):
     host = f"localhost:{server.port}"
     for number, origin in enumerate((f"http://{host}", f"https://{host}", f"http://LOCALHOST:{server.port}")):
         ask(server, host, origin, "PUT", f"/jobs/{topic}/{number}", json.dumps(JOB), [("Content-Type", "application/json")]).expect(201)
@@ -126,6 +126,6 @@ def test_tokens_that_come_while_it_runs_take_its_place(start):
 
 
 @pytest.mark.parametrize("text", ["a:80", "a b", ",", "a,,b", "", "*.example", "::1", "http://a", "[a]", "[10.0.0.1]", "a" * 300])
-def test_what_is_no_name_is_refused(text):
+def test_an_invalid_host_name_is_refused(text):
     done = duepost.run("--hosts", text, "--listen", f"127.0.0.1:{free_port()}")
     assert done.returncode == 2 and "--hosts" in done.stderr

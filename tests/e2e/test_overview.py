@@ -26,7 +26,7 @@ def total(server, name):
     return sum(overview(server)["series"][name])
 
 
-def test_what_happens_is_counted_by_second(start, receiver, topic):
+def test_events_are_counted_by_second(start, receiver, topic):
     server = start("--retry-schedule", "1h")
     receiver.script(topic, 500, job_id="bad")
     receiver.script(topic, 410, job_id="gone")
@@ -158,7 +158,7 @@ def check_sum(first, second, receiver, topic):
     until(lambda: {process["pid"] for process in overview(first)["processes"]} == {first.pid, second.pid}, 30, lambda: overview(first), pause=0.2)
 
 
-def test_figures_go_on_with_the_next_primary(sentinels, receiver, topic):
+def test_figures_continue_with_the_next_primary(sentinels, receiver, topic):
     servers = [Duepost(redis=sentinels.address) for _ in range(2)]
     try:
         check_sum(*servers, receiver, topic)
@@ -171,7 +171,7 @@ def test_figures_go_on_with_the_next_primary(sentinels, receiver, topic):
             server.stop()
 
 
-def test_figures_go_on_in_a_cluster(cluster, receiver, topic):
+def test_figures_continue_in_a_cluster(cluster, receiver, topic):
     servers = [Duepost(redis=cluster.address) for _ in range(2)]
     try:
         check_sum(*servers, receiver, topic)
@@ -185,7 +185,7 @@ def test_figures_go_on_in_a_cluster(cluster, receiver, topic):
             server.stop()
 
 
-def test_nothing_is_told_while_nobody_looks(redis):
+def test_processes_publish_no_figures_without_a_client(redis):
     servers = [Duepost(redis=redis) for _ in range(2)]
     try:
         time.sleep(3)
@@ -226,7 +226,7 @@ def coming_of(server):
     return overview(server).get("coming")
 
 
-def test_what_is_coming_is_counted_by_due_time(start):
+def test_waiting_jobs_are_counted_by_due_time(start):
     server = start()
     delays = (1800, 2 * HOUR - MINUTE, 2 * DAY - HOUR, 8 * DAY)
     for at, delay in enumerate(delays):
@@ -248,7 +248,7 @@ def test_what_is_coming_is_counted_by_due_time(start):
     assert 0 < late["lateSeconds"] <= to_ms(overview(server)["now"]) / 1000 - to_ms(late["dueAt"]) / 1000 + 1
 
 
-def test_what_is_coming_is_walked_every_ten_seconds_at_most(start):
+def test_waiting_jobs_are_counted_every_ten_seconds_at_most(start):
     server = start()
     first = until(lambda: coming_of(server), 10, "a count")
     assert coming_of(server)["at"] == first["at"]

@@ -106,7 +106,7 @@ def test_a_job_is_given_another_time_to_expire(server, receiver, topic):
     assert patch(server, topic, "a", delay=90).fields() == ["delay"]
 
 
-def test_what_was_attempted_is_kept(server, receiver, topic):
+def test_attempts_are_kept(server, receiver, topic):
     receiver.script(topic, 500, 200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[3600])
     job = until(lambda: (job := server.job(topic, "a"))["attempts"] and job, 5, "an attempt")
@@ -140,7 +140,7 @@ def test_an_expired_job_comes_to_life_with_a_later_time_and_a_run(server, receiv
     until(lambda: receiver.count(topic), 3, "delivery")
 
 
-def test_a_leased_job_is_not_changed_and_one_that_is_gone_is_not_there(server, receiver, topic):
+def test_a_leased_job_is_409_and_a_missing_one_404(server, receiver, topic):
     receiver.script(topic, HANG)
     patch(server, topic, "a", delay=5).expect(404)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
@@ -151,7 +151,7 @@ def test_a_leased_job_is_not_changed_and_one_that_is_gone_is_not_there(server, r
     send(server, topic, "a", "{}", {"If-Match": "*"}).expect(404)
 
 
-def test_what_is_wrong_is_named_and_nothing_changes(start, receiver, topic):
+def test_an_invalid_patch_names_its_errors_and_changes_nothing(start, receiver, topic):
     server = start("--max-body", "2KiB")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60, retry=1)
     tag = tag_of(server, topic, "a")
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_named_and_nothing_changes(start, receiver, topic):
 
 
 @pytest.mark.parametrize("members", [{"delay": 5}, {"body": 1}, {"headers": {"X": "2"}}, {"retry": 0}])
-def test_a_change_is_made_only_on_what_was_seen(server, receiver, topic, members):
+def test_a_change_with_if_match_needs_the_current_etag(server, receiver, topic, members):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60, headers={"X": "1"})
     old = tag_of(server, topic, "a")
     new = send(server, topic, "a", json.dumps(members), {"If-Match": old}).headers["ETag"]
@@ -183,7 +183,7 @@ def test_a_change_is_made_only_on_what_was_seen(server, receiver, topic, members
     send(server, topic, "a", json.dumps(members), {"If-Match": "*"}).expect(200)
 
 
-def test_of_many_that_saw_the_same_one_changes_it(start, redis, receiver, topic):
+def test_one_of_many_patches_with_the_same_etag_succeeds(start, redis, receiver, topic):
     shared = redis()
     servers = [start(redis=shared), start(redis=shared)]
     servers[0].schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)
@@ -218,7 +218,7 @@ def test_a_full_redis_refuses_what_may_grow(start, redis, receiver, topic):
     behind.command("CONFIG", "SET", "maxmemory", "0")
 
 
-def test_a_record_of_somebody_elses_is_left_alone(start, redis, topic):
+def test_a_record_that_duepost_did_not_write_is_left_alone(start, redis, topic):
     behind = redis()
     server = start(redis=behind)
     behind.command("HSET", "duepost:{0}:kept", f"{topic}/a", "dead 1000 0 2 {}")

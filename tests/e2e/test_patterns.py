@@ -219,7 +219,7 @@ def cluster():
     group.stop()
 
 
-def test_a_copy_that_was_not_made_is_mended(start, cluster, receiver, topic):
+def test_a_missing_copy_of_the_patterns_is_written_again(start, cluster, receiver, topic):
     """Simulates a crash between two copies: some shards have the patterns, the others an earlier version."""
     server = start("--prefix", f"{topic}:", redis=cluster.address)
     names = [topic_in(shard, topic) for shard in range(16)]

@@ -72,7 +72,7 @@ def test_a_running_attempt_finishes_within_the_drain(start, data, receiver, topi
     assert [a.job_id for a in receiver.of(topic)] == ["a", "later"]
 
 
-def test_nobody_can_connect_during_the_drain(start, receiver, topic):
+def test_no_client_can_connect_during_the_drain(start, receiver, topic):
     server = start()
     receiver.script(topic, Answer(200, delay=2))
     server.schedule(topic=topic, jobId="a", url=receiver.url())
@@ -142,7 +142,7 @@ def test_a_new_process_on_a_shared_port_answers_only_once_it_can(start, redis):
     assert set(answers) == {200}
 
 
-def test_what_does_not_finish_is_cut_and_its_lease_given_back(start, redis, receiver, topic):
+def test_an_attempt_that_does_not_finish_is_aborted_and_its_lease_released(start, redis, receiver, topic):
     shared = redis()
     server = start("--drain-timeout", "300ms", redis=shared)
     receiver.script(topic, HANG, 200)
@@ -276,7 +276,7 @@ def test_stdout_has_one_line(start):
 SECRETS = ["s3cretheader", "s3cretquery", "s3cretbody", "s3cretpassword"]
 
 
-def test_who_may_read_the_password_is_told(start, redis):
+def test_a_password_that_others_may_read_is_a_warning(start, redis):
     behind = redis(password="s3cretpassword")
     password = behind.directory / "password"
     password.write_text("s3cretpassword\n")
@@ -348,7 +348,7 @@ def test_a_hangup_opens_the_log_file_again(start, receiver, topic, tmp_path):
     until(lambda: "event=options_reloaded" in log.read_text(), 5, "a line in it")
 
 
-def test_a_log_that_nobody_reads_stops_nothing(start, receiver, topic, tmp_path):
+def test_an_unread_log_stops_nothing(start, receiver, topic, tmp_path):
     """The log is a pipe, and its reader stops reading. Lines are dropped; when it reads again, the log says how
     many."""
     fifo = tmp_path / "log"

@@ -65,7 +65,7 @@ def test_a_url_is_kept_and_not_used(server, receiver, topic):
     server.post({"topic": topic}).expect(400)
 
 
-def test_what_a_request_may_ask_for(server, topic):
+def test_the_bounds_of_a_lease_request(server, topic):
     make_pull(server, topic)
     for members, fields in (({"max": 0}, ["max"]), ({"max": 101}, ["max"]), ({"lease": 0.9}, ["lease"]), ({"lease": "13h"}, ["lease"]),
                             ({"wait": 61, "jobs": 1, "max": "1"}, ["max", "wait", "jobs"])):
@@ -355,7 +355,7 @@ def test_without_redis_it_is_503_and_nothing_changes(start, redis, topic):
     until(lambda: server.get("/readyz").status == 200, 15, "ready")
 
 
-def test_without_redis_no_worker_is_told_that_there_are_no_jobs(start, redis, topic):
+def test_without_redis_no_worker_gets_an_empty_list(start, redis, topic):
     """This includes requests behind others of the same topic."""
     store = redis()
     server = start("--reactors", "1", redis=store)

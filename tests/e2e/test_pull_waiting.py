@@ -87,7 +87,7 @@ def test_a_wait_ends_with_an_empty_list(server, topic):
     await_waiting(server, 0)
 
 
-def test_a_worker_that_waits_is_told_that_the_topic_is_posted_now(server, topic):
+def test_a_waiting_worker_gets_409_when_the_topic_becomes_push(server, topic):
     make_pull(server, topic)
     waiters = [Waiter(server, topic) for _ in range(10)]
     await_waiting(server, 10)
@@ -148,7 +148,7 @@ def test_a_worker_that_has_left_leases_nothing(server, topic):
     assert lease_one(server, topic)["attempt"] == 1
 
 
-def test_whenever_a_worker_leaves_no_job_is_lost_and_no_attempt_counted(server, topic):
+def test_a_worker_that_leaves_at_any_time_loses_no_job_and_counts_no_attempt(server, topic):
     make_pull(server, topic)
     for number in range(100):
         waiter = Waiter(server, topic)

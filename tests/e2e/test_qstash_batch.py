@@ -28,7 +28,7 @@ def test_each_item_is_published_in_order(qstash, receiver, topic):
 
 
 @pytest.mark.parametrize("body, delivered", [('{"of": "us"}', b'{"of": "us"}'), ("[1,2]", b"[1,2]"), ("7.0", b"7.0"), ('"text"', b"text")])
-def test_a_body_that_is_no_text_is_delivered_as_json(qstash, receiver, topic, body, delivered):
+def test_a_body_that_is_not_text_is_delivered_as_json(qstash, receiver, topic, body, delivered):
     batch(qstash, f'[{{"destination":"{receiver.url(f"/{topic}")}","body":{body}}}]').expect(200)
     assert arrivals(receiver, f"/{topic}", 1)[0].body == delivered
 

@@ -128,7 +128,7 @@ def test_one_is_deleted(qstash, receiver, topic):
     assert qstash.call("DELETE", f"dlq/{letter['dlqId']}").status == 404
 
 
-def test_a_living_message_is_no_dead_letter(qstash, topic):
+def test_a_waiting_message_is_not_a_dead_letter(qstash, topic):
     message_id = qstash.publish(f"https://example.com/{topic}", Upstash_Delay="1h")
     letter = message_id.replace("msg_", "dlq_")
     for method, path in ("GET", "dlq/"), ("DELETE", "dlq/"), ("POST", "dlq/retry/"):

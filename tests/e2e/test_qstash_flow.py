@@ -130,7 +130,7 @@ def test_a_rate_holds_for_its_period(qstash, receiver, topic):
     assert (shown["rateCount"], shown["rateMax"], shown["waitListSize"]) == (3, 3, 2)
 
 
-def test_a_rate_goes_on_in_the_next_period(qstash, receiver, topic):
+def test_a_rate_continues_in_the_next_period(qstash, receiver, topic):
     target = f"/{topic}"
     for _ in range(5):
         publish(qstash, topic, receiver.url(target), "rate=2, period=2s")

@@ -81,7 +81,7 @@ def test_more_messages_than_a_page_are_deleted(qstash, receiver, topic, count):
 
 
 @pytest.mark.parametrize("action", ["resume", "restart"])
-def test_many_runs_go_on_once_each(qstash, receiver, topic, action):
+def test_many_runs_are_continued_once_each(qstash, receiver, topic, action):
     ids = dead_runs(qstash, receiver, topic, 130)
     made, pages = listed(qstash, f"workflows/dlq/{action}?label={topic}")
     assert len({one["workflowRunId"] for one in made} - set(ids)) == 130 and pages == 2
@@ -90,7 +90,7 @@ def test_many_runs_go_on_once_each(qstash, receiver, topic, action):
     assert listed(qstash, f"workflows/dlq?label={topic}")[0] == []
 
 
-def test_sixty_runs_go_on_by_their_ids(qstash, receiver, topic):
+def test_sixty_runs_are_continued_by_their_ids(qstash, receiver, topic):
     dead_runs(qstash, receiver, topic, 70)
     letters = [letter["dlqId"] for letter in listed(qstash, f"workflows/dlq?label={topic}")[0]]
     made = qstash.call("POST", "workflows/dlq/restart", {"dlqIds": letters[:60]}).expect(200)

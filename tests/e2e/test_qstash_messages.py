@@ -51,7 +51,7 @@ def test_a_plain_message_has_no_empty_members(qstash, topic):
     assert (shown["method"], shown["maxRetries"]) == ("POST", 3)
 
 
-def test_a_body_that_is_no_text_is_base64(qstash, topic):
+def test_a_body_that_is_not_text_is_base64(qstash, topic):
     shown = message(qstash, later(qstash, topic, b"\xff\x00"))
     assert base64.b64decode(shown["bodyBase64"]) == b"\xff\x00" and "body" not in shown
 

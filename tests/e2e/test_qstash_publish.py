@@ -184,7 +184,7 @@ def test_the_content_of_a_message_counts_once(qstash, topic):
     ("https://example.com/", {"Upstash-Redact-Fields": "everything"}, "Redact-Fields"),
     ("http://169.254.169.254/", {}, "url"),
 ])
-def test_what_cannot_be_published_is_refused(qstash, destination, headers, part):
+def test_an_invalid_publish_is_refused(qstash, destination, headers, part):
     reply = qstash.call("POST", f"publish/{destination}", **headers)
     assert reply.status == 400 and part in reply.json["error"], reply.body
 
@@ -205,5 +205,5 @@ def test_other_paths_and_methods_answer_as_this_api(qstash):
     qstash.call("GET", "publish/https://example.com/").expect(405)
 
 
-def test_without_the_option_there_is_no_such_path(server):
+def test_without_the_option_the_paths_do_not_exist(server):
     assert server.request("POST", "/v2/publish/https://example.com/", check=False).status == 404

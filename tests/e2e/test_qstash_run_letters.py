@@ -69,7 +69,7 @@ def state_of(qstash, letter, wanted):
     return info if info["state"] == wanted else None
 
 
-def test_messages_of_runs_are_no_other_dead_letters(qstash, failed, receiver, topic):
+def test_messages_of_runs_are_not_among_the_other_dead_letters(qstash, failed, receiver, topic):
     receiver.script(f"/{topic}/plain", 500)
     plain = qstash.publish(receiver.url(f"/{topic}/plain"), b"x", Upstash_Retries="0")
     qstash.await_end(plain)
@@ -203,7 +203,7 @@ def test_a_run_is_restarted_with_its_payload(qstash, failed, receiver):
 
 
 @pytest.mark.parametrize("action", ["resume", "restart"])
-def test_a_run_goes_on_once(qstash, failed, receiver, action):
+def test_a_run_is_continued_once(qstash, failed, receiver, action):
     letter = letter_of(qstash, failed)["dlqId"]
     made, = qstash.call("POST", f"workflows/dlq/{action}?dlqIds={letter}&dlqIds={letter}&dlqIds=dlq_unknown", b"").expect(200)["workflowRuns"]
     assert qstash.call("POST", f"workflows/dlq/{action}/{letter}", b"").status == 404
@@ -227,7 +227,7 @@ def test_settings_of_the_request_replace_those_of_the_run(qstash, failed, receiv
     assert refused.status == 400 and letter_of(qstash, failed) == letter
 
 
-def test_many_runs_go_on_in_the_order_of_the_request(qstash, receiver, topic):
+def test_many_runs_are_continued_in_the_order_of_the_request(qstash, receiver, topic):
     runs = [failing(qstash, receiver, f"{topic}-{number}", Answer(500), upstash_retries="0", upstash_label=topic) for number in range(4)]
     letters = []
     for run in runs:
@@ -307,14 +307,14 @@ def test_the_answer_to_a_call_is_delivered_again(qstash, receiver, topic):
     assert [element["callType"] for element in whole] == ["step", "toCallback"]
 
 
-def test_a_run_whose_trigger_failed_goes_on(qstash, receiver, topic):
+def test_a_run_whose_trigger_failed_is_continued(qstash, receiver, topic):
     receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)), TAKEN)
     run = Run(qstash, receiver, f"/{topic}")
     _, arrival = again(qstash, receiver, run, "resume", 2)
     assert decoded(arrival) == ["payload"] and arrival.headers["upstash-workflow-init"] == "true"
 
 
-def test_a_failed_call_is_no_dead_letter(qstash, receiver, topic):
+def test_a_failed_call_is_not_a_dead_letter(qstash, receiver, topic):
     receiver.script(f"/{topic}", TAKEN)
     run = Run(qstash, receiver, f"/{topic}")
     arrivals(receiver, run.path, 1)
@@ -325,7 +325,7 @@ def test_a_failed_call_is_no_dead_letter(qstash, receiver, topic):
         assert message_id not in [one["messageId"] for one in qstash.call("GET", source).expect(200)["messages"]]
 
 
-def test_each_run_goes_on_once_although_duepost_is_killed(receiver, topic):
+def test_each_run_is_continued_once_although_duepost_is_killed(receiver, topic):
     """Each run either has its dead letter or was continued, and never both."""
     redis = RedisServer()
     qstash = QStash(redis=redis)

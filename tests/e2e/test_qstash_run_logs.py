@@ -95,7 +95,7 @@ def test_parallel_steps_are_one_group(run):
     assert groups(quiet(run))[1:] == [("parallel", [("a", "STEP_SUCCESS"), ("b", "STEP_SUCCESS")]), ("sequential", [("s3", "STEP_SUCCESS")])]
 
 
-def test_what_is_being_delivered_is_next(qstash, receiver, topic):
+def test_a_message_under_way_is_shown_as_next(qstash, receiver, topic):
     receiver.script(f"/{topic}", TAKEN, HANG)
     run = Run(qstash, receiver, f"/{topic}")
     arrivals(receiver, run.path, 1)

@@ -196,7 +196,7 @@ def test_a_call_is_delivered_as_it_is_and_answered_once(qstash, receiver, topic)
     assert decoded(arrivals(receiver, run.path, 3)[2]) == ["payload", step(1, "done")]
 
 
-def test_a_failed_call_is_answered_and_the_run_goes_on(run, receiver):
+def test_a_failed_call_is_answered_and_the_run_continues(run, receiver):
     arrivals(receiver, run.path, 1)
     receiver.script(f"{run.path}/third", 503)
     call(run, receiver.url(f"{run.path}/third"))
@@ -217,7 +217,7 @@ def invoke(run, url, child, body):
     return run.qstash.call("POST", f"publish/{url}", document, **headers)
 
 
-def test_a_failed_invoked_run_tells_its_invoker_which_goes_on(run, receiver):
+def test_the_invoker_of_a_failed_run_gets_the_failure_and_continues(run, receiver):
     arrivals(receiver, run.path, 1)
     receiver.script(f"{run.path}/child", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))
     child = f"{run.id}-child"
@@ -419,7 +419,7 @@ def test_messages_of_a_run_that_is_not_active_are_refused(run, receiver):
     assert run.qstash.call("POST", f"publish/{run.url}", "x", **item["headers"]).status == 400
 
 
-def test_of_parallel_steps_all_or_none_are_taken(run, receiver):
+def test_all_parallel_steps_or_none_are_accepted(run, receiver):
     arrivals(receiver, run.path, 1)
     bad = run.item(step(0, ""), upstash_delay="soon")
     reply = run.send(run.item(step(0, "")), bad, run.item(step(0, "")))
@@ -622,7 +622,7 @@ def test_webhooks_need_a_run_and_an_event(qstash):
     assert qstash.call("POST", f"workflows/hooks/somebody/{'x' * 600}/event", b"").status == 400
 
 
-def test_answers_to_events_are_whole_beside_other_requests(qstash, run, receiver, topic):
+def test_answers_to_events_are_complete_during_other_requests(qstash, run, receiver, topic):
     """duepost collects each answer from several calls to Redis."""
     arrivals(receiver, run.path, 1)
     for number in range(20):

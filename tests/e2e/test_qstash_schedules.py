@@ -149,7 +149,7 @@ def test_the_native_api_shows_a_schedule_without_its_body_and_cannot_change_it(q
     ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Delay": "soon"}, "Upstash-Delay"),
     ("https://example.com/", {"Upstash-Cron": "* * * * *", "Upstash-Queue-Name": "a/b"}, "queueName"),
     ("http://169.254.169.254/", {"Upstash-Cron": "* * * * *"}, "url")])
-def test_what_is_wrong_is_said(qstash, destination, headers, word):
+def test_an_invalid_schedule_has_its_error(qstash, destination, headers, word):
     before = len(qstash.call("GET", "schedules").expect(200))
     reply = qstash.call("POST", f"schedules/{destination}", **headers)
     assert reply.status == 400 and word in reply.json["error"], reply.body

@@ -129,7 +129,7 @@ def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
     assert "breaker_opened" in server.log() and "breaker_closed" in server.log()
 
 
-def test_what_a_breaker_holds_back_is_told_as_held_and_overdue(start, receiver, topic):
+def test_jobs_that_a_breaker_holds_are_shown_as_held_and_overdue(start, receiver, topic):
     server = start("--breaker-wait", "60s")
     open_breaker(server, receiver, topic)
     for i in range(30):
@@ -165,7 +165,7 @@ def test_failures_count_in_a_row_only(start, receiver, topic):
 
 
 @pytest.mark.parametrize("error", ["connect", "reset", "timeout"])
-def test_what_is_no_answer_opens_a_breaker(start, receiver, topic, error):
+def test_failures_without_an_answer_open_a_breaker(start, receiver, topic, error):
     server, port = start_one(start), free_port()
     receiver.script(topic, CLOSE if error == "reset" else HANG)
     name = f"127.0.0.1:{port}" if error == "connect" else name_of(receiver) + PATH
@@ -188,7 +188,7 @@ def test_jobs_that_wait_for_less_than_a_second_open_no_breaker(start, receiver, 
     assert known(server, receiver) is None
 
 
-def test_one_receiver_has_one_breaker_whichever_way_it_is_spelt(start, receiver, topic):
+def test_one_receiver_has_one_breaker_in_every_spelling(start, receiver, topic):
     server = start_one(start, allow="127.0.0.0/8,localhost")
     open_breaker(server, receiver, topic)
     server.schedule(topic=topic, jobId="a", url=f"http://127.1:{receiver.port}{PATH}?x=y")
@@ -226,7 +226,7 @@ def test_failures_of_one_path_hold_no_other(start, receiver, topic):
     until(lambda: receiver.of(topic, "held"), 5, "the delivery")
 
 
-def test_who_answers_anything_can_be_reached(start, topic):
+def test_a_receiver_that_answers_with_any_status_is_reachable(start, topic):
     """Its breaker, which refused connections have opened, is closed by a 503."""
     server, port = start("--breaker-wait", "1s"), free_port()
     name = f"127.0.0.1:{port}"
@@ -273,7 +273,7 @@ def test_two_processes_share_a_breaker_and_its_probe(start, redis, receiver, top
     until(lambda: receiver.count(topic) >= FAILURES + 21, 10, lambda: receiver.count(topic))
 
 
-def test_what_another_process_found_out_holds_and_frees_here_within_a_second(start, redis, receiver, topic):
+def test_a_breaker_opens_and_closes_in_other_processes_within_a_second(start, redis, receiver, topic):
     shared = redis()
     servers = [start("--breaker-wait", "60s", redis=shared), start("--breaker-wait", "60s", redis=shared)]
     settings(servers[0], topic, maxInFlight=1000)
@@ -369,7 +369,7 @@ def test_a_prober_that_dies_is_followed_by_another_one(start, redis, receiver, t
     assert receiver.of(topic)[FAILURES + 1].at_ms - receiver.of(topic)[FAILURES].at_ms >= 900
 
 
-def test_a_probe_that_tells_nothing_is_followed_by_another_one_after_the_same_wait(start, receiver, topic):
+def test_an_inconclusive_probe_is_followed_by_another_one_after_the_same_wait(start, receiver, topic):
     """The job's timeout is less than a second, which does not count as a failure of the receiver."""
     server = start("--breaker-wait", "3s")
     open_breaker(server, receiver, topic)
@@ -397,7 +397,7 @@ def test_a_held_job_expires_in_time(start, receiver, topic):
     assert receiver.count(topic) == FAILURES
 
 
-def test_a_topic_may_go_without(start, receiver, topic):
+def test_a_topic_may_turn_its_breaker_off(start, receiver, topic):
     server, free = start_one(start), topic + ".free"
     settings(server, free, breaker=False)
     fail(server, receiver, free, count=2 * FAILURES)
@@ -523,7 +523,7 @@ def test_a_receiver_that_asks_for_less_gets_half_and_one_more_for_each_success(s
     assert number(server, "duepost_limits_halved_total") == 1 and number(server, "duepost_receivers_limited") == 1
 
 
-def test_a_limit_falls_again_after_a_second_and_never_below_one(start, receiver, topic):
+def test_a_limit_is_halved_again_after_a_second_and_never_below_one(start, receiver, topic):
     server = start_one(start)
     receiver.script(topic, *[Answer(429, delay=0.5)] * 4, 429)
     for i in range(4):
@@ -616,7 +616,7 @@ def test_a_breaker_is_closed_by_hand(start, receiver, topic):
     close(server, name_of(receiver)).expect(200)
 
 
-def test_what_is_run_right_after_its_breaker_was_closed_is_not_held_again_for_long(start, receiver, topic):
+def test_a_job_that_is_run_right_after_its_breaker_was_closed_is_not_held_for_long(start, receiver, topic):
     """Another receiver changes all the time, so that the states of receivers are read only now and then."""
     server, port = start("--breaker-wait", "60s"), free_port()
     for i in range(5):
@@ -632,7 +632,7 @@ def test_what_is_run_right_after_its_breaker_was_closed_is_not_held_again_for_lo
     release_port(port)
 
 
-def test_what_is_no_receiver_cannot_be_closed(server, start):
+def test_an_invalid_receiver_cannot_be_closed(server, start):
     assert close(server, "nobody.example:80").expect(404)["detail"].startswith("Nothing is known")
     for name in "nobody.example", "nobody.example:0", "[::1]", "a%2fb:80", "%20:80", "u@h:80":
         close(server, name).expect(404)
@@ -663,7 +663,7 @@ def test_receivers_are_listed_page_by_page(start, topic):
         release_port(port)
 
 
-def test_all_of_it_is_counted(start, receiver, topic):
+def test_breakers_limits_and_probes_are_counted(start, receiver, topic):
     server = start_one(start)
     open_breaker(server, receiver, topic)
     until(lambda: number(server, "duepost_breakers_opened_total") == number(server, "duepost_receivers_open") == 1, 5, "counted")
@@ -677,7 +677,7 @@ def test_all_of_it_is_counted(start, receiver, topic):
 
 # ---- many ----
 
-def test_many_held_jobs_delay_nobody_else(start, receiver, topic):
+def test_many_held_jobs_delay_no_other_jobs(start, receiver, topic):
     """There are 3,000 held jobs, which come back once before the breaker closes."""
     server, live = start("--breaker-wait", "2s"), topic + ".live"
     open_breaker(server, receiver, topic)
@@ -718,7 +718,7 @@ def test_held_jobs_leave_their_topics_rate_to_the_others(start, receiver, topic)
         healthy.stop()
 
 
-def test_without_the_word_of_redis_jobs_are_held_by_what_is_known(start, redis, receiver, topic):
+def test_without_redis_jobs_are_held_by_the_last_known_state(start, redis, receiver, topic):
     """Redis has died and is back: its state of receivers is there again, or was lost."""
     kept = redis()
     server = start("--breaker-wait", "60s", redis=kept)
@@ -734,7 +734,7 @@ def test_without_the_word_of_redis_jobs_are_held_by_what_is_known(start, redis, 
     assert known(server, receiver) is None
 
 
-def test_sigterm_gives_back_the_right_to_probe(start, redis, receiver, topic):
+def test_sigterm_releases_the_right_to_probe(start, redis, receiver, topic):
     shared = redis()
     server = start_one(start, "--drain-timeout", "0s", redis=shared)
     open_breaker(server, receiver, topic)

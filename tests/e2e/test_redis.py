@@ -59,7 +59,7 @@ def test_two_processes_share_the_work_and_each_job_comes_once(start, redis, rece
     assert min(map(attempts_of, both)) >= 500, [attempts_of(server) for server in both]
 
 
-def test_any_process_can_read_cancel_and_run_what_another_took(start, redis, receiver, topic):
+def test_any_process_can_read_cancel_and_run_jobs_that_another_accepted(start, redis, receiver, topic):
     behind = redis()
     one, two = start(redis=behind), start(redis=behind)
     for job_id in "ab":
@@ -133,7 +133,7 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
     until(is_back, 20, "the leased job again")
 
 
-def test_what_a_claim_leased_unheard_comes_soon_and_has_lost_no_consumer(start, redis, receiver, topic):
+def test_jobs_of_a_claim_without_an_answer_come_soon_and_count_no_lost_consumer(start, redis, receiver, topic):
     """The claim fails at a key that is not a hash after it has written its leases, as if its reply had been lost."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
@@ -165,7 +165,7 @@ def test_a_frozen_process_sends_nothing_that_was_cancelled_meanwhile(start, redi
     watch(1.5, lambda: not lost & {a.job_id for a in receiver.of(topic)}, "sent after the cancel")
 
 
-def test_redis_away_is_503_and_then_everything_goes_on(start, redis, receiver, topic):
+def test_without_redis_requests_are_503_and_afterwards_everything_continues(start, redis, receiver, topic):
     behind = redis()
     server = start(redis=behind)
     due = to_ms(server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=1.5)["dueAt"])
@@ -188,7 +188,7 @@ def test_redis_away_is_503_and_then_everything_goes_on(start, redis, receiver, t
     assert receiver.of(topic, "a")[0].at_ms >= due and receiver.count(topic) == 2
 
 
-def test_connections_to_a_replica_are_given_up_ever_more_slowly(start, redis):
+def test_connections_to_a_replica_are_retried_with_growing_waits(start, redis):
     """The replica accepts connections, but no writes: a connection that cannot be used is not retried at once."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
@@ -227,7 +227,7 @@ def test_a_name_that_is_not_found_is_waited_for(start, topic):
     assert server.terminate(20) == 0
 
 
-def test_what_is_damaged_is_mended_and_told(start, redis, receiver, topic):
+def test_contradictory_data_is_repaired_and_logged(start, redis, receiver, topic):
     behind = redis()
     server = start(redis=behind)
     for job_id in ("lost", "doubled", "gone"):
@@ -252,7 +252,7 @@ def losses(server):
     return server.log().count("level=error event=data_lost ")
 
 
-def test_an_emptied_redis_is_told_by_each_process(start, redis, receiver, topic):
+def test_an_emptied_redis_is_reported_by_each_process(start, redis, receiver, topic):
     behind = redis()
     servers = [start(redis=behind) for _ in range(2)]
     servers[0].schedule(topic=topic, jobId="gone", url=receiver.url(), delay=3600)
@@ -268,7 +268,7 @@ def test_an_emptied_redis_is_told_by_each_process(start, redis, receiver, topic)
         until(lambda: losses(server) == 2, 10 * SLOW, "the second loss")
 
 
-def test_a_redis_that_restarts_without_its_files_is_told(start, redis, topic):
+def test_a_redis_that_restarts_without_its_files_is_reported(start, redis, topic):
     behind = redis(aof=False)
     server = start("--durability", "memory", redis=behind)
     server.schedule(topic=topic, jobId="gone", url="http://127.0.0.1:9/", delay=3600)
@@ -322,7 +322,7 @@ def test_an_outcome_is_recorded_after_redis_was_away(start, redis, receiver, top
 
 
 @pytest.mark.parametrize("aof", [False, "everysec"])
-def test_a_durability_that_redis_does_not_give_is_503_and_says_why(start, redis, topic, aof):
+def test_a_durability_that_redis_does_not_provide_is_503_with_the_reason(start, redis, topic, aof):
     behind = redis(aof=bool(aof))
     if aof:
         behind.command("CONFIG", "SET", "appendfsync", aof)
@@ -346,12 +346,12 @@ def test_data_of_another_layout_stop_the_start(start, redis, field):
     assert result.returncode > 0 and "99" in result.stderr, result.stderr
 
 
-def test_without_a_wish_the_durability_is_what_redis_gives(start, redis):
+def test_by_default_the_durability_is_what_redis_provides(start, redis):
     assert start(redis=redis(aof=False)).get("/readyz").expect(200)["durability"]["inForce"] == "memory"
     assert start(redis=redis()).get("/readyz").expect(200)["durability"]["inForce"] == "fsync"
 
 
-def test_a_full_redis_refuses_new_jobs_and_goes_on_delivering(start, redis, receiver, topic):
+def test_a_full_redis_refuses_new_jobs_and_continues_to_deliver(start, redis, receiver, topic):
     behind = redis()
     server = start(redis=behind)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=1)

@@ -73,7 +73,7 @@ def test_a_leased_job_is_not_replaced(server, receiver, topic):
     server.cancel(topic, "a")
 
 
-def test_what_is_wrong_with_it_is_named_and_nothing_changes(server, receiver, topic):
+def test_an_invalid_put_names_its_errors_and_changes_nothing(server, receiver, topic):
     tag = put(server, topic, "a", url=receiver.url(), delay=60).headers["ETag"]
     wrong = {"topic": topic + "x", "jobId": "b", "delay": -1, "colour": 1}
     assert put(server, topic, "a", **wrong).fields() == ["topic", "jobId", "delay", "colour"]
@@ -88,7 +88,7 @@ def test_what_is_wrong_with_it_is_named_and_nothing_changes(server, receiver, to
     assert server.get(f"/jobs/{topic}/a").headers["ETag"] == tag
 
 
-def test_a_full_pool_takes_only_what_replaces(start, receiver, topic):
+def test_a_full_pool_accepts_only_replacements(start, receiver, topic):
     server = start("--max-jobs", "1", "--max-body", "1KiB")
     put(server, topic, "a", url=receiver.url(), delay=60).expect(201)
     put(server, topic, "b", url=receiver.url(), delay=60).expect(507)
@@ -107,7 +107,7 @@ def test_an_idempotency_key_changes_nothing_about_it(server, receiver, topic):
     assert server.job(topic, "a")["body"] == 2
 
 
-def test_of_many_puts_at_once_the_last_one_stays_and_each_is_answered(server, receiver, topic):
+def test_the_last_of_concurrent_puts_stays_and_each_is_answered(server, receiver, topic):
     put(server, topic, "a", url=receiver.url(), delay=60).expect(201)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda i: put(server, topic, "a", url=receiver.url(), delay=60 + i, body=i), range(40)))
@@ -143,7 +143,7 @@ def test_a_tag_changes_with_state_place_and_members(server, receiver, topic):
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_a_change_is_made_only_on_what_was_seen(server, receiver, topic, method):
+def test_a_change_with_if_match_needs_the_current_etag(server, receiver, topic, method):
     job = json.dumps({"url": receiver.url(), "delay": 60})
 
     def change(if_match):
@@ -183,7 +183,7 @@ def test_a_put_may_be_for_a_new_job_only(server, receiver, topic):
     server.cancel(topic, "a").expect(200)
 
 
-def test_of_many_that_make_a_new_job_one_does(server, receiver, topic):
+def test_one_of_many_requests_with_if_none_match_creates_the_job(server, receiver, topic):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         replies = list(pool.map(lambda i: put(server, topic, "a", {"If-None-Match": "*"}, url=receiver.url(), delay=60, body=i), range(16)))
     assert sorted(reply.status for reply in replies) == [201] + [412] * 15
@@ -192,7 +192,7 @@ def test_of_many_that_make_a_new_job_one_does(server, receiver, topic):
     server.cancel(topic, "a")
 
 
-def test_a_patch_may_exclude_what_was_seen(server, receiver, topic):
+def test_a_patch_may_exclude_etags(server, receiver, topic):
     def patch(none_match, members):
         headers = {"Content-Type": "application/merge-patch+json", "If-None-Match": none_match}
         return server.request("PATCH", f"/jobs/{topic}/a", json.dumps(members), headers)

@@ -118,7 +118,7 @@ def test_the_retention_of_its_end_counts(server, receiver, topic):
     server.wait_for_state(topic, "b", None)
 
 
-def test_what_is_kept_outlives_the_process(start, receiver, topic, data):
+def test_kept_jobs_outlive_the_process(start, receiver, topic, data):
     first = start(data=data)
     keep(first, topic)
     job = deliver(first, receiver, topic)
@@ -156,7 +156,7 @@ def test_a_kept_job_can_only_be_read(server, receiver, topic):
     assert server.job(topic, "a")["state"] == "delayed"
 
 
-def test_what_was_delivered_or_cancelled_is_listed(server, receiver, topic):
+def test_delivered_and_cancelled_jobs_are_listed(server, receiver, topic):
     keep(server, topic)
     delivered = [deliver(server, receiver, topic, job_id) for job_id in ("c", "a", "b")]
     for job_id in "d", "e":
@@ -204,7 +204,7 @@ def test_a_dead_job_is_listed_and_can_be_run_again(server, receiver, topic):
 
 
 @pytest.mark.parametrize("method, target", [("POST", "/jobs"), ("PUT", "/jobs/{}/a")], ids=["post", "put"])
-def test_a_dead_job_stays_beside_a_new_one(server, receiver, topic, method, target):
+def test_a_dead_job_stays_next_to_a_new_one(server, receiver, topic, method, target):
     keep(server, topic)
     dead = die(server, receiver, topic)
     new = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 60}
@@ -232,7 +232,7 @@ def test_the_last_end_of_an_id_is_the_one_that_is_kept(server, receiver, topic):
     assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == []
 
 
-def test_dead_jobs_go_when_their_time_is_over_and_others_stay(server, receiver, topic):
+def test_dead_jobs_are_removed_after_their_retention_and_others_stay(server, receiver, topic):
     other = topic + "-other"
     died = to_ms(die(server, receiver, topic)["deadAt"])
     die(server, receiver, other)
@@ -245,7 +245,7 @@ def test_dead_jobs_go_when_their_time_is_over_and_others_stay(server, receiver, 
     assert server.job(other, "a")["state"] == "dead" and outcomes(server, other) == [(1, 410)]
 
 
-def test_what_is_kept_goes_when_its_time_is_over(server, receiver, topic):
+def test_kept_jobs_are_removed_after_their_retention(server, receiver, topic):
     keep(server, topic, retention=2)
     until_ms = to_ms(deliver(server, receiver, topic, "a")["keptUntil"])
     server.schedule(topic=topic, jobId="b", url=receiver.url(), delay=60)
@@ -270,7 +270,7 @@ def test_a_thousand_go_at_once(start, receiver, topic):
 # ---- the setting ----
 
 @pytest.mark.parametrize("retention", [0, 0.5, 7776001, -1, "1w", [1], True], ids=str)
-def test_a_retention_that_cannot_be_is_refused(server, topic, retention):
+def test_an_invalid_retention_is_refused(server, topic, retention):
     reply = server.request("PUT", f"/topics/{topic}", json.dumps({"retention": retention}), JSON)
     assert reply.fields() == ["retention"]
 
@@ -327,7 +327,7 @@ def metric(server, name):
     return next(int(line.split()[1]) for line in server.get("/metrics").body.decode().splitlines() if line.startswith(name + " "))
 
 
-def test_of_too_many_dead_jobs_the_oldest_go(start, receiver, topic):
+def test_the_oldest_of_too_many_dead_jobs_are_removed(start, receiver, topic):
     server = start("--dead-max", "2", "--reactors", "1")
     for job_id in "a", "b", "c":
         die(server, receiver, f"{topic}-{job_id}")
@@ -337,7 +337,7 @@ def test_of_too_many_dead_jobs_the_oldest_go(start, receiver, topic):
     assert "event=dead_jobs_removed" in server.log() and "books_are_off" not in server.log()
 
 
-def test_dead_jobs_go_by_their_age(start, receiver, topic):
+def test_dead_jobs_are_removed_by_their_age(start, receiver, topic):
     server = start("--dead-max-age", "2s", "--reactors", "1")
     job = die(server, receiver, topic)
     assert to_ms(job["keptUntil"]) == to_ms(job["deadAt"]) + 2000

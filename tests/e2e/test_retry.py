@@ -94,7 +94,7 @@ def test_retry_after_makes_the_wait_longer(server, receiver, topic, spell):
     assert 1.9 <= gaps(receiver, topic)[0] < 4 + SLOW
 
 
-def test_retry_after_makes_the_wait_never_shorter(server, receiver, topic):
+def test_retry_after_never_makes_the_wait_shorter(server, receiver, topic):
     receiver.script(topic, Answer(503, (("Retry-After", "0"),)), 200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), retrySchedule=[1])
     server.wait_for_state(topic, "a", None)
@@ -187,7 +187,7 @@ def test_a_receiver_that_closes_what_is_idle_loses_nothing(start, topic):
         receiver.stop()
 
 
-def test_the_default_schedule_is_walked_to_death(start, redis, receiver, topic):
+def test_a_job_dies_at_the_end_of_the_default_schedule(start, redis, receiver, topic):
     """The clock of Redis is moved to shortly before each retry: 10 attempts in 31 hours of this clock."""
     clock = MovableClock()
     server = start(redis=redis(environment=clock.environment))

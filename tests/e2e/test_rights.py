@@ -19,7 +19,7 @@ def address(redis):
     return {"DUEPOST_REDIS": f"redis://duepost:pw@{redis.place}"}
 
 
-def test_what_the_documents_grant_is_enough(start, redis, receiver, topic):
+def test_the_documented_rights_are_enough(start, redis, receiver, topic):
     behind = redis(tcp=True)
     make_user(behind, *DOCUMENTED.split())
     receiver.script(topic, 500, 200)
@@ -86,7 +86,7 @@ def test_a_redis_that_evicts_stops_the_start(start, redis):
 @pytest.mark.parametrize("options,aof,event", [
     ((), False, "durability_is_memory"), ((), True, None), (("--durability", "memory"), False, None),
     (("--durability", "fsync"), True, None)])
-def test_a_memory_that_nobody_asked_for_is_told_once(start, redis, options, aof, event):
+def test_durability_memory_that_was_not_configured_is_a_warning_once(start, redis, options, aof, event):
     server = start("--reactors", "2", *options, redis=redis(aof=aof))
     server.terminate()
     told = [line for line in server.log().splitlines() if "level=warning" in line]
@@ -112,7 +112,7 @@ def trusted(server):
 
 
 @pytest.mark.parametrize("aof", [True, False])
-def test_a_durability_that_is_hidden_is_trusted_if_the_operator_says_so(start, redis, receiver, topic, aof):
+def test_a_hidden_durability_is_trusted_on_request(start, redis, receiver, topic, aof):
     """Services that store writes in another way have no append-only file."""
     _, extra = without_config(redis, aof)
     refused = run("check", "--json", "--listen", "127.0.0.1:0", "--durability", "fsync", extra=extra, seconds=40)
@@ -129,7 +129,7 @@ def test_a_durability_that_is_hidden_is_trusted_if_the_operator_says_so(start, r
     assert result["ok"] and line["result"] == "warn" and line["text"].startswith("fsync is trusted, not checked: ")
 
 
-def test_what_redis_shows_counts_more_than_trust(start, redis):
+def test_a_setting_that_redis_shows_overrides_trust(start, redis):
     behind = redis(tcp=True)
     make_user(behind, "~duepost:*", "&duepost:*", "+@all")
     behind.command("CONFIG", "SET", "appendfsync", "everysec")
@@ -141,7 +141,7 @@ def test_what_redis_shows_counts_more_than_trust(start, redis):
     assert "note" not in server.get("/readyz").json["durability"] and trusted(server) == []
 
 
-def test_trust_does_not_make_replicas(start, redis):
+def test_trust_durability_does_not_replace_replicas(start, redis):
     _, extra = without_config(redis)
     server = start("--durability", "fsync+replicated:1", "--trust-durability", "on", extra=extra, data=None, ready=False)
     until(lambda: "too few replicas are online" in server.get("/readyz").expect(503)["detail"], 10, "the reason")
@@ -150,6 +150,6 @@ def test_trust_does_not_make_replicas(start, redis):
 @pytest.mark.parametrize("options,words", [
     (("--durability", "fsync"), "needs --redis"), (("--redis", "unix:/x"), "needs --durability fsync"),
     (("--redis", "unix:/x", "--durability", "replicated:1"), "needs --durability fsync")])
-def test_trust_needs_what_to_trust(options, words):
+def test_trust_durability_needs_a_durability_to_trust(options, words):
     result = run("--trust-durability", "on", *options)
     assert result.returncode == 2 and result.stderr.startswith("duepost: --trust-durability: ") and words in result.stderr

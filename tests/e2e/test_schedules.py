@@ -109,7 +109,7 @@ def test_jitter_makes_it_later_but_not_earlier(server, receiver, topic):
 
 # ---- changes ----
 
-def test_paused_it_makes_nothing_and_goes_on_from_now(server, receiver, topic):
+def test_a_paused_schedule_creates_no_job_and_continues_with_the_next_time(server, receiver, topic):
     put(server, topic, "a", every=1, job={"url": receiver.url()})
     until(lambda: receiver.count(topic) >= 1, 30, "an occurrence")
     assert patch(server, topic, "a", paused=True).expect(200)["next"] == []
@@ -123,7 +123,7 @@ def test_paused_it_makes_nothing_and_goes_on_from_now(server, receiver, topic):
     server.request("DELETE", f"/schedules/{topic}/a").expect(200)
 
 
-def test_after_a_delete_it_makes_no_job(server, receiver, topic):
+def test_a_deleted_schedule_creates_no_job(server, receiver, topic):
     """Deletes many schedules just when they fire: a job that exists was created before the answer."""
     for round_ in range(3):
         for i in range(10):
@@ -264,7 +264,7 @@ def test_a_full_pool_delays_and_loses_none(start, receiver, topic):
 
 # ---- processes ----
 
-def test_each_time_is_fired_once_whoever_dies(start, redis, receiver, topic):
+def test_each_time_is_fired_once_whichever_process_dies(start, redis, receiver, topic):
     """There are three processes. The one with the carry lock is killed again and again, and Redis is restarted."""
     behind = redis()
     servers = [start(redis=behind) for _ in range(3)]
@@ -313,7 +313,7 @@ def test_another_process_takes_over_within_seconds(start, redis, receiver, topic
 
 # ---- data that cannot be read ----
 
-def test_what_cannot_be_read_is_told_and_loses_nothing(start, redis, receiver, topic):
+def test_unreadable_data_is_reported_and_nothing_is_lost(start, redis, receiver, topic):
     behind = redis()
     server = start(redis=behind)
     put(server, topic, "a", every=3600, job={"url": receiver.url()})
@@ -355,7 +355,7 @@ def test_faults_are_named(server, topic):
     assert server.get("/schedules?cursor=nonsense").fields() == ["cursor"]
 
 
-def test_what_is_not_there_is_404(server, topic):
+def test_an_unknown_schedule_is_404(server, topic):
     for method in "GET", "DELETE":
         assert server.request(method, f"/schedules/{topic}/a").status == 404
     assert patch(server, topic, "a", every=1).status == 404
@@ -496,7 +496,7 @@ def test_a_group_in_a_schedule_is_changed_and_checked(server, receiver, topic):
     assert patch(server, topic, "s", job={"url": url, "group": topic}).fields() == ["job.group"]
 
 
-def test_a_group_that_cannot_be_sent_to_is_told(server, receiver, topic):
+def test_a_group_that_does_not_fit_is_reported(server, receiver, topic):
     put(server, topic, "s", every=1, job={"group": topic, "body": 1})
     until(lambda: last(server, topic, "s").get("outcome") == "noGroup", 10, "there is no such group")
     make_group(server, topic, a=receiver.url("/a"), b={"url": receiver.url("/b"), "method": "GET"})
@@ -511,7 +511,7 @@ def test_a_group_that_cannot_be_sent_to_is_told(server, receiver, topic):
     assert re.search(r"^duepost_fires_refused_total [1-9]", text, re.M), text
 
 
-def test_of_a_send_all_jobs_or_none_are_made(server, receiver, topic):
+def test_all_jobs_of_a_send_or_none_are_created(server, receiver, topic):
     make_group(server, topic, a=receiver.url("/a"), b=receiver.url("/b"))
     receiver.script(topic, HANG)
     put(server, topic, "s", every=1, overlap="skip", job={"group": topic, "timeout": 60 * SLOW})
@@ -653,7 +653,7 @@ def test_while_redis_is_away_nothing_is_confirmed(start, redis, topic):
         assert server.request(method, f"/schedules{target}").status == 503
 
 
-def test_who_changed_what_is_logged(start, topic):
+def test_changes_are_logged_with_their_client(start, topic):
     server = start("--log-level", "error")
     put(server, topic, "a", every=3600, job={"url": "http://127.0.0.1:9/"})
     patch(server, topic, "a", every=60).expect(200)

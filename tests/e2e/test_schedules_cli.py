@@ -77,7 +77,7 @@ def test_a_run_under_a_key_is_made_once(server, receiver, topic):
     ask(server, "schedules", "delete", f"{topic}/k")
 
 
-def test_what_is_wrong_is_named(server, topic):
+def test_wrong_usage_is_named(server, topic):
     name = f"{topic}/e"
     for words, fault, code in [
         (["set", name, "--cron", "61 * * * *"], "cron minute: found '61'; allowed are 0 to 59", 1),

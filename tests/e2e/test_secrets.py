@@ -250,7 +250,7 @@ def reload(server, file):
         until(lambda: server.log().count("reload") > before, 10, "a line about the reload")
 
 
-def test_secrets_are_in_nothing_that_is_said(start, redis, receiver):
+def test_no_output_contains_secrets(start, redis, receiver):
     said = Said()
     behind = redis(password=canary("password"))
     password, keys = scratch.file("password"), scratch.file("keys")
@@ -282,7 +282,7 @@ def test_secrets_are_in_nothing_that_is_said(start, redis, receiver):
     said.check()
 
 
-def test_a_private_redis_is_told_nothing_secret_on_its_command_line(start, receiver):
+def test_the_command_line_of_the_private_redis_has_no_secrets(start, receiver):
     said = Said()
     keys = scratch.file("keys")
     keys.write_text(SIGNING["file-key"] + "\n")

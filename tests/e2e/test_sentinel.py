@@ -40,7 +40,7 @@ def fail_over(group):
 # proves anything, and changes are confirmed only after the old primary has become a replica.
 @pytest.mark.parametrize("fault, replicas, seconds", [
     (kill, 1, RESUMED_WITHIN_S), (freeze, 2, REJOINED_WITHIN_S), (fail_over, 2, REJOINED_WITHIN_S)])
-def test_what_was_confirmed_survives_the_primary(start, sentinels, receiver, topic, fault, replicas, seconds):
+def test_confirmed_jobs_survive_the_loss_of_the_primary(start, sentinels, receiver, topic, fault, replicas, seconds):
     server = start("--durability", f"replicated:{replicas}", redis=sentinels.address)
     assert server.get("/readyz").expect(200)["durability"]["inForce"] == "fsync+replicated:2"
     confirmed, unknown = set(), set()

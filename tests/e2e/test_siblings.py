@@ -71,7 +71,7 @@ def test_a_token_of_the_owner_reaches_its_siblings(start, receiver, topic):
     mine.request("DELETE", path).expect(200)
 
 
-def test_each_death_has_one_notice_whatever_is_killed(start, redis, receiver, topic):
+def test_each_death_has_one_notice_whichever_process_is_killed(start, redis, receiver, topic):
     """Processes are killed at random times. A job whose process was killed is delivered again, and then dies."""
     behind = redis()
     servers = [start("--breaker", "off", redis=behind.address) for _ in range(2)]

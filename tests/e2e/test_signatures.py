@@ -120,7 +120,7 @@ def test_a_files_keys_sign_what_no_topics_keys_do(start, receiver, topic):
     assert SHARED[6:] not in server.log() and OTHER[6:] not in server.log()
 
 
-def test_who_may_read_the_file_is_told(start):
+def test_a_key_file_that_others_may_read_is_a_warning(start):
     file = scratch.file("keys")
     file.write_text(f"{SHARED}\n")
     file.chmod(0o640)
@@ -166,7 +166,7 @@ def test_a_sample_shows_what_is_signed(receiver):
 
 # ---- traces ----
 
-def test_a_trace_goes_on_with_each_attempt(server, receiver, topic):
+def test_a_trace_continues_with_each_attempt(server, receiver, topic):
     receiver.script(topic, 500, job_id="a")
     body = {"topic": topic, "jobId": "a", "url": receiver.url(), "retrySchedule": [0.1]}
     server.post(body, headers={"traceparent": TRACE, "tracestate": "a=1, b=2"}).expect(201)
@@ -186,7 +186,7 @@ def test_a_tracestate_in_several_lines_is_one_list(server, receiver, topic):
     assert came(receiver, topic, "a")[0].headers["tracestate"] == "a=1,b=2,c=3,d=4"
 
 
-def test_what_is_no_trace_is_passed_over_and_a_jobs_own_header_wins(server, receiver, topic):
+def test_an_invalid_trace_is_ignored_and_a_jobs_own_header_wins(server, receiver, topic):
     job = {"topic": topic, "url": receiver.url()}
     server.post({**job, "jobId": "bad"}, headers={"traceparent": TRACE.upper(), "tracestate": "a=1"}).expect(201)
     server.post({**job, "jobId": "own", "headers": {"Traceparent": "mine"}}, headers={"traceparent": TRACE}).expect(201)

@@ -30,7 +30,7 @@ def old(redis, receiver, topic):
     return behind
 
 
-def test_all_of_it_goes_on(old, start, receiver, topic):
+def test_all_data_of_0_1_is_taken_over(old, start, receiver, topic):
     server = start(redis=old)
     until(lambda: receiver.count(topic) == JOBS, 20, lambda: f"{receiver.count(topic)} of {JOBS} delivered")
     until(lambda: server.get(f"/jobs/count?state=dead&topic={topic}.dead").expect(200)["count"] == DEAD, 20, "all dead jobs are listed")

@@ -41,14 +41,14 @@ def test_a_public_literal_is_accepted(strict, topic, host):
 
 
 @pytest.mark.parametrize("host", ["[fe80::1%25eth0]", "[::1%lo]", "[::1", "1.2.3.4.5:x", "256.256.256.256"])
-def test_what_is_no_address_is_refused(server, topic, host):
+def test_an_invalid_address_is_refused(server, topic, host):
     assert server.post({"topic": topic, "url": f"http://{host}/", "delay": 3600}).fields() == ["url"]
 
 
 LOOPBACK_RULE = "leads to 127.0.0.1: loopback (127.0.0.0/8) is not allowed, see --allow-target"
 
 
-def test_a_name_that_leads_to_a_private_address_is_dead_at_once(strict, receiver, topic):
+def test_a_name_with_a_private_address_is_dead_at_once(strict, receiver, topic):
     strict.schedule(topic=topic, jobId="a", url=f"http://{private_name()}:{receiver.port}/", retrySchedule=[0.05])
     job = strict.wait_for_state(topic, "a", "dead")
     assert job["reason"] == "target_refused" and job["lastAttempt"]["error"] == "target_refused" and job["attempts"] == 1
@@ -83,7 +83,7 @@ def test_names_below_a_name_can_be_allowed(start, receiver, topic):
 
 
 @pytest.mark.parametrize("word", ["all", "any", "*"])
-def test_what_looks_like_a_wish_for_everything_is_no_name(word):
+def test_words_for_all_addresses_are_not_host_names(word):
     """The value would allow only a host with this name."""
     ended = run("--allow-target", word)
     assert ended.returncode == 2 and "0.0.0.0/0,::/0" in ended.stderr

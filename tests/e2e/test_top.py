@@ -168,7 +168,7 @@ def test_the_screen_follows_the_window(overview, top):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_gives_the_terminal_back(overview, top, number):
+def test_a_signal_restores_the_terminal(overview, top, number):
     terminal = top(overview.url)
     terminal.await_screen(is_drawn, "a screen")
     if number == signal.SIGINT:
@@ -247,7 +247,7 @@ def test_once_in_a_terminal_is_plain_text(overview, top):
     assert b"\x1b" not in terminal.seen and b"processes: 1" in terminal.seen
 
 
-def test_errors_are_told(overview):
+def test_errors_are_printed(overview):
     assert "unknown option" in once(overview.url, "--wrong", code=2)
     assert "check the server" in once("http://127.0.0.1:1", code=1)
     overview.status = 403

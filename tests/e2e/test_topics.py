@@ -35,7 +35,7 @@ def hour(**some):
 
 # ---- counts and lists ----
 
-def test_a_topic_tells_what_it_holds(server, receiver, topic):
+def test_a_topic_shows_the_counts_of_its_jobs(server, receiver, topic):
     assert told(server, topic) == {"topic": topic, "settings": {}, "jobs": counts(), "overdue": 0, "lastHour": hour()}
     receiver.script(topic, Answer(200, delay=3 * SLOW), job_id="leased")
     receiver.script(topic, 410, job_id="dead")
@@ -72,7 +72,7 @@ def test_topics_are_listed_by_name_page_by_page(start, receiver):
     assert server.get("/topics/a?limit=1").fields() == ["limit"]
 
 
-def test_a_topic_is_listed_as_long_as_there_is_something_of_it(start, receiver):
+def test_a_topic_is_listed_as_long_as_it_has_jobs_or_settings(start, receiver):
     server = start()
 
     def listed():
@@ -105,7 +105,7 @@ def test_a_page_of_topics_is_put_together_of_many_calls(start):
 
 # ---- settings ----
 
-def test_settings_are_replaced_changed_and_taken_away(server, topic):
+def test_settings_are_replaced_changed_and_removed(server, topic):
     put(server, topic, paused=True, maxInFlight=3, timeout=0.25).expect(200)
     assert put(server, topic, rate={"jobs": 5, "per": 0.5}, retrySchedule=[1, 2.5], jitter=0.25).expect(200) == {
         "topic": topic, "settings": {"rate": {"jobs": 5, "per": 0.5, "burst": 1}, "retrySchedule": [1, 2.5],
@@ -117,7 +117,7 @@ def test_settings_are_replaced_changed_and_taken_away(server, topic):
     assert told(server, topic)["settings"] == {}
 
 
-def test_what_is_wrong_with_settings_is_named_and_nothing_changes(server, topic):
+def test_invalid_settings_name_their_errors_and_change_nothing(server, topic):
     put(server, topic, maxInFlight=3).expect(200)
     wrong = {"paused": 1, "maxInFlight": 0, "rate": {"jobs": 1.5, "per": 0, "burst": 0, "x": 1}, "retrySchedule": ["a"],
              "timeout": 0.05, "jitter": 1.5, "onDead": "x", "colour": "red"}
@@ -133,7 +133,7 @@ def test_what_is_wrong_with_settings_is_named_and_nothing_changes(server, topic)
     assert told(server, topic)["settings"] == {"maxInFlight": 3}
 
 
-def test_only_json_of_a_bearable_size_is_taken(start, topic):
+def test_only_json_within_the_size_limit_is_accepted(start, topic):
     server = start("--max-body", "1KiB")
     for method in ("PUT", "PATCH"):
         server.request(method, f"/topics/{topic}", "{}", {"Content-Type": "text/plain"}).expect(415)
@@ -146,7 +146,7 @@ def test_only_json_of_a_bearable_size_is_taken(start, topic):
     server.get("/topics/..").expect(404)
 
 
-def test_without_redis_nothing_is_told_and_nothing_changes(start, topic):
+def test_without_redis_nothing_is_answered_and_nothing_changes(start, topic):
     server = start("--redis", "redis://127.0.0.1:1", ready=False)
     server.get("/topics").expect(503)
     server.get(f"/topics/{topic}").expect(503)
@@ -276,7 +276,7 @@ def test_the_topics_timeout_counts_unless_the_job_brings_one(server, receiver, t
     server.wait_for_state(topic, "b", None)
 
 
-def test_each_dead_job_is_told_to_the_topics_url(server, receiver, topic):
+def test_each_death_is_reported_to_the_topics_url(server, receiver, topic):
     put(server, topic, onDead=receiver.url("/dead"), retrySchedule=[]).expect(200)
     receiver.script(topic, 503, job_id="a")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), body={"n": 1.10}, headers={"X-A": "b"})
@@ -340,7 +340,7 @@ def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topi
     assert listed == [job]
 
 
-def test_the_headers_of_a_topic_go_only_where_its_url_leads(server, receiver, topic):
+def test_the_headers_of_a_topic_go_only_to_the_origin_of_its_url(server, receiver, topic):
     """A client that may schedule must not read headers that an admin has set."""
     elsewhere = receiver.url("/elsewhere").replace("127.0.0.1", "localhost")
     put(server, topic, url=receiver.url("/topic"), headers={"Authorization": "Bearer secret"}).expect(200)
@@ -376,13 +376,13 @@ def test_a_job_that_lost_its_topics_url_is_dead_until_it_has_one(server, receive
     assert sorted(a.target for a in receiver.of(topic)) == ["/a", "/b"]
 
 
-def test_a_topics_urls_lead_where_those_of_jobs_may(start, topic):
+def test_urls_of_a_topic_follow_the_rules_of_job_urls(start, topic):
     server = start(allow="127.0.0.2")
     assert put(server, topic, url="http://10.0.0.1/", onDead="http://127.0.0.1/").fields() == ["url", "onDead"]
     put(server, topic, url="http://127.0.0.2/").expect(200)
 
 
-def test_jitter_only_ever_lengthens_a_wait(server, receiver, topic):
+def test_jitter_only_makes_a_wait_longer(server, receiver, topic):
     put(server, topic, jitter=1, retrySchedule=[10]).expect(200)
     receiver.script(topic, *[500] * 20)
     for i in range(20):

@@ -241,7 +241,7 @@ def test_without_the_option_there_are_no_spans(server, receiver, topic):
     assert metric(server, "duepost_spans_exported_total") == metric(server, "duepost_spans_dropped_total") == 0
 
 
-def test_deliveries_go_on_without_a_collector_and_spans_are_dropped(start, receiver, topic, collector):
+def test_deliveries_continue_without_a_collector_and_spans_are_dropped(start, receiver, topic, collector):
     port = free_port()
     server = start("--otlp-url", f"http://127.0.0.1:{port}")
     jobs = [{"topic": topic, "jobId": f"j{number}", "url": receiver.url()} for number in range(5000)]
@@ -279,7 +279,7 @@ def rss_kib(server):
     return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
 
 
-def test_a_collector_that_never_answers_costs_bounded_memory_and_each_span_is_counted(start, receiver, topic, collector):
+def test_a_collector_that_never_answers_takes_bounded_memory_and_each_span_is_counted(start, receiver, topic, collector):
     """The collector accepts connections and reads nothing. Soon the queue is full; from then on, spans are dropped."""
     deaf = socket.create_server(("127.0.0.1", 0))
     port = deaf.getsockname()[1]

@@ -214,7 +214,7 @@ def test_an_option_of_another_verb_is_refused(words, flag):
     assert refused(*words) == f"duepost {words[0]}: {flag}: not an option of {command}; see duepost {words[0]} -h"
 
 
-def test_what_the_server_refuses_is_1(server, topic):
+def test_a_refusal_of_the_server_has_exit_status_1(server, topic):
     for words, said in ((["schedule", topic, "--url", "ftp://a/"], "400: url"), (["show", f"{topic}/none"], "404"),
                         (["jobs", "--state", "dedd"], "400: state must be"), (["jobs", "--topic="], "400: topic must be"),
                         (["schedules", "show", f"{topic}/none"], "404"), (["set", topic, "pausd=true"], "did you mean paused?"),
@@ -233,7 +233,7 @@ def test_output_that_cannot_be_written_is_1(server, topic):
         assert done.returncode == 1 and "standard output cannot be written: No space left on device" in done.stderr, (words, done)
 
 
-def test_a_server_of_another_kind_or_version_is_told(server):
+def test_a_server_of_another_kind_or_version_is_reported(server):
     assert refused("jobs", server=f"{server.url}/v1", code=1).endswith(
         "404: There is nothing at this path. Check the path of the server's URL (--server), and the version of the server.")
     class Other(http.server.BaseHTTPRequestHandler):
@@ -257,11 +257,11 @@ def test_a_server_of_another_kind_or_version_is_told(server):
             thread.join()
 
 
-def test_a_server_that_is_not_there_is_1():
+def test_an_unreachable_server_has_exit_status_1():
     for words in (["jobs"], ["schedule", "a", "--url", URL], ["top", "--once"], ["tail"], ["bench", "--jobs", "1"]):
         done = command(*words)
         assert done.returncode == 1 and "check the server" in done.stderr, (words, done)
 
 
-def test_an_empty_variable_is_no_server(start):
+def test_an_empty_variable_names_no_server(start):
     assert "127.0.0.1:7700" in command("jobs", server="", DUEPOST_TOKEN="").stderr or command("jobs", server="").returncode == 0

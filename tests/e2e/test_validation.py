@@ -60,7 +60,7 @@ def test_headers_that_are_not_the_clients_are_refused(server, name):
     assert server.post(spell(headers={"X-Fine": "1", name: "x"})).fields() == [f"headers.{name}"]
 
 
-def test_what_was_shown_is_not_taken_for_what_was_hidden(server, topic):
+def test_masks_of_hidden_values_are_refused(server, topic):
     """A client that reads a job, edits it and sends it back would deliver ***."""
     secret = {"url": "http://127.0.0.1:9/?key=1", "headers": {"Authorization": "Bearer secret", "Content-Type": "a/b"}}
     server.schedule(topic=topic, jobId="a", delay=3600, **secret)
@@ -113,7 +113,7 @@ DOCUMENTS = [
 
 
 @pytest.mark.parametrize("text", DOCUMENTS, ids=lambda text: repr(text[-24:]))
-def test_what_is_not_a_sound_json_object_is_refused_whole(server, text):
+def test_a_body_that_is_not_a_valid_json_object_is_refused(server, text):
     server.post(text).expect(400)
     assert server.job("valid", "never") is None
 
@@ -200,7 +200,7 @@ def test_an_unknown_path_is_404(server, path):
 
 
 @pytest.mark.parametrize("segment", ["a%00b", "a%2fb", "a%2Fb", "%ff", "%zz", "%", "a%20b", "%2e%2e", "a~b"])
-def test_what_cannot_name_a_topic_is_404(server, segment):
+def test_an_invalid_topic_in_the_path_is_404(server, segment):
     assert server.get(f"/jobs/{segment}/x").status == 404
 
 
@@ -216,7 +216,7 @@ def test_a_wrong_query_names_the_parameter(server, query, field):
 
 @pytest.mark.parametrize("method, path", [("GET", "/jobs/a/b"), ("DELETE", "/jobs/a/b"), ("POST", "/jobs/a/b/run"),
                                           ("POST", "/jobs")])
-def test_a_query_where_none_belongs_is_400(server, method, path):
+def test_an_unexpected_query_is_400(server, method, path):
     body, headers = (spell(), {"Content-Type": "application/json"}) if path == "/jobs" else (None, {})
     assert server.request(method, path + "?dryRun=1", body, headers).fields() == ["dryRun"]
     assert server.job("valid", "never") is None

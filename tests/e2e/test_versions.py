@@ -112,7 +112,7 @@ def test_a_change_keeps_what_the_next_version_wrote(versions, receiver, topic):
     assert receiver.of(topic)[0].headers["duepost-next"] == "a note"
 
 
-def test_what_a_job_needs_is_asked_before_it_is_written_anew(start, redis, receiver, topic):
+def test_the_needs_of_a_job_are_checked_before_it_is_rewritten(start, redis, receiver, topic):
     place = redis()
     later = start("--breaker", "off", redis=place, binary=NEXT)
     receiver.script(topic, 410, 200, job_id="1")

@@ -52,7 +52,7 @@ def test_files_are_kept_for_ever(server):
         assert gzip.decompress(reply.body)
 
 
-def test_a_browser_is_told_to_load_nothing_from_elsewhere(server):
+def test_the_policy_lets_a_browser_load_nothing_from_other_hosts(server):
     for path in "/", files(server)[-1]:
         headers = server.request("GET", path, headers=GZIP, check=False).headers
         policy = headers["Content-Security-Policy"]
@@ -67,7 +67,7 @@ def test_other_paths_are_not_found(server):
         assert server.request("GET", path, headers=GZIP, check=False).status == 404, path
 
 
-def test_a_client_that_cannot_read_gzip_is_told_so(server):
+def test_a_client_without_gzip_gets_406(server):
     assert server.request("GET", files(server)[0], headers={"Accept-Encoding": "identity"}, check=False).status == 406
 
 

@@ -59,7 +59,7 @@ def test_its_topics_rate_holds_it(server, receiver, topic):
     assert answer["why"] == "rate" and abs(to_ms(answer["until"]) / 1000 - time.time() - 600) < 10 * SLOW
 
 
-def test_nobody_has_a_free_attempt(start, receiver, topic):
+def test_all_attempts_are_in_use(start, receiver, topic):
     server = start("--max-in-flight", "1", "--reactors", "1")
     receiver.script(topic, HANG)
     server.schedule(topic=topic, jobId="a", url=receiver.url())
@@ -68,7 +68,7 @@ def test_nobody_has_a_free_attempt(start, receiver, topic):
     assert why(server, topic, "b")["why"] == "in_turn"
 
 
-def test_what_a_run_alone_does_not_help_is_told(server, receiver, topic):
+def test_a_death_that_a_run_alone_does_not_help_is_explained(server, receiver, topic):
     server.request("PATCH", f"/topics/{topic}", '{"paused": true}', {"Content-Type": "application/json"}).expect(200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60)
     assert "not due yet" in why(server, topic)["detail"] and "paused" in why(server, topic)["detail"]
@@ -82,7 +82,7 @@ def test_it_is_dead(server, receiver, topic):
     assert answer["why"] == "dead" and "gone" in answer["detail"]
 
 
-def test_what_is_not_there_has_no_reason(server, start, topic):
+def test_an_unknown_job_has_no_why(server, start, topic):
     server.get(f"/jobs/{topic}/none/why").expect(404)
     assert server.get(f"/jobs/{topic}/none/why?x=1").fields() == ["x"]
     server.request("POST", f"/jobs/{topic}/none/why").expect(405)
@@ -96,7 +96,7 @@ BURY = """for i = 1, #ARGV, 3 do
 end"""
 
 
-def test_all_say_the_same_of_a_death_whose_reason_is_in_no_record(start, redis):
+def test_get_why_and_lists_agree_on_a_death_without_a_recorded_reason(start, redis):
     """Jobs die after lost processes, also when these are forgotten, or because duepost did not write their record."""
     its = redis()
     server = start(redis=its)

@@ -235,7 +235,7 @@ def test_a_killed_worker_takes_its_command_along(server, topic, work):
 
 # ---- the end of a worker ----
 
-def test_sigterm_gives_the_jobs_back(server, topic, work):
+def test_sigterm_releases_the_jobs(server, topic, work):
     pull(server, topic)
     for job_id in ("a", "b"):
         server.schedule(topic=topic, jobId=job_id)

@@ -121,7 +121,7 @@ CASES = ([("POST", "/jobs", JSON, name, text) for name, text in TEXTS.items()] +
 
 
 @pytest.mark.parametrize("method, target, media, text", [pytest.param(*case[:3], case[4], id=f"{case[0]} {case[1]} {case[3]}") for case in CASES])
-def test_it_costs_little(server, figures, request, method, target, media, text):
+def test_json_of_a_mebibyte_costs_little(server, figures, request, method, target, media, text):
     if target.startswith("/jobs/"):
         headers = {f"X-{i}": "as many as there may be" for i in range(50)}  # a PATCH searches for each of these members
         job = {"url": "http://127.0.0.1:9/", "delay": 3600, "headers": headers}

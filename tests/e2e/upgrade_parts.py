@@ -2,7 +2,8 @@
 
 A part has a name and the version since which it exists, and these methods, each of which may be missing:
 
-write creates the data, with the old version; notes what the checks need; names paths that must be shown as before
+write        creates the data, with the old version. It notes values that the checks need, and names paths that must be
+             shown as before
 write_later  the same, after the process was killed and another one has started that cannot reach its history
 check        with the new version, in the second in which the old one was killed
 check_later  two hours later: everything that waits for a time is due

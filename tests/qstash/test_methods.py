@@ -49,6 +49,6 @@ def test_each_method_of_the_clients_in_python_is_called(kind):
 # ---- what is not served says so ----
 
 @pytest.mark.parametrize("name", JAVASCRIPT)
-def test_what_is_not_served_in_javascript_is_an_error(javascript, name):
+def test_methods_that_are_not_served_fail_in_javascript(javascript, name):
     answer = javascript(f"const Provider = {{ upstash: () => ({{ owner: 'upstash', baseUrl, token: '' }}) }}; return await {JAVASCRIPT[name][0]};")
     assert answer["status"] == 404 and "nothing at this path" in answer["error"]

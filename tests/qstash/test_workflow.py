@@ -157,7 +157,7 @@ def test_dead_letters_of_runs(application):
 
 
 @pytest.mark.parametrize("how, steps", [("resume", ["before", "breaks"]), ("restart", ["before", "before", "breaks"])])
-def test_a_failed_run_goes_on(application, how, steps):
+def test_a_failed_run_is_continued(application, how, steps):
     run, dead = broken(application)
     made = application.client(f"return client.dlq.{how}({{dlqId: id, retries: 1}})", id=dead["dlqId"])
     new = made["workflowRunId"]
@@ -168,7 +168,7 @@ def test_a_failed_run_goes_on(application, how, steps):
     assert application.client(f"return client.dlq.{how}([id])", id=dead["dlqId"]) == {"workflowRuns": []}
 
 
-def test_failed_runs_go_on_by_filters(application):
+def test_failed_runs_are_continued_by_filters(application):
     runs = [broken(application)[0] for _ in range(2)]
     made = application.client("return client.dlq.resume({filter: {workflowUrl: url, label: 'broken', workflowRunId: run}})",
                               url=application.url("breaks_once"), run=runs[0])
@@ -178,7 +178,7 @@ def test_failed_runs_go_on_by_filters(application):
     assert ends[0]["result"]["shop"] == "one"
 
 
-def test_parallel_steps_of_a_failed_run_go_on(application):
+def test_parallel_steps_of_a_failed_run_are_continued(application):
     run, dead = broken(application, "breaks_in_parallel")
     new = application.client("return client.dlq.resume({dlqId: id})", id=dead["dlqId"])["workflowRunId"]
     assert application.result(new) == [1, 2, 3]

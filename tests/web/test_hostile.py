@@ -110,7 +110,7 @@ def test_an_answer_of_a_receiver_is_text(browser, hostile):
     assert browser.script(PLANTED) == []
 
 
-def test_what_is_typed_is_text(browser, hostile):
+def test_typed_text_is_shown_as_text(browser, hostile):
     """The page that composes a job shows the job as programs, too."""
     browser.open(hostile, "#/try")
     browser.await_one("h1, h2")

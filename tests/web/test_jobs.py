@@ -187,7 +187,7 @@ def test_arrows_move_and_enter_opens(browser, world):
     browser.await_one("heading", "order-001")
 
 
-def test_a_long_list_is_fetched_as_one_scrolls(browser, server, topic):
+def test_a_long_list_loads_more_while_scrolling(browser, server, topic):
     number = 3000
     schedule_lines(server, [{"topic": topic, "jobId": f"job-{i:05}", "url": "http://127.0.0.1:9/hook", "delay": LATER + i} for i in range(number)])
     browser.open(server, f"#/jobs?topic={topic}")
@@ -440,7 +440,7 @@ def test_a_leased_job_cannot_be_edited(browser, world):
     assert button.get_attribute("aria-disabled") == "true" and "under way" in button.get_attribute("title")
 
 
-def test_there_is_no_such_job(browser, world):
+def test_a_missing_job_is_shown_as_missing(browser, world):
     browser.expect("404")
     browser.open(world.server, "#/jobs/orders/nothing")
     browser.await_text("There is no such job", "Ended jobs of orders")

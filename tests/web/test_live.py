@@ -17,7 +17,7 @@ def requests_of(server):
                if "/metrics" not in label)
 
 
-def test_a_job_arrives_while_one_looks(browser, start, receiver, topic):
+def test_a_new_job_appears_on_the_open_page(browser, start, receiver, topic):
     server = start()
     browser.open(server)
     browser.await_text("curl")  # without jobs, the first page shows how to schedule one
@@ -42,7 +42,7 @@ def test_a_hidden_tab_asks_for_nothing(browser, world):
     until(lambda: requests_of(world.server) > before, 10, "a tab that is seen again asks", 0.1)
 
 
-def test_a_lost_connection_is_said_and_comes_back(browser, start, data, receiver, topic):
+def test_a_lost_connection_is_shown_and_comes_back(browser, start, data, receiver, topic):
     port = free_port()
     release_port(port)
     address = f"127.0.0.1:{port}"

@@ -77,7 +77,7 @@ def test_the_token_is_kept_in_memory_only(browser, guarded):
     browser.await_one("field", "token")
 
 
-def test_a_deep_link_goes_on_after_the_login(browser, guarded):
+def test_a_deep_link_opens_after_the_login(browser, guarded):
     enter(browser, guarded, guarded.all, "#/jobs/acme/job-of-acme")
     browser.await_text("job-of-acme")
     assert browser.route() == "#/jobs/acme/job-of-acme"

@@ -40,7 +40,7 @@ def scroll_until(browser, text):
 MANY = 1050  # more than the API returns in a page
 
 
-def test_a_long_list_of_topics_and_schedules_goes_on_as_one_scrolls(browser, server):
+def test_a_long_list_of_topics_and_schedules_loads_more_while_scrolling(browser, server):
     for number in range(MANY):
         recurring(server, f"topic-{number:04}", "daily", every="1d", job={"url": "http://127.0.0.1:9/"})
         settings(server, f"topic-{number:04}", maxInFlight=3)
@@ -56,7 +56,7 @@ def test_a_long_list_of_topics_and_schedules_goes_on_as_one_scrolls(browser, ser
     browser.await_one("link", f"topic-{MANY - 1:04}")
 
 
-def test_a_long_list_of_groups_goes_on_as_one_scrolls(browser, server):
+def test_a_long_list_of_groups_loads_more_while_scrolling(browser, server):
     for number in range(MANY):
         group(server, f"group-{number:04}", only={"url": "http://127.0.0.1:9/"})
     browser.open(server, "#/groups")
@@ -125,7 +125,7 @@ def test_limits_say_how_much_of_them_is_used(browser, world):
     world.server.request("DELETE", "/topics/slow")
 
 
-def test_topics_are_filtered_as_one_types(browser, server):
+def test_topics_are_filtered_while_typing(browser, server):
     for name in "orders", "mail", "mail-eu":
         server.schedule(topic=name, url="http://127.0.0.1:9/", delay=LATER)
     browser.open(server, "#/topics")
@@ -138,7 +138,7 @@ def test_topics_are_filtered_as_one_types(browser, server):
     browser.await_one("heading", "mail-eu", exact=True)
 
 
-def test_a_topic_is_paused_and_goes_on(browser, server):
+def test_a_topic_is_paused_and_resumed(browser, server):
     server.schedule(topic="mail", url="http://127.0.0.1:9/", delay=LATER)
     browser.open(server, "#/topics")
     browser.click("button", "Pause mail")
@@ -220,7 +220,7 @@ def test_a_change_of_others_is_not_overwritten_unseen(browser, server):
 
 # ---- schedules ----
 
-def test_a_cron_expression_is_explained_as_one_types(browser, server):
+def test_a_cron_expression_is_explained_while_typing(browser, server):
     browser.open(server, "#/schedules")
     browser.click("button", "New schedule")
     browser.fill("Topic (required)", "reports", exact=True)

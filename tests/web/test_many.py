@@ -44,7 +44,7 @@ def full():
     server.stop()
 
 
-def test_the_page_stays_small_however_far_one_scrolls(browser, full):
+def test_the_page_stays_small_while_scrolling(browser, full):
     browser.expect("jobs/count.* 400")  # without a history, jobs that have ended cannot be counted
     browser.open(full, "#/jobs?topic=many")
     browser.await_text("job-000000")

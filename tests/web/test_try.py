@@ -43,7 +43,7 @@ def test_faults_stand_where_they_are(browser, world, topic):
     assert world.server.get(f"/jobs?topic={topic}").expect(200)["jobs"] == []
 
 
-def test_what_the_query_says_is_filled_in(browser, world):
+def test_the_form_is_filled_in_from_the_query(browser, world):
     browser.open(world.server, "#/try?topic=from-a-link")
     browser.await_true("document.querySelector('main input[name=topic]')?.value === 'from-a-link'")
 
