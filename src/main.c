@@ -1,5 +1,6 @@
 /* main.c - runs a command of the client, or the server: options, start, exit code. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,21 @@ static bool is_check(int argc, char *const *argv)
     return argc > 1 && strcmp(argv[1], "check") == 0 && !wants_help;
 }
 
+/* Opens closed standard descriptors, because otherwise a socket or a file could get their numbers, and log
+ * lines would be written there. Each is opened in the wrong direction, so its use fails as if it were
+ * closed. */
+static void open_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags) < 0)
+            return; /* without /dev/null, the process runs as before */
+    }
+}
+
 int main(int argc, char **argv)
 {
+    open_standard_descriptors();
     if (is_check(argc, argv)) {
         struct options_input input = {argc - 1, argv + 1, environ, OPTIONS_CONFIG_FILE};
         return main_end(check_run(&input));

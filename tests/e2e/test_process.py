@@ -395,3 +395,18 @@ def test_a_process_with_other_settings_is_warned_of(start, redis):
     until(lambda: warnings_of(third), 10, third.log)
     assert len(warnings_of(third)) == len(warnings_of(second)) == 1
     assert len(warnings_of(first)) <= 1  # it may have asked in the same moment as the second one
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "2>&-", "0<&- 2>&-"])
+def test_nothing_takes_the_place_of_a_closed_descriptor(start, closed):
+    """Otherwise log lines would be written into a socket or a file."""
+    server = start(through=("sh", "-c", f'exec "$@" {closed}', "sh"))
+    for word in closed.split():
+        assert os.readlink(f"/proc/{server.pid}/fd/{word[0]}") == "/dev/null"
+    assert server.terminate() == 0
+
+
+def test_a_closed_output_is_an_error():
+    result = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", BINARY, "token", "new", "shop", "scopes=read"], env=environment(),
+                            stderr=subprocess.PIPE, text=True, timeout=10 * SLOW, check=False)
+    assert result.returncode == 1 and "standard output cannot be written" in result.stderr
