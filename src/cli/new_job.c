@@ -107,6 +107,18 @@ static void add_labels(struct json_writer *job, const struct arguments *argument
     json_end_array(job);
 }
 
+/* Returns whether a header before this one has the same name. */
+static bool is_header_repeated(const struct arguments *arguments, int index, struct slice name)
+{
+    struct slice earlier, value;
+    for (int i = 0; i < index; i++) {
+        slice_cut(slice_of(arguments->headers[i]), ':', &earlier, &value);
+        if (slice_equal_nocase(earlier, name))
+            return true;
+    }
+    return false;
+}
+
 static bool add_headers(struct json_writer *job, struct call *call)
 {
     const struct arguments *arguments = &call->arguments;
@@ -114,8 +126,13 @@ static bool add_headers(struct json_writer *job, struct call *call)
         json_add_object(job, "headers");
     for (int i = 0; i < arguments->header_count; i++) {
         struct slice name, value;
-        if (!slice_cut(slice_of(arguments->headers[i]), ':', &name, &value)) {
-            problem_set(&call->problem, "--header %s: expected Name: value", arguments->headers[i]);
+        if (!slice_cut(slice_of(arguments->headers[i]), ':', &name, &value) || name.size == 0) {
+            problem_set(&call->problem, "--header %.400s: expected Name: value", arguments->headers[i]);
+            return false;
+        }
+        if (is_header_repeated(arguments, i, name)) {
+            problem_set(&call->problem, "--header %.400s: %.*s appears twice; a job has each header once",
+                        arguments->headers[i], (int)(name.size < 64 ? name.size : 64), name.data);
             return false;
         }
         for (; value.size && value.data[0] == ' '; value = slice_from(value.data + 1, value.size - 1))

@@ -148,15 +148,32 @@ static const char *remote_hint(long status, const char *detail)
     return "";
 }
 
+/* Writes the errors of an answer: "400: url: is required; delay: must be ...". */
+static void explain_errors(long status, const json_t *errors, struct problem *problem)
+{
+    struct buffer text;
+    size_t i;
+    json_t *error;
+    buffer_init_fallible(&text, sizeof problem->text - 1);
+    buffer_printf(&text, "%ld:", status);
+    json_array_foreach(errors, i, error)
+    {
+        const char *field = json_string_value(json_object_get(error, "field"));
+        const char *detail = json_string_value(json_object_get(error, "detail"));
+        buffer_printf(&text, "%s %s%s%s", i ? ";" : "", field ? field : "", field && field[0] ? ": " : "",
+                      detail ? detail : "");
+    }
+    problem_set(problem, "%.*s", SLICE_ARG(buffer_slice(&text)));
+    buffer_fini(&text);
+}
+
 void remote_explain(long status, struct slice answer, struct problem *problem)
 {
     json_t *json = json_loadb(answer.data ? answer.data : "", answer.size, 0, NULL);
     const char *detail = json_string_value(json_object_get(json, "detail"));
-    json_t *first = json_array_get(json_object_get(json, "errors"), 0);
-    const char *field = json_string_value(json_object_get(first, "field"));
-    if (first)
-        problem_set(problem, "%ld: %s %s", status, field ? field : "",
-                    json_string_value(json_object_get(first, "detail")));
+    const json_t *errors = json_object_get(json, "errors");
+    if (json_array_size(errors) > 0)
+        explain_errors(status, errors, problem);
     else
         problem_set(problem, "%ld: %s%s", status,
                     detail ? detail : "the server gives no reason; is it a duepost server?",

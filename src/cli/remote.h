@@ -56,8 +56,8 @@ struct remote_options remote_options(const struct remote *);
 /* Returns the address of a server without "/" at its end: each target begins with one. */
 struct slice remote_address(const char *server);
 
-/* Sets the problem to the reason of an answer whose status is not 2xx: its detail and first error, or its
- * status if it has neither. */
+/* Sets the problem to the reason of an answer whose status is not 2xx: its errors, else its detail, or
+ * its status if it has neither. */
 void remote_explain(long status, struct slice answer, struct problem *);
 
 /* A CURLOPT_WRITEFUNCTION: appends to arg, which is a struct buffer. A full buffer ends the transfer. */

@@ -24,6 +24,7 @@ static bool refuse_range(struct job_errors *errors, const char *name, int64_t mi
     seconds_append(&text, min_ms);
     buffer_append(&text, SLICE(" to "));
     seconds_append(&text, max_ms);
+    buffer_append(&text, SLICE(" seconds"));
     job_errors_add(errors, name, buffer_text(&text));
     return false;
 }
@@ -99,11 +100,9 @@ static bool read_wait(struct job_errors *errors, const char *name, struct slice 
     int64_t *wait_ms = &schedule->wait_ms[schedule->count];
     char field[64];
     size_t index = schedule->count++;
-    if (read_seconds(value, JOB_WAIT_MAX_MS, wait_ms))
-        return true;
     *wait_ms = 0;
     snprintf(field, sizeof field, "%s[%zu]", name, index);
-    return refuse_range(errors, field, 0, JOB_WAIT_MAX_MS);
+    return member_seconds(errors, field, value, 0, JOB_WAIT_MAX_MS, wait_ms);
 }
 
 bool member_schedule(struct job_errors *errors, const char *name, struct slice value,
@@ -114,7 +113,7 @@ bool member_schedule(struct job_errors *errors, const char *name, struct slice v
     bool is_sound = true;
     schedule->count = 0;
     if (!json_open(value, &cursor) || cursor.close != ']') {
-        job_errors_add(errors, name, "must be an array of seconds");
+        job_errors_add(errors, name, "must be an array of durations, such as [15, \"3m\"]");
         return false;
     }
     while (schedule->count < RETRY_SCHEDULE_MAX && json_next_item(&cursor, &item))

@@ -89,6 +89,8 @@ def test_an_option_of_other_commands_is_not_suggested():
     (["a", "--timeout", "x"], "schedule: --timeout is x: expected a duration"),
     (["a", "--retry", "many"], "schedule: --retry is many: expected a whole number"),
     (["a", "--header", "X-Shop"], "schedule: --header X-Shop: expected Name: value"),
+    (["a", "--header", ": x"], "schedule: --header : x: expected Name: value"),
+    (["a", "--header", "X-A: 1", "--header", "x-a: 2"], "schedule: --header x-a: 2: x-a appears twice"),
     (["a", "--on-dead", "{"], "schedule: --on-dead is {: expected a url"),
     (["a", "--body-file", "/nonexistent"], "schedule: cannot read /nonexistent: No such file"),
     (["a", "--idempotency-key", ""], "schedule: --idempotency-key: expected 1 to 255"),
@@ -216,10 +218,16 @@ def test_an_option_of_another_verb_is_refused(words, flag):
 
 def test_a_refusal_of_the_server_has_exit_status_1(server, topic):
     for words, said in ((["schedule", topic, "--url", "ftp://a/"], "400: url"), (["show", f"{topic}/none"], "404"),
-                        (["jobs", "--state", "dedd"], "400: state must be"), (["jobs", "--topic="], "400: topic must be"),
+                        (["jobs", "--state", "dedd"], "400: state: must be"), (["jobs", "--topic="], "400: topic: must be"),
+                        (["set", topic, "priority=1"], "400: priority: unknown setting"), (["schedule", topic, "--timeout", "1ms"], "0.1 to 3600 seconds"),
                         (["schedules", "show", f"{topic}/none"], "404"), (["set", topic, "pausd=true"], "did you mean paused?"),
                         (["redrive", "--all", "--reason", "?"], "400: reason"), (["history", "stats"], "--history")):
         assert said in refused(*words, server=server.url, code=1), words
+    words = ["schedule", topic, "--url", "ftp://a/", "--timeout", "1ms", "--retry", "101"]
+    assert refused(*words, server=server.url, code=1) == ("duepost schedule: 400: url: must begin with http:// or https://; "
+                                                          "retry: must be an integer from 0 to 100; timeout: must be 0.1 to 3600 seconds")
+    labels = [option for number in range(20) for option in ("--label", f"{number:02}{'x' * 70}")]
+    assert refused("schedule", topic, *labels, server=server.url, code=1).startswith("duepost schedule: 400: ")
 
 
 def test_output_that_cannot_be_written_is_1(server, topic):

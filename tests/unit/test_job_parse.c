@@ -299,13 +299,13 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"jobId\":\"a\\u0000\"",
          "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and not . or .."},
         {"\"jobId\":1", "jobId: must be a string"},
-        {"\"delay\":-1", "delay: must be 0 to 315360000"},
-        {"\"delay\":315360000.0001", "delay: must be 0 to 315360000"},
-        {"\"delay\":123456789012345678901234567890", "delay: must be 0 to 315360000"},
-        {"\"delay\":1e300", "delay: must be 0 to 315360000"},
+        {"\"delay\":-1", "delay: must be 0 to 315360000 seconds"},
+        {"\"delay\":315360000.0001", "delay: must be 0 to 315360000 seconds"},
+        {"\"delay\":123456789012345678901234567890", "delay: must be 0 to 315360000 seconds"},
+        {"\"delay\":1e300", "delay: must be 0 to 315360000 seconds"},
         {"\"delay\":\"1\"", "delay: must be a number of seconds, or a duration such as \"15m\""},
         {"\"delay\":true", "delay: must be a number of seconds, or a duration such as \"15m\""},
-        {"\"delay\":1e999", "delay: must be 0 to 315360000"},
+        {"\"delay\":1e999", "delay: must be 0 to 315360000 seconds"},
         {"\"dueAt\":5", "dueAt: must be a string"},
         {"\"dueAt\":\"tomorrow\"", "dueAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
         {"\"dueAt\":\"2033-11-11T22:13:20.001Z\"", "dueAt: must be at most 10 years ahead"},
@@ -317,11 +317,11 @@ START_TEST(says_what_is_wrong_with_a_member)
          "delay: must be a duration such as \"15m\" or \"1h30m\"; units: ms, s, m, h, d"},
         {"\"delay\":\"15 minutes\"",
          "delay: must be a duration such as \"15m\" or \"1h30m\"; units: ms, s, m, h, d"},
-        {"\"delay\":\"4000d\"", "delay: must be 0 to 315360000"},
-        {"\"timeout\":\"2h\"", "timeout: must be 0.1 to 3600"},
+        {"\"delay\":\"4000d\"", "delay: must be 0 to 315360000 seconds"},
+        {"\"timeout\":\"2h\"", "timeout: must be 0.1 to 3600 seconds"},
         {"\"job_id\":\"a\"", "job_id: unknown field; did you mean jobId?"},
-        {"\"ttl\":0", "ttl: must be 0.001 to 315360000"},
-        {"\"ttl\":315360000.0001", "ttl: must be 0.001 to 315360000"},
+        {"\"ttl\":0", "ttl: must be 0.001 to 315360000 seconds"},
+        {"\"ttl\":315360000.0001", "ttl: must be 0.001 to 315360000 seconds"},
         {"\"ttl\":\"1\"", "ttl: must be a number of seconds, or a duration such as \"15m\""},
         {"\"ttl\":60,\"delay\":60", "ttl: must be later than the job is due"},
         {"\"ttl\":1,\"dueAt\":\"2023-11-14T22:13:21Z\"", "ttl: must be later than the job is due"},
@@ -336,17 +336,20 @@ START_TEST(says_what_is_wrong_with_a_member)
         {"\"retry\":1.5", "retry: must be an integer from 0 to 100"},
         {"\"retry\":\"1\"", "retry: must be an integer from 0 to 100"},
         {"\"retry\":99999999999999999999", "retry: must be an integer from 0 to 100"},
-        {"\"retrySchedule\":5", "retrySchedule: must be an array of seconds"},
-        {"\"retrySchedule\":{}", "retrySchedule: must be an array of seconds"},
-        {"\"retrySchedule\":[1,-1,\"2\",31536000.001,null]",
-         "retrySchedule[1]: must be 0 to 31536000\nretrySchedule[2]: must be 0 to 31536000\n"
-         "retrySchedule[3]: must be 0 to 31536000\nretrySchedule[4]: must be 0 to 31536000"},
+        {"\"retrySchedule\":5", "retrySchedule: must be an array of durations, such as [15, \"3m\"]"},
+        {"\"retrySchedule\":{}", "retrySchedule: must be an array of durations, such as [15, \"3m\"]"},
+        {"\"retrySchedule\":[1,-1,\"2\",31536000.001,null,\"5 min\"]",
+         "retrySchedule[1]: must be 0 to 31536000 seconds\n"
+         "retrySchedule[2]: must be a number of seconds, or a duration such as \"15m\"\n"
+         "retrySchedule[3]: must be 0 to 31536000 seconds\n"
+         "retrySchedule[4]: must be a number of seconds, or a duration such as \"15m\"\n"
+         "retrySchedule[5]: must be a duration such as \"15m\" or \"1h30m\"; units: ms, s, m, h, d"},
         {"\"retrySchedule\":[],\"retry\":1", "retrySchedule: must not be empty when retry is over 0"},
         {"\"retryWait\":5", "retryWait: must be a string"},
         {"\"retryWait\":\"2 *\"", "retryWait: expected at byte 3: a number"},
         {"\"retryWait\":\"1\",\"retrySchedule\":[1]", "retryWait: cannot be combined with retrySchedule"},
-        {"\"timeout\":0.099", "timeout: must be 0.1 to 3600"},
-        {"\"timeout\":3600.0001", "timeout: must be 0.1 to 3600"},
+        {"\"timeout\":0.099", "timeout: must be 0.1 to 3600 seconds"},
+        {"\"timeout\":3600.0001", "timeout: must be 0.1 to 3600 seconds"},
         {"\"timeout\":[]", "timeout: must be a number of seconds, or a duration such as \"15m\""},
         {"\"headers\":[]", "headers: must be an object of strings"},
         {"\"headers\":{\"\":\"a\",\"a b\":\"a\",\"HOST\":\"a\",\"proxy-x\":\"a\",\"Webhook-Id\":\"a\"}",
@@ -395,15 +398,15 @@ START_TEST(says_all_at_once_in_the_order_of_the_table)
                      "topic: must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or ..\n"
                      "jobId: must be UTF-8 of 1 to 255 bytes without control characters, and not . or ..\n"
                      "url: must begin with http:// or https://\n"
-                     "delay: must be 0 to 315360000\n"
+                     "delay: must be 0 to 315360000 seconds\n"
                      "dueAt: cannot be combined with delay\n"
                      "dueAt: must be a string\n"
-                     "ttl: must be 0.001 to 315360000\n"
+                     "ttl: must be 0.001 to 315360000 seconds\n"
                      "expiresAt: cannot be combined with ttl\n"
                      "expiresAt: must be a string\n"
                      "retry: must be an integer from 0 to 100\n"
-                     "retrySchedule[1]: must be 0 to 31536000\n"
-                     "timeout: must be 0.1 to 3600\n"
+                     "retrySchedule[1]: must be 0 to 31536000 seconds\n"
+                     "timeout: must be 0.1 to 3600 seconds\n"
                      "headers: must be an object of strings\n"
                      "zzz: unknown field");
     ck_assert_int_eq(parse("{\"topic\":1,\"url\":2}"), STATUS_INVALID);

@@ -191,8 +191,8 @@ START_TEST(says_what_is_wrong)
         {"{\"createdAt\":5,\"attempts\":0}", "createdAt: unknown field\nattempts: unknown field"},
         {"{\"url\":\"\"}", "url: must begin with http:// or https://"},
         {"{\"url\":\"x\",\"delay\":-1,\"timeout\":0,\"headers\":{\"Host\":\"x\"}}",
-         "url: must begin with http:// or https://\ndelay: must be 0 to 315360000\n"
-         "timeout: must be 0.1 to 3600\nheaders.Host: must not be set by a job"},
+         "url: must begin with http:// or https://\ndelay: must be 0 to 315360000 seconds\n"
+         "timeout: must be 0.1 to 3600 seconds\nheaders.Host: must not be set by a job"},
         {"{\"headers\":{\"X\":\"1\",\"x\":\"2\"}}", "headers.x: must not appear twice, regardless of case"},
         {"{\"headers\":[]}", "headers: must be an object of strings"},
         {"{\"retrySchedule\":[]}", "retrySchedule: must not be empty when retry is over 0"},

@@ -33,7 +33,7 @@ START_TEST(requests_have_defaults_and_limits)
         {SLICE_INIT("{\"max\":null,\"lease\":1,\"wait\":0.25}"), "1 1000 250"},
         {SLICE_INIT("{\"max\":0}"), "max: must be an integer from 1 to 100"},
         {SLICE_INIT("{\"max\":101}"), "max: must be an integer from 1 to 100"},
-        {SLICE_INIT("{\"wait\":60.001}"), "wait: must be 0 to 60"},
+        {SLICE_INIT("{\"wait\":60.001}"), "wait: must be 0 to 60 seconds"},
         {SLICE_INIT("{\"Wait\":1}"), "Wait: unknown field; did you mean wait?"},
         {SLICE_INIT("[]"), ": must be an object"},
         {SLICE_INIT("{"), ": ends too early, at byte 1"},
@@ -85,7 +85,7 @@ START_TEST(each_end_has_its_members)
          "error: unknown field"},
         {LEASE_END_BURY, SLICE_INIT("{\"jobId\":\"a\",\"token\":\"t\",\"delay\":1}"), "delay: unknown field"},
         {LEASE_END_EXTEND, SLICE_INIT("{\"jobId\":\"a\",\"token\":\"t\",\"lease\":0}"),
-         "lease: must be 1 to 43200"},
+         "lease: must be 1 to 43200 seconds"},
         {LEASE_END_RETRY, SLICE_INIT("7"), ": must be an object"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -111,7 +111,7 @@ START_TEST(names_what_is_wrong)
         {"{\"name\":\"abcde\"}", "name: must have 2 to 4 bytes"},
         {"{\"name\":\"ab\",\"on\":1}", "on: must be true or false"},
         {"{\"name\":\"ab\",\"count\":10}", "count: must be an integer from 1 to 9"},
-        {"{\"name\":\"ab\",\"wait\":0}", "wait: must be 0.1 to 60"},
+        {"{\"name\":\"ab\",\"wait\":0}", "wait: must be 0.1 to 60 seconds"},
         {"{\"name\":\"ab\",\"share\":2}", "share: must be a number from 0 to 1"},
         {"{\"name\":\"ab\",\"off\":true,\"at\":\"2030-01-01T00:00:00Z\"}", "at: cannot be combined with off"},
         {"{\"name\":\"ab\",\"note\":\"x\"}", "note: unknown part"},

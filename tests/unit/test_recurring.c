@@ -66,7 +66,7 @@ START_TEST(names_what_is_wrong)
         {"{\"cron\":\"* * * * *\",\"every\":5,\"job\":{}}", "every: cannot be combined with cron"},
         {"{\"cron\":\"61 * * * *\",\"job\":{}}", "cron: minute: found '61'; allowed are 0 to 59"},
         {"{\"cron\":5,\"job\":{}}", "cron: must be a string"},
-        {"{\"every\":0.5,\"job\":{}}", "every: must be 1 to 315360000"},
+        {"{\"every\":0.5,\"job\":{}}", "every: must be 1 to 315360000 seconds"},
         {"{\"every\":\"11 years\",\"job\":{}}",
          "every: must be a duration such as \"15m\" or \"1h30m\"; units: ms, s, m, h, d"},
         {"{\"every\":1,\"timezone\":\"../UTC\",\"job\":{}}",
@@ -75,8 +75,8 @@ START_TEST(names_what_is_wrong)
          "endAt: must not be before startAt"},
         {"{\"every\":1,\"startAt\":\"soon\",\"job\":{}}",
          "startAt: must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"},
-        {"{\"every\":1,\"jitter\":86401,\"job\":{}}", "jitter: must be 0 to 86400"},
-        {"{\"every\":1,\"grace\":0,\"job\":{}}", "grace: must be 1 to 315360000"},
+        {"{\"every\":1,\"jitter\":86401,\"job\":{}}", "jitter: must be 0 to 86400 seconds"},
+        {"{\"every\":1,\"grace\":0,\"job\":{}}", "grace: must be 1 to 315360000 seconds"},
         {"{\"every\":1,\"misfire\":\"twice\",\"job\":{}}", "misfire: must be one, skip or all"},
         {"{\"every\":1,\"overlap\":\"\",\"job\":{}}", "overlap: must be allow or skip"},
         {"{\"every\":1,\"paused\":1,\"job\":{}}", "paused: must be true or false"},
@@ -233,7 +233,7 @@ START_TEST(merges_a_patch)
          "{\"job\":{\"delay\":5,\"topic\":\"x\",\"rety\":1},\"grace\":0,\"x\":1}",
          "x: unknown field; job.topic: cannot be changed; job.rety: unknown field; did you mean retry?; "
          "grace: "
-         "must be 1 to 315360000; job.delay: cannot be set in a schedule's job"},
+         "must be 1 to 315360000 seconds; job.delay: cannot be set in a schedule's job"},
         {CREATED "\"every\":60," JOB, "[", ": ends too early, at byte 1"},
         {CREATED "\"every\":60,\"needs\":[\"x\"]," JOB, "{}", "lacking"},
         {CREATED "\"every\":60,\"job\":{\"url\":\"\",\"needs\":[\"x\"]}}", "{}", "lacking"},

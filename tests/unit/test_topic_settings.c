@@ -240,7 +240,7 @@ START_TEST(merges_a_patch)
         {"{\"rate\":{\"jobs\":3,\"per\":1}}",
          "{\"timeout\":0,\"pausd\":null,\"rate\":{\"x\":1,\"jobs\":null}}",
          "pausd: unknown setting; did you mean paused?; rate.x: unknown setting; timeout: must be 0.1 to "
-         "3600"},
+         "3600 seconds"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ck_assert_str_eq(patched(cases[i][0], slice_of(cases[i][1])), cases[i][2]);
