@@ -1,4 +1,5 @@
-"""beanstalkd with its log, which duepost is compared with: put, a consumer that POSTs, and reserve and delete in pipelines."""
+"""beanstalkd with its log, for comparison with duepost: put, a consumer that POSTs, and reserve and delete in
+pipelines."""
 
 import contextlib
 import pathlib
@@ -9,7 +10,7 @@ import time
 
 from parts import Load, await_condition, cpu_seconds
 
-SYNCED, UNSYNCED = ["-f", "0"], ["-F"]  # an fsync for each write, as it cannot share one among writes; none
+SYNCED, UNSYNCED = ["-f", "0"], ["-F"]  # an fsync for each write, because beanstalkd cannot share one among writes; no fsync
 BATCH = 32
 
 
@@ -83,7 +84,7 @@ def accept(bench, sync, jobs, **more):
 
 
 def deliver(bench, sync, jobs, connections, body):
-    """CPU us a job of beanstalkd and the consumer, for jobs that are ready when the consumer begins."""
+    """Returns the CPU us a job of beanstalkd and the consumer, for jobs that are ready when the consumer begins."""
     with Beanstalkd(bench.settings.scratch, sync) as server:
         _put(bench, server, jobs, connections, body=body, due=1).result()
         bench.receiver.take()
@@ -94,7 +95,7 @@ def deliver(bench, sync, jobs, connections, body):
 
 
 def light(bench, sync, jobs, connections, body):
-    """CPU us a job of put and delivery, 200 jobs a second with delays of 1 to 10 whole seconds."""
+    """Returns the CPU us a job of put and delivery, for 200 jobs a second with delays of 1 to 10 whole seconds."""
     with Beanstalkd(bench.settings.scratch, sync) as server, \
             Consumer(bench.settings.build, server.port, bench.receiver.url(0), connections) as consumer:
         time.sleep(1)
@@ -111,7 +112,7 @@ def _await_end(bench, server, jobs):
     bench.receiver.take()
 
 
-# ---- without POSTs: what a worker of its own does ----
+# ---- a worker without POSTs ----
 
 def _lines(stream, count, is_job):
     ids = []
@@ -133,7 +134,7 @@ def _in_pipeline(server, commands, is_job=False):
 
 
 def reserve_and_delete(bench, sync, jobs, body):
-    """CPU us of beanstalkd a job, 32 in a pipeline."""
+    """Returns the CPU us of beanstalkd a job, with 32 commands in a pipeline."""
     with Beanstalkd(bench.settings.scratch, sync) as server:
         put = b"put 0 0 60 %d\r\n%s\r\n" % (body, b"x" * body)
         for first in range(0, jobs, BATCH):

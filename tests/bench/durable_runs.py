@@ -1,4 +1,4 @@
-"""An application with a durable workflow that does no more than is needed: each step is published with a result of a given size."""
+"""A minimal application with a durable workflow: each step is published with a result of a given size."""
 
 import json
 import socket
@@ -94,7 +94,8 @@ class Application:
 
 
 def measure(bench, runs, steps, result_bytes):
-    """CPU us a step, steps a second, the longest list that was sent with a delivery, and how many were left to the application to fetch."""
+    """Returns CPU us a step, steps a second, the size of the longest list that was sent in a delivery, and how many
+    lists the application had to fetch."""
     with Application(bench.server.port, steps, result_bytes) as application:
         def step():
             began = time.monotonic()

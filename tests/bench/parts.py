@@ -1,4 +1,4 @@
-"""The parts of a measurement: our processes, their CPU time, and a plain connection to Redis.
+"""The parts of a measurement: the processes that it starts, their CPU time, and a plain connection to Redis.
 
 Each part stops the process that it started, by its pid."""
 
@@ -29,7 +29,7 @@ def await_condition(condition, seconds, what, step=0.02):
 
 
 def first_line(process, seconds, what, lines=1):
-    """Returns the line, or lines, that the process prints when it serves."""
+    """Returns the line, or lines, that the process prints when it is ready."""
     line, deadline = b"", time.monotonic() + seconds
     while line.count(b"\n") < lines:
         if not select.select([process.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
@@ -42,7 +42,7 @@ def first_line(process, seconds, what, lines=1):
 
 
 def cpu_seconds(pid):
-    """User and system time of all threads, to the ns where the kernel counts it, and of ended children."""
+    """Returns the user and system time of all threads and of ended children, to the ns where the kernel counts it."""
     base = pathlib.Path(f"/proc/{pid}")
     fields = (base / "stat").read_text().rpartition(")")[2].split()
     children_s = (int(fields[13]) + int(fields[14])) * TICK_S
@@ -62,7 +62,7 @@ class Redis:
     """A client that sends commands over a unix socket."""
 
     def __init__(self, path):
-        # A socket's address is short, and a data directory's name may not be.
+        # The path of a socket must be short, and the name of a data directory may be long.
         self._dir = os.open(os.path.dirname(path), os.O_PATH)
         self._link = socket.socket(socket.AF_UNIX)
         self._link.settimeout(60)
@@ -96,7 +96,8 @@ class Redis:
         return dict(line.split(":", 1) for line in self.call("INFO", section).splitlines() if ":" in line)
 
     def settle(self):
-        """No rewrite of the append-only file under way: it has its own process, and its own time."""
+        """Waits until no rewrite of the append-only file is under way, because a rewrite is a process with CPU time
+        of its own."""
         await_condition(lambda: self.info("persistence")["aof_rewrite_in_progress"] == "0", 120, "AOF rewrite", .1)
 
     def close(self):
@@ -106,7 +107,7 @@ class Redis:
 
 
 class Link:
-    """A kept-alive connection to a server that does no more than is needed."""
+    """A minimal HTTP client with one kept-alive connection."""
 
     def __init__(self, port):
         self._link = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -139,7 +140,7 @@ def read_headers(stream):
 
 
 class Receiver:
-    """receiver.c, with and without TLS. Its certificate is its own authority: ca_file."""
+    """receiver.c, with and without TLS. Its certificate is self-signed: ca_file."""
 
     def __init__(self, binary, scratch):
         self._folder = tempfile.TemporaryDirectory(prefix="duepost-bench-", dir=scratch)
@@ -173,7 +174,7 @@ class Receiver:
 
 
 class Duepost:
-    """A server with its embedded Redis in a directory of its own."""
+    """A server with its private Redis, in a temporary directory."""
 
     def __init__(self, binary, scratch, options=()):
         self.data = pathlib.Path(tempfile.mkdtemp(prefix="duepost-bench-", dir=scratch))
@@ -196,7 +197,7 @@ class Duepost:
         self.port = int(first_line(self._process, 300, "duepost").rpartition(":")[2])
         log = (self.data / "log").read_text()
         self.redis_pid = int(re.search(r"embedded_redis_(?:started|taken_over) pid=(\d+)", log)[1])
-        # Each reactor comes up for itself, and it is chance which one is asked.
+        # Each reactor becomes ready separately, and any of them may answer the request.
         for _ in range(32):
             await_condition(self._is_ready, 300, "duepost ready")
         self.redis = Redis(str(self.data / "redis" / "redis.sock"))
@@ -264,7 +265,8 @@ class Load:
 
 
 class Postgres:
-    """Debian's PostgreSQL with its default settings, on a unix socket. As root it runs as the user postgres, as it insists on."""
+    """Debian's PostgreSQL with its default settings, on a unix socket. PostgreSQL refuses to run as root, so root
+    runs it as the user postgres."""
 
     def __init__(self, scratch):
         programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))

@@ -21,12 +21,12 @@ from redis_server import free_port
 import scratch
 from verdict import Fault
 
-GONE = 1  # a port of 127.0.0.1 without a listener
+GONE = 1  # a port of 127.0.0.1 on which nothing listens
 
 
 class Answer:
-    """begin makes Redis give this answer, end stops that. status: the status that a new job gets until then. delivers: due
-    jobs are still delivered. words: part of the problem's detail or of duepost's log."""
+    """begin makes Redis give this answer, and end stops it. status: the status that a new job gets until then.
+    delivers: due jobs are still delivered. words: part of the problem's detail or of duepost's log."""
     status, delivers, words, options, seconds = 503, False, "", (), 1.5
 
     def __init__(self, redis):

@@ -1,4 +1,4 @@
-"""The rows that the history has of a lane: each job that ended, once."""
+"""Checks the rows of a lane in the history: each job that has ended has one row."""
 
 import collections
 import contextlib
@@ -14,7 +14,7 @@ class Archive:
         self.options = ("--history", f"sqlite:{self.path}")
 
     def rows(self):
-        """topic/jobId -> the times when its jobs were created. Empty until duepost has created the table."""
+        """Returns {topic/jobId: the times when its jobs were created}. Empty until duepost has created the table."""
         found = collections.defaultdict(list)
         if not self.path.exists():
             return found

@@ -103,7 +103,7 @@ def faults(books):
         if places[key]:
             yield f"{key} is in {places[key]}, and there is no such job"
     held = {key: holder for holders in books.by_topic("holders").values() for key, holder in holders.items()}
-    lingering = {place for place in held if "\n" in place}  # attempts of cancelled jobs, each with a place in flight
+    lingering = {place for place in held if "\n" in place}  # attempts of cancelled jobs, each of which counts as in flight
     for place in lingering ^ (books.get("lingering").keys() | books.get("pull_lingering").keys()):
         yield f"{place!r} has a {'holder' if place in lingering else 'lingering attempt'} only"
     held = {key: holder for key, holder in held.items() if key not in lingering}

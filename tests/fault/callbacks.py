@@ -1,4 +1,5 @@
-"""Counts the callbacks of a lane's jobs: each end and each attempt that Redis recorded has exactly one, whatever died."""
+"""Counts the callbacks of a lane's jobs: each end and each attempt that Redis recorded has exactly one, whichever
+process died."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""Without faults: each job comes once, none early."""
+"""Runs without faults: each job comes once, and none early."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Owners of jobs (client.c): their plan, and the answers to their requests."""
+"""Clients that schedule and cancel jobs (client.c): their plan, and the answers to their requests."""
 
 import dataclasses
 import mmap

@@ -1,4 +1,4 @@
-"""Dueposts without one of their safeguards. A test is only worth as much as the faults that it finds in these.
+"""Builds of duepost without one of their safeguards. A test must find the fault in each of them.
 
 The binary contains the scripts as text, together with their digests; a copy gets other texts of the same length."""
 
@@ -68,7 +68,7 @@ def written(name, image):
 
 @functools.lru_cache(None)
 def without_fsync():
-    """Returns the path of a duepost whose private Redis leaves it to the kernel when its file reaches the disk."""
+    """Returns the path of a duepost whose private Redis never calls fsync."""
     return written("unsynced", replace(pathlib.Path(place.BINARY).read_bytes(), b"\0always\0", b"\0no\0\0\0\0\0"))
 
 

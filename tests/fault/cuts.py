@@ -16,7 +16,7 @@ from redis import Redis
 from verdict import Fault, unanswered
 
 LANES = 12
-UNHEARD_US = 2_500_000  # jobs of a claim without a reply come so soon, before their leases could end
+UNHEARD_US = 2_500_000  # jobs of a claim without a reply come within this time, which is before their leases end
 
 
 def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
@@ -63,7 +63,7 @@ def to_receiver(report, redis, judge):
     """Each k has its own port, so all cuts run at the same time. The first connection is cut, the next one is not."""
     for label, binary in (("a connection to a receiver cut behind byte k", None), ("no retry", control.without("no retry"))):
         lane = Lane(redis, judge, "receiver" if binary is None else "receiver-control", binary=binary)
-        total = 420  # bytes of request and answer: a later cut hits nothing
+        total = 420  # bytes of request and answer: a later cut has no effect
         proxies = [Proxy(judge.port, k) for k in range(1, total, 1 if binary is None else 40)]
         try:
             node = lane.start()
@@ -84,8 +84,8 @@ def to_receiver(report, redis, judge):
                 proxy.stop()
 
 
-# Mode: the safeguard whose lack it shows. A slow attempt has its lease renewed. A job stays in the pool if the reply to
-# its claim never came.
+# Mode: the missing safeguard that it detects. The lease of a slow attempt is renewed. A job stays in the pool if the
+# reply to its claim never came.
 MODES = {"delay": "no leases", "slice": "no leases", "blackhole": "destructive pop", "half-open": "destructive pop"}
 
 

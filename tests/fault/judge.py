@@ -1,4 +1,4 @@
-"""The receiver (judge.c), which logs each request and follows its instructions; and its log."""
+"""The receiver (judge.c), which logs each request and does what the request's path says; and its log."""
 
 import dataclasses
 import mmap
@@ -31,7 +31,7 @@ class Arrival:
 
 
 class _Log:
-    """The judge's log so far. Hundreds of stories ask for it many times a second."""
+    """The log of the judge so far. It must be fast, because hundreds of stories read it many times a second."""
 
     def __init__(self, path):
         self.jobs = {}  # key of a job -> its arrivals

@@ -1,6 +1,5 @@
-"""An isolated site in a Redis that many share: its own prefix, one owner's memory, and its own nodes.
-
-For runs in which many short stories happen at the same time."""
+"""A lane is an isolated test site in a Redis that many stories share: a prefix, the record of one client, and duepost
+processes. It is used in runs in which many short stories happen at the same time."""
 
 import concurrent.futures
 import datetime

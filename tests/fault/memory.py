@@ -1,8 +1,8 @@
 """Makes the n-th allocation of a working duepost fail, for each n: allocations of duepost itself and of the libraries.
 
-A small allocation of duepost that fails ends the process with a message; an allocation that a client sizes leads to a
-refusal. No answer is ever wrong, and after a restart every accepted job exists. A story runs once for each n, until
-it needs fewer allocations than n.
+A small allocation of duepost that fails ends the process with a message; if an allocation whose size depends on a
+client fails, the request is refused. No answer is ever wrong, and after a restart every accepted job exists. A story
+runs once for each n, until it needs fewer allocations than n.
 
 Then the same for large allocations only, whose size a client or receiver chose; they all fail from then on. None of
 them may end the process."""

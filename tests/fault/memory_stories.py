@@ -170,7 +170,7 @@ def deliver(site, job_id):
     _deliver(site, job_id, "deliver", LONG_BODY)
 
 
-# ---- with what a client made large ----
+# ---- large texts of a client ----
 
 def with_many_keys(escape=""):
     """A JSON text of 4,000 keys that stay open until the end, some of them to be read without their escapes."""

@@ -1,7 +1,7 @@
 """Injects faults into a site, by a plan that depends on a seed, and records their times.
 
-A kill counts when at that instant a schedule or an attempt of the victim was without its answer: the victim
-is stopped, examined, and then killed."""
+A kill counts if a schedule request or an attempt of the victim had no answer at that moment: the victim is stopped,
+examined, and then killed."""
 
 import collections
 import dataclasses
@@ -14,7 +14,7 @@ from node import freeze
 from patience import until
 from verdict import Fault
 
-RECONNECT_US = 2_500_000  # connections exist again at most so long after Redis has come back
+RECONNECT_US = 2_500_000  # at most this long after Redis has come back, all connections exist again
 LONG = 6.5                # s, longer than a lease
 
 
@@ -170,7 +170,7 @@ class Nemesis:
         redis.thaw()
         fault.end_us = now_us() + RECONNECT_US
 
-    # ---- how Redis reacts to its orders ----
+    # ---- faults of Redis ----
 
     def flush(self, _):
         self.site.redis.ask("FUNCTION", "FLUSH")

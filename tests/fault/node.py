@@ -22,7 +22,7 @@ _processes = []
 
 
 def next_source():
-    """Returns 127.1.0.1, 127.1.0.2 and so on, because traffic from 127.0.0.1 belongs to other processes."""
+    """Returns 127.1.0.1, 127.1.0.2 and so on, because other processes send from 127.0.0.1."""
     number = next(_sources)
     return f"127.1.{number // 250}.{number % 250 + 1}"
 

@@ -1,4 +1,4 @@
-"""Where the parts are: the build to test, and the folders whose modules are shared."""
+"""Paths: the build to test, and the folders whose modules are shared."""
 
 import os
 import pathlib

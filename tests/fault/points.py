@@ -42,7 +42,8 @@ ENDPOINTS = ("a", "b")  # the group of each story has these endpoints
 
 
 class Story:
-    """Does everything that a duepost can do, once or a few times, in its own lane. is_plain: only one job that is delivered."""
+    """A story makes duepost do everything that it can do, once or a few times, in its own lane. is_plain: only one
+    job that is delivered."""
 
     def __init__(self, redis, judge, name, point, action, binary=None, is_plain=False):
         self.hit = scratch.file("points")
@@ -102,8 +103,8 @@ class Story:
             self.lane.stop()
 
     def leave_litter(self):
-        """Leaves data that only mend and sweeps find: a place without a job, a job that was to be kept and a key that
-        was to be known until long ago."""
+        """Leaves data that only repairs and sweeps find: an entry in a bucket without a job, and a kept job and an
+        idempotency key that have expired long ago."""
         self.lane.ask("ZADD", self.lane.keys + "dead", 1, f"{self.lane.name}/nobody")
         self.lane.ask("HSET", self.lane.keys + "kept", f"{self.lane.name}/nobody", 'delivered 1 0 15 {"createdAt":1}')
         self.lane.ask("ZADD", self.lane.keys + "kept_until", 1, f"{self.lane.name}/nobody")
@@ -169,12 +170,12 @@ class Story:
             if self.can_go_on(node):
                 request(node, method, target, body)
         if self.can_go_on(node):
-            time.sleep(1)  # it hears of breakers a few times a second, and jobs resume if it knew that one was open
+            time.sleep(1)  # a process reads the states of breakers a few times a second; held jobs resume only if it has seen that the breaker was open
             self.turn_breakers_off(node)
             request(node, "POST", "/receivers/127.0.0.1:1/close", None)
         for job_id in "run", "lost", "doomed":
             lane.told.setdefault(f"{lane.name}/{job_id}", Told()).due_ms = 0
-        lane.told[f"{lane.name}/run"].nothing_changed = False  # a PUT has placed it, too, whatever was said of the POST
+        lane.told[f"{lane.name}/run"].nothing_changed = False  # a PUT has scheduled the job, too, whatever the answer to the POST was
         if self.can_go_on(node):
             self.lose_a_lease("lost", 0)
             self.lose_a_lease("doomed", 4)
@@ -276,7 +277,8 @@ class Story:
         return node.is_alive() and not is_stopped(node.pid)
 
     def lose_a_lease(self, job_id, losses):
-        """As a crash of another one would, just after the job was due. losses: before that one; the fifth is the last."""
+        """Leaves the data of a process that crashed just after the job was due. losses: earlier losses of the job; it
+        is dead after the fifth."""
         keys, key = self.lane.keys, f"{self.lane.name}/{job_id}"
         script = ("local due = redis.call('ZSCORE', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) "
                   "if due and redis.call('ZREM', KEYS[1] .. 'bucket:' .. ARGV[2], ARGV[1]) == 1 then "
@@ -346,7 +348,7 @@ def run(report):
             if stories:
                 report.verdict(f"{kind} at each of {len(stories)} points", summed(verdicts[s] for s in stories))
         idle = [story.name for story in kinds["killed"] if not story.was_hit]
-        again = stories_of(redis, judge, idle, "kill", label="again-")  # on a busy machine a story may end before it comes by
+        again = stories_of(redis, judge, idle, "kill", label="again-")  # on a busy machine, a story may end before the process reaches this point
         if again:
             report.verdict(f"killed once more at {len(again)} points that nothing came by", summed(tell(again).values()))
         idle = [story.name for story in again if not story.was_hit]

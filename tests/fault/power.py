@@ -75,8 +75,8 @@ def await_work(site, seconds):
 
 
 def cut_power(site, disk, chance, faults):
-    """Redis goes first, so no client hears of confirmations that were about to be sent. Then the disk is as it was at
-    that instant."""
+    """Redis is killed first, so that no client gets a confirmation that was about to be sent. Then the files are set
+    to what the disk had at that moment."""
     freeze(site.redis.pid)
     for node in site.nodes:
         freeze(node.pid)

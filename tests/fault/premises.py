@@ -1,4 +1,4 @@
-"""A Redis, dueposts that share the work, owners of jobs and a judge: the parts into which faults are injected."""
+"""The site into which faults are injected: a Redis, several dueposts, clients and a judge."""
 
 import functools
 import time

@@ -1,4 +1,4 @@
-"""One story for each promise that chance alone would rarely try: each with its control."""
+"""A story for each guarantee that random faults would rarely test, with a control without the safeguard."""
 
 import itertools
 import random
@@ -39,7 +39,7 @@ class Stage:
         self.judge.stop()
 
 
-# ---- leases of a dead consumer are taken up again ----
+# ---- jobs of a dead consumer are delivered by another ----
 
 ORPHAN_S = 10  # p99 of the time from the consumer's death to the next attempt, for any timeout
 
@@ -150,8 +150,8 @@ HEARD_US = 1_000_000  # on a busy host duepost may not read an answer that came 
 
 
 def drained(stage, seed, end):
-    """1,000 attempts in flight when end(node) is called. The verdict: what was answered before it returned is not
-    repeated; and how many others were."""
+    """Calls end(node) while 1,000 attempts are in flight. Returns the verdict, which is that jobs answered before it
+    returned are not repeated, and the number of other jobs that were repeated."""
     lane = stage.lane("drain", options=("--reactors", "2", "--max-in-flight", "2048", "--max-in-flight-topic", "2048",
                                         "--drain-timeout", f"{DRAIN_S}s"))
     chance = random.Random(f"drain {seed}")
@@ -215,7 +215,7 @@ def frozen(stage, still_clock):
         try:
             until(lambda: lane.arrivals("a"), 3, "it comes")
         except AssertionError:
-            pass  # the promise is kept
+            pass  # the guarantee holds
         return lane.verdict()
     finally:
         lane.stop()
@@ -318,7 +318,7 @@ class EmbeddedLane(Lane):
     """A duepost with its private Redis in data. Unsafe: it fsyncs never, and confirms what is in memory."""
 
     def __init__(self, stage, name, data, is_unsafe=False, extra=None):
-        # With two reactors the one that says that it is ready may not be the one that gets the next job.
+        # With two reactors, one may be ready and the other may get the next job.
         options = ["--reactors", "1", "--data", str(data), *["--durability", "memory"] * is_unsafe]
         super().__init__(Embedded(data), stage.judge, f"{name}-{next(stage.names)}")
         binary = control.without_fsync() if is_unsafe else None
@@ -402,8 +402,8 @@ def fill(ballast, data, names="*"):
 
 
 def filled(stage, is_unsafe):
-    """A private Redis that fsyncs always ends when it cannot write: what was confirmed comes once there is room,
-    even if everything is killed before. The verdict, and the statuses of the jobs."""
+    """A private Redis with fsync always stops when it cannot write. Confirmed jobs are delivered when there is room
+    again, even if all processes are killed before. Returns the verdict, and the statuses of the jobs."""
     ballast, data = scratch.file("ballast"), scratch.directory("data")
     lane = EmbeddedLane(stage, "disk", data, is_unsafe,
                         {"LD_PRELOAD": place.tool("libfault_full_preload.so"), "FULL_BALLAST": str(ballast)})

@@ -1,4 +1,5 @@
-"""Workers of pull topics, duepost and Redis are killed at random; then each lease and each end has to fit.
+"""Workers of pull topics, duepost and Redis are killed at random. Then the recorded leases and ends must keep these
+rules:
 
     a confirmed job is completed, or dead, and none is lost
     no job is leased twice within a lease; a lease that is held can be ended
