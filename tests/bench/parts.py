@@ -216,6 +216,10 @@ class Duepost:
     def job_count(self):
         return self.redis.call("HLEN", "duepost:{0}:jobs")
 
+    def outbox_count(self):
+        """Returns the number of ended jobs that the history does not have yet."""
+        return self.redis.call("HLEN", "duepost:{0}:ended")
+
     def again(self, how=signal.SIGTERM):
         """Ends the process and starts it with the same data. Returns how long the start took, in s."""
         self._end(how)

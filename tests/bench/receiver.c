@@ -42,6 +42,7 @@ struct class
     int32_t *late_us;
     size_t received, capacity;
     size_t duplicates, early;
+    size_t resumed; /* jobs over connections that resumed a TLS session */
     int64_t first_us, last_us;
 };
 
@@ -74,7 +75,7 @@ static int64_t now_us(void)
 
 /* ---- what came ---- */
 
-static void note(struct class *class, struct slice body)
+static void note(struct class *class, const SSL *tls, struct slice body)
 {
     int64_t at_us = now_us();
     int64_t number = message_number(body, "\"n\":");
@@ -84,6 +85,7 @@ static void note(struct class *class, struct slice body)
     class->duplicates += class->seen[number];
     class->seen[number] = 1;
     class->early += late_us < 0;
+    class->resumed += tls && SSL_session_reused(tls);
     if (class->received == class->capacity) {
         class->capacity = class->capacity ? class->capacity * 2 : 1024;
         class->late_us = memory_resize(class->late_us, class->capacity * sizeof *class->late_us);
@@ -108,12 +110,13 @@ static void take(struct class *class, struct buffer *text)
 {
     if (class->received > 1)
         qsort(class->late_us, class->received, sizeof *class->late_us, compare);
-    buffer_printf(text,
-                  "{\"received\":%zu,\"duplicates\":%zu,\"early\":%zu,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
-                  "\"max_ms\":%.3f,\"seconds\":%.6f}",
-                  class->received, class->duplicates, class->early, late_ms(class, .5), late_ms(class, .99),
-                  late_ms(class, 1), (double)(class->last_us - class->first_us) / 1e6);
-    class->received = class->duplicates = class->early = 0;
+    buffer_printf(
+        text,
+        "{\"received\":%zu,\"duplicates\":%zu,\"early\":%zu,\"resumed\":%zu,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
+        "\"max_ms\":%.3f,\"seconds\":%.6f}",
+        class->received, class->duplicates, class->early, class->resumed, late_ms(class, .5),
+        late_ms(class, .99), late_ms(class, 1), (double)(class->last_us - class->first_us) / 1e6);
+    class->received = class->duplicates = class->early = class->resumed = 0;
     class->first_us = class->last_us = 0;
 }
 
@@ -207,7 +210,7 @@ static bool serve(int fd, const struct message *message, struct buffer *answer)
     }
     int64_t class = message_number(message->head, " /");
     if (class >= 0 && class < CLASSES)
-        note(&classes[class], message->body);
+        note(&classes[class], peers[fd]->tls, message->body);
     if (has_path(message, SLICE("/close "))) {
         buffer_append(answer, SLICE("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"));
         return true;
