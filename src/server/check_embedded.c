@@ -1,6 +1,7 @@
 #include "server/check_embedded.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "server/redis_probe.h"
@@ -29,6 +30,26 @@ static enum redis_answer probe(struct loop *loop, const char *path)
     return probing.answer;
 }
 
+/* Below this, a warning. When Redis rewrites its append-only file, it needs room for all data once more. */
+#define DISK_LOW_BYTES (INT64_C(256) << 20)
+
+static void check_disk(struct check_report *report, int dir_fd, const char *path)
+{
+    struct statvfs disk;
+    if (dir_fd < 0 || fstatvfs(dir_fd, &disk) != 0)
+        return;
+    int64_t free_bytes = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
+    long long mib = (long long)(free_bytes >> 20);
+    if (free_bytes < DATA_DIR_ROOM_BYTES)
+        check_add(report, CHECK_FAILURE, "disk",
+                  "the disk of %s is full; the private Redis does not run until 1 MiB is free", path);
+    else if (free_bytes < DISK_LOW_BYTES)
+        check_add(report, CHECK_WARNING, "disk",
+                  "%lld MiB are free in %s; the private Redis stops when its disk is full", mib, path);
+    else
+        check_add(report, CHECK_OK, "disk", "%lld MiB are free in %s", mib, path);
+}
+
 bool check_embedded_find(struct check_report *report, struct loop *loop, const struct options *options,
                          struct check_embedded *embedded)
 {
@@ -46,6 +67,7 @@ bool check_embedded_find(struct check_report *report, struct loop *loop, const s
         return false;
     }
     embedded->fd = open(options->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    check_disk(report, embedded->fd, options->data_dir);
     data_dir_socket(options->data_dir, embedded->fd, REDIS_SOCKET_NAME, embedded->path);
     enum redis_answer answer = exists ? probe(loop, embedded->path) : REDIS_ANSWER_NONE;
     if (answer == REDIS_ANSWER_PONG)

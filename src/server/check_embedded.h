@@ -1,5 +1,5 @@
 /* check_embedded.h - the lines of duepost check about the private Redis: its program, its directory, its
- * process. */
+ * disk, its process. */
 #ifndef DUEPOST_SERVER_CHECK_EMBEDDED_H
 #define DUEPOST_SERVER_CHECK_EMBEDDED_H
 
