@@ -57,7 +57,7 @@ class Application:
             try:
                 peer, _ = self._listener.accept()
             except OSError:
-                return  # it was closed
+                return  # the connection was closed
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 
     def _serve(self, peer):

@@ -48,7 +48,7 @@ struct class
 
 struct peer {
     SSL *tls;        /* NULL: plain */
-    uint64_t number; /* of the connection, as descriptors are used again */
+    uint64_t number; /* number of the connection, because descriptors are used again */
     size_t used;
     char room[ROOM];
 };

@@ -321,7 +321,7 @@ def test_a_breaker_whose_shard_is_unavailable_does_not_hold_jobs_for_ever(start,
         until(lambda: "shard %d: " % min(away) in server.get("/readyz").expect(503)["detail"], 10, "a shard is away")
         for number in range(5):
             server.schedule(topic=name, jobId=f"j{number}", url=sick.url(), retrySchedule=[0.1] * 5)
-        until(lambda: len(sick.arrivals) == 21, 10, lambda: f"{len(sick.arrivals)} attempts")  # one of them, and it fails
+        until(lambda: len(sick.arrivals) == 21, 10, lambda: f"{len(sick.arrivals)} attempts")  # one job is the probe, and it fails
         sick.script(name, 200)
         until(lambda: len(sick.arrivals) == 26, 20, lambda: f"{len(sick.arrivals)} attempts")
         assert server.get("/receivers").status == 503

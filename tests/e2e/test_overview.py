@@ -175,7 +175,7 @@ def test_figures_continue_in_a_cluster(cluster, receiver, topic):
     servers = [Duepost(redis=cluster.address) for _ in range(2)]
     try:
         check_sum(*servers, receiver, topic)
-        old = cluster.owner(slot_of(0))  # it is subscribed to the channel
+        old = cluster.owner(slot_of(0))  # the process that is subscribed to the channel
         heir = cluster.follower(old)
         old.kill()
         until(heir.is_primary, 30, "another primary")

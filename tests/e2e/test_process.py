@@ -394,7 +394,7 @@ def test_a_process_with_other_settings_is_warned_of(start, redis):
     third = start("--durability", "memory", "--max-jobs", "200", "--qstash", "on", "--retry-schedule", "1s 2s", redis=behind)
     until(lambda: warnings_of(third), 10, third.log)
     assert len(warnings_of(third)) == len(warnings_of(second)) == 1
-    assert len(warnings_of(first)) <= 1  # it may have asked in the same moment as the second one
+    assert len(warnings_of(first)) <= 1  # both processes may have checked at the same moment
 
 
 @pytest.mark.parametrize("closed", ["0<&-", "2>&-", "0<&- 2>&-"])

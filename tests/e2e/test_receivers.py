@@ -45,7 +45,7 @@ def settings(server, topic, **some):
     server.request("PUT", f"/topics/{topic}", json.dumps(some), JSON).expect(200)
 
 
-PATH = "/hook"  # of receiver.url()
+PATH = "/hook"  # the path of receiver.url()
 
 
 def all_known(server):

@@ -597,6 +597,6 @@ class Traced(Part):
         assert told == sorted([self.trace] * 3 + [spans["begun"].trace])
 
 
-TRACED = [Traced()]  # of a process that sends spans
+TRACED = [Traced()]  # parts of a process that sends spans
 PARTS = [Breakers(), Jobs(), Retries(), Topics(), Order(), Kept(), Pull(), Keys(), Groups(), Schedules(), GroupSchedules(), Callbacks(), History(),
          Messages(), Runs(), UnderWay()]

@@ -42,7 +42,7 @@ class World:
         self.redis = RedisServer(aof=False, environment=self.clock.environment)
         self.history = scratch.file("history.sqlite")
         self.server, self.collector, self.options = None, None, ()
-        self.notes = {}  # of the parts, from their write() to their check()
+        self.notes = {}  # values that a part notes in write() and uses in check()
         self.paths = []  # shown the same before and after the upgrade
 
     def trace(self):

@@ -27,7 +27,7 @@ import scratch
 
 WORKERS, LEASE_MS, WAIT_MS, RETRIES, IN_FLIGHT = 8, 1500, 300, 3, 4
 TOPICS = {"plain": {}, "narrow": {"maxInFlight": IN_FLIGHT}, "line": {"order": "fifo"}}
-SHARES = ("plain", "narrow", "plain", "line", "plain", "narrow")  # of the jobs
+SHARES = ("plain", "narrow", "plain", "line", "plain", "narrow")  # topics of the jobs, each with its share
 ROUNDING_MS = 2
 SETTLE_S = 90
 

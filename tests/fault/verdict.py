@@ -17,7 +17,7 @@ RETRY_MS = 500  # the shortest wait in the retry schedules of most jobs, see cli
 REPLY_US = 3_000_000   # the longest that a duepost waits for a reply
 RECORD_US = 3_000_000  # the most that passes from an answer to its record in Redis, on a busy host
 HURRY_MS = 5000  # longer than the timeout of jobs that hang, and shorter than all other timeouts, see client.MIX
-DRIP_US = 2_000_000    # what the rest of a body may take once its status is known
+DRIP_US = 2_000_000    # time for the rest of a body after its status
 
 
 @dataclasses.dataclass

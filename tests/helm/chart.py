@@ -9,7 +9,7 @@ HERE = ROOT / "tests/helm"
 RENDERED = HERE / "rendered"
 EXAMPLES = sorted(path.stem for path in (CHART / "examples").glob("*.yaml"))
 RELEASE = "jobs"
-TOKEN = "dp_" + "0" * 61  # of tests/helm/tokens
+TOKEN = "dp_" + "0" * 61  # the token whose digest is in tests/helm/tokens
 # Manifests that only quote these files are not stored, because the files change more often than the chart. The schema
 # changes with each new option and does not affect the rendered manifests.
 QUOTED = ("alerts.yml", "grafana.json")

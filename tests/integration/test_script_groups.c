@@ -43,7 +43,7 @@ START_TEST(send_schedules_all_or_none)
         {SENT, "send 0 9 t/s 0 - m other 2 c \"r\"} d \"q\"}", "(taken t/s~a)", NULL},
         {"bucket:t: t/s~b@now+9\ndue: t@now+9\njobs: t/s~b={r}\n", "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}",
          "(taken t/s~b)", NULL},
-        /* one id belongs to a leased job, the other to a job without a place */
+        /* the first id belongs to a leased job, the second to a job in no bucket and no leases */
         {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n",
          "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},
         {"jobs: t/s~b={r}\n", "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(taken t/s~b)", NULL},

@@ -29,7 +29,7 @@ TOPICS = (*OWNERS, "a~c", "b~c")
 ENDS = ("dead", "delivered", "cancelled")
 IDS = [f"{topic}/{name}" for topic in OWNERS for name in "1234"]
 SCHEDULES = ("a/s", "a/t", "b/s")
-ENDPOINTS = ("x", "y", "z")  # of groups
+ENDPOINTS = ("x", "y", "z")  # endpoints of groups
 SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
 LIMIT = 2  # in flight of one topic
 WORKFLOWS = ("a/w", "a/v", "b/w")
@@ -130,7 +130,7 @@ class World:
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
         self.waits = 0  # all waits and events so far
         self.workflows_behind = ""  # the workflow after which a list of workflows goes on
-        self.seen_tags, self.listed = {}, []  # what a process has seen of schedules some time ago
+        self.seen_tags, self.listed = {}, []  # schedules as a process has seen them some time ago
         self.deaths = {}  # id -> the life that is dead and kept, and when it died
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
@@ -1400,7 +1400,7 @@ class World:
         one = self.chance.choice(frozen if wakes else self.consumers + self.workers)
         one.is_frozen = not wakes
         if one in self.workers:
-            one.armed_ms, one.tick_at_us = self.pool.now, 0  # what it missed it finds when it wakes up
+            one.armed_ms, one.tick_at_us = self.pool.now, 0  # it finds missed events when it wakes up
 
     def step_cut(self):
         cut = [consumer for consumer in self.consumers if consumer.is_cut]
@@ -1429,7 +1429,7 @@ class World:
         self.forget_begun(self.boot_us + self.offset_us)
         self.set_clock()
         for worker in self.workers:
-            worker.armed_ms = self.pool.now  # a timer is relative: the tick looks again
+            worker.armed_ms = self.pool.now  # a timer is relative, so the next tick checks again
 
     def forget_begun(self, next_us):
         """When the clock steps, the counts of rates may expire or stay. A window that is under way again after the step stays."""

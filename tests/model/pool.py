@@ -25,7 +25,7 @@ LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
 FREED = "freed"  # fewer of the topic's jobs are in flight, and nothing else has changed
-TAG_SIZE, CHUNK = 48, 16  # of the texts in the outbox; of the entries that a call looks at together
+TAG_SIZE, CHUNK = 48, 16  # size of a tag in the outbox; number of entries that a call examines together
 
 Claim = collections.namedtuple("Claim", "id due record")
 
@@ -70,7 +70,7 @@ class Pool(Workflows):
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
         self.awaited = {}  # pull topic -> until when a process waits for its jobs, ms
         self.calls = []  # pull topics whose waiting processes a call has told
-        self.shown, self.last_scores = None, {}  # what the call under way sees, see put
+        self.shown, self.last_scores = None, {}  # the state that the call under way sees, see put
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
         self.crashes = {}  # id -> (losses, nonce)
@@ -635,7 +635,7 @@ class Pool(Workflows):
         return answers
 
     def change(self, items):
-        answers, self.met, placed = [], [], set()  # those that kept their record are in no bucket yet
+        answers, self.met, placed = [], [], set()  # jobs that kept their record are in no bucket yet
         for job_id, tag, when, record in items:
             seen = self.seen(job_id, tag)
             if job_id in placed and seen == "pool" and tag not in ("", "*"):

@@ -117,7 +117,7 @@ def composed(folder, changes, ending):
     return _composed(folder, tuple(changes))[ending]
 
 
-@functools.lru_cache(None)  # it takes a third of a second
+@functools.lru_cache(None)  # a call takes a third of a second
 def _composed(folder, changes):
     folder = pathlib.Path(folder)
     texts = {str(path.relative_to(folder).with_suffix("")): path.read_text() for path in folder.rglob("*.lua")}

@@ -257,7 +257,7 @@ class Root:
                  "sh", *packages)
 
     def files(self, *but):
-        """{path: type and mode}, without what packaging tools write down about their work."""
+        """Returns {path: type and mode}, without the logs and databases of packaging tools."""
         notes = ("./var/cache", "./var/log", "./var/lib/dpkg", "./var/lib/apt", "./tmp", "./run", "./root", *but)
         found = {}
         for folder, folders, names in os.walk(self.path):

@@ -1,4 +1,4 @@
-"""The application with durable workflows (application.mjs) as a process, and what one asks of it."""
+"""The application with durable workflows (application.mjs) as a process, and requests to it."""
 
 import json
 import os

@@ -15,7 +15,7 @@ from patience import until
 
 KILLS = int(os.environ.get("DUEPOST_TEST_KILLS", "12"))
 SEED = int(os.environ.get("DUEPOST_TEST_SEED", "1"))
-RUNS = 4  # of each workflow, at once
+RUNS = 4  # runs of each workflow at the same time
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ class Browser:
         try:
             self.driver.quit()
         except (WebDriverException, OSError):
-            pass  # it has ended; its processes are ended below
+            pass  # the browser has ended; its processes are ended below
         for pid in [*processes.naming(str(self.profile)), self.driver_pid]:
             processes.end(pid)
 
@@ -129,7 +129,7 @@ class Browser:
         self.read_logs()
         self.expected, self.messages, self.requests, self.bytes, self.cached = [], [], [], {}, set()
 
-    # what the page did
+    # actions of the page
 
     def read_logs(self):
         """Adds the entries that were logged since the last call."""

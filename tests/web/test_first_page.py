@@ -10,7 +10,8 @@ from patience import until
 MOST_BYTES = 150_000  # bytes of the first page's files as transferred: compressed, with the head of each answer
 VISITS = 3
 
-# Runs before the page: notes when the figures of the first answer stand in the page, ms after the start of the navigation.
+# Runs before the page. Notes the time at which the page shows the figures of the first answer, in ms after the start
+# of the navigation.
 NOTE_FIGURES = """
 new MutationObserver((_, observer) => {
     if (!document.querySelector(".states .figure")) return;
