@@ -286,8 +286,13 @@ static const struct command {
      "status is 1 if a line says FAIL. Run it as the user of the server.\n"
      "\n  --json                prints JSON\n"},
     {"token", "new NAME FIELD...", "creates a token, and its line for the file of --tokens", token_run, 0,
-     NULL},
-    {"sign-test", "URL FILE", "POSTs a sample request, signed with the keys in FILE", sign_run, 0, NULL},
+     "  scopes=schedule,read  the rights: some of schedule, read, cancel, admin and lease\n"
+     "  topics=orders-*,mail  limits the token to these topics; default: all\n"
+     "  groups=shops-*        gives a right to these groups; default: all, or none with topics=\n"
+     "  rate=1000/s           limits its requests per s, m or h in each process; default: no limit\n"
+     "Prints the token, which the client keeps secret, and then the line for the server's file.\n"},
+    {"sign-test", "URL FILE", "POSTs a sample request, signed with the keys in FILE", sign_run, 0,
+     "FILE is the file of --signing-secret-file. Prints what is signed, the headers and the answer.\n"},
     {"help", "[COMMAND]", "prints this list, or the options of a command", help_run, 0, NULL},
 };
 

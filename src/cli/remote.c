@@ -138,13 +138,24 @@ struct remote_options remote_options(const struct remote *remote)
     return options;
 }
 
-/* Returns what to do about an answer, beginning with a blank, or "". */
+/* Returns what to do about an answer at the command line, beginning with a blank, or "". The details are
+ * written for clients of the API. */
 static const char *remote_hint(long status, const char *detail)
 {
+    static const struct {
+        const char *part, *hint;
+    } hints[] = {
+        {"nothing at this path",
+         " Check the path of the server's URL (--server), and the version of the server."},
+        {"with the parameter topic", " The parameter is the option --topic."},
+        {"?resend=true", " That is the option --resend."},
+        {"{\"delivery\":\"pull\"}", " That is duepost set TOPIC delivery=pull."},
+    };
     if (status == 401)
         return " Set the token in DUEPOST_TOKEN or --token-file.";
-    if (status == 404 && detail && strstr(detail, "nothing at this path"))
-        return " Check the path of the server's URL (--server), and the version of the server.";
+    for (size_t i = 0; detail && i < sizeof hints / sizeof *hints; i++)
+        if (strstr(detail, hints[i].part))
+            return hints[i].hint;
     return "";
 }
 

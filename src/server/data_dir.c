@@ -22,6 +22,13 @@ static enum status data_dir_refuse(struct problem *problem, const char *path, co
     return STATUS_FAILED;
 }
 
+/* Sets the problem to the reason in errno. */
+static enum status data_dir_fail(struct problem *problem, const char *path)
+{
+    problem_set(problem, "cannot use the data directory %.200s: %s", path, strerror(errno));
+    return STATUS_FAILED;
+}
+
 static enum status make_all(const char *path, struct problem *problem)
 {
     char *part = slice_dup(slice_of(path));
@@ -60,7 +67,7 @@ static enum status judge_dir(int fd, const char *path, bool *is_private, struct 
 {
     struct stat stat;
     if (fstat(fd, &stat) != 0)
-        return data_dir_refuse(problem, path, strerror(errno));
+        return data_dir_fail(problem, path);
     if (stat.st_uid != geteuid())
         return data_dir_refuse(
             problem, path, "belongs to another user; start duepost as that user or choose another --data");
@@ -104,7 +111,7 @@ enum status data_dir_try(const char *path, bool *exists, struct problem *problem
     if (fd < 0 && errno == ENOENT)
         return try_parent(path, problem);
     if (fd < 0)
-        return data_dir_refuse(problem, path, strerror(errno));
+        return data_dir_fail(problem, path);
     enum status status = judge_dir(fd, path, &is_private, problem);
     close(fd);
     return status;
@@ -169,7 +176,7 @@ enum status data_dir_open(const char *path, struct data_dir *dir, struct problem
     dir->path = realpath(path, NULL);
     dir->fd = dir->path ? open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (dir->fd < 0)
-        status = data_dir_refuse(problem, path, strerror(errno));
+        status = data_dir_fail(problem, path);
     else
         status = make_private(dir->fd, dir->path, problem);
     if (status == STATUS_OK)

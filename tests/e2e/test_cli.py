@@ -299,7 +299,7 @@ def test_an_option_of_another_command_is_refused_and_changes_nothing(server, rec
 
 def test_the_address_of_the_server_may_end_in_a_slash(server):
     assert ask(server, "topics", "--server", f"{server.url}/").startswith("TOPIC")
-    assert "are POSTed" in ask(server, "work", "mail", "--server", f"{server.url}/", "--", "true", code=1)
+    assert "That is duepost set TOPIC delivery=pull." in ask(server, "work", "mail", "--server", f"{server.url}/", "--", "true", code=1)
 
 
 def test_one_job_and_a_filter_are_not_mixed(server, receiver, topic):
@@ -350,6 +350,7 @@ def test_a_token_is_made_shown_and_used(start, topic, tmp_path):
     assert " a " in ask(server, *listed, f"--token-file={tmp_path}/token")
     assert " a " in ask(server, *listed, token=token)
     assert "401" in ask(server, *listed, code=1, token="dp_wrong")
+    assert "The parameter is the option --topic." in ask(server, "jobs", code=1, token=token)
     assert "403: Token shop lacks the scope cancel" in ask(server, "cancel", f"{topic}/a", code=1, token=token)
     assert ask(server, "topics", token=token).count("\n") == 2
     assert token not in server.log()

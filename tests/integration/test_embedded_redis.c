@@ -439,7 +439,8 @@ START_TEST(bad_directories_are_refused)
     refused("cannot create the directory /proc/duepost");
     snprintf(data, sizeof data, "%s/file", root);
     close(open(data, O_WRONLY | O_CREAT, 0600));
-    refused("Not a directory");
+    refused("cannot use the data directory");
+    refused("/file: Not a directory");
     snprintf(data, sizeof data, "%s/foreign", root);
     if (geteuid() == 0) { /* only root can create a directory of another user */
         mkdir(data, 0700);
