@@ -15,7 +15,7 @@ import uuid
 
 LEASE_S = 1.5
 TIMEOUT_S = 10
-# The fates of leased jobs, with their shares. late: it is completed when its lease has run out for a while.
+# The outcomes of leased jobs, with their shares. late: the job is completed some time after its lease has run out.
 FATES = (("complete", 50), ("retry", 14), ("bury", 3), ("release", 8), ("forget", 6), ("late", 6), ("extend", 13))
 
 

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-import place  # noqa: F401 - the folders of what is shared
+import place  # noqa: F401 - sets the folders of shared modules
 from patience import until
 from redis_link import Link
 from redis_server import RedisServer, free_port

@@ -1,4 +1,4 @@
-"""A schedule of a lane that fires twice and ends: each of its times is fired exactly once, whatever died."""
+"""A schedule of a lane that fires twice and ends: each of its times is fired exactly once, whichever process died."""
 
 import datetime
 import re
@@ -14,7 +14,7 @@ class Ticks:
     def __init__(self, lane):
         self.lane = lane
         self.path = f"/schedules/{lane.name}/tick"
-        self.times = None  # the times in the answer; None: no answer
+        self.times = None  # the times in the answer; None: there was no answer
 
     def define(self, node):
         end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=TICKS + 0.5)
@@ -44,7 +44,7 @@ class Ticks:
         return found
 
     def await_all(self):
-        """Also a schedule whose answer was lost fires no more: its books do not change while they are read."""
+        """A schedule whose answer was lost must also stop, so that its data do not change while they are read."""
         until(lambda: not int(self.lane.ask("ZCARD", self.lane.keys + "fires")), 60, lambda: f"{self.lane.name}: fires no more")
         until(lambda: len(self.arrived()) >= len(self.times or ()), 60, lambda: f"{self.lane.name}: ticks at {self.times}, {self.arrived()}")
 

@@ -15,14 +15,14 @@ STORIES = 5  # broken promises that are reported with all details
 LEASE_US = 5_000_000
 RETRY_MS = 500  # the shortest wait in the retry schedules of most jobs, see client.MIX
 REPLY_US = 3_000_000   # the longest that a duepost waits for a reply
-RECORD_US = 3_000_000  # the most that passes from an answer to its record in Redis, on a busy host
+RECORD_US = 3_000_000  # the longest time from an answer to its record in Redis, on a busy host
 HURRY_MS = 5000  # longer than the timeout of jobs that hang, and shorter than all other timeouts, see client.MIX
 DRIP_US = 2_000_000    # time for the rest of a body after its status
 
 
 @dataclasses.dataclass
 class Fault:
-    """Outcomes may have been lost from begin_us to end_us; sources None: of all processes."""
+    """A time from begin_us to end_us in which outcomes may have been lost. sources None: outcomes of all processes."""
     kind: str
     begin_us: int
     end_us: int = None
@@ -124,7 +124,7 @@ class Case:
                        f"{before.source} at {before.at_us}, answered at {before.answered_us}, without a fault")
 
     def spent(self):
-        """Yields each attempt but the last that has not failed because of the receiver."""
+        """Yields each attempt, except the last one, that did not fail because of the receiver."""
         last = max((a.attempt for a in self.arrivals), default=0)
         for number in range(1, last):
             is_failed = any(a.attempt == number and a.is_failure for a in self.arrivals)
@@ -132,17 +132,18 @@ class Case:
                 yield f"attempt {number} of {last} was spent without a failure of the receiver"
 
     def ran_out_of_time(self, number):
-        """A process that stood still, by a fault or because the host was busy, for longer than this attempt might take,
-        before it sent anything: it neither died nor lost its lease, so that is a timeout, and its log says so. Only
-        jobs that hang may take so little time: see client.MIX."""
+        """Returns whether the process was stopped, by a fault or a busy host, for longer than the timeout of this
+        attempt before it sent anything. The process neither died nor lost its lease, so this is a timeout, which its
+        log shows. Only jobs that hang have such a short timeout: see client.MIX."""
         return (self.key, number) in self.context.hurried()
 
 
 @dataclasses.dataclass
 class Context:
-    """clock_ms: the latest that Redis's clock may have said before that moment. retry_ms: the shortest wait of
-    the jobs' retry schedules. is_cut: connections to the judge were cut, so that an answer may not have come.
-    hurried: attempts, as job and number, that ran out of a time shorter than HURRY_MS by the logs of dueposts."""
+    """clock_ms: a function that returns the latest time that Redis's clock may have shown before a moment. retry_ms:
+    the shortest wait of the jobs' retry schedules. is_cut: connections to the judge were cut, so that an answer may
+    not have come. hurried: attempts, as job and number, that ran out of a time shorter than HURRY_MS by the logs of
+    dueposts."""
     clock_ms: callable = lambda at_us: at_us / 1000
     retry_ms: int = RETRY_MS
     is_cut: bool = False
@@ -164,7 +165,7 @@ def unanswered(logs):
 
 
 def judge(told, arrivals, dead, faults, **context):
-    """told, arrivals: by job. dead: job to number of lost consumers."""
+    """told and arrivals are by job. dead maps a job to its number of lost consumers."""
     context = Context(**context)
     counts, broken = collections.Counter(), []
     for key in told.keys() | arrivals.keys():

@@ -23,7 +23,7 @@ class Application:
         self.start()
 
     def start(self):
-        """Starts the process, at the port of the one before."""
+        """Starts the process, at the port of the previous process."""
         keys = json.dumps(self.server.request("GET", "/v2/keys", check=False).expect(200))
         self.process = subprocess.Popen(["node", HERE / "application.mjs", MODULES, str(self.port), self.server.url, keys, self.file],
                                         stdout=subprocess.PIPE, stderr=self.output, env=ENVIRONMENT)
@@ -44,7 +44,7 @@ class Application:
         return f"http://127.0.0.1:{self.port}/{workflow}"
 
     def client(self, text, **names):
-        """Runs a text in Node, with the client of workflows as `client`."""
+        """Runs JavaScript text in Node, with the client of workflows as `client`."""
         values = json.dumps({"baseUrl": self.server.url, **names})
         answer = subprocess.run(["node", HERE / "run.mjs", MODULES / "@upstash/workflow/index.mjs", values], input=text.encode(),
                                 capture_output=True, timeout=20 * SLOW, env=ENVIRONMENT)
@@ -58,7 +58,7 @@ class Application:
         return answer["workflowRunId"]
 
     def all_effects(self):
-        """A line that a kill cut off is left out."""
+        """Leaves out a line that a kill has cut off."""
         lines = self.file.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
@@ -66,11 +66,11 @@ class Application:
         return [one for one in self.all_effects() if one["run"] == run]
 
     def steps(self, run):
-        """The steps whose effects there are, in their order."""
+        """Returns the steps that have taken effect, in their order."""
         return [one["step"] for one in self.effects(run) if one["step"] not in ("result", "webhook", "failure")]
 
     def result(self, run, seconds=30):
-        """Waits until the run has ended well; returns its result."""
+        """Waits until the run has succeeded; returns its result."""
         found = until(lambda: [one for one in self.effects(run) if one["step"] == "result"], seconds, lambda: f"{run} ends: {self.effects(run)}")[0]
         until(lambda: self.is_over(run), seconds, f"{run} has ended")
         return found.get("result")

@@ -1,4 +1,4 @@
-"""Waits for what a receiver gets."""
+"""Waits for requests to a receiver."""
 
 from patience import until
 

@@ -46,7 +46,7 @@ def topic(request):
 
 
 class Waiting:
-    """The asynchronous client in Python, or a part of it: each call is waited for."""
+    """The asynchronous client in Python, or a part of it. Each call waits for its result."""
 
     def __init__(self, part, loop):
         self._part, self._loop = part, loop
@@ -90,7 +90,7 @@ def javascript(server):
     return run_in_node("@upstash/qstash", server)
 
 
-# script/test runs the tests that failed once more, alone: it finds their names in the file DUEPOST_TEST_FAILED.
+# script/test runs the failed tests again, one at a time. Their names are in the file DUEPOST_TEST_FAILED.
 _failed = {}
 
 

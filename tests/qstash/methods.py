@@ -21,7 +21,7 @@ def methods_of_javascript():
 
 
 def methods_of_python(kind):
-    """Those of a client, as part.method. The part http is the transport of the others."""
+    """Returns the methods of a client, as part.method. The part http is the transport of the others."""
     client, found = kind("any"), {"Receiver.verify"}
     for part, value in vars(client).items():
         if part != "http" and not part.startswith("_"):
@@ -36,7 +36,8 @@ def trees():
 
 
 def chain(node):
-    """client.message.get(…) is client.message.get; what is called in between has no part in the name."""
+    """Returns the name of a call: client.message.get(…) is client.message.get. Calls in between do not count in the
+    name."""
     names = []
     while True:
         if isinstance(node, ast.Attribute):
@@ -51,7 +52,7 @@ def chain(node):
 
 
 def calls_in_python():
-    """The calls of the fixture client, and of a receiver that is made at the place where it verifies."""
+    """Returns the calls of the fixture client, and of a receiver that is created where it verifies."""
     found = set()
     for tree in trees():
         for node in ast.walk(tree):
@@ -63,7 +64,8 @@ def calls_in_python():
 
 
 def texts_for(caller):
-    """The texts that are given to a function such as javascript(text) or application.client(text), directly or as a constant."""
+    """Returns the texts that are passed to a function such as javascript(text) or application.client(text), directly
+    or as a constant."""
     for tree in trees():
         constants = {target.id: node.value.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
                      for target in node.targets if isinstance(target, ast.Name)}

@@ -1,4 +1,4 @@
-"""The guide to workflows: its commands and programs run as they stand, with the unmodified clients."""
+"""The guide to workflows: its commands and programs run exactly as they are shown, with the unmodified clients."""
 
 import documents
 from duepost import ROOT

@@ -351,7 +351,7 @@ return arrival ? await new Receiver({ devMode: true }).verify({ signature, body,
 
 
 def test_the_development_mode_is_found(receiver, topic, monkeypatch):
-    """The client finds the server by its port, and downloads no server of its own."""
+    """The client finds duepost by its port, and downloads no other server."""
     server = Duepost("--qstash", "on", "--qstash-dev", "on")
     monkeypatch.setenv("QSTASH_DEV_PORT", str(server.port))
     run, url = run_in_node("@upstash/qstash", server), receiver.url(f"/{topic}")

@@ -181,7 +181,7 @@ def test_signing_keys(client):
 
 
 def test_a_delivery_is_verified_with_the_next_key(client, receiver, topic):
-    """A receiver that has the keys from before a rotation verifies deliveries of after it."""
+    """A receiver that has the keys from before a rotation verifies deliveries after the rotation."""
     before = client.signing_key.get()
     client.signing_key.rotate()
     client.message.publish(url=receiver.url(f"/{topic}"), body="x")

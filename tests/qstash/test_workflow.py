@@ -140,7 +140,7 @@ numbers = itertools.count(1)
 
 
 def broken(application, workflow="breaks_once", **payload):
-    """A run that has failed, and would not fail again. Its payload has a number of its own."""
+    """Creates a run that has failed, and would not fail again. Its payload has a unique number."""
     run = application.trigger(workflow, {"number": next(numbers), **payload}, retries=0, label="broken", headers={"x-shop": "one"})
     return run, letter(application, run)
 
@@ -250,7 +250,7 @@ def test_runs_are_cancelled_by_filters(application, topic):
 
 
 def test_long_lists_are_fetched(application):
-    """The list is longer than a delivery may be, so that the client fetches it."""
+    """The list of steps is longer than a delivery may be, so the client fetches it."""
     run = application.trigger("large")
     assert application.result(run) == "large"
     assert application.steps(run) == ["one", "two", "three", "four", "end"]

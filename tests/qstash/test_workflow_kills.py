@@ -41,7 +41,7 @@ class World:
         self.application.start()
 
     def kill_duepost(self):
-        """Its Redis ends with it, or is taken over."""
+        """The private Redis is killed with it, or the next duepost takes it over."""
         self.server.kill()
         self.server.process.stdout.close()
         self.start()
@@ -68,7 +68,7 @@ class World:
 
 
 def trigger_all(application, round_number):
-    """Returns what each run has to end with, by its id."""
+    """Returns the expected result of each run, by its id."""
     expected = {}
     for number in range(RUNS):
         name = f"{round_number}-{number}"
@@ -86,7 +86,7 @@ def trigger_all(application, round_number):
 
 
 def trigger(application, workflow, body, run):
-    """Repeated with the same id until it is answered: no run is begun twice while it is active."""
+    """Repeats the trigger with the same id until it is answered: no run is started twice while it is active."""
     answer = application.client("return client.trigger(options)", options={
         "url": application.url(workflow), "body": body, "workflowRunId": run, "retries": 20, "retryDelay": "100 * (1 + retried)"})
     return answer.get("workflowRunId")
