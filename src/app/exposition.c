@@ -132,7 +132,7 @@ static void write_up(struct buffer *text, bool is_up)
 {
     buffer_printf(
         text,
-        "# HELP duepost_redis_up Whether Redis answered the last query, at most about a second ago.\n"
+        "# HELP duepost_redis_up Whether Redis answers and accepts changes; /readyz has the reason if not.\n"
         "# TYPE duepost_redis_up gauge\nduepost_redis_up %d\n",
         is_up);
 }
@@ -179,13 +179,14 @@ static void on_counted(void *arg, enum status status, const struct tally_count *
     struct app *app = exposition->app;
     struct buffer *text = exposition->text;
     enum metrics_format format = exposition->format;
+    struct problem why;
     buffer_clear(text);
     metrics_write(app->board, text, format);
     write_connections(text, format, app->limits);
     write_build(text);
     write_process(text, format);
     write_spans(text, format, app->tracer);
-    write_up(text, status == STATUS_OK);
+    write_up(text, status == STATUS_OK && store_is_ready(app->store, &why));
     write_durability(text, app->store);
     if (status == STATUS_OK) {
         write_jobs(text, format, &count->all);

@@ -89,8 +89,10 @@ def test_a_full_disk_of_the_operators_redis(start, redis, receiver, topic):
     fill(server, topic, receiver)
     until(lambda: "MISCONF" in (why_not_ready(server) or ""), 10, "not ready")
     assert "No space left on device" in server.post({"topic": topic, "url": receiver.url()}).expect(503)["detail"]
+    assert b"\nduepost_redis_up 0\n" in server.get("/metrics").body
     resize(behind.process.pid, disk, "20m")
     until(lambda: why_not_ready(server) is None, 10, "ready once there is room")
+    assert b"\nduepost_redis_up 1\n" in server.get("/metrics").body
     server.schedule(topic=topic, url=receiver.url())
     until(lambda: receiver.count(topic) == 1, 10, "delivered")
 
