@@ -166,6 +166,7 @@ static void read_body(struct filters *filters, unsigned accepted, struct slice b
         filters_refuse(filters, SLICE("body"), "must be a JSON object");
         return;
     }
+    filters->has_object = true;
     while (json_next_member(&cursor, &key, &value))
         take_json(filters, accepted, json_name(key, &scratch), value);
 }

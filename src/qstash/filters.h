@@ -56,6 +56,7 @@ struct filters {
     struct filter_word *words; /* owned */
     size_t word_count;
     unsigned given;         /* filters with words, as bits 1 << filter */
+    bool has_object;        /* the body is a JSON object, perhaps without members */
     int64_t from_ms, to_ms; /* since 1970; to_ms is INT64_MAX without toDate */
     int64_t count;          /* 0: not given */
     int64_t trim;           /* trimBody: bytes; -1: not given */

@@ -5,7 +5,9 @@
  *   2. cancel   cancels them
  *   3. again    repeats from 1, until there are enough or no more runs; then answers
  *
- * If ids are given, step 1 is left out, and runs that are unknown or have ended are skipped. */
+ * If ids are given, step 1 is left out, and runs that are unknown or have ended are skipped. A body {}
+ * without parameters cancels all runs: the client for Go sends it for CancelAll. A request without parameters
+ * and body is refused, because no client means it. */
 #include <stdio.h>
 
 #include "app/workflow_reads.h"
@@ -195,10 +197,12 @@ static void cancelling_begin(struct cancelling *cancelling)
     bool has_exact = filters->given & 1U << FILTER_EXACT_URL;
     bool is_exact = has_exact && slice_equal(exact, SLICE("true"));
     cancelling->is_url_prefix = !is_exact;
-    cancelling->left = filters->count ? filters->count : COUNT;
-    if (filters_are_empty(filters))
-        exchange_refuse(cancelling->exchange, 400,
-                        "name runs with workflowRunIds or with filters; count alone concerns all");
+    bool has_filters = !filters_are_empty(filters);
+    cancelling->left = filters->count ? filters->count : has_filters ? COUNT : INT64_MAX;
+    if (!has_filters && !filters->has_object)
+        exchange_refuse(
+            cancelling->exchange, 400,
+            "name runs with workflowRunIds or with filters; count alone, or the body {}, cancels all runs");
     else if (has_exact && !is_exact && !slice_equal(exact, SLICE("false")))
         exchange_refuse(cancelling->exchange, 400, "parameter workflowUrlExactMatch: must be true or false");
     else if (filters->given & 1U << FILTER_RUN_ID)

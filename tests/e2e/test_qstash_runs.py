@@ -357,6 +357,18 @@ def test_many_runs_are_cancelled_at_once(qstash, receiver, topic):
     assert runs[4].is_active()
 
 
+def test_an_empty_object_cancels_all_runs(receiver, topic):
+    """The client for Go sends it for CancelAll. There are more runs than a page has."""
+    receiver.script(f"/{topic}", TAKEN)
+    qstash = QStash()
+    runs = [Run(qstash, receiver, f"/{topic}") for _ in range(102)]
+    assert qstash.call("DELETE", "workflows/runs").status == 400 and runs[0].is_active()
+    assert qstash.call("DELETE", "workflows/runs", "{ }").expect(200) == {"cancelled": 102}
+    assert not any(run.is_active() for run in runs)
+    assert qstash.call("DELETE", "workflows/runs", "{}").expect(200) == {"cancelled": 0}
+    qstash.stop()
+
+
 def test_runs_are_cancelled_by_filters(qstash, receiver, topic):
     receiver.script(f"/{topic}", TAKEN)
     receiver.script(f"/{topic}/more", TAKEN)
