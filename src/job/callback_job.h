@@ -9,8 +9,8 @@
  *     onAttempt     an attempt was made, with any result
  *
  * The body is the document in docs/topics.md, unless the form of the job's delivery writes its own. Jobs of
- * sibling topics have callbacks only if their form writes them. Callbacks have no callbacks, and neither have
- * cancelled jobs. */
+ * sibling topics (see job_id.h) have callbacks only if their form of delivery writes them. Callbacks and
+ * cancelled jobs have no callbacks. */
 #ifndef DUEPOST_JOB_CALLBACK_JOB_H
 #define DUEPOST_JOB_CALLBACK_JOB_H
 

@@ -38,8 +38,8 @@ struct store_pull {
     struct slice topic;
     size_t max;       /* 1 to STORE_PULL_MAX */
     int64_t lease_ms; /* STORE_PULL_LEASE_MIN_MS to STORE_PULL_LEASE_MAX_MS */
-    /* If no job can be leased: how long the shard announces by store_on_pull_wake that jobs of the topic may
-     * be leased. A caller that waits longer calls again before this time is over. 0: the caller does not
+    /* If no job can be leased: for this time, the function of store_on_pull_wake is called when the topic may
+     * have jobs. A caller that waits longer calls again before this time is over. 0: the caller does not
      * wait. */
     int64_t wait_ms;
     /* The request's fingerprint, a space and topic/idempotency key; else empty. While the first answer is

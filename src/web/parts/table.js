@@ -46,7 +46,7 @@ export function Table({ attrs }) {
   };
 }
 
-// The element after the last row in the document. It adds the next rows before the person gets there.
+// The element after the last row in the document. The table adds the next rows before it becomes visible.
 function TableEnd({ attrs: first }) {
   let current = first;
   let watcher;
