@@ -1,11 +1,14 @@
 #include "http/route.h"
 
 #include <assert.h>
+#include <limits.h>
+#include <stdio.h>
 
 #include "base/percent.h"
 #include "job/job_id.h"
 #include "job/receiver.h"
 #include "job/recurring.h"
+#include "job/suggestion.h"
 #include "job/topic_patterns.h"
 
 void route_check_table(const struct dialect *dialect)
@@ -166,6 +169,35 @@ const struct route *route_find(const struct dialect *dialect, struct slice targe
         }
     }
     return NULL;
+}
+
+/* Returns the first segment of a path. */
+static struct slice first_segment(struct slice path)
+{
+    struct slice segment, rest;
+    slice_cut(slice_skip(path, path.size > 0), '/', &segment, &rest);
+    return segment;
+}
+
+void route_suggest(const struct dialect *dialect, struct slice target, char meant[ROUTE_SUGGESTION_SIZE])
+{
+    struct slice path, query;
+    slice_cut(without_origin(target), '?', &path, &query);
+    struct suggestion suggestion = {.name = first_segment(path)};
+    char known[ROUTE_SUGGESTION_SIZE];
+    meant[0] = '\0';
+    for (size_t i = 0; i < dialect->route_count; i++) {
+        struct slice segment = first_segment(slice_of(dialect->routes[i].path));
+        if (slice_equal(segment, suggestion.name)) { /* another part of the path is wrong */
+            meant[0] = '\0';
+            return;
+        }
+        snprintf(known, sizeof known, "/%.*s", SLICE_ARG(segment));
+        unsigned before = suggestion.best ? suggestion.distance : UINT_MAX;
+        suggestion_weigh(&suggestion, known + 1);
+        if (suggestion.best && suggestion.distance < before)
+            memcpy(meant, known, sizeof known);
+    }
 }
 
 const struct method *route_method(const struct route *route, struct slice name)

@@ -12,6 +12,10 @@ enum { ROUTE_PATH_MAX = 1024 };
 const struct route *route_find(const struct dialect *, struct slice target, struct buffer *path,
                                struct route_names *, struct slice *query);
 
+/* Writes the beginning of a path that the client may have meant, such as "/jobs" for "/job/a", or "". */
+enum { ROUTE_SUGGESTION_SIZE = 40 };
+void route_suggest(const struct dialect *, struct slice target, char meant[ROUTE_SUGGESTION_SIZE]);
+
 /* These functions read the names that a route may have. */
 route_names_fn route_names_topic;     /* topic, or a pattern of topics such as "orders-*" */
 route_names_fn route_names_job;       /* topic and jobId */

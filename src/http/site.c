@@ -56,9 +56,13 @@ static void refuse_media(struct exchange *exchange, struct slice type, const cha
         exchange_refuse(
             exchange, 415,
             "Content-Type has a parameter that is not charset=utf-8: send UTF-8, without a parameter.");
+    else if (type.size)
+        exchange_refuse(exchange, 415, "Content-Type must be application/json%s%s, not %.*s.",
+                        other ? " or " : "", other ? other : "", (int)(type.size < 64 ? type.size : 64),
+                        type.data);
     else
-        exchange_refuse(exchange, 415, "Content-Type must be application/json%s%s.", other ? " or " : "",
-                        other ? other : "");
+        exchange_refuse(exchange, 415, "Content-Type is missing; it must be application/json%s%s.",
+                        other ? " or " : "", other ? other : "");
 }
 
 static bool check_media(struct exchange *exchange)
@@ -111,6 +115,19 @@ static const struct dialect *dialect_of(const struct exchange *exchange)
     return site->dialects[0].dialect;
 }
 
+/* Answers 404, with the path that the client may have meant. Without a client's access, this tells no more
+ * than the public contract. */
+static void refuse_path(struct exchange *exchange, bool for_probes)
+{
+    char meant[ROUTE_SUGGESTION_SIZE];
+    exchange->dialect = dialect_of(exchange);
+    route_suggest(exchange->dialect, http_request_target(exchange->request), meant);
+    if (meant[0] && !for_probes)
+        exchange_refuse(exchange, 404, "There is nothing at this path; did you mean %s?", meant);
+    else
+        exchange_refuse(exchange, 404, "There is nothing at this path.");
+}
+
 static void refuse_method(struct exchange *exchange, const struct route *route)
 {
     struct buffer allow;
@@ -126,8 +143,7 @@ static void take_head(struct exchange *exchange, bool for_probes)
     struct http_request *request = exchange->request;
     const struct route *route = find_route(exchange);
     if (!route || (for_probes && !route->is_probe)) {
-        exchange->dialect = dialect_of(exchange);
-        exchange_refuse(exchange, 404, "There is nothing at this path.");
+        refuse_path(exchange, for_probes);
         return;
     }
     exchange->method = route_method(route, http_request_method(request));

@@ -19,7 +19,9 @@ enum status job_parse_document(struct slice text, struct job_errors *errors)
     struct json_cursor top;
     char detail[JOB_ERROR_TEXT_SIZE];
     enum status status = json_check(text, &limits, &fault);
-    if (status == STATUS_INVALID) {
+    if (text.size == 0) {
+        job_errors_add(errors, "", "is empty: a JSON object is required");
+    } else if (status == STATUS_INVALID) {
         snprintf(detail, sizeof detail, "%s, at byte %zu", fault.detail, fault.offset);
         job_errors_add(errors, "", detail);
     } else if (status == STATUS_OK && (!json_open(text, &top) || top.close != '}')) {

@@ -76,6 +76,24 @@ def test_an_unknown_member_of_any_resource_names_the_closest(server, path, text,
     assert found == {field: right or "" for field, right in said.items()}
 
 
+def test_a_misspelt_path_names_the_closest(server):
+    for path, right in (("/job", "/jobs"), ("/job/a/b?x=1", "/jobs"), ("/Jobs", "/jobs"), ("/schedule/a/b", "/schedules"), ("/topic/a", "/topics"),
+                        ("/recievers", "/receivers"), ("/health", "/healthz"), ("/metric", "/metrics"), ("/group/a", "/groups")):
+        assert server.get(path).expect(404)["detail"] == f"There is nothing at this path; did you mean {right}?"
+    for path in "/jobs/a", "/jobs/a/b/wy", "/x", "/nope/a", "/a" * 200, "/%6aob", "/" + "j" * 900:
+        assert server.request("GET", path, check=False).expect(404)["detail"] == "There is nothing at this path."
+
+
+def test_a_body_that_is_no_json_says_what_is_missing(server):
+    body, form = '{"topic":"a"}', {"Content-Type": "application/x-www-form-urlencoded"}  # what curl -d sends
+    assert server.request("POST", "/jobs", body, form).expect(415)["detail"] == (
+        "Content-Type must be application/json or application/x-ndjson, not application/x-www-form-urlencoded.")
+    assert server.request("POST", "/jobs", body).expect(415)["detail"] == "Content-Type is missing; it must be application/json or application/x-ndjson."
+    assert server.request("PUT", "/topics/a", body, {"Content-Type": "x" * 1000}).expect(415)["detail"] == f"Content-Type must be application/json, not {'x' * 64}."
+    for method, path in ("POST", "/jobs"), ("PUT", "/jobs/a/b"), ("PUT", "/topics/a"), ("PUT", "/schedules/a/b"), ("PUT", "/groups/a"):
+        assert server.request(method, path, "", JSON).expect(400)["errors"] == [{"field": "", "detail": "is empty: a JSON object is required"}]
+
+
 def parameters():
     """Returns (method, path, name) for each query parameter of the contract."""
     for path, item in contract.document["paths"].items():

@@ -24,7 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buffer path;
     slice_cut(input_of(data, size), ' ', &name, &target);
     buffer_init(&path, ROUTE_PATH_MAX);
+    char meant[ROUTE_SUGGESTION_SIZE];
     const struct route *route = route_find(&api_dialect, target, &path, &names, &query);
+    route_suggest(&api_dialect, target, meant);
+    assert(meant[0] == '\0' || (meant[0] == '/' && memchr(meant, '\0', sizeof meant)));
     if (route) {
         assert(lies_in(query, target) && lies_in(names.key, buffer_slice(&path)));
         assert(names.topic.size == 0 || topic_is_valid(names.topic) || topic_pattern_is_open(names.topic));

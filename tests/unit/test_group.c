@@ -42,7 +42,7 @@ END_TEST
 START_TEST(names_what_is_wrong)
 {
     static const char *const cases[][3] = {
-        {"", "", "ends too early, at byte 0"},
+        {"", "", "is empty: a JSON object is required"},
         {"[]", "", "must be an object"},
         {"{}", "endpoints", "is required"},
         {"{\"endpoints\":null}", "endpoints", "must be an object of names and endpoints"},

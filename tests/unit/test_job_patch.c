@@ -183,7 +183,7 @@ START_TEST(says_what_is_wrong)
     static const struct {
         const char *patch, *said;
     } cases[] = {
-        {"", ": ends too early, at byte 0"},
+        {"", ": is empty: a JSON object is required"},
         {"[]", ": must be an object"},
         {"{\"delay\":1,\"delay\":2}", ": has a member twice, at byte 11"},
         {"{\"topic\":\"t\",\"jobId\":null,\"x\":null}",

@@ -59,7 +59,7 @@ END_TEST
 START_TEST(names_what_is_wrong)
 {
     static const char *const cases[][2] = {
-        {"", ": ends too early, at byte 0"},
+        {"", ": is empty: a JSON object is required"},
         {"[]", ": must be an object"},
         {"{\"job\":{}}", "cron: is required, or every"},
         {"{\"cron\":\"* * * * *\"}", "job: is required"},
