@@ -65,7 +65,7 @@ def test_a_full_disk_of_the_private_redis(start, data, receiver, topic):
 
 def test_a_start_on_a_full_disk(start, data, receiver, topic):
     """The server starts, says why it is not ready, and serves when there is room."""
-    full = 'mount -t tmpfs -o size=3m,mode=700 none "$0" && (dd if=/dev/zero of="$0/ballast" bs=1M count=9 2>/dev/null; exec "$@")'
+    full = 'mount -t tmpfs -o size=3m,mode=700 none "$0" && { dd if=/dev/zero of="$0/ballast" bs=1M count=9 2>/dev/null; exec "$@"; }'
     server = start(data=data, through=("unshare", "--mount", "sh", "-c", full, str(data)), ready=False)
     assert "the disk of the private Redis is full (--data)" in why_not_ready(server)
     assert not within(server, "redis.sock").exists()
