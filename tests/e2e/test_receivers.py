@@ -633,7 +633,7 @@ def test_a_job_that_is_run_right_after_its_breaker_was_closed_is_not_held_for_lo
 
 
 def test_an_invalid_receiver_cannot_be_closed(server, start):
-    assert close(server, "nobody.example:80").expect(404)["detail"].startswith("Nothing is known")
+    assert close(server, "nobody.example:80").expect(404)["detail"].startswith("This receiver is not in the list")
     for name in "nobody.example", "nobody.example:0", "[::1]", "a%2fb:80", "%20:80", "u@h:80":
         close(server, name).expect(404)
     server.request("GET", "/receivers/nobody.example:80/close").expect(405)

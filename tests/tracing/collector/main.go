@@ -1,4 +1,4 @@
-// A collector of OpenTelemetry with the OTLP receiver and an exporter to a file, for tests/tracing/run.
+// An OpenTelemetry collector with the OTLP receiver and an exporter to a file, for tests/tracing/run.
 package main
 
 import (
