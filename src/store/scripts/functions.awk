@@ -6,7 +6,8 @@
 # once, when it is loaded. So are constants: names in capitals whose values depend on nothing but constants. Names of keys
 # depend on KEYS[1], so they are made when a call has another one than the call before. Everything else at the top level of
 # a script runs in each call, in the same order: a variable is declared once and set in each call. So no value of one call
-# is left in the next one, even if a call ends with an error.
+# is left in the next one, even if a call ends with an error. The same is true of a group of rare helpers: its helpers are
+# made once, and its variables are set when a call uses the group for the first time.
 # Writes FOLDER/<script>.function, in which @NAME@ stands for the name of the library and of its function.
 
 # Lua allows a function 200 local variables, and 60 variables of the functions around it.
@@ -133,7 +134,7 @@ function end_statement(    word) {
     } else if (match(statement, /^function its_[A-Za-z0-9_]+/)) {
         word = substr(statement, 10, RLENGTH - 9)
         declare("make_" word)
-        once = once "function make_" substr(statement, 10)
+        once = once "make_" word " = " group_text(statement)
         steps[++step_count] = word " = make_" word "\n"
     } else if (match(statement, /^local [A-Za-z0-9_, ]+/)) {
         end_declaration(substr(statement, 7, RLENGTH - 6), substr(statement, RLENGTH + 1))
@@ -141,6 +142,81 @@ function end_statement(    word) {
         steps[++step_count] = statement
     }
     statement = ""
+}
+
+# Returns a function that begins a group of rare helpers in a call: it sets the variables of the group, and returns its
+# helpers. text is the group as compose.awk writes it: a function that makes all of this.
+function group_text(text,    pieces, count, is_function, group, i) {
+    count = split_group(text, pieces)
+    for (i = 1; i <= count; i++)
+        if (match(pieces[i], /^function [A-Za-z0-9_]+/))
+            is_function[substr(pieces[i], 10, RLENGTH - 9)] = 1
+    group["locals"] = group["once"] = group["keys"] = group["sets"] = ""
+    for (i = 1; i <= count; i++)
+        add_piece(pieces[i], is_function, group)
+    if (group["keys"] != "")
+        group["keys"] = "if its_base ~= base then\nits_base = base\n" group["keys"] "end\n"
+    return "(function()\nlocal its_made, its_base" group["locals"] "\n" group["once"] "function its_made() return made end\n" \
+        "return function()\n" group["keys"] group["sets"] "return made\nend\nend)()\n"
+}
+
+# Splits the body of a group into its statements; a group within it is one of them. Returns their number.
+function split_group(text, pieces,    lines, line_count, i, depth, count) {
+    line_count = split(text, lines, "\n") - 1
+    for (i = 2; i <= line_count; i++) {
+        if (lines[i] ~ /^[ \t]*(--.*)?$/)
+            continue
+        if (!depth && lines[i] !~ /^(end|else|elseif|until)/ && lines[i] !~ /^[ })]/)
+            count++
+        pieces[count] = pieces[count] lines[i] "\n"
+        if (lines[i] ~ /^function its_[a-z_]+\(\)$/)
+            depth++
+        if (depth && lines[i - 1] == "return made" && lines[i] == "end")
+            depth--
+    }
+    return count
+}
+
+# Adds a statement to the parts of its group: names, what is made once, names of keys, and what each call sets.
+function add_piece(piece, is_function, group,    word, list, rest) {
+    if (match(piece, /^function its_[a-z_]+/)) {
+        word = substr(piece, 10, RLENGTH - 9)
+        if (piece ~ /^[^\n]* return made end\n$/) {
+            group["sets"] = group["sets"] word " = its_made\n"
+            return
+        }
+        group["once"] = group["once"] "local make_" word " = " group_text(piece)
+        group["sets"] = group["sets"] word " = make_" word "\n"
+    } else if (piece ~ /^(local )?function / || piece ~ /^local made = /) {
+        group["once"] = group["once"] piece
+    } else if (match(piece, /^local [A-Za-z0-9_, ]+/)) {
+        list = substr(piece, 7, RLENGTH - 6)
+        rest = substr(piece, RLENGTH + 1)
+        add_variables(list, rest ~ /^=/, is_function, group)
+        if (rest ~ /^=/)
+            group[kind_of(list, rest)] = group[kind_of(list, rest)] list rest
+    } else if (piece !~ /^return made\n/) {
+        group["sets"] = group["sets"] piece
+    }
+}
+
+# Returns the part of a group that a declaration belongs to: list = rest.
+function kind_of(list, rest) {
+    if (list ~ /[a-z]/)
+        return "sets"
+    return is_fixed(rest, 0) ? "once" : is_fixed(rest, 1) ? "keys" : "sets"
+}
+
+# Declares variables of a group. A call sets those without a value to nil, but for the names of helpers.
+function add_variables(list, has_value, is_function, group,    words, count, i) {
+    count = split(list, words, /[ ,]+/)
+    for (i = 1; i <= count; i++) {
+        if (words[i] == "")
+            continue
+        group["locals"] = group["locals"] ", " words[i]
+        if (!has_value && !(words[i] in is_function))
+            group["sets"] = group["sets"] words[i] " = nil\n"
+    }
 }
 
 # Adds the declared names in a text to used, and returns how many of them were not there.
