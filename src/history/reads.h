@@ -13,7 +13,7 @@ struct read_rows {
 
 void read_rows_fini(struct read_rows *);
 
-/* Finds the row of the job with this topic/jobId that ended last. rows has at most one row. */
+/* Finds the row of the job with this topic/jobId that ended last. The result is at most one row. */
 enum status read_one(struct driver *, struct slice id, struct read_rows *, struct problem *);
 
 enum status read_list(struct driver *, const struct history_list *, struct read_rows *,

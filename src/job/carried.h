@@ -32,7 +32,7 @@ bool carried_add(struct carried *, struct slice key, struct slice value);
 /* Writes the unknown members after the others. */
 void carried_write(const struct carried *, struct json_writer *);
 
-/* Writes the member "needs" with the names passed to needs_add. Without names, writes no member. */
+/* Writes the member "needs" with the names passed to needs_add, or nothing if there are no names. */
 struct needs_writer {
     struct json_writer *json;
     bool is_open; /* a name was added */

@@ -18,8 +18,9 @@ struct run_again_result {
 
 typedef void run_again_fn(void *arg, const struct run_again_result *);
 
-/* Continues the run that this dead message has failed. message_id is not used after the call. Settings among
- * the headers of the request replace those of the run. Calls back once, perhaps before the call returns. */
+/* Continues the run that failed because this message died. message_id is not used after the call. Settings
+ * among the headers of the request replace those of the run. Calls back once, perhaps before the call
+ * returns. */
 void run_again(struct exchange *, struct slice message_id, bool is_restart, run_again_fn *, void *arg);
 
 #endif

@@ -178,7 +178,8 @@ static void put_branch(struct json_writer *json, struct steps *steps, const stru
         steps->is_shown[plan->target] = true;
 }
 
-/* Writes the branches of the plan at this index. Returns the index after its elements. */
+/* Writes the branches of the plan at this index. Returns the index of the next element after
+ * this plan. */
 static size_t put_parallel(struct json_writer *json, struct steps *steps, size_t at)
 {
     uint64_t concurrent = steps->items[at].concurrent;

@@ -7,8 +7,8 @@
 -- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. With [4],
 --      the history is turned on if it is off, so that jobs that end before the first archive.lua are in the
 --      outbox, too
--- Returns {now_us, format, shards, born_ms} of the data. They are 0 if the data has no layout. born_ms is the time
---      when the data got its layout. After a FLUSHALL it is another
+-- Returns {now_us, format, shards, born_ms} of the data. They are 0 if Redis has no data of duepost yet. born_ms is
+--      the time when this data was created, so it changes after a FLUSHALL
 -- uses: clock has probe
 probe()
 if ARGV[4] == '1' then

@@ -1,4 +1,4 @@
--- put_send.lua - the only writer of sends.
+-- put_send.lua - schedules the jobs of a send, which are sent to a group together. Only this file writes the key sends.
 -- uses: places sends when
 
 local SENDS_MAX, SENT_MIN_MS, SENT_MAX_MS = 1000000, 60000, 86400000
