@@ -55,6 +55,15 @@ def test_connections_that_tls_has_closed_are_not_used(trusting, nginx, receiver,
     assert trusting.log().count("error=reset") <= 5
 
 
+def test_new_connections_resume_the_session(trusting, nginx, receiver, topic):
+    front = nginx(keepalive="0")
+    for i in range(20):
+        trusting.schedule(topic=topic, jobId=str(i), url=front.url(), retry=0)
+        trusting.wait_for_state(topic, str(i), None)
+    sessions = [arrival.headers["x-session"] for arrival in receiver.of(topic)]
+    assert sessions[0] == "." and sessions.count("r") >= 10, sessions
+
+
 def test_many_at_once(trusting, nginx, receiver, topic):
     front = nginx()
     trusting.schedule_many([{"topic": topic, "jobId": str(i), "url": front.url(), "body": i, "retry": 0} for i in range(300)])

@@ -77,9 +77,11 @@ http {{
   server {{
     listen 127.0.0.1:{port} ssl{http2};
     ssl_certificate {authority}/{name}.pem; ssl_certificate_key {authority}/{name}.key;
+    ssl_session_cache shared:sessions:1m;
     location / {{
       proxy_pass http://127.0.0.1:{receiver}; proxy_http_version 1.1;
       proxy_set_header Connection ""; proxy_set_header X-Protocol $server_protocol;
+      proxy_set_header X-Session $ssl_session_reused;
     }}
   }}
 }}
@@ -87,7 +89,7 @@ http {{
 
 
 class Nginx:
-    """TLS in front of receiver, which sees the client's protocol as X-Protocol."""
+    """TLS in front of receiver, which sees the client's protocol as X-Protocol. X-Session is r if the client has resumed its session."""
 
     def __init__(self, authority, name, receiver, http2=True, keepalive="75s"):
         self.port = free_port()
