@@ -24,11 +24,13 @@ static struct {
     atomic_int level;
 } log_state = {.level = LOG_LEVEL_INFO};
 
+/* O_NONBLOCK: the open of a FIFO would otherwise wait for its reader. */
 static int open_file(const char *path, struct problem *problem)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
     if (fd < 0)
-        problem_set(problem, "cannot write the log file %s: %s", path, strerror(errno));
+        problem_set(problem, "cannot write the log file %s: %s", path,
+                    errno == ENXIO ? "it is a FIFO or a device that nothing reads" : strerror(errno));
     return fd;
 }
 

@@ -16,6 +16,7 @@ import time
 import pytest
 
 import processes
+import scratch
 from duepost import BINARY, environment, is_readable, run
 from patience import SLOW, until, watch
 from receiver import HANG, Answer
@@ -346,6 +347,19 @@ def test_a_hangup_opens_the_log_file_again(start, receiver, topic, tmp_path):
     server.process.send_signal(signal.SIGHUP)
     until(log.exists, 5, "a new log file")
     until(lambda: "event=options_reloaded" in log.read_text(), 5, "a line in it")
+
+
+def test_a_log_that_nothing_reads_stops_no_start_and_no_reload(start, data):
+    fifo = scratch.file("log.fifo")
+    os.mkfifo(fifo)
+    done = run("--data", str(data), "--log", str(fifo), seconds=10 * SLOW)
+    assert done.returncode == 1 and "it is a FIFO or a device that nothing reads" in done.stderr, done
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    server = start("--log", str(fifo), data=data)
+    os.close(reader)
+    os.kill(server.pid, signal.SIGHUP)
+    until(lambda: server.get("/healthz").status == 200, 5, "an answer")
+    assert server.post({"topic": "fifo", "url": "http://127.0.0.1:9/", "delay": 60}).status == 201
 
 
 def test_an_unread_log_stops_nothing(start, receiver, topic, tmp_path):
