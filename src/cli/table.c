@@ -28,15 +28,30 @@ static size_t width_of(const char *cell)
     return width;
 }
 
-/* C1 control characters are also replaced, because some terminals obey them. In UTF-8 they are 0xc2 and a
- * byte up to 0x9f. */
+/* Returns the size of the first character if a terminal obeys it instead of showing it, else 0: the control
+ * characters of ASCII and C1, and in UTF-8 U+200B to U+200F, U+2028 to U+202E and U+2060 to U+206F, which
+ * have no width, end a line, or change the direction of text. */
+static size_t unseen_size(struct slice text)
+{
+    const unsigned char *at = (const unsigned char *)text.data;
+    if (at[0] < 0x20 || at[0] == 0x7f)
+        return 1;
+    if (at[0] == 0xc2 && text.size > 1 && at[1] < 0xa0)
+        return 2;
+    if (at[0] != 0xe2 || text.size < 3)
+        return 0;
+    unsigned low = at[2];
+    bool is_general = at[1] == 0x80 && ((low >= 0x8b && low <= 0x8f) || (low >= 0xa8 && low <= 0xae));
+    bool is_invisible = at[1] == 0x81 && low >= 0xa0 && low <= 0xaf;
+    return is_general || is_invisible ? 3 : 0;
+}
+
 void table_append_shown(struct buffer *out, struct slice text)
 {
-    for (size_t i = 0; i < text.size; i++) {
-        unsigned char byte = (unsigned char)text.data[i];
-        bool is_c1 = byte == 0xc2 && i + 1 < text.size && (unsigned char)text.data[i + 1] < 0xa0;
-        buffer_append_byte(out, byte < 0x20 || byte == 0x7f || is_c1 ? '?' : text.data[i]);
-        i += is_c1;
+    while (text.size) {
+        size_t unseen = unseen_size(text);
+        buffer_append_byte(out, unseen ? '?' : text.data[0]);
+        text = slice_skip(text, unseen ? unseen : 1);
     }
 }
 

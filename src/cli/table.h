@@ -16,11 +16,11 @@ struct table {
 void table_init(struct table *, size_t columns, const char *const *titles);
 void table_fini(struct table *);
 
-/* Appends text in a form that is safe on a terminal: '?' replaces each control byte. */
+/* Appends text in a form that is safe on a terminal: '?' replaces each control character, and each
+ * character that is invisible or changes the direction of text. */
 void table_append_shown(struct buffer *, struct slice text);
 
-/* Adds the next cell, row by row. A cell of NULL is empty. Control bytes are replaced as by
- * table_append_shown. */
+/* Adds the next cell, row by row. A cell of NULL is empty. The cell is added as by table_append_shown. */
 void table_add(struct table *, const char *cell);
 void table_add_number(struct table *, long long number);
 
