@@ -107,23 +107,36 @@ static void add_follow_ups(struct batch_call *call, struct script_call *script)
     }
 }
 
+/* Returns whether the item has another topic than the item before it. Clients usually send the jobs of a
+ * topic one after another, so this number is about that of the topics. */
+static bool changes_topic(const struct batch_item *item, struct slice *topic)
+{
+    bool is_other = item->topic.size && !slice_equal(item->topic, *topic);
+    if (is_other)
+        *topic = item->topic;
+    return is_other;
+}
+
 static void send_call(struct batch *batch)
 {
     const struct batch_kind *kind = batch->kind;
     struct batch_call *call = NEW(struct batch_call);
     struct script_call *script = batch->owner->new_call(batch->owner->shard, kind->script);
-    size_t items = 0, bytes = 0;
+    size_t items = 0, bytes = 0, topics = 0;
+    struct slice topic = SLICE("");
     call->batch = batch;
     list_init(&call->items);
     if (kind->add_shared)
         kind->add_shared(batch->owner->shard, script);
-    while (items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX && !list_is_empty(&batch->items)) {
+    while (items < BATCH_ITEMS_MAX && bytes < BATCH_BYTES_MAX && topics < BATCH_TOPICS_MAX &&
+           !list_is_empty(&batch->items)) {
         struct batch_item *item = LIST_ENTRY(list_pop(&batch->items), struct batch_item, link);
         list_append(&call->items, &item->link);
         kind->add_item(item, script);
         batch->count--;
         items++;
         bytes += item->bytes;
+        topics += changes_topic(item, &topic);
     }
     add_follow_ups(call, script);
     batch->calls++;

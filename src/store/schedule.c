@@ -16,7 +16,9 @@ struct schedule {
 void store_schedule(struct store *store, const struct store_schedule *job, store_scheduled_fn *fn, void *arg)
 {
     struct schedule *schedule = NEW(struct schedule);
+    struct slice job_id;
     schedule->item.bytes = job->id.size + job->record.size + job->once.size + BATCH_ITEM_OVERHEAD;
+    slice_cut(job->id, '/', &schedule->item.topic, &job_id);
     schedule->shard = store_shard_of(store, job->id);
     schedule->id = job->id;
     schedule->record = job->record;
