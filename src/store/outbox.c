@@ -8,8 +8,18 @@
 #include "store/shard_private.h"
 
 enum {
-    FIRST_TEXT = 4, /* index of the first text in the reply of archive.lua */
-    TEXT_PARTS = 2, /* field, text */
+    FIRST_LIST = 6, /* index of the first list in the reply of archive.lua */
+    LIST_PAIR = 2,  /* fields, texts */
+};
+
+struct outbox_batch {
+    uint64_t connection; /* shard_worker_connections when the texts were read */
+    int64_t place, disturbed;
+    size_t count, bytes;
+    struct buffer ends; /* the first field, then the last one */
+    size_t first_size;
+    size_t without_text[OUTBOX_READ_MAX]; /* numbers of the fields without a text, from 1 */
+    size_t without_text_count;
 };
 
 struct outbox_call {
@@ -28,24 +38,38 @@ struct slice outbox_id(const struct outbox_text *text)
 
 /* ---- reading ---- */
 
+/* Adds the texts of a list of fields and the list of their texts. Returns false if these cannot be from the
+ * script. */
+static bool add_texts(const struct redis_reply *fields, const struct redis_reply *texts,
+                      struct outbox_text *into, struct outbox_read *read, size_t *bytes)
+{
+    size_t count = redis_reply_size(fields);
+    if (count != redis_reply_size(texts) || count > OUTBOX_READ_MAX - read->count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        struct outbox_text *text = &into[read->count++];
+        text->field = redis_reply_text(redis_reply_at(fields, i));
+        text->text = redis_reply_text(redis_reply_at(texts, i));
+        *bytes += text->text.size;
+    }
+    return true;
+}
+
 /* Returns false if the reply cannot be one of the script. */
 static bool read_texts(const struct redis_reply *reply, struct outbox_text texts[OUTBOX_READ_MAX],
                        struct outbox_read *read)
 {
-    size_t size = redis_reply_size(reply);
-    if (size < FIRST_TEXT || (size - FIRST_TEXT) % TEXT_PARTS != 0 ||
-        (size - FIRST_TEXT) / TEXT_PARTS > OUTBOX_READ_MAX)
+    size_t size = redis_reply_size(reply), bytes = 0;
+    if (size < FIRST_LIST || (size - FIRST_LIST) % LIST_PAIR != 0)
         return false;
     read->entries = redis_reply_integer(redis_reply_at(reply, 1));
     read->bytes = redis_reply_integer(redis_reply_at(reply, 2));
     read->dropped = redis_reply_integer(redis_reply_at(reply, 3));
-    size_t bytes = 0;
-    for (size_t at = FIRST_TEXT; at < size; at += TEXT_PARTS) {
-        struct outbox_text *text = &texts[read->count++];
-        text->field = redis_reply_text(redis_reply_at(reply, at));
-        text->text = redis_reply_text(redis_reply_at(reply, at + 1));
-        bytes += text->text.size;
-    }
+    read->removed = redis_reply_integer(redis_reply_at(reply, 4));
+    read->disturbed = redis_reply_integer(redis_reply_at(reply, 5));
+    for (size_t at = FIRST_LIST; at < size; at += LIST_PAIR)
+        if (!add_texts(redis_reply_at(reply, at), redis_reply_at(reply, at + 1), texts, read, &bytes))
+            return false;
     read->is_full = read->count == OUTBOX_READ_MAX || bytes >= OUTBOX_READ_BYTES;
     return true;
 }
@@ -77,24 +101,25 @@ void outbox_read(struct shard *shard, size_t in_hand, outbox_read_fn *fn, void *
 
 /* ---- removing ---- */
 
-struct outbox_batch *outbox_batch_new(const struct outbox_read *read)
+struct outbox_batch *outbox_batch_new(const struct shard *shard, const struct outbox_read *read,
+                                      size_t in_hand)
 {
     struct outbox_batch *batch = NEW(struct outbox_batch);
-    size_t size = 1;
-    for (size_t i = 0; i < read->count; i++)
-        size += read->texts[i].field.size + OUTBOX_TAG_MAX;
-    buffer_init(&batch->text, size);
+    struct slice first = read->texts[0].field, last = read->texts[read->count - 1].field;
+    batch->connection = shard->worker_connections;
+    batch->place = read->removed + (int64_t)in_hand;
+    batch->disturbed = read->disturbed;
     batch->count = read->count;
+    buffer_init(&batch->ends, first.size + last.size);
+    buffer_append(&batch->ends, first);
+    buffer_append(&batch->ends, last);
+    batch->first_size = first.size;
     for (size_t i = 0; i < read->count; i++) {
-        struct slice field = read->texts[i].field, text = read->texts[i].text;
-        size_t tag_size = text.size < OUTBOX_TAG_MAX ? text.size : OUTBOX_TAG_MAX;
-        batch->items[i].field = batch->text.size;
-        batch->items[i].field_size = field.size;
-        buffer_append(&batch->text, field);
-        batch->items[i].tag = batch->text.size;
-        batch->items[i].tag_size = tag_size;
-        buffer_append(&batch->text, slice_from(text.data, tag_size));
-        batch->items[i].text_size = text.size;
+        const struct outbox_text *text = &read->texts[i];
+        if (text->text.size)
+            batch->bytes += 2 * text->field.size + text->text.size; /* as outbox_size in lib/outbox.lua */
+        else
+            batch->without_text[batch->without_text_count++] = i + 1;
     }
     return batch;
 }
@@ -103,8 +128,13 @@ void outbox_batch_free(struct outbox_batch *batch)
 {
     if (!batch)
         return;
-    buffer_fini(&batch->text);
+    buffer_fini(&batch->ends);
     free(batch);
+}
+
+bool outbox_batch_is_current(const struct shard *shard, const struct outbox_batch *batch)
+{
+    return batch->connection == shard->worker_connections;
 }
 
 static void on_removed(void *arg, enum status status, const struct redis_reply *reply)
@@ -119,13 +149,16 @@ void outbox_remove(struct shard *shard, const struct outbox_batch *batch, outbox
 {
     struct outbox_call *outbox = NEW(struct outbox_call);
     struct script_call *call = shard_call(shard, SCRIPT_ARCHIVED);
-    const char *text = buffer_slice(&batch->text).data;
+    struct slice ends = buffer_slice(&batch->ends);
     outbox->fn.removed = fn;
     outbox->arg = arg;
-    for (size_t i = 0; i < batch->count; i++) {
-        script_call_text(call, slice_from(text + batch->items[i].field, batch->items[i].field_size));
-        script_call_text(call, slice_from(text + batch->items[i].tag, batch->items[i].tag_size));
-        script_call_number(call, (int64_t)batch->items[i].text_size);
-    }
+    script_call_number(call, batch->place);
+    script_call_number(call, batch->disturbed);
+    script_call_number(call, (int64_t)batch->count);
+    script_call_number(call, (int64_t)batch->bytes);
+    script_call_text(call, slice_from(ends.data, batch->first_size));
+    script_call_text(call, slice_from(ends.data + batch->first_size, ends.size - batch->first_size));
+    for (size_t i = 0; i < batch->without_text_count; i++)
+        script_call_number(call, (int64_t)batch->without_text[i]);
     script_call_send(call, shard->worker, on_removed, outbox);
 }

@@ -2,7 +2,10 @@
  *
  * The scripts that end jobs write the texts, see scripts/lib/outbox.lua. The archiver reads them, adds them
  * to the database, and then removes exactly the texts that it has read. A text that is not removed is read
- * again by the next archiver, so no text is lost if a process dies between any two steps. */
+ * again by the next archiver, so no text is lost if a process dies between any two steps.
+ *
+ * A batch of texts is named by its place in the outbox's list: the number of texts that were removed before
+ * it. If the list has changed in another way since, nothing is removed, and the archiver reads it again. */
 #ifndef DUEPOST_STORE_OUTBOX_H
 #define DUEPOST_STORE_OUTBOX_H
 
@@ -14,13 +17,11 @@ enum {
     OUTBOX_READ_BYTES =
         2 * 1024 *
         1024, /* maximum size of the texts in one call; the text that exceeds it is still included */
-    OUTBOX_TAG_MAX = 48, /* maximum size of a tag; equal to TAG_SIZE in scripts/lib/outbox.lua */
 };
 
 /* A text of the outbox. Valid until the callback returns. */
 struct outbox_text {
-    struct slice
-        field; /* topic/jobId; for an earlier end of the same id, followed by a newline and a number */
+    struct slice field; /* topic/jobId; followed by a newline and more if the id has ended again */
     /* text as in the hash kept, see scripts/lib/ended.lua; empty: the field no longer has a text */
     struct slice text;
 };
@@ -34,6 +35,7 @@ struct outbox_read {
     bool is_full; /* the outbox may have more texts */
     int64_t entries, bytes,
         dropped; /* texts in the outbox, their size, and number of texts dropped since the data was created */
+    int64_t removed, disturbed; /* where the texts are, see struct outbox_batch */
 };
 
 /* Turns the outbox of this shard on or off, as the store's options say, and reads the next texts. in_hand is
@@ -43,20 +45,18 @@ typedef void outbox_read_fn(void *arg, enum status, const struct outbox_read *);
 void outbox_read(struct shard *, size_t in_hand, outbox_read_fn *, void *arg);
 
 /* The texts of one outbox_read that will be removed. */
-struct outbox_batch {
-    size_t count;
-    struct buffer text; /* fields and tags */
-    struct {
-        size_t field, field_size, tag, tag_size, text_size;
-    } items[OUTBOX_READ_MAX];
-};
+struct outbox_batch;
 
-/* Creates a batch. Copies the fields and tags of the texts. */
-struct outbox_batch *outbox_batch_new(const struct outbox_read *);
+/* Notes the place of the texts. in_hand is the number that outbox_read got. */
+struct outbox_batch *outbox_batch_new(const struct shard *, const struct outbox_read *, size_t in_hand);
 void outbox_batch_free(struct outbox_batch *); /* NULL is ignored */
 
-/* Removes the texts of the batch, except those that have changed since. Borrows the batch until the callback.
- * removed is the number of texts that were removed. */
+/* Returns false if the connection was lost since the texts were read: Redis may then have lost its last
+ * changes, so the texts at this place may be others. */
+bool outbox_batch_is_current(const struct shard *, const struct outbox_batch *);
+
+/* Removes the texts of the batch. removed is the number of texts that were removed; it is 0 if the outbox is
+ * not as it was read. Borrows the batch only during the call. */
 typedef void outbox_removed_fn(void *arg, enum status, size_t removed);
 void outbox_remove(struct shard *, const struct outbox_batch *, outbox_removed_fn *, void *arg);
 

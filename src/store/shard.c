@@ -103,6 +103,7 @@ static void on_reads_down(void *arg, const char *why)
 static void on_worker_up(void *arg)
 {
     struct shard *shard = arg;
+    shard->worker_connections++;
     for (size_t i = 0; i < STORE_UP_LISTENERS && shard->on_up[i].fn; i++)
         shard->on_up[i].fn(shard->on_up[i].arg);
     pull_abandon_lost(shard);

@@ -89,8 +89,9 @@ struct shard {
     /* There are separate connections, so that a blocked or slow connection does not delay the others. */
     struct redis_link *changes; /* changes by the owners of jobs; WAIT delays later replies */
     struct redis_link *reads;
-    struct redis_link *worker; /* claims, outcomes, carrying */
-    struct redis_link *bell;   /* blocked by BLPOP */
+    struct redis_link *worker;   /* claims, outcomes, carrying */
+    uint64_t worker_connections; /* number of connections that worker has had */
+    struct redis_link *bell;     /* blocked by BLPOP */
     struct redis_link *subscriber;
     struct redis_link *live; /* see live_channel.h; NULL: not used */
     struct batch_owner batch_owner;

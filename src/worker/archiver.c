@@ -23,10 +23,11 @@ struct archiver {
     struct timer *wait; /* runs after a failure, until the next try */
     struct list batches;
     size_t batch_count;
-    size_t bytes;      /* total size of the batches in hand */
-    size_t in_hand;    /* number of texts in batches whose removal has not been sent yet */
-    bool is_disturbed; /* the outbox's list of read texts may not match the batches in hand; the archiver
-                          begins again when it has no batches */
+    size_t bytes;        /* total size of the batches in hand */
+    size_t in_hand;      /* number of texts in batches whose removal has not been sent yet */
+    size_t read_in_hand; /* the same when the last read was sent */
+    bool is_disturbed;   /* the outbox's list of read texts may not match the batches in hand; the archiver
+                            begins again when it has no batches */
     bool is_stopping;
     bool is_failing; /* the last append failed: one batch at a time */
     int64_t wait_us; /* wait before the next try */
@@ -42,7 +43,8 @@ struct archive_batch {
     struct archiver *archiver;
     struct outbox_batch *outbox;
     size_t bytes;
-    size_t expected; /* number of texts of the batch that the outbox should still have */
+    size_t count;    /* number of texts */
+    size_t expected; /* number of them that are not empty */
 };
 
 static int64_t shard_of(const struct archiver *archiver)
@@ -120,17 +122,20 @@ static void archiver_on_appended(void *arg, enum status status, const char *why)
 {
     struct archive_batch *batch = arg;
     struct archiver *archiver = batch->archiver;
-    archiver->in_hand -= batch->outbox->count;
+    archiver->in_hand -= batch->count;
     if (status == STATUS_OK) {
         archiver->is_failing = false;
         archiver->wait_us = 0;
+    }
+    if (status == STATUS_OK && outbox_batch_is_current(archiver->options.shard, batch->outbox)) {
         outbox_remove(archiver->options.shard, batch->outbox, archiver_on_removed, batch);
         return;
     }
     (void)why; /* the history logs the reason */
-    archiver->is_failing = true;
-    disturb(archiver, true);
+    archiver->is_failing = status != STATUS_OK;
+    disturb(archiver, archiver->is_failing);
     batch_free(batch);
+    go_on(archiver);
 }
 
 static void append(struct archiver *archiver, const struct outbox_read *read)
@@ -138,7 +143,8 @@ static void append(struct archiver *archiver, const struct outbox_read *read)
     struct history_entry entries[OUTBOX_READ_MAX];
     struct archive_batch *batch = NEW(struct archive_batch);
     batch->archiver = archiver;
-    batch->outbox = outbox_batch_new(read);
+    batch->outbox = outbox_batch_new(archiver->options.shard, read, archiver->read_in_hand);
+    batch->count = read->count;
     for (size_t i = 0; i < read->count; i++) {
         batch->bytes += read->texts[i].text.size;
         if (read->texts[i].text.size)
@@ -201,6 +207,7 @@ static void archiver_step(void *arg)
     }
     if (archiver->batch_count == 0)
         archiver->is_disturbed = false;
+    archiver->read_in_hand = archiver->in_hand;
     outbox_read(archiver->options.shard, archiver->in_hand, archiver_on_read, archiver);
 }
 

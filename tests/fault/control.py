@@ -15,7 +15,7 @@ CONTROLS = {
     # Fault: claimed jobs exist in the claiming process only.
     "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, id)\n")],
     # Fault: any process may end a lease.
-    "no nonce check": [("lib/fence", "if begins_with(claim, nonce) then\n", "if true then\n")],
+    "no nonce check": [("lib/fence", "if string.sub(claim, 1, #begin) == begin or claim == nonce then\n", "if true then\n")],
     # Fault: a failed attempt is the job's last one.
     "no retry": [("retry", "      if wait < 0 and due then put_back(id, due) else put(id, at) end",
                   "call('HDEL', JOBS, id)")],
@@ -34,9 +34,9 @@ CONTROLS = {
                      ("claim", "integer(now + lease_ms)", "integer(now + 3600000)"),
                      ("renew", "integer(now + tonumber(ARGV[2]))", "integer(now + 3600000)")],
     # Fault: no callback reports the end of a job.
-    "follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number], ARGV[i]) end\n", "")],
+    "follow-ups": [("complete", "  if follow_ups[item] and verdicts[item] and replies[item + 1] > 0 then follow(follow_ups[item], ARGV[3 * item - 1]) end\n", "")],
     # Fault: a second callback reports an end that another process has recorded.
-    "fence of follow-ups": [("complete", "if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then", "if follow_ups[number] then")],
+    "fence of follow-ups": [("complete", "if follow_ups[item] and verdicts[item] and replies[item + 1] > 0 then", "if follow_ups[item] then")],
     # Fault: a job that kills its consumers is never buried.
     "no end of losses": [("recover", "local LOSSES_MAX = 5", "local LOSSES_MAX = 99")],
 }

@@ -96,21 +96,17 @@ START_TEST(bodies_are_left_out_as_the_settings_say)
 }
 END_TEST
 
-START_TEST(an_earlier_end_of_the_id_moves)
+START_TEST(a_later_end_of_the_id_gets_a_field_of_its_own)
 {
-#define URL(n) "{\"createdAt\":1,\"url\":\"http://a/" n "\"}"
+#define OLD "dead,now-9,0,3,{o}"
     CHECK_EXAMPLES( //
-        {ENDED("dead,now-9,0,3,{o}") LEASED ON, "complete t/a n1 2", "1",
-         "ended: t/a=delivered,now,0,3,{r}2| t/a|1=dead,now-9,0,3,{o}\nended_ids: t/a t/a|1\n" ON
-         "numbers: hours=5666666 outbox_bytes=75 outbox_moved=1\n"},
-        /* The archiver may have read the old text, whose tag is that of the new text. So the new text is
-         * written to both fields.
-         */
-        {DIED("now-5000", "0,34," URL("1")) ENDED("dead,now-5000,0,34," URL("1")) ON,
-         "change t/a * - " URL("2"), "0",
-         DIED("now-5000", "0,34," URL("2")) "ended: t/a=dead,now-5000,0,34," URL(
-             "2") " t/a|1=dead,now-5000,0,34," URL("2") "\nended_ids: t/a t/a|1\n" ON
-                                                        "numbers: outbox_bytes=132 outbox_moved=1\n"}, );
+        {ENDED(OLD) LEASED ON, "complete t/a n1 2", "1",
+         "ended: t/a=" OLD
+         " t/a|b1=delivered,now,0,3,{r}2|\nended_ids: t/a t/a|b1\nended_last: t/a=t/a|b1\n" ON
+         "numbers: hours=5666666 outbox_again=1 outbox_bytes=77\n"},
+        /* The earlier end has been removed in the meantime, so the new one is found by the id. */
+        {"ended: t/a|b1=" OLD "\nended_ids: t/a|b1\nended_last: t/a=t/a|b1\n" LEASED ON, "complete t/a n1 2",
+         "1", "ended: t/a=delivered,now,0,3,{r}2| t/a|b1=" OLD "\nended_ids: t/a|b1 t/a\n" ON}, );
 }
 END_TEST
 
@@ -126,27 +122,57 @@ START_TEST(beyond_the_backlog_the_oldest_are_dropped_and_counted)
 }
 END_TEST
 
-START_TEST(the_archiver_reads_and_removes_what_it_has_read)
+START_TEST(the_archiver_reads_texts)
 {
 #define TWO "ended: t/a=dead,now-9,0,3,{o} t/b=dead,now-8,0,3,{o}\n"
+#define A   "dead now-9 0 3 {o}"
+#define B   "dead now-8 0 3 {o}"
     CHECK_EXAMPLES( //
-        {ABSENT, "archive 1000 on 500 9999 0", "0 0 0", "history: backlog=1000 bodies=on\n"},
-        {ON, "archive 0 on 500 9999 0", "0 0 0", ABSENT},
-        {TWO "ended_ids: t/a t/b\n" ON, "archive 0 on 500 9999 0", "2 64 0", TWO "ended_ids: t/a t/b\n"},
-        {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 500 9999 0",
-         "2 64 0 t/a dead now-9 0 3 {o} t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
-        {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 1 9999 0", "2 64 0 t/a dead now-9 0 3 {o}",
+        {ABSENT, "archive 1000 on 500 9999 0", "0 0 0 0 0", "history: backlog=1000 bodies=on\n"},
+        {ON, "archive 0 on 500 9999 0", "0 0 0 0 0", ABSENT},
+        {TWO "ended_ids: t/a t/b\n" ON, "archive 0 on 500 9999 0", "2 64 0 0 0", TWO "ended_ids: t/a t/b\n"},
+        {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 500 9999 0", "2 64 0 0 0 (t/a t/b) (" A " " B ")",
+         TWO "ended_read: t/a t/b\n" ON},
+        {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 1 9999 0", "2 64 0 0 0 (t/a) (" A ")",
          TWO "ended_ids: t/b\nended_read: t/a\n" ON},
+        {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 500 1 0", "2 64 0 0 0 (t/a) (" A ")",
+         TWO "ended_read: t/a t/b\n" ON},
         /* Texts that an earlier caller has read come first, without those that this caller has in hand. */
         {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 0",
-         "2 64 0 t/a dead now-9 0 3 {o} t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
+         "2 64 0 0 0 (t/a) (" A ") (t/b) (" B ")", TWO "ended_read: t/a t/b\n" ON},
         {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 1",
-         "2 64 0 t/b dead now-8 0 3 {o}", TWO "ended_read: t/a t/b\n" ON},
+         "2 64 0 0 0 (t/b) (" B ")", TWO "ended_read: t/a t/b\n" ON},
         /* The lists name a field that has no text. */
-        {"ended_ids: t/c\n" ON, "archive 1000000 on 500 9999 0", "0 0 0 t/c ''", "ended_read: t/c\n" ON},
-        {"ended_read: t/c\n" ON, "archived t/c '' 0", "0", ON},
-        {TWO "ended_read: t/a t/b\n" ON, "archived t/c '' 0 t/b '' 28", "0",
-         TWO "ended_ids: t/b\nended_read: t/a\n" ON}, );
+        {"ended_ids: t/c\n" ON, "archive 1000000 on 500 9999 0", "0 0 0 0 0 (t/c) (nil)",
+         "ended_read: t/c\n" ON}, );
+}
+END_TEST
+
+START_TEST(the_archiver_removes_what_it_has_read)
+{
+#define A0      "dead,now-9,0,3,{o}"
+#define REMOVED "numbers: outbox_bytes=32 outbox_removed=1\n"
+    CHECK_EXAMPLES( //
+        {TWO "ended_read: t/a t/b\n" ON, "archived 0 0 1 32 t/a t/a", "1",
+         "ended: t/b=dead,now-8,0,3,{o}\nended_read: t/b\n" ON REMOVED},
+        {TWO "ended_read: t/a t/b\n" ON, "archived 0 0 2 64 t/a t/b", "2", ON "numbers: outbox_removed=2\n"},
+        /* A field that had no text when it was read may have one now. */
+        {TWO "ended_read: t/a t/b\n" ON, "archived 0 0 2 32 t/a t/b 2", "1",
+         "ended: t/b=dead,now-8,0,3,{o}\n" ON "numbers: outbox_bytes=32 outbox_removed=2\n"},
+        {"ended: t/a=" A0 " t/a|b1=" A0 " t/b=" A0
+         "\nended_read: t/a t/a|b1 t/b\nended_last: t/a=t/a|b1\n" ON,
+         "archived 0 0 3 99 t/a t/b", "3", ON "numbers: outbox_removed=3\n"}, );
+}
+END_TEST
+
+START_TEST(the_archiver_removes_nothing_of_a_list_that_has_changed)
+{
+    CHECK_EXAMPLES( //
+        {TWO "ended_read: t/a t/b\n" ON, "archived 1 0 1 32 t/a t/a", "-35", NULL},
+        {TWO "ended_read: t/a t/b\n" ON, "archived 0 1 1 32 t/a t/a", "-35", NULL},
+        {TWO "ended_read: t/a t/b\n" ON, "archived 0 0 1 32 t/b t/b", "-35", NULL},
+        {TWO "ended_read: t/a t/b\n" ON, "archived 0 0 2 64 t/a t/a", "-35", NULL},
+        {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archived 0 0 2 64 t/a t/b", "-35", NULL}, );
 }
 END_TEST
 
@@ -160,9 +186,11 @@ Suite *suite(void)
     tcase_add_test(tests, without_a_history_nothing_does);
     tcase_add_test(tests, many_ends_of_one_call_keep_their_order);
     tcase_add_test(tests, bodies_are_left_out_as_the_settings_say);
-    tcase_add_test(tests, an_earlier_end_of_the_id_moves);
+    tcase_add_test(tests, a_later_end_of_the_id_gets_a_field_of_its_own);
     tcase_add_test(tests, beyond_the_backlog_the_oldest_are_dropped_and_counted);
-    tcase_add_test(tests, the_archiver_reads_and_removes_what_it_has_read);
+    tcase_add_test(tests, the_archiver_reads_texts);
+    tcase_add_test(tests, the_archiver_removes_what_it_has_read);
+    tcase_add_test(tests, the_archiver_removes_nothing_of_a_list_that_has_changed);
     suite_add_tcase(suite, tests);
     return suite;
 }

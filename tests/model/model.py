@@ -237,8 +237,9 @@ class World:
                      ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
         commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters")]
         outbox = [("HGETALL", BASE + "ended"), ("LRANGE", BASE + "ended_ids", 0, -1), ("LRANGE", BASE + "ended_read", 0, -1),
-                  ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_moved")]
-        ended_texts, ended_ids, ended_read, outbox_numbers = self.link.pipeline(outbox)
+                  ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_again", "outbox_removed"),
+                  ("HGETALL", BASE + "ended_last")]
+        ended_texts, ended_ids, ended_read, outbox_numbers, ended_last = self.link.pipeline(outbox)
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
                    else reply for words, reply in zip(commands, self.link.pipeline(commands))]
         pulled, pull_lingering, awaited = replies[-3:]
@@ -272,6 +273,7 @@ class World:
             "held": {name: at for part in held for name, at in scores(part).items()}, "held topics": scores(held_topics),
             "lines": {topic: (int(at), float(score), job_id) for topic, (at, score, job_id) in notes(lines).items()},
             "outbox": dict(zip(ended_texts[::2], ended_texts[1::2])), "outbox ids": ended_ids, "outbox read": ended_read,
+            "outbox last": dict(zip(ended_last[::2], ended_last[1::2])),
             "outbox numbers": [int(number or 0) for number in outbox_numbers],
             "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
@@ -349,7 +351,7 @@ class World:
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until",
                                           "schedules", "fired", "fires", "schedule_names",
-                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read",
+                                          "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
         names += [f"{BASE}{kind}:{topic}" for kind in ("bucket", "held", "holders", "begun", *ENDS) for topic in TOPICS]
@@ -1226,18 +1228,20 @@ class World:
     # ---- the history ----
 
     def read_outbox(self, archiver, backlog):
-        in_hand = sum(len(batch) for batch, _ in archiver)
+        in_hand = sum(len(batch) for batch, *_ in archiver)
         most, max_bytes = self.chance.choice(((500, 9999), (2, 9999), (500, 100)))
         answer = self.call("archive", backlog, "on", most, max_bytes, in_hand)
         self.check("archive", (backlog, most, max_bytes, in_hand), answer, self.pool.read_outbox(backlog, most, max_bytes, in_hand))
-        if answer[3:]:
-            archiver.append([list(zip(answer[3::2], answer[4::2])), False])
+        fields, texts = (sum(answer[first::2], []) for first in (5, 6))
+        if fields:
+            archiver.append([list(zip(fields, texts)), False, answer[3] + in_hand])
 
     def remove_archived(self, archiver):
-        batch, _ = archiver.pop(0)
-        words = [word for field, text in batch for word in (field, text[:48], len(text))]
+        batch, _, place = archiver.pop(0)
+        fields, size = [field for field, _ in batch], sum(2 * len(field) + len(text) for field, text in batch)
+        words = place, 0, len(batch), size, fields[0], fields[-1]
         answer = self.call("archived", *words)
-        self.check("archived", words, answer, self.pool.remove_archived(batch))
+        self.check("archived", words, answer, self.pool.remove_archived(place, fields))
 
     def step_archive(self):
         """Two archivers, of which one may be late, stopped or dead between any two steps."""
@@ -1271,7 +1275,7 @@ class World:
             archiver.clear()
         while self.pool.outbox:
             self.read_outbox(self.archivers[0], 1_000_000)
-            for batch, _ in self.archivers[0]:
+            for batch, *_ in self.archivers[0]:
                 self.table |= {(field.split("\n")[0], text) for field, text in batch}
             while self.archivers[0]:
                 self.remove_archived(self.archivers[0])
@@ -1625,11 +1629,11 @@ class Bench:
 
 
 CONTROLS = {
-    "no fence": [("lib/fence", "if begins_with(claim, nonce) then", "if true then")],
+    "no fence": [("lib/fence", "if string.sub(claim, 1, #begin) == begin or claim == nonce then", "if true then")],
     "no fence after a loss": [("lib/fence", "string.match(crash, '%S+$') == nonce and 'late' or nil", "'late'")],
     "nothing recorded after a loss": [("recover", "call('HSET', CRASHES, id, losses .. ' ' .. nonce)",
                                        "call('HSET', CRASHES, id, losses .. ' -')")],
-    "two outcomes in a batch": [("lib/fence", "if verdict and not has_ended[id] then", "if verdict then")],
+    "two outcomes in a batch": [("lib/fence", "if verdict and not (has_repeats and has_ended[its_ids[k]]) then", "if verdict then")],
     "not offered after complete": [("complete", "    touch_freed(topic)\n", "")],
     "a weight counts for nothing": [("claim", "settings_of(topics[i]).weight or 1", "1")],
     "a served topic keeps its place": [("claim", "math.ceil(turn.taken * A_JOB / turn.weight)", "0")],
@@ -1656,14 +1660,16 @@ CONTROLS = {
                                             ("recover", "if not is_recovering(nonce) then", "if true then")],
     "the burial of a lost consumer's job forgets it": [("bury", "is_recovering(nonce) and call", "false and call")],
     "another's burial counts": [("recover", "recoverer .. ' ' .. due", "'!1 ' .. due")],
-    "a stale end has its follow-ups": [("complete", "follow_ups[number] and verdicts[number] and replies[number + 1] > 0", "follow_ups[number]")],
-    "an outbox that loses a delivery": [("lib/keep", "    archive(id, state, now, losses, record, lines)\n", "")],
+    "a stale end has its follow-ups": [("complete", "follow_ups[item] and verdicts[item] and replies[item + 1] > 0", "follow_ups[item]")],
+    "an outbox that loses a delivery": [("lib/outbox", "        number = number + 1\n", "")],
     "an outbox that loses a cancel of a dead job": [("lib/cancel", "    if record then archive(id, 'cancelled', now, losses, record, lines) end\n", "")],
-    "an earlier end is overwritten": [("lib/outbox", "fields[at + 3], fields[at + 4], bytes = field, moved, bytes + more", "bytes = bytes + more")],
+    "an earlier end is overwritten": [("lib/outbox", "    if olds[i] then", "    if false then")],
+    "the last end is not found": [("lib/outbox", "    call('HSET', ENDED_LAST, unpack(last))\n", "")],
+    "another archiver's texts are removed": [("archived", "(numbers[1] or '0') ~= ARGV[2] or ", ""), ("archived", " or fields[1] ~= ARGV[6] or fields[number] ~= ARGV[7]", "")],
     "dropped texts are not counted": [("lib/outbox", "  call('HINCRBY', NUMBERS, 'outbox_dropped', dropped)\n", "")],
     "texts in hand are read again": [("archive", "offset = math.min(offset, call('LLEN', ENDED_READ))", "offset = 0")],
     "texts of a dead archiver are forgotten": [("archive", "offset = math.min(offset, call('LLEN', ENDED_READ))", "offset = call('LLEN', ENDED_READ)")],
-    "a delivery loses its follow-ups": [("complete", "  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number], ARGV[i]) end\n", "")],
+    "a delivery loses its follow-ups": [("complete", "  if follow_ups[item] and verdicts[item] and replies[item + 1] > 0 then follow(follow_ups[item], ARGV[3 * item - 1]) end\n", "")],
     "a retry loses its follow-ups": [("retry", "    if follow_ups[number] then follow(follow_ups[number], id) end\n", "")],
     "a death loses its follow-ups": [("bury", "    if follow_ups[number] then follow(follow_ups[number], id) end\n", "")],
     "the place of a lost attempt stays": [("recover", "  free_place(lingering[i])\n", "")],

@@ -25,7 +25,8 @@ LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
 FREED = "freed"  # fewer of the topic's jobs are in flight, and nothing else has changed
-TAG_SIZE, CHUNK = 48, 16  # size of a tag in the outbox; number of entries that a call examines together
+CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144  # of texts that a call reads together from the outbox
+DISTURBED = -35
 
 Claim = collections.namedtuple("Claim", "id due record")
 
@@ -104,7 +105,7 @@ class Pool(Workflows):
         self.fires = {}  # topic/scheduleId -> time of the next occurrence, ms
         self.backlog = 0  # bytes of the outbox; 0: there is no history
         self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields that wait, fields that were read
-        self.outbox_moved = 0
+        self.outbox_last, self.outbox_again, self.outbox_removed = {}, 0, 0
         self.ends, self.dropped = [], []  # (id, text) of all that came into the outbox, and of what left it without a history
         self.ending = []  # the jobs that the call under way ends
         self.follow = ()  # the next call has these behind its items: (number of the item, id, when, record)
@@ -441,67 +442,67 @@ class Pool(Workflows):
         if self.backlog:
             self.ending.append((job_id, f"{state} {at} {losses} {len(record)} {record}{lines}"))
 
+    def last_end(self, job_id):
+        return self.outbox.get(self.outbox_last.get(job_id, job_id))
+
     def outbox_bytes(self):
         return sum(2 * len(field) + len(text) for field, text in self.outbox.items())
 
     def write_outbox(self):
-        if not self.ending:
-            return
         for job_id, text in self.ending:
-            old, field = self.outbox.get(job_id), job_id
-            if old is not None:
-                self.outbox_moved += 1
-                field = f"{job_id}\n{self.outbox_moved}"
-                is_like_it = len(old) == len(text) and old[:TAG_SIZE] == text[:TAG_SIZE]
-                self.outbox[field] = text if is_like_it else old
-                if is_like_it:
-                    self.ends.remove((job_id, old))  # the same end
-            self.outbox[job_id] = text
+            self.outbox_last.pop(job_id, None)
+            field = job_id
+            if job_id in self.outbox:
+                self.outbox_again += 1
+                field = self.outbox_last[job_id] = f"{job_id}\nb{self.outbox_again}"
+            self.outbox[field] = text
             self.outbox_ids.append(field)
             self.ends.append((job_id, text))
-        self.ending = []
-        self.drop_oldest()
+        if self.ending:
+            self.ending = []
+            self.drop_oldest()
+
+    def remove_text(self, field):
+        job_id = field.split("\n")[0]
+        if self.outbox_last.get(job_id) == field:
+            del self.outbox_last[job_id]
+        return job_id, self.outbox.pop(field)
 
     def drop_oldest(self):
         while self.outbox_ids and self.outbox_bytes() > self.backlog:
-            field = self.outbox_ids.pop(0)
-            self.dropped.append((field.split("\n")[0], self.outbox.pop(field)))
+            self.dropped.append(self.remove_text(self.outbox_ids.pop(0)))
 
     def read_outbox(self, backlog, most, max_bytes, in_hand):
         self.backlog = backlog
-        if not backlog:
-            return [len(self.outbox), self.outbox_bytes(), len(self.dropped)]
-        self.drop_oldest()
-        answer = [len(self.outbox), self.outbox_bytes(), len(self.dropped)]
-        offset = min(in_hand, len(self.outbox_read))
-        while most > 0 and max_bytes > 0:
-            fields = self.outbox_read[offset:offset + min(most, CHUNK)]
+        if backlog:
+            self.drop_oldest()
+        answer = [len(self.outbox), self.outbox_bytes(), len(self.dropped), self.outbox_removed, 0]
+        offset, chunk, left = min(in_hand, len(self.outbox_read)), CHUNK, max_bytes
+        while backlog and most > 0 and left > 0:
+            fields = self.outbox_read[offset:offset + min(most, chunk)]
             if not fields:
-                fields, self.outbox_ids = self.outbox_ids[:min(most, CHUNK)], self.outbox_ids[min(most, CHUNK):]
+                fields, self.outbox_ids = self.outbox_ids[:min(most, chunk)], self.outbox_ids[min(most, chunk):]
                 self.outbox_read += fields
             if not fields:
                 break
+            read = []
             for field in fields:
-                if max_bytes <= 0:
-                    break
-                text = self.outbox.get(field, "")
-                answer += [field, text]
-                max_bytes, most, offset = max_bytes - len(text), most - 1, offset + 1
+                if left > 0:
+                    read.append(field)
+                    left -= len(self.outbox[field])
+            answer += [read, [self.outbox[field] for field in read]]
+            most, offset = most - len(read), offset + len(read)
+            chunk = max(CHUNK, min(CHUNK_MAX, int(CHUNK_BYTES // ((max_bytes - left) / len(read) + 1))))
         return answer
 
-    def remove_archived(self, batch):
-        first, self.outbox_read = self.outbox_read[:len(batch)], self.outbox_read[len(batch):]
-        texts, others, removed = dict(batch), [], 0
-        for field in first:
-            if field not in texts:
-                others.append(field)
-            elif len(self.outbox[field]) == len(texts[field]) and self.outbox[field][:TAG_SIZE] == texts[field][:TAG_SIZE]:
-                del self.outbox[field]
-                removed += 1
-            else:
-                self.outbox_ids.append(field)
-        self.outbox_read = others + self.outbox_read
-        return [removed]
+    def remove_archived(self, place, fields):
+        if place != self.outbox_removed or self.outbox_read[:len(fields)] != fields:
+            return [DISTURBED]
+        for field in fields:
+            self.remove_text(field)
+        self.outbox_read = self.outbox_read[len(fields):]
+        self.outbox_removed += len(fields)
+        return [len(fields)]
 
     # ---- ends ----
 
@@ -1008,12 +1009,12 @@ class Pool(Workflows):
 
     def read_kept(self, job_id):
         if job_id not in self.kept:
-            return self.read_ended(job_id) if job_id in self.outbox else []
+            return self.read_ended(job_id) if self.last_end(job_id) else []
         state, at, losses, record, lines = self.kept[job_id]
         return [state, at, record, int(str(losses).split("/")[0]), self.settings_text(job_id), *self.kept_more(job_id)]
 
     def read_ended(self, job_id):
-        state, at, losses, size, rest = self.outbox[job_id].split(" ", 4)
+        state, at, losses, size, rest = self.last_end(job_id).split(" ", 4)
         last = "".join(rest[int(size):].splitlines(True)[-1:])
         return [state, int(at), rest[:int(size)], int(losses.split("/")[0]), self.settings_text(job_id), 0, last]
 
@@ -1030,7 +1031,7 @@ class Pool(Workflows):
             return [self.lines(job_id)]
         if job_id in self.kept:
             return [self.kept[job_id][-1]]
-        ended = self.outbox.get(job_id)
+        ended = self.last_end(job_id)
         return [ended.split(" ", 4)[4][int(ended.split(" ")[3]):]] if ended else []
 
     def list(self, state, topic, most, score, last):
@@ -1133,7 +1134,7 @@ class Pool(Workflows):
         return claims
 
     def end(self, items, finish_item, verdicts=("lease", "late", "dead"), finish_call=lambda: None, end_item=lambda job_id: None):
-        answers = []
+        answers, follow_up = [], []
         for number, item in enumerate(items, 1):
             job_id, nonce = item[:2]
             verdict = self.verdict(job_id, nonce)
@@ -1145,16 +1146,23 @@ class Pool(Workflows):
             if is_held:
                 role, _, _, workflow = self.members.get(job_id, (None, 0, 0, None))
                 finish_item(*item)
-                for _, *following in (entry for entry in self.follow if entry[0] == number and entry[1] not in self.jobs):
-                    self.start(*following)
-                    if role == "c":
-                        self.add_membership(following[0], "a", 0, 0, workflow)
+                follow_up += [(role, workflow, *entry[1:]) for entry in self.follow if entry[0] == number and entry[1] not in self.jobs]
+                if not self.is_completing:
+                    self.start_follow_ups(follow_up)
                 end_item(job_id)
             elif not self.verdict(job_id, nonce):
                 self.free_place(job_id, nonce)
+        self.start_follow_ups(follow_up)
         finish_call()
         self.finish()
         return answers
+
+    def start_follow_ups(self, follow_up):
+        while follow_up:
+            role, workflow, *following = follow_up.pop(0)
+            self.start(*following)
+            if role == "c":
+                self.add_membership(following[0], "a", 0, 0, workflow)
 
     def free_place(self, job_id, nonce):
         if self.lingering.pop((job_id, nonce), None) is not None:
@@ -1173,14 +1181,21 @@ class Pool(Workflows):
     def complete(self, items, remembered=()):
         """remembered: (id, token) that Redis still knows as completed."""
         self.is_completing, self.remembered = True, set(remembered)
+        plain = set()  # these go to the outbox together, after the others
 
         def finish_item(job_id, nonce, line):
+            if not is_pulled(nonce) and self.verdict(job_id, nonce) == "lease" and not self.retention(job_id):
+                plain.add(job_id)
             if is_pulled(nonce) and self.verdict(job_id, nonce) == "lease":
                 self.remembered.add((job_id, nonce))
                 line = line or self.line_of_completed(job_id)
             self.take(job_id, is_completed=True)
             self.end_job(job_id, "delivered", line)
-        answers = self.end(items, finish_item)
+
+        def order_ends():
+            self.ending.sort(key=lambda end: end[0] in plain)
+
+        answers = self.end(items, finish_item, finish_call=order_ends)
         self.is_completing = False
         return answers
 
@@ -1542,8 +1557,8 @@ class Pool(Workflows):
             "attempts": {job_id: self.lines(job_id) for job_id in self.attempts},
             "kept": {job_id: f"{state} {at} {losses} {len(record)} {record}{lines}"
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
-            "outbox": self.outbox, "outbox ids": self.outbox_ids, "outbox read": self.outbox_read,
-            "outbox numbers": [self.outbox_bytes(), len(self.dropped), self.outbox_moved],
+            "outbox": self.outbox, "outbox ids": self.outbox_ids, "outbox read": self.outbox_read, "outbox last": self.outbox_last,
+            "outbox numbers": [self.outbox_bytes(), len(self.dropped), self.outbox_again, self.outbox_removed],
             "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
             "schedules": self.schedules, "fires": self.fires, "schedule names": sorted(self.schedules),

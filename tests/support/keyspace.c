@@ -54,8 +54,9 @@ static bool is_one_of(struct slice name, const char *const *names)
 static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("ended")) ||
-           slice_equal(name, SLICE("history")) || slice_equal(name, SLICE("sends")) ||
-           slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
+           slice_equal(name, SLICE("ended_last")) || slice_equal(name, SLICE("history")) ||
+           slice_equal(name, SLICE("sends")) || slice_equal(name, SLICE("workflows")) ||
+           slice_equal(name, SLICE("waits")) ||
            is_one_of(name, (const char *const[]){
                                "jobs",      "holders:",      "crashes",     "attempts",     "carry",
                                "meta",      "topics",        "patterns",    "rates",        "begun:",
@@ -181,7 +182,8 @@ static const char derive[] =
     "    tonumber(redis.call('HGET', base .. 'numbers', 'held') or 0) == held and\n"
     "    tonumber(redis.call('HGET', base .. 'numbers', 'outbox_bytes') or 0) == outbox and\n"
     "    redis.call('HEXISTS', base .. 'numbers', 'outbox_dropped') == 0 and\n"
-    "    redis.call('HEXISTS', base .. 'numbers', 'outbox_moved') == 0\n"
+    "    redis.call('HEXISTS', base .. 'numbers', 'outbox_again') == 0 and\n"
+    "    redis.call('HEXISTS', base .. 'numbers', 'outbox_removed') == 0\n"
     "  return {is_index(base .. 'behind', behind), is_index(base .. 'names', names), is_right and 1 or 0}\n"
     "end\n"
     "write(base .. 'behind', behind)\n"

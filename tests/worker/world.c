@@ -552,11 +552,26 @@ void outbox_read(struct shard *shard, size_t in_hand, outbox_read_fn *fn, void *
     call->max = in_hand;
 }
 
-struct outbox_batch *outbox_batch_new(const struct outbox_read *read)
+struct outbox_batch {
+    size_t count;
+    bool is_stale;
+};
+
+struct outbox_batch *outbox_batch_new(const struct shard *shard, const struct outbox_read *read,
+                                      size_t in_hand)
 {
     struct outbox_batch *batch = NEW(struct outbox_batch);
+    (void)shard;
+    (void)in_hand;
     batch->count = read->count;
+    batch->is_stale = read->disturbed > 0;
     return batch;
+}
+
+bool outbox_batch_is_current(const struct shard *shard, const struct outbox_batch *batch)
+{
+    (void)shard;
+    return !batch->is_stale;
 }
 
 void outbox_batch_free(struct outbox_batch *batch)

@@ -7,11 +7,12 @@
 -- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first one is always returned
 -- ARGV[6] number of texts that the caller has read and not removed yet. After these, texts are read again
 --      that an earlier caller has read and not removed
--- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, then for each
--- text: field, text}. A text is '' if the field has no text; archived.lua then removes the field.
+-- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields
+-- removed so far from those that were read, number of disturbances, then twice a list, several times: fields, and
+-- their texts}. A text is missing if the field has none.
 -- uses: clock has outbox probe
 local backlog, bodies, most, bytes_left, offset = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local CHUNK = 16
+local CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144
 probe_slot()
 
 local function configure()
@@ -34,23 +35,35 @@ local function next_fields(number)
 end
 
 configure()
-local numbers = call('HMGET', NUMBERS, 'outbox_bytes', 'outbox_dropped')
+local function read_numbers() return call('HMGET', NUMBERS, 'outbox_bytes', 'outbox_dropped', 'outbox_removed', 'outbox_moved') end
+local numbers = read_numbers()
 local excess = (tonumber(numbers[1]) or 0) - tonumber(backlog)
 if backlog ~= '0' and excess > 0 then
   drop_oldest(excess)
-  numbers = call('HMGET', NUMBERS, 'outbox_bytes', 'outbox_dropped')
+  numbers = read_numbers()
 end
-local replies = {now_us, call('HLEN', ENDED), tonumber(numbers[1]) or 0, tonumber(numbers[2]) or 0}
+local replies = {now_us, call('HLEN', ENDED)}
+for i = 1, 4 do replies[i + 2] = tonumber(numbers[i]) or 0 end
+
+-- Returns how many of these texts fit.
+local function fitting(texts)
+  for i = 1, #texts do
+    if texts[i] then bytes_left = bytes_left - #texts[i] end
+    if bytes_left <= 0 then return i end
+  end
+  return #texts
+end
+
+local first_left, chunk = bytes_left, CHUNK
 offset = math.min(offset, call('LLEN', ENDED_READ))
 while backlog ~= '0' and most > 0 and bytes_left > 0 do
-  local fields = next_fields(math.min(most, CHUNK))
+  local fields = next_fields(math.min(most, chunk))
   if #fields == 0 then break end
   local texts = call('HMGET', ENDED, unpack(fields))
-  for i = 1, #fields do
-    if bytes_left <= 0 then break end
-    local text, number = texts[i] or '', #replies
-    replies[number + 1], replies[number + 2] = fields[i], text
-    bytes_left, most, offset = bytes_left - #text, most - 1, offset + 1
-  end
+  local number = fitting(texts)
+  for i = #fields, number + 1, -1 do fields[i], texts[i] = nil, nil end
+  replies[#replies + 1], replies[#replies + 2] = fields, texts
+  most, offset = most - number, offset + number
+  chunk = math.max(CHUNK, math.min(CHUNK_MAX, math.floor(CHUNK_BYTES / ((first_left - bytes_left) / number + 1))))
 end
 return replies

@@ -6,5 +6,5 @@
 -- uses: attempts clock kept outbox
 local id = ARGV[2]
 if call('HEXISTS', JOBS, id) == 1 then return {now_us, call('HGET', ATTEMPTS, id) or ''} end
-local state, _, _, _, lines = kept_job(id, ENDED)
+local state, _, _, _, lines = kept_job(id, ENDED, call('HGET', ENDED_LAST, id) or id)
 return state and {now_us, lines} or {now_us}

@@ -11,25 +11,25 @@
 if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
 local verdicts, claims = fence(2, 3)
-local is_archived = has_history()
-local may_keep = is_archived or has_settings()
-local keeps = {} -- by topic
-local function is_to_be_kept(topic)
-  local is_kept = keeps[topic]
-  if is_kept == nil then
-    is_kept = is_archived or keeps_ended(topic)
-    keeps[topic] = is_kept
-  end
-  return is_kept
-end
 local replies = {now_us}
-local gone, leased, by_topic = {}, {}, {}
+local leased, others = {}, {} -- the jobs that end and are not plain: those in the leases of consumers, and the rest
 local pulled, pulled_by = {}, {} -- ids, and the nonces of their leases
 
-local function complete(id, verdict, line, nonce, claim)
+-- Returns the jobs of a topic whose leases this call ends.
+local by_topic = {}
+local function ended_of(topic)
+  local ended = by_topic[topic]
+  if not ended then
+    ended = {}
+    by_topic[topic] = ended
+    touch_freed(topic)
+  end
+  return ended
+end
+
+local function complete(id, verdict, line, nonce, claim, is_kept)
   local topic = topic_of(id)
   if not verdict then return is_pulled(nonce) and was_completed(id, nonce, pulled, pulled_by) and 2 or 0 end
-  local is_kept = may_keep and is_to_be_kept(topic)
   if is_kept and has_read_enough() then return RESULT_AGAIN end
   local its_worker, began, callbacks = verdict == 'lease' and is_pulled(nonce), nil, nil
   if its_worker then
@@ -40,44 +40,68 @@ local function complete(id, verdict, line, nonce, claim)
   end
   if verdict == 'dead' then bring_back(id) end
   if is_kept then keep_job(id, 'delivered', line) end
-  gone[#gone + 1] = id
-  if verdict ~= 'lease' then
-    take_late(id)
-  else
-    local ended = by_topic[topic]
-    if not ended then
-      ended = {}
-      by_topic[topic] = ended
-      touch_freed(topic)
-    end
+  local list = (verdict ~= 'lease' or its_worker) and others or leased
+  list[#list + 1] = id
+  if verdict == 'lease' then
+    local ended = ended_of(topic)
     ended[#ended + 1] = id
-    if not its_worker then leased[#leased + 1] = id end
+  else
+    take_late(id)
   end
   return its_worker and tonumber(began) or 1
 end
 
-if is_archived then
-  local ids = {}
-  for i = 2, #ARGV, 3 do
-    if verdicts[(i + 1) / 3] then ids[#ids + 1] = ARGV[i] end
+-- Most jobs are plain: a consumer has leased them, and no retention keeps them. They go to the outbox together.
+-- Those that exceed the bytes that this call may read stay.
+local is_archived, plain, plain_lines, plain_numbers = has_history(), {}, {}, {}
+local function archive_plain()
+  for i = #plain, archive_delivered(plain, plain_lines) + 1, -1 do
+    local ended = by_topic[topic_of(plain[i])]
+    for k = #ended, 1, -1 do
+      if ended[k] == plain[i] then table.remove(ended, k) end
+    end
+    replies[plain_numbers[i] + 1] = RESULT_AGAIN
+    plain[i] = nil
   end
-  read_ahead(ids)
 end
+
+local number, topic, is_kept, ended = 0, nil, false, nil
 for i = 2, #ARGV, 3 do
-  local number = (i + 1) / 3
-  replies[number + 1] = complete(ARGV[i], verdicts[number], ARGV[i + 2], ARGV[i + 1], claims[number])
-  if follow_ups[number] and verdicts[number] and replies[number + 1] > 0 then follow(follow_ups[number], ARGV[i]) end
-  if not verdicts[number] then end_lingering(ARGV[i], ARGV[i + 1]) end
+  local id, nonce = ARGV[i], ARGV[i + 1]
+  number = number + 1
+  if topics_of[id] ~= topic then
+    topic = topics_of[id]
+    is_kept, ended = has_settings() and keeps_ended(topic), nil
+  end
+  if not is_kept and verdicts[number] == 'lease' and string.byte(nonce) ~= 112 then -- see is_pulled
+    local at = #plain + 1
+    plain[at], plain_lines[at], plain_numbers[at] = id, ARGV[i + 2], number
+    ended = ended or ended_of(topic)
+    ended[#ended + 1] = id
+    replies[number + 1] = 1
+  else
+    replies[number + 1] = complete(id, verdicts[number], ARGV[i + 2], nonce, claims[number], is_kept or is_archived)
+    if not verdicts[number] then end_lingering(id, nonce) end
+  end
 end
-for topic, ids in pairs(by_topic) do
-  count(topic, 'd', #ids)
-  call('HDEL', holders_of(topic), unpack(ids))
+if is_archived and #plain > 0 then archive_plain() end
+for item = 1, next(follow_ups) and number or 0 do
+  if follow_ups[item] and verdicts[item] and replies[item + 1] > 0 then follow(follow_ups[item], ARGV[3 * item - 1]) end
 end
-if #leased > 0 then call('ZREM', LEASES, unpack(leased)) end
+for its_topic, ids in pairs(by_topic) do
+  if #ids > 0 then
+    count(its_topic, 'd', #ids)
+    call('HDEL', holders_of(its_topic), unpack(ids))
+  end
+end
+local gone = plain -- to which the other jobs are added
+for i = 1, #leased do gone[#gone + 1] = leased[i] end
+if #gone > 0 then call('ZREM', LEASES, unpack(gone)) end
 if #pulled > 0 then
   call('ZREM', PULLED, unpack(pulled))
   note_completed(pulled, pulled_by)
 end
+for i = 1, #others do gone[#gone + 1] = others[i] end
 if #gone > 0 then
   call('HDEL', JOBS, unpack(gone))
   if has(CRASHES) then call('HDEL', CRASHES, unpack(gone)) end

@@ -168,6 +168,7 @@ local function mend_outbox()
     if call('HLEN', ENDED) <= call('LLEN', ENDED_IDS) + call('LLEN', ENDED_READ) then return end
     call('UNLINK', ENDED_IDS, ENDED_READ)
     call('HDEL', NUMBERS, 'outbox_bytes')
+    disturb_archiver()
     mended('lists of the outbox')
   end
   local fields = scan_hash(ENDED)

@@ -11,9 +11,10 @@ local replies = {now_us}
 
 local function read_kept(id)
   local is_kept = call('HEXISTS', KEPT, id) == 1
-  if not is_kept and call('HEXISTS', ENDED, id) == 0 then return {} end
+  local field = call('HGET', ENDED_LAST, id) or id
+  if not is_kept and call('HEXISTS', ENDED, field) == 0 then return {} end
   if has_read_enough() then return RESULT_AGAIN end
-  local state, at, losses, record, lines = kept_job(id, ENDED)
+  local state, at, losses, record, lines = kept_job(id, ENDED, field)
   return {state, at, record, losses, serving_text_of(topic_of(id)), is_kept and kept_until(id, state, at) or 0, last_line(lines)}
 end
 

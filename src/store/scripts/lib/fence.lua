@@ -1,5 +1,5 @@
 -- fence.lua - finds out which nonces hold their leases.
--- uses: crashes kept topic
+-- uses: check crashes kept topic
 
 -- Returns whether the job died when the consumer with this nonce was lost.
 local function died_with(id, nonce)
@@ -21,12 +21,6 @@ end
 -- rare: ended
 local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
 
--- Returns whether nonce is the first word of a claim's note.
-local function begins_with(claim, nonce)
-  local behind = string.byte(claim, #nonce + 1)
-  return (behind == 32 or not behind) and string.sub(claim, 1, #nonce) == nonce
-end
-
 -- Checks the nonces of items that begin with id and nonce, have size arguments, and begin at ARGV[first].
 -- Returns for each item: 'lease' when nonce holds the lease; 'late' when the lease was lost but no process
 -- holds or has changed the job since, or only recovery holds it; 'dead' when the job died because of that
@@ -34,38 +28,45 @@ end
 -- lease of an id, later items have no lease, unless keeps_lease is set, because the items of that script do
 -- not end leases. Second result: the claim's note, 'nonce due', if a process holds the lease.
 local function fence(first, size, keeps_lease)
-  local topics, ids, numbers = {}, {}, {}
+  local topics, ids, numbers, number, topic = {}, {}, {}, 0, nil
+  local its_ids, its_numbers
   for i = first, #ARGV, size do
     local id = ARGV[i]
-    local topic = topic_of(id)
-    local its_ids, its_numbers = ids[topic], numbers[topic]
-    if not its_ids then
-      its_ids, its_numbers = {}, {}
-      ids[topic], numbers[topic] = its_ids, its_numbers
-      topics[#topics + 1] = topic
+    number = number + 1
+    if topics_of[id] ~= topic then
+      topic = topics_of[id]
+      its_ids, its_numbers = ids[topic], numbers[topic]
+      if not its_ids then
+        its_ids, its_numbers = {}, {}
+        ids[topic], numbers[topic] = its_ids, its_numbers
+        topics[#topics + 1] = topic
+      end
     end
     its_ids[#its_ids + 1] = id
-    its_numbers[#its_ids] = (i - first) / size + 1
+    its_numbers[#its_ids] = number
   end
   local verdicts, claims, has_ended = {}, {}, {}
+  local nonce, begin -- most items of a call have the same nonce
   for t = 1, #topics do
-    local its_ids, its_numbers = ids[topics[t]], numbers[topics[t]]
+    its_ids, its_numbers = ids[topics[t]], numbers[topics[t]]
     local found = call('HMGET', holders_of(topics[t]), unpack(its_ids))
     for k = 1, #found do
-      local number, id, claim, verdict = its_numbers[k], its_ids[k], found[k], nil
-      local nonce = ARGV[first + (number - 1) * size + 1]
+      local claim, verdict = found[k], nil
+      number = its_numbers[k]
+      local its_nonce = ARGV[first + (number - 1) * size + 1]
+      if its_nonce ~= nonce then nonce, begin = its_nonce, its_nonce .. ' ' end
       if claim then
-        if begins_with(claim, nonce) then
+        if string.sub(claim, 1, #begin) == begin or claim == nonce then
           verdict = 'lease'
         else
-          verdict = verdict_of_other(id, nonce, claim)
+          verdict = verdict_of_other(its_ids[k], nonce, claim)
         end
       elseif has(CRASHES) or has(KEPT) then
-        verdict = late_verdict(id, nonce)
+        verdict = late_verdict(its_ids[k], nonce)
       end
-      if verdict and not has_ended[id] then
+      if verdict and not (has_repeats and has_ended[its_ids[k]]) then
         verdicts[number], claims[number] = verdict, claim
-        has_ended[id] = not keeps_lease
+        if has_repeats then has_ended[its_ids[k]] = not keeps_lease end
       end
     end
   end

@@ -2,20 +2,15 @@
 -- there is a history.
 -- uses: attempts crashes ended outbox
 
--- Returns whether a job of the topic is kept, or put into the outbox, when it has ended.
+-- Returns whether a retention keeps the topic's jobs when they have ended.
 -- rare: ended
-local function keeps_ended(topic) return has_history() or retention_of(topic) ~= nil end
+local function keeps_ended(topic) return retention_of(topic) ~= nil end
 
 -- rare: ended
 local function keep_job(id, state, line)
   local is_kept, is_archived = has_settings() and retention_of(topic_of(id)), has_history()
   if not is_kept and not is_archived then return end
-  local record, lines
-  if is_archived then
-    record, lines = read_job(id)
-  else
-    record, lines = call('HGET', JOBS, id), lines_of(id)
-  end
+  local record, lines = call('HGET', JOBS, id), lines_of(id)
   if not record then return end
   local losses = has(CRASHES) and losses_of(id) or 0
   if line ~= '' then lines = with_attempt(lines, line or '') end

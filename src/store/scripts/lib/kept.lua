@@ -7,9 +7,9 @@
 
 -- Returns a kept job: state, time, losses, record, lines, nonce or ''. Returns nothing if the id has no kept
 -- job. If duepost did not write the text, returns the text as the unreadable record of a dead job. or_key: another
--- hash with such texts, which is read if the id has no kept job.
-local function kept_job(id, or_key)
-  local text = call('HGET', KEPT, id) or or_key and call('HGET', or_key, id)
+-- hash with such texts, whose field is read if the id has no kept job.
+local function kept_job(id, or_key, field)
+  local text = call('HGET', KEPT, id) or or_key and call('HGET', or_key, field)
   if not text then return end
   record_bytes_left = record_bytes_left - #text
   local state, at, losses, nonce, size, start = string.match(text, '^(%a+) (%d+) (%d+)/?(%S*) (%d+) ()')

@@ -14,6 +14,6 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 local function probe()
   local number = call('EXISTS', base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
     base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
-    base .. 'pull_waiters', base .. 'workflow_jobs')
+    base .. 'pull_waiters', base .. 'workflow_jobs', base .. 'ended_last')
   has_rare_keys = number > 0
 end
