@@ -16,6 +16,10 @@
 /* Setting the timer is a system call, so the timer is set again only after this time. */
 #define REARM_US INT64_C(100000)
 
+#ifndef sigev_notify_thread_id /* timer_create(2) names it; older versions of glibc do not */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
 /* This signal is used neither by glibc nor by our libraries. */
 #define GUARD_SIGNAL (SIGRTMIN + 5)
 
@@ -57,7 +61,7 @@ static void start_timer(struct freeze_guard *guard)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, catch_strikes);
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = GUARD_SIGNAL};
-    event._sigev_un._tid = gettid();
+    event.sigev_notify_thread_id = gettid();
     int result = timer_create(CLOCK_BOOTTIME, &event, &guard->timer);
     assert(result == 0);
     guard->has_timer = true;

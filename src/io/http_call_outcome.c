@@ -73,12 +73,11 @@ static void clean(char *text)
 static void add_system_error(struct http_call *call)
 {
     long number = 0;
-    char text[64];
     size_t size = strlen(call->error_text);
     curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &number);
     if (number)
         snprintf(call->error_text + size, sizeof call->error_text - size, "%s%s", size ? ": " : "",
-                 strerror_r((int)number, text, sizeof text));
+                 strerror((int)number));
 }
 
 static void fill_detail(struct http_call *call, CURLcode code)

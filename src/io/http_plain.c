@@ -154,8 +154,8 @@ static void connection_fail(struct http_connection *connection, CURLcode code, c
 
 static void connection_break(struct http_connection *connection, CURLcode code, const char *what, int error)
 {
-    char detail[100], text[64];
-    snprintf(detail, sizeof detail, "%s failure: %s", what, strerror_r(error, text, sizeof text));
+    char detail[100];
+    snprintf(detail, sizeof detail, "%s failure: %s", what, strerror(error));
     connection_fail(connection, code, detail);
 }
 

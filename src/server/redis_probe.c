@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/pidfd.h"
 #include "base/slice.h"
 
 enum { ANSWER_MAX = 256, TIMEOUT_US = 1000000 };
@@ -64,7 +64,7 @@ static void see_who_listens(struct redis_probe *probe)
     if (getsockopt(probe->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
         return;
     probe->pid = peer.pid;
-    probe->pidfd = pidfd_open(peer.pid, 0);
+    probe->pidfd = pidfd_of(peer.pid);
 }
 
 static void finish(struct redis_probe *probe, enum redis_answer answer)

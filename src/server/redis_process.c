@@ -2,18 +2,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/pidfd.h"
 #include "base/slice.h"
 #include "server/redis_log.h"
 
@@ -224,6 +226,19 @@ static void turn_log(int dir_fd)
         renameat(dir_fd, REDIS_LOG_NAME, dir_fd, REDIS_LOG_NAME ".1");
 }
 
+/* Closes the descriptors from this number on in the child. All of ours are close-on-exec, but a library may
+ * have opened others. */
+static void process_close_from(posix_spawn_file_actions_t *actions, int number)
+{
+#ifdef __GLIBC__
+    posix_spawn_file_actions_addclosefrom_np(actions, number);
+#else
+    (void)actions;
+    syscall(SYS_close_range, number, ~0U,
+            CLOSE_RANGE_CLOEXEC); /* an older kernel refuses, which is harmless */
+#endif
+}
+
 enum status redis_process_spawn(const struct redis_program *program, int dir_fd, int lock_fd,
                                 struct redis_process *process, struct problem *problem)
 {
@@ -239,13 +254,13 @@ enum status redis_process_spawn(const struct redis_program *program, int dir_fd,
                                      0600);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     posix_spawn_file_actions_adddup2(&actions, lock_fd, LOCK_FD);
-    posix_spawn_file_actions_addclosefrom_np(&actions, LOCK_FD + 1);
+    process_close_from(&actions, LOCK_FD + 1);
     int error = spawn(program->path, argv, &actions, &pid);
     posix_spawn_file_actions_destroy(&actions);
     if (error)
         return cannot_run(program->path, problem, error);
     /* The process is our child, so its pid is not reused before waitpid. */
-    int pidfd = pidfd_open(pid, 0);
+    int pidfd = pidfd_of(pid);
     if (pidfd < 0) {
         error = errno;
         kill(pid, SIGKILL);
@@ -258,8 +273,8 @@ enum status redis_process_spawn(const struct redis_program *program, int dir_fd,
 
 void redis_process_signal(const struct redis_process *process, int signal)
 {
-    pidfd_send_signal(process->pidfd, signal, NULL,
-                      0); /* the result is ignored: this fails only if the process has exited */
+    pidfd_signal(process->pidfd,
+                 signal); /* the result is ignored: this fails only if the process has exited */
 }
 
 void redis_process_reap(struct redis_process *process, char why[REDIS_PROCESS_WHY_MAX])

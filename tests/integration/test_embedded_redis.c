@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/pidfd.h"
 #include "server/embedded_redis.h"
 #include "support/suite.h"
 
@@ -347,7 +347,7 @@ END_TEST
 START_TEST(what_a_dead_redis_left_lying_about_does_not_matter)
 {
     pid_t left_over = crash_an_owner();
-    int pidfd = pidfd_open(left_over, 0);
+    int pidfd = pidfd_of(left_over);
     kill(left_over, SIGKILL);
     struct embedded_redis *redis = start_redis();
     ck_assert_int_ne(embedded_redis_pid(redis), left_over);
