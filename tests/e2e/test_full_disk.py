@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(subprocess.run(["unshare", "--mount", "true"], c
 
 
 def resize(pid, directory, size):
-    subprocess.run(["nsenter", "-t", str(pid), "-m", "mount", "-o", f"remount,size={size}", str(directory)], check=True)
+    subprocess.run(["nsenter", "-t", str(pid), "-m", "-r", "mount", "-o", f"remount,size={size}", str(directory)], check=True)
 
 
 def within(server, name):

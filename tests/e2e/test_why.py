@@ -89,10 +89,12 @@ def test_an_unknown_job_has_no_why(server, start, topic):
     start("--redis", "redis://127.0.0.1:1", ready=False).get(f"/jobs/{topic}/a/why").expect(503)
 
 
-BURY = """for i = 1, #ARGV, 3 do
-  redis.call('HSET', KEYS[1], ARGV[i], 'dead 1000 ' .. ARGV[i + 2] .. '/nonce ' .. #ARGV[i + 1] .. ' ' .. ARGV[i + 1])
-  redis.call('ZADD', KEYS[2], 1000, ARGV[i])
-  redis.call('ZADD', KEYS[3], 1000, ARGV[i])
+# The jobs died just now: jobs that died long ago would be removed at any moment (--dead-max-age).
+BURY = """local now = redis.call('TIME')[1] .. '000'
+for i = 1, #ARGV, 3 do
+  redis.call('HSET', KEYS[1], ARGV[i], 'dead ' .. now .. ' ' .. ARGV[i + 2] .. '/nonce ' .. #ARGV[i + 1] .. ' ' .. ARGV[i + 1])
+  redis.call('ZADD', KEYS[2], now, ARGV[i])
+  redis.call('ZADD', KEYS[3], now, ARGV[i])
 end"""
 
 
