@@ -7,6 +7,10 @@ import re
 import shlex
 import shutil
 
+BUILD_PLATFORM = "--platform=$BUILDPLATFORM "
+# Debian's slim images leave these out, also of packages that are installed later.
+SLIM = ["/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*"]
+
 
 def instructions(path):
     """[(keyword, rest)]; a line that ends with a backslash goes on in the next."""
@@ -31,12 +35,26 @@ def _copy(source, target):
         shutil.copy2(source, target)
 
 
+def make_slim(root):
+    """Makes a root of Debian as its slim images are: without the packages that debootstrap leaves, without an index of packages
+    and without documentation."""
+    for package in (root.path / "var/cache/apt/archives").glob("*.deb"):
+        package.unlink()
+    (root.path / "etc/apt/apt.conf.d/docker-clean").write_text('Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";\n')
+    (root.path / "etc/dpkg/dpkg.cfg.d/docker").write_text("".join(f"path-exclude {path}\n" for path in SLIM) + "path-include /usr/share/doc/*/copyright\n")
+    for path in SLIM:
+        shutil.rmtree(root.path / path.strip("/*"))
+
+
 class Image:
     """The result of a stage: a root directory, and how to start it."""
 
-    def __init__(self, root):
-        self.root, self.directory, self.user, self.environment = root, "/", None, {}
-        self.volume, self.entrypoint, self.healthcheck = None, None, None
+    def __init__(self, root, architecture):
+        self.root, self.architecture = root, architecture
+        self.directory, self.user, self.environment = "/", None, {}
+        self.volume, self.entrypoint, self.port = None, None, None
+        self.healthcheck, self.health_options = None, {}
+        self.arguments = {}  # of ARG: variables of RUN only
 
     def copy(self, source, words):
         *names, target = words
@@ -46,7 +64,9 @@ class Image:
 
     def do(self, keyword, rest, context, stages):
         if keyword == "RUN":
-            self.root.run("sh", "-c", rest, cwd=self.directory)
+            self.root.run("sh", "-c", rest, cwd=self.directory, environment=self.arguments)
+        elif keyword == "ARG":
+            self.arguments[rest] = {"TARGETARCH": self.architecture}[rest]
         elif keyword == "COPY":
             stage = re.match(r"--from=(\w+) ", rest)
             words = shlex.split(rest[stage.end():] if stage else rest)
@@ -63,9 +83,12 @@ class Image:
         elif keyword == "ENTRYPOINT":
             self.entrypoint = json.loads(rest)
         elif keyword == "HEALTHCHECK":
-            self.healthcheck = rest.split("CMD ", 1)[1]
+            words, self.healthcheck = rest.split("CMD ", 1)
+            self.health_options = dict(word.removeprefix("--").split("=") for word in words.split())
+        elif keyword == "EXPOSE":
+            self.port = rest
         else:
-            assert keyword == "EXPOSE", f"{keyword}: not known here"
+            raise AssertionError(f"{keyword}: not known here")
 
     def start(self, *arguments, **environment):
         """Starts it with a root that is read-only except for the volume."""
@@ -75,17 +98,20 @@ class Image:
     def is_healthy(self, **environment):
         """Runs the HEALTHCHECK next to the server; returns its verdict."""
         process = self.root.start("sh", "-c", self.healthcheck, environment={**self.environment, **environment}, user=self.user)
-        return process.popen.wait(10) == 0
+        return process.popen.wait(60) == 0
 
 
-def build(path, context, make_root):
-    """The image of the last stage."""
+def build(path, context, roots, architecture, roots_here=None):
+    """The image of the last stage. roots are those of the image's architecture. roots_here are those of this host, for the
+    stages that run on it; default: roots."""
     stages, image = {}, None
     for keyword, rest in instructions(path):
         if keyword == "FROM":
-            base, *name = rest.split(" AS ")
+            base, *name = rest.removeprefix(BUILD_PLATFORM).split(" AS ")
             assert base == "debian:bookworm-slim", base
-            image = Image(make_root(f"docker-{len(stages)}"))
+            of = roots_here if roots_here and rest.startswith(BUILD_PLATFORM) else roots
+            image = Image(of.make(f"docker-{architecture}-{len(stages)}"), architecture)
+            make_slim(image.root)
             stages[name[0] if name else ""] = image
         else:
             image.do(keyword, rest, context, stages)

@@ -21,6 +21,8 @@ UBUNTU = "http://archive.ubuntu.com/ubuntu/"
 # Debian 12 has no package with the keys of Ubuntu.
 UBUNTU_KEYS = UBUNTU + "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
 UBUNTU_KEYS_SHA256 = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
+# Certificates that the installation of ca-certificates adds to those of Debian, such as that of a company's proxy.
+LOCAL_AUTHORITIES = pathlib.Path("/usr/local/share/ca-certificates")
 NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL"]
 
 ENTER = r"""
@@ -67,8 +69,46 @@ exec env --ignore-environment container=proof PATH=/usr/sbin:/usr/bin:/sbin:/bin
 """
 
 
+# How the kernel recognises a program of arm64: the beginning of its ELF header, and which bits of it count.
+ARM64_MAGIC = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
+ARM64_MASK = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
+EMULATE = r"""
+read -r _
+mount --make-rprivate /
+mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+printf '%s' ":duepost-arm64:M::$1:$2:$3:F" >/proc/sys/fs/binfmt_misc/register
+echo ready
+exec cat
+"""
+
+
 class Failed(Exception):
     pass
+
+
+class Emulator:
+    """Runs programs of arm64 on another processor. The kernel starts QEMU for them in this object's user namespace only, so
+    the host stays as it is. Needs Linux 6.7 or newer, whose user namespaces have a binfmt_misc of their own."""
+
+    def __init__(self, qemu):
+        self.holder = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--user", "--mount", "sh", "-euc", EMULATE, "sh",
+                                        ARM64_MAGIC, ARM64_MASK, qemu], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.namespace = f"/proc/{self.holder.pid}/ns/user"
+        deadline = time.monotonic() + 30
+        while self.holder.poll() is None and os.readlink(self.namespace) == os.readlink("/proc/self/ns/user"):
+            if time.monotonic() > deadline:
+                raise Failed("no user namespace within 30 s")
+            time.sleep(0.01)
+        for name in "uid_map", "gid_map":
+            pathlib.Path(f"/proc/{self.holder.pid}/{name}").write_text("0 0 4294967295")
+        self.holder.stdin.write("\n")
+        self.holder.stdin.flush()
+        if self.holder.stdout.readline() != "ready\n":
+            raise Failed("the kernel does not let a user namespace emulate a processor; Linux 6.7 does")
+
+    def end(self):
+        self.holder.kill()
+        self.holder.wait()
 
 
 class Process:
@@ -125,10 +165,11 @@ class Process:
 
 
 class Roots:
-    """Creates roots, all as copies of one debootstrap that is kept for the next run."""
+    """Creates roots, all as copies of one debootstrap that is kept for the next run. With an emulator they are of arm64,
+    else of this host's processor."""
 
-    def __init__(self, place, suite, log):
-        self.place, self.suite, self.log = place, suite, log
+    def __init__(self, place, suite, log, emulator=None):
+        self.place, self.suite, self.log, self.emulator = place, suite, log, emulator
         self.archives = place / "archives"
         self.archives.mkdir(parents=True, exist_ok=True)
         self.made = []
@@ -166,7 +207,7 @@ class Roots:
         return folder / "usr/share/keyrings/ubuntu-archive-keyring.gpg"
 
     def _base(self):
-        return self.place / f"base-{self.suite}.tar"
+        return self.place / f"base-{self.suite}{'-arm64' if self.emulator else ''}.tar"
 
     def make_base(self):
         """Returns True if it had to be created."""
@@ -177,9 +218,12 @@ class Roots:
         shutil.rmtree(work, ignore_errors=True)
         is_ubuntu = self.suite in UBUNTUS
         keys, components = ([f"--keyring={self._ubuntu_keys()}"], "main universe") if is_ubuntu else ([], "main")
-        self._call("debootstrap", "--variant=minbase", *keys, self.suite, work,
+        foreign = ["--foreign", "--arch=arm64"] if self.emulator else []
+        self._call("debootstrap", "--variant=minbase", *foreign, *keys, self.suite, work,
                    next(address for address, release in sources if release == self.suite),
                    *(["gutsy"] if is_ubuntu else []))  # the recipe of all later Ubuntus, of which Debian 12 knows the older ones
+        if foreign:  # in a container of LXC, debootstrap creates no device files, which a user namespace does not allow
+            Root(self, work, work / "var/cache/apt/archives").run("/debootstrap/debootstrap", "--second-stage", environment={"container": "lxc"})
         for path in (work / "etc/apt/sources.list.d").glob("*"):
             path.unlink()
         (work / "etc/apt/sources.list").write_text("".join(f"deb {address} {release} {components}\n" for address, release in sources))
@@ -195,13 +239,20 @@ class Roots:
         return True
 
     def make(self, name):
+        return self.make_of(self._base(), name)
+
+    def make_of(self, archive, name):
+        """Returns a new root with the files of an archive."""
         root = Root(self, self.place / "roots" / name)
         shutil.rmtree(root.path, ignore_errors=True)
         root.path.mkdir(parents=True)
-        self._call("tar", "--extract", "--file", self._base(), "--directory", root.path, "--numeric-owner", "--xattrs")
+        self._call("tar", "--extract", "--file", archive, "--directory", root.path, "--numeric-owner", "--xattrs")
         # An installer or a container manager writes these files; debootstrap does not.
         shutil.copy("/etc/resolv.conf", root.path / "etc/resolv.conf")
-        (root.path / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
+        (root.path / "etc/hosts").write_text("127.0.0.1 localhost clean-root\n::1 localhost ip6-localhost ip6-loopback\n")
+        if LOCAL_AUTHORITIES.is_dir():
+            shutil.copytree(LOCAL_AUTHORITIES, root.path / LOCAL_AUTHORITIES.relative_to("/"), dirs_exist_ok=True)
+
         self.made.append(root)
         return root
 
@@ -214,11 +265,12 @@ class Roots:
 
 
 class Root:
-    def __init__(self, roots, path):
-        self.roots, self.path, self.started = roots, path, []
+    def __init__(self, roots, path, archives=None):
+        self.roots, self.path, self.archives, self.started = roots, path, archives or roots.archives, []
 
     def _enter(self, program, command, writable):
-        return [*NAMESPACES, "sh", "-c", program, "sh", str(self.path), str(self.roots.archives), "yes" if writable else "", writable, *command]
+        user = ["nsenter", f"--user={self.roots.emulator.namespace}", "--"] if self.roots.emulator else []
+        return [*user, *NAMESPACES, "sh", "-c", program, "sh", str(self.path), str(self.archives), "yes" if writable else "", writable, *command]
 
     def start(self, *command, environment=None, cwd="/", user=None, writable=""):
         """user: "uid:gid", as names or numbers. writable: the only writable directory in a read-only root."""
