@@ -13,7 +13,7 @@ import scratch
 # Name of the safeguard: (script's file, old text, new text).
 CONTROLS = {
     # Fault: claimed jobs exist in the claiming process only.
-    "destructive pop": [("claim", "replies[#replies + 1] = record\n", "replies[#replies + 1] = record call('HDEL', JOBS, id)\n")],
+    "destructive pop": [("claim", "  if turn.has_rate and not", "  call('HDEL', JOBS, id)\n  if turn.has_rate and not")],
     # Fault: any process may end a lease.
     "no nonce check": [("lib/fence", "if string.sub(claim, 1, #begin) == begin or claim == nonce then\n", "if true then\n")],
     # Fault: a failed attempt is the job's last one.

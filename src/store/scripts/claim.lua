@@ -11,13 +11,14 @@
 -- topics of the jobs, and a few topics that were skipped because their settings cannot be read or need a
 -- later version. After a carry, the next due time or -1 follows.
 -- uses: due expiry forget_lost places probe serve settings weights
-local left, nonce, lease_ms, share = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local left, note, lease_ms, share = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
 local HEAD = 4 -- replies before the first job
 local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
 local leases = {} -- deadline, id, deadline, id ... written at the end
+local leased = 0 -- number of jobs
 
 -- Returns how many of these jobs of a topic may be leased now, and the limit of its jobs in flight.
 local function most_of(topic, most)
@@ -70,8 +71,8 @@ local NONE_HELD = {}
 -- Plans the turn of a topic: which of its due jobs may be leased, up to a number, and their places. turn.next is
 -- the score of the place after them, or false.
 local function plan_turn(topic, most, score, weight)
-  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, holders = {},
-    spending = 0, is_front = true}
+  local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0,
+    holders = {}, has_rate = has_settings() and settings_of(topic).rate, spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
   if has_settings() and is_fifo(topic) then turn.is_front = false end -- so that offer sees the bucket as it is then
@@ -86,7 +87,7 @@ end
 -- data. A job that has expired is buried without an attempt, and does not use up the rate. Returns false if
 -- this call has returned enough bytes.
 local function lease(turn, record)
-  if record and #record > bytes_left and #replies > HEAD then return false end
+  if record and #record > bytes_left and leased > 0 then return false end
   local at = turn.taken + 1
   local id, held_due = turn.ids[at], turn.dues[at]
   turn.taken = at
@@ -94,15 +95,12 @@ local function lease(turn, record)
     forget_lost(id)
     return true
   end
-  bytes_left, left = bytes_left - #record, left - 1
-  leases[#leases + 1] = deadline
-  leases[#leases + 1] = id
-  turn.holders[#turn.holders + 1] = id
-  turn.holders[#turn.holders + 1] = nonce .. ' ' .. (held_due or turn.scores[at])
-  replies[#replies + 1] = id
-  replies[#replies + 1] = held_due and tonumber(held_due) or turn.times[at]
-  replies[#replies + 1] = record
-  if has_settings() and settings_of(turn.topic).rate and not is_expired(record) then turn.spending = turn.spending + 1 end
+  local lease_at, reply_at, holder_at, holders = 2 * leased, HEAD + 3 * leased, 2 * turn.leased, turn.holders
+  bytes_left, left, leased, turn.leased = bytes_left - #record, left - 1, leased + 1, turn.leased + 1
+  leases[lease_at + 1], leases[lease_at + 2] = deadline, id
+  holders[holder_at + 1], holders[holder_at + 2] = id, note .. (held_due or turn.scores[at])
+  replies[reply_at + 1], replies[reply_at + 2], replies[reply_at + 3] = id, held_due and tonumber(held_due) or turn.times[at], record
+  if turn.has_rate and not is_expired(record) then turn.spending = turn.spending + 1 end
   return true
 end
 
@@ -110,20 +108,23 @@ end
 -- processed.
 local function lease_all(turns)
   local ids, owners = {}, {}
+  local number = 0
   for t = 1, #turns do
-    for i = 1, #turns[t].ids do
-      ids[#ids + 1] = turns[t].ids[i]
-      owners[#ids] = t
+    local its_ids = turns[t].ids
+    for i = 1, #its_ids do
+      number = number + 1
+      ids[number], owners[number] = its_ids[i], t
     end
   end
-  for from = 1, #ids, READ_AT_ONCE do
-    local to = math.min(from + READ_AT_ONCE - 1, #ids)
+  for from = 1, number, READ_AT_ONCE do
+    local to = math.min(from + READ_AT_ONCE - 1, number)
     local records = call('HMGET', JOBS, unpack(ids, from, to))
     for i = from, to do
-      if bytes_left <= 0 and owners[i] > owners[i - 1] then return owners[i - 1] end
-      if not lease(turns[owners[i]], records[i - from + 1]) then
+      local owner = owners[i]
+      if bytes_left <= 0 and owner > owners[i - 1] then return owners[i - 1] end
+      if not lease(turns[owner], records[i - from + 1]) then
         bytes_left = 0
-        return owners[i]
+        return owner
       end
     end
     if bytes_left <= 0 then return owners[to] end
@@ -143,9 +144,9 @@ local function end_turn(turn)
     is_served[topic] = true
     served[#served + 1] = topic
   end
-  if #turn.holders > 0 then
+  if turn.leased > 0 then
     call('HSET', holders_of(topic), unpack(turn.holders))
-    in_flight[topic] = in_flight[topic] + #turn.holders / 2
+    in_flight[topic] = in_flight[topic] + turn.leased
     keep_name(topic)
   end
   if turn.spending > 0 then spend_tokens(topic, turn.spending, tonumber(turn.first)) end
@@ -218,16 +219,16 @@ probe()
 local carried = ARGV[7] ~= '0' and carry() or nil
 if ARGV[7] == '2' then first_before = 0 end -- wake has no message for itself
 while has_work() and take_turns(carried) do carried = nil end
-if #leases > 0 then call('ZADD', LEASES, unpack(leases)) end
+if leased > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()
 if has(HELD) then write_held() end
 write_names()
-local is_idle, ready = #passed > 0 and #replies == HEAD, are_all_over and 0 or call('ZCARD', TURNS)
+local is_idle, ready = #passed > 0 and leased == 0, are_all_over and 0 or call('ZCARD', TURNS)
 if ready > 0 and not is_idle then ring() end
 wake()
 replies[2] = is_idle and 0 or ready
 replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
-replies[4] = (#replies - HEAD) / 3
+replies[4] = leased
 for i = 1, #passed do served[#served + 1] = passed[i] end
 
 if has_settings() then add_settings(replies, served) end

@@ -17,6 +17,36 @@ local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 local replies, scheduled = {now_us}, {}
 
+-- Returns the index in ARGV of the first item whose id may be that of a job. One query asks for several ids. It
+-- also reads the records of the jobs that it finds, so the items after the first of these are asked one by one.
+local LOOK_AT_ONCE = 16
+local function first_taken()
+  local ids = {}
+  for i = 4, #ARGV, 4 do
+    ids[#ids + 1] = ARGV[i]
+    if #ids == LOOK_AT_ONCE or i + 4 > #ARGV then
+      local found = call('HMGET', JOBS, unpack(ids))
+      for k = 1, #ids do
+        if found[k] then return i - 4 * (#ids - k) end
+      end
+      ids = {}
+    end
+  end
+  return #ARGV + 1
+end
+
+local free_before = (has_repeats or #ARGV == 7) and 4 or first_taken()
+local new = {} -- id, record, id, record ... written at the end
+
+local function add_free(id, when, record)
+  if lacks_url(id, record) then return RESULT_NO_URL end
+  local at, created = due_of(when)
+  local number = #new
+  new[number + 1], new[number + 2] = id, opening_of(created) .. record
+  room = room - 1
+  return put(id, at)
+end
+
 local function add(id, when, record)
   if lacks_url(id, record) and call('HEXISTS', JOBS, id) == 0 then return RESULT_NO_URL end
   local at, created = due_of(when)
@@ -37,15 +67,18 @@ local function schedule(id, when, record, once)
   return result
 end
 
-local topics, is_known = {}, {}
+local topics, is_known, last = {}, {}, nil
 for i = 4, #ARGV, 4 do
-  local topic = topic_of(ARGV[i])
-  if not is_known[topic] then topics[#topics + 1] = topic end
-  is_known[topic] = true
+  local topic = topics_of[ARGV[i]]
+  if topic ~= last and not is_known[topic] then topics[#topics + 1] = topic end
+  last, is_known[topic] = topic, true
 end
 look_at_buckets(topics)
 for i = 4, #ARGV, 4 do
-  replies[#replies + 1] = schedule(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+  local is_free = i < free_before and room >= 1 and ARGV[i + 3] == '-'
+  replies[i / 4 + 1] = is_free and add_free(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+    or schedule(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end
+if #new > 0 then call('HSET', JOBS, unpack(new)) end
 finish()
 return replies

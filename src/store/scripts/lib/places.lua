@@ -40,8 +40,8 @@ end
 local places = {}
 
 -- Puts a job back to its old place. score is the score that its claim has noted.
-local function put_back(id, score)
-  local topic = topic_of(id)
+local function put_back(id, score, topic)
+  topic = topic or topic_of(id)
   local list = places[topic]
   if not list then
     list = {}
@@ -96,6 +96,7 @@ end
 
 -- Each ms has this many places. Jobs with the same due ms get them in the order of arrival.
 local TIES = 2048
+local TIE, LAST_TIE = 1 / TIES, (TIES - 1) / TIES -- from one place to the next, and to the last one
 local last_scores = {} -- topic -> ms -> the last score there, false: none
 local function last_score(topic, ms)
   local known = last_scores[topic]
@@ -106,7 +107,7 @@ local function last_score(topic, ms)
   if known[ms] == nil then
     local highest = highest_score(topic)
     local last = highest and highest >= ms
-      and call('ZREVRANGEBYSCORE', bucket_of(topic), ms + (TIES - 1) / TIES, ms, 'WITHSCORES', 'LIMIT', '0', '1')[2]
+      and call('ZREVRANGEBYSCORE', bucket_of(topic), ms + LAST_TIE, ms, 'WITHSCORES', 'LIMIT', '0', '1')[2]
     known[ms] = last and tonumber(last) or false
   end
   return known[ms]
@@ -115,7 +116,7 @@ end
 -- rare: ties
 local function is_full(topic, ms)
   local last = last_score(topic, ms)
-  return last and last >= ms + (TIES - 1) / TIES
+  return last and last >= ms + LAST_TIE
 end
 
 -- Returns the first ms after a full one that has a free place. Full milliseconds follow each other without
@@ -134,14 +135,15 @@ end
 -- Puts a job after all others that are due in its ms, or into a later ms if this one is full. Returns the ms.
 local function put(id, at)
   local topic, ms = topic_of(id), tonumber(at)
-  local last = last_score(topic, ms)
-  if last and last >= ms + (TIES - 1) / TIES then
+  local known = last_scores[topic]
+  local last = known and known[ms] or last_score(topic, ms)
+  if last and last >= ms + LAST_TIE then
     ms = next_ms(topic, ms)
     last = last_score(topic, ms)
   end
-  local score = last and last + 1 / TIES or ms
+  local score = last and last + TIE or ms
   last_scores[topic][ms] = score
-  put_back(id, score == ms and integer(ms) or score)
+  put_back(id, last and score or integer(ms), topic)
   return ms
 end
 
@@ -149,20 +151,21 @@ end
 -- not due yet, the topic's turn has not changed. If an id has several places, the last one counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
-  local first = list[1]
+  local first = tonumber(list[1])
   waiting_change = waiting_change + number
   for i = 3, #list, 2 do
-    if tonumber(list[i]) < tonumber(first) then first = list[i] end
+    local score = tonumber(list[i])
+    if score < first then first = score end
   end
   local are_new = 2 * number == #list
-  if highest and are_new and tonumber(first) >= highest then return end
+  if highest and are_new and first >= highest then return end
   if highest == false or had_none[topic] then add_name(topic) end
   if had_none[topic] and are_new then
     first_scores[topic] = first
   else
     local front = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
     first_scores[topic] = front
-    if are_new and tonumber(front) < tonumber(first) and not is_due(front) then return end
+    if are_new and tonumber(front) < first and not is_due(front) then return end
   end
   touch(topic)
 end
