@@ -100,7 +100,7 @@ def test_a_restart_on_a_shared_port_has_no_gap(start, redis, receiver, topic):
     """The old process accepts connections while its attempt drains."""
     shared = redis()
     old = start("--reactors", "2", redis=shared)
-    receiver.script(topic, Answer(200, delay=4 * SLOW), job_id="long")
+    receiver.script(topic, Answer(200, delay=min(4 * SLOW, 20)), job_id="long")  # within --drain-timeout
     old.schedule(topic=topic, jobId="long", url=receiver.url(), timeout=60)
     until(lambda: receiver.count(topic), 5, "the attempt")
     new = start("--reactors", "2", "--share-port", "on", redis=shared, listen=f"{old.host}:{old.port}")
