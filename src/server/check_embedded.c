@@ -1,6 +1,11 @@
 #include "server/check_embedded.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -33,10 +38,23 @@ static enum redis_answer probe(struct loop *loop, const char *path)
 /* Below this, a warning. When Redis rewrites its append-only file, it needs room for all data once more. */
 #define DISK_LOW_BYTES (INT64_C(256) << 20)
 
-static void check_disk(struct check_report *report, int dir_fd, const char *path)
+/* Shortens path to the nearest folder that exists: the first start creates the data directory in it. */
+static bool disk_of_existing(char *path, struct statvfs *disk)
+{
+    while (statvfs(path, disk) != 0) {
+        if (errno != ENOENT || strcmp(path, "/") == 0 || strcmp(path, ".") == 0)
+            return false;
+        const char *parent = dirname(path);
+        memmove(path, parent, strlen(parent) + 1);
+    }
+    return true;
+}
+
+static void check_disk(struct check_report *report, const char *data_dir)
 {
     struct statvfs disk;
-    if (dir_fd < 0 || fstatvfs(dir_fd, &disk) != 0)
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s", data_dir) >= (int)sizeof path || !disk_of_existing(path, &disk))
         return;
     int64_t free_bytes = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
     long long mib = (long long)(free_bytes >> 20);
@@ -67,7 +85,7 @@ bool check_embedded_find(struct check_report *report, struct loop *loop, const s
         return false;
     }
     embedded->fd = open(options->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    check_disk(report, embedded->fd, options->data_dir);
+    check_disk(report, options->data_dir);
     data_dir_socket(options->data_dir, embedded->fd, REDIS_SOCKET_NAME, embedded->path);
     enum redis_answer answer = exists ? probe(loop, embedded->path) : REDIS_ANSWER_NONE;
     if (answer == REDIS_ANSWER_PONG)

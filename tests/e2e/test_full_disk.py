@@ -98,10 +98,11 @@ def test_a_full_disk_of_the_operators_redis(start, redis, receiver, topic):
 
 
 def test_duepost_check_names_a_full_disk(data):
-    def line(size, used):
+    """If the data directory does not exist yet, the disk is that of the folder in which it will be created."""
+    def line(size, used, folder=""):
         on_disk = 'mount -t tmpfs -o size="$0",mode=700 none "$1" && head -c "$2" /dev/zero >"$1/ballast" && shift 2 && exec "$@"'
         done = subprocess.run(["unshare", "--mount", "sh", "-c", on_disk, size, str(data), used, BINARY, "check", "--listen",
-                               "127.0.0.1:0", "--data", str(data)], env=environment(), capture_output=True, text=True, timeout=40 * SLOW,
+                               "127.0.0.1:0", "--data", f"{data}{folder}"], env=environment(), capture_output=True, text=True, timeout=40 * SLOW,
                               check=False)
         (found,) = [text.split(None, 2) for text in done.stdout.splitlines() if text.split()[1] == "disk"]
         return done.returncode, found
@@ -111,3 +112,5 @@ def test_duepost_check_names_a_full_disk(data):
     assert (code, word) == (0, "warn") and text.startswith(f"17 MiB are free in {data}")
     code, (word, _, text) = line("400m", "0")
     assert (code, word) == (0, "ok") and text == f"400 MiB are free in {data}"
+    code, (word, _, text) = line("3m", "2500000", "/not/there")
+    assert (code, word) == (1, "FAIL") and text == f"the disk of {data} is full; the private Redis does not run until 1 MiB is free"
