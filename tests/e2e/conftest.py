@@ -16,8 +16,10 @@ import scratch  # noqa: E402
 from duepost import Duepost  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from redis_server import RedisServer  # noqa: E402
+import session_end  # noqa: E402
 
 _numbers = itertools.count(1)
+pytest_configure = session_end.register
 
 
 @pytest.fixture(scope="session")
@@ -149,7 +151,6 @@ def pytest_sessionfinish(session, exitstatus):
         config.unseen = contract.unseen()
     if config.unseen:
         session.exitstatus = 1
-    scratch.remove()
 
 
 def pytest_terminal_summary(terminalreporter, config):

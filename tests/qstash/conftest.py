@@ -20,8 +20,10 @@ import scratch  # noqa: E402
 from duepost import Duepost  # noqa: E402
 from patience import SLOW  # noqa: E402
 from receiver import Receiver  # noqa: E402
+import session_end  # noqa: E402
 
 _numbers = itertools.count(1)
+pytest_configure = session_end.register
 
 
 @pytest.fixture(scope="session")
@@ -104,4 +106,3 @@ def pytest_sessionfinish(session):
     path = os.environ.get("DUEPOST_TEST_FAILED")
     if path and not hasattr(session.config, "workeroutput"):
         pathlib.Path(path).write_text("".join(name + "\n" for name in _failed))
-    scratch.remove()
