@@ -69,13 +69,20 @@ void group_lookup_start(struct group_lookup *lookup, struct app *app, group_look
 /* ---- the defaults of the group ---- */
 
 /* Returns the first text of a value, which is a text or an array of them. */
-static struct slice first_text(struct group_lookup *lookup, struct slice value)
+static struct slice first_text(struct slice value, struct buffer *text)
 {
     struct json_cursor cursor;
     struct slice item = value;
     if (value.data[0] == '[' && (!json_open(value, &cursor) || !json_next_item(&cursor, &item)))
         return SLICE("");
-    return json_is_text(item) ? json_text(item, &lookup->headers) : SLICE("");
+    return json_is_text(item) ? json_text(item, text) : SLICE("");
+}
+
+void group_header_take(struct slice key, struct slice value, struct buffer *text, struct settings *settings)
+{
+    buffer_reserve(text, text->max); /* so that decoded texts never move */
+    struct slice name = json_has_escapes(key) ? SLICE("") : slice_from(key.data + 1, key.size - 2);
+    settings_take_default(settings, name, first_text(value, text));
 }
 
 void group_lookup_take_defaults(struct group_lookup *lookup, struct settings *settings)
@@ -83,10 +90,7 @@ void group_lookup_take_defaults(struct group_lookup *lookup, struct settings *se
     struct json_cursor cursor;
     struct slice key, value;
     struct slice object = lookup->group.headers;
-    buffer_reserve(&lookup->headers, lookup->headers.max); /* so that decoded texts never move */
     bool is_object = object.size && json_open(object, &cursor) && cursor.close == '}';
-    while (is_object && json_next_member(&cursor, &key, &value)) {
-        struct slice name = json_has_escapes(key) ? SLICE("") : slice_from(key.data + 1, key.size - 2);
-        settings_take_default(settings, name, first_text(lookup, value));
-    }
+    while (is_object && json_next_member(&cursor, &key, &value))
+        group_header_take(key, value, &lookup->headers, settings);
 }

@@ -1,5 +1,7 @@
 #include "qstash/place.h"
 
+#include <assert.h>
+
 #include "app/siblings.h"
 #include "base/base64.h"
 #include "base/memory.h"
@@ -114,8 +116,9 @@ void place_find(struct app *app, const struct app_caller *caller, struct slice q
         app_sibling_change(app, caller, place->topic, place_on_limits, place_on_changed, place);
         return;
     }
+    static_assert(PLACE_QUEUE_MAX == 121, "the error below has the limit");
     if (place->is_queue)
-        refuse_name(fn, arg, "queueName", "must be at most 120 of A-Z a-z 0-9 . _ -");
+        refuse_name(fn, arg, "queueName", "must be at most 121 of A-Z a-z 0-9 . _ -");
     else
         refuse_name(fn, arg, "Upstash-Flow-Control-Key", "must be at most 90 bytes");
     free(place);

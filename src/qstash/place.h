@@ -16,7 +16,11 @@
 #define PLACE_QUEUES "qstash~queue." /* prefix of the topics of queues */
 #define PLACE_FLOWS  "qstash~flow."  /* prefix of the topics of flow-control keys */
 
-enum { PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1, PLACE_KEY_MAX = 90 /* maximum size of a key */ };
+enum {
+    PLACE_SIZE = JOB_TOPIC_NAME_MAX + 1,
+    PLACE_QUEUE_MAX = JOB_SIBLING_MAX - (sizeof "~queue." - 1), /* maximum size of a queue's name */
+    PLACE_KEY_MAX = 90,                                         /* maximum size of a key */
+};
 
 /* Write the topic into room, and return it. They return an empty slice if the name cannot be the name of a
  * queue or a key. */

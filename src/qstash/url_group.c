@@ -135,6 +135,13 @@ static struct url_group_endpoint *find_endpoint(struct url_group *group,
     return NULL;
 }
 
+static void remove_endpoint(struct url_group *group, size_t index)
+{
+    group->count--;
+    for (size_t i = index; i < group->count; i++)
+        group->endpoints[i] = group->endpoints[i + 1];
+}
+
 bool url_group_put(struct url_group *group, const struct url_group_endpoint *endpoint)
 {
     struct url_group_endpoint *found = find_endpoint(group, endpoint);
@@ -145,6 +152,11 @@ bool url_group_put(struct url_group *group, const struct url_group_endpoint *end
     found->url = endpoint->url;
     if (endpoint->name.size)
         found->name = endpoint->name;
+    for (size_t i = group->count; i-- > 0;)
+        if (&group->endpoints[i] != found && slice_equal(group->endpoints[i].url, endpoint->url)) {
+            remove_endpoint(group, i);
+            found -= &group->endpoints[i] < found;
+        }
     return true;
 }
 

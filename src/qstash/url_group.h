@@ -13,6 +13,7 @@
 #define URL_GROUPS "qstash~group." /* prefix of the names of topics of groups */
 
 enum {
+    URL_GROUP_NAME_MAX = JOB_SIBLING_MAX - (sizeof "~group." - 1), /* bytes */
     URL_GROUP_ENDPOINTS_MAX = 100,
     URL_GROUP_BYTES_MAX = 48 * 1024, /* maximum size of the note */
 };
@@ -42,8 +43,8 @@ void url_group_fini(struct url_group *);
  * with_urls is true, each endpoint must have a url. */
 const char *url_group_read_endpoints(struct url_group *, struct slice text, bool with_urls);
 
-/* Adds an endpoint, or changes the endpoint with the same name, or else with the same url. Returns false if
- * the group is full. */
+/* Adds an endpoint, or changes the endpoint with the same name, or else with the same url. A url is in a group
+ * once: if another endpoint has it, that one is removed. Returns false if the group is full. */
 bool url_group_put(struct url_group *, const struct url_group_endpoint *);
 
 /* Removes the endpoints with the same name, or, without a name, those with the same url. */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "job/json.h"
 #include "qstash/answer.h"
+#include "qstash/group_lookup.h"
 #include "qstash/sibling_list.h"
 #include "qstash/url_group.h"
 
@@ -24,6 +25,7 @@ struct group_call {
     struct slice headers;   /* PATCH: the new default headers */
     struct buffer note;
     const char *fault; /* why the change was refused */
+    char header_fault[SETTINGS_FAULT_SIZE];
 };
 
 static void group_call_free(void *arg)
@@ -50,7 +52,8 @@ static struct group_call *group_call_new(struct exchange *exchange)
     exchange_keep(exchange, call, group_call_free);
     if (call->topic.size)
         return call;
-    exchange_refuse(exchange, 400, "the name of a group must be at most 115 of A-Z a-z 0-9 . _ -");
+    exchange_refuse(exchange, 400, "the name of a group must be at most %d of A-Z a-z 0-9 . _ -",
+                    URL_GROUP_NAME_MAX);
     return NULL;
 }
 
@@ -202,6 +205,43 @@ HANDLER(endpoints_delete_handle)
 
 /* ---- PATCH ---- */
 
+/* Returns whether the value is a string, or an array of at least one. */
+static bool is_header_value(struct slice value)
+{
+    struct json_cursor cursor;
+    struct slice item;
+    size_t count = 0;
+    if (json_is_text(value))
+        return true;
+    if (!json_open(value, &cursor) || cursor.close != ']')
+        return false;
+    for (; json_next_item(&cursor, &item); count++)
+        if (!json_is_text(item))
+            return false;
+    return count > 0;
+}
+
+/* Checks the default settings as a message to the group would, so that no message is refused because of them.
+ * Returns the error, or NULL. */
+static const char *check_headers(struct group_call *call)
+{
+    struct settings *settings = NEW(struct settings);
+    struct json_cursor cursor;
+    struct slice key, value;
+    settings_init(settings);
+    json_open(call->headers, &cursor);
+    while (json_next_member(&cursor, &key, &value) && !settings->fault[0])
+        if (is_header_value(value))
+            group_header_take(key, value, &call->note, settings);
+        else
+            settings_refuse(settings, 400, "header %.*s: the value must be a string, or an array of strings",
+                            SLICE_ARG(key));
+    memcpy(call->header_fault, settings->fault, sizeof call->header_fault);
+    settings_fini(settings);
+    free(settings);
+    return call->header_fault[0] ? call->header_fault : NULL;
+}
+
 /* Finds headers, an object of strings or of arrays of strings. Returns the error, or NULL. */
 static const char *read_headers(struct slice body, struct slice *headers)
 {
@@ -225,6 +265,8 @@ HANDLER(url_group_patch_handle)
     if (!call)
         return;
     const char *fault = read_headers(http_request_body(exchange->request), &call->headers);
+    if (!fault)
+        fault = check_headers(call);
     if (fault)
         exchange_refuse(exchange, 400, "%s", fault);
     else

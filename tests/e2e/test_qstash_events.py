@@ -100,6 +100,13 @@ def test_a_message_between_two_attempts(qstash, topic):
     await_states(qstash, message_id, *DURING, "CANCELED")
 
 
+def test_a_message_of_a_queue_between_two_attempts(qstash, topic):
+    """It keeps its place in the queue, and waits for its own retry."""
+    message_id = qstash.call("POST", f"enqueue/{topic}/http://127.0.0.1:9/closed", b"", Upstash_Retry_Delay="3600000").expect(200)["messageId"]
+    found = await_states(qstash, message_id, *DURING)
+    assert 3500000 < found[3]["nextDeliveryTime"] - found[3]["time"] < 3700000
+
+
 def test_a_message_under_way(qstash, receiver, topic):
     receiver.script(f"/{topic}", Answer(200, delay=2 * SLOW))
     message_id = qstash.publish(receiver.url(f"/{topic}"), b"x")

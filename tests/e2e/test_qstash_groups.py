@@ -77,6 +77,30 @@ def test_a_group_has_at_most_100_endpoints(qstash, topic):
     put(qstash, topic, {"name": "known", "url": url(7)})
 
 
+def test_a_url_is_in_a_group_once(qstash, topic):
+    put(qstash, topic, {"name": "one", "url": url(1)}, {"name": "two", "url": url(2)}, {"name": "three", "url": url(3)})
+    put(qstash, topic, {"name": "three", "url": url(1)})
+    assert get(qstash, topic)["endpoints"] == [{"name": "two", "url": url(2)}, {"name": "three", "url": url(1)}]
+    put(qstash, topic, {"name": "two", "url": url(1)}, {"name": "three", "url": url(2)})
+    assert get(qstash, topic)["endpoints"] == [{"name": "two", "url": url(1)}, {"name": "three", "url": url(2)}]
+
+
+def test_the_longest_name_of_a_group(qstash):
+    reply = qstash.call("POST", f"topics/{'n' * 122}/endpoints", {"endpoints": [{"url": url(1)}]})
+    assert reply.status == 400 and "at most 121 of" in reply.json["error"]
+    put(qstash, "n" * 121, {"url": url(1)})
+
+
+@pytest.mark.parametrize("headers, words", [
+    ({"Upstash-Retries": "abc"}, "Upstash-Retries"), ({"Upstash-Retries": 3}, "Upstash-Retries"), ({"Upstash-Delay": ["soon"]}, "Upstash-Delay"),
+    ({"Upstash-Retries": []}, "Upstash-Retries"), ({"Upstash-Label": ["a", 1]}, "Upstash-Label"), ({"Upstash-Forward-X": "\n"}, "X")])
+def test_wrong_settings_of_a_group_are_refused(qstash, topic, headers, words):
+    put(qstash, topic, {"url": url(1)})
+    reply = qstash.call("PATCH", f"topics/{topic}", {"headers": headers})
+    assert reply.status == 400 and words in reply.json["error"]
+    qstash.call("POST", f"publish/{topic}", b"", Upstash_Delay="1h").expect(200)
+
+
 # ---- messages ----
 
 def test_each_endpoint_gets_a_message(qstash, receiver, topic):
