@@ -59,6 +59,7 @@ struct driver_kind {
     /* Creates the tables, or migrates the tables of an earlier version. */
     enum status (*prepare)(struct driver *, struct problem *);
 
+    /* FULL: the deadline has passed, but the connection can be used further. */
     enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);
 
     /* Add rows: append_begin, append for each row, append_end. The rows are on disk after the next sync.

@@ -196,7 +196,13 @@ static enum status run_text(struct sqlite *sqlite, const char *text, struct prob
 static enum status sqlite_query(struct driver *driver, const struct sql *sql, sql_row_fn *fn, void *arg,
                                 struct problem *problem)
 {
-    return sqlite_run(of_driver(driver), sql, fn, arg, problem);
+    struct sqlite *sqlite = of_driver(driver);
+    enum status status = sqlite_run(sqlite, sql, fn, arg, problem);
+    bool is_interrupted = status == STATUS_UNAVAILABLE && sqlite3_errcode(sqlite->db) == SQLITE_INTERRUPT;
+    if (!is_interrupted || atomic_load(driver->is_stopping))
+        return status;
+    problem_set(problem, "there are too many rows to read in time; ask for a topic or for a shorter time");
+    return STATUS_FULL;
 }
 
 static enum status read_number(struct sqlite *sqlite, const char *text, int64_t *number,

@@ -80,6 +80,15 @@ void history_thread_state(struct history_thread *thread, struct history_state *s
 
 /* ---- calls ---- */
 
+/* Gives the reason why the database is not available. Its own words may name files, hosts and users, which a
+ * client that may read jobs must not see. They are for appends only, which no client sends. */
+static void give_reason(struct history_call *call, const char *why)
+{
+    bool is_append = call->kind == CALL_APPEND;
+    problem_set(&call->problem, "%s",
+                is_append ? why : "its database cannot be used, and the log has the reason");
+}
+
 /* Passes a finished call back to its reactor. */
 static void finish_locked(struct history_thread *thread, struct history_call *call)
 {
@@ -120,7 +129,7 @@ void history_thread_send(struct history_thread *thread, struct history_call *cal
         finish_locked(thread, call);
     } else if (thread->state.why[0]) {
         call->status = STATUS_UNAVAILABLE;
-        problem_set(&call->problem, "%s", thread->state.why);
+        give_reason(call, thread->state.why);
         finish_locked(thread, call);
     } else {
         call->state = CALL_WAITING;
@@ -342,7 +351,7 @@ static void run_call(struct history_thread *thread, struct history_call *call)
     int64_t now_us = clock_steady_us();
     if (!thread->is_open) {
         history_thread_lock(thread);
-        problem_set(&call->problem, "%s", thread->state.why);
+        give_reason(call, thread->state.why);
         history_thread_unlock(thread);
         finish_call(thread, call, STATUS_UNAVAILABLE);
         return;
@@ -357,6 +366,8 @@ static void run_call(struct history_thread *thread, struct history_call *call)
         thread_fail(thread, &call->problem);
     else
         thread->wait_us = 0;
+    if (status == STATUS_UNAVAILABLE || status == STATUS_LEASED)
+        give_reason(call, "");
     finish_call(thread, call, status == STATUS_LEASED ? STATUS_UNAVAILABLE : status);
 }
 

@@ -74,8 +74,8 @@ static bool was_dead(const struct event_source *source)
     return source->state == JOB_STATE_DEAD || source->view->job.reason.size > 0;
 }
 
-/* Returns the time at which the next attempt begins, or was due to begin. A message of a queue with order fifo
- * keeps its place, so its due time is before its last attempt. */
+/* Returns the time at which the next attempt begins, or was due to begin. A message of a queue with order
+ * fifo keeps its place, so its due time is before its last attempt. */
 static int64_t next_attempt_ms(const struct event_source *source, const struct attempt_line *line)
 {
     int64_t ended_ms = line->result.at_ms + line->result.duration_ms;

@@ -323,6 +323,7 @@ def test_without_the_database_nothing_is_guessed(receiver, topic, postgres):
         for path in f"/jobs/{topic}/a/why", f"/jobs/{topic}/a/attempts", "/jobs?state=any", "/jobs/count?state=any", "/stats":
             answer = server.get(path)
             assert answer.expect(503)["detail"].startswith("The history cannot be read now:") and answer.headers["Retry-After"]
+            assert not any(word in answer.json["detail"] for word in ("127.0.0.1", "postgres", "/tmp"))
         server.run(topic, "a").expect(503)
         server.request("DELETE", f"/history?topic={topic}").expect(503)
         # Jobs that Redis has can be read, and jobs are delivered.

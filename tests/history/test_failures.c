@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "history/driver.h"
 #include "history/history_calls.h"
 #include "support/postgres_server.h"
 #include "support/suite.h"
@@ -80,6 +81,14 @@ static void check_why(const char *part)
     ck_assert_msg(strstr(last_why(), part) != NULL, "'%s' lacks '%s'", last_why(), part);
 }
 
+/* Checks that the answer of a read does not have the words of the database, which clients must not see. */
+static void check_that_reads_hide(const char *words)
+{
+    ck_assert(!find_job(&world, "orders/1", &row));
+    ck_assert_msg(strstr(last_why(), "the log has the reason") != NULL, "%s", last_why());
+    ck_assert_msg(strstr(last_why(), words) == NULL, "'%s' has '%s'", last_why(), words);
+}
+
 /* ---- SQLite ---- */
 
 START_TEST(a_folder_that_is_missing)
@@ -110,6 +119,7 @@ START_TEST(a_file_that_is_no_database_stays_as_it_is)
     history_world_await(&world, false);
     ck_assert_int_eq(append_job(&world, "orders/1", &job), STATUS_UNAVAILABLE);
     check_why("not a database");
+    check_that_reads_hide(folder);
     history_world_close(&world);
     file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
@@ -184,6 +194,29 @@ START_TEST(tables_of_a_later_version)
     ck_assert_int_eq(append_job(&world, "orders/2", &job), STATUS_UNAVAILABLE);
     check_why("version 99");
     history_world_close(&world);
+}
+END_TEST
+
+START_TEST(a_read_past_its_deadline_leaves_the_database_open)
+{
+    static const struct sql sql = {
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000) SELECT count(*) FROM n",
+        NULL, 0};
+    atomic_bool is_stopping = false;
+    struct problem problem;
+    int64_t number = 0;
+    struct driver *driver = sqlite_new(path);
+    driver->is_stopping = &is_stopping;
+    driver->deadline_us = INT64_MAX;
+    ck_assert_int_eq(driver->kind->open(driver, &problem), STATUS_OK);
+    driver->deadline_us = 0;
+    ck_assert_int_eq(driver->kind->query(driver, &sql, sql_take_number, &number, &problem), STATUS_FULL);
+    ck_assert_ptr_nonnull(strstr(problem.text, "ask for a topic or for a shorter time"));
+    driver->deadline_us = INT64_MAX;
+    ck_assert_int_eq(driver->kind->query(driver, &sql, sql_take_number, &number, &problem), STATUS_OK);
+    ck_assert_int_eq(number, 100000);
+    driver->kind->close(driver);
+    driver->kind->free(driver);
 }
 END_TEST
 
@@ -412,6 +445,7 @@ Suite *suite(void)
     tcase_add_test(sqlite, a_full_disk);
     tcase_add_test(sqlite, tables_of_a_later_version);
     tcase_add_test(sqlite, another_program_that_writes_is_awaited);
+    tcase_add_test(sqlite, a_read_past_its_deadline_leaves_the_database_open);
     tcase_add_test(sqlite, confirmed_jobs_survive_a_kill);
     suite_add_tcase(made, sqlite);
     tcase_add_unchecked_fixture(postgres, start_server, stop_server);
