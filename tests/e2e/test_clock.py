@@ -1,5 +1,6 @@
 """duepost measures time with clocks that do not jump, so the host's wall clock may jump."""
 
+import json
 import time
 
 import pytest
@@ -30,3 +31,24 @@ def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic,
     assert late < LATE_MAX
     server.wait_for_state(topic, "leased", None, 15)
     assert len(receiver.of(topic, "leased")) == 1
+
+
+def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, receiver, topic):
+    """The clock steps back, to a time long before that up to which the rate is spent. New jobs are due by the new clock."""
+    clock = MovableClock()
+    server = start(redis=redis(environment=clock.environment))
+    for rate in {"jobs": 1, "per": 1}, {"jobs": 2, "per": 1, "burst": 2}:
+        name = f"{topic}.{rate['jobs']}"
+        server.request("PUT", f"/topics/{name}", json.dumps({"rate": rate}), {"Content-Type": "application/json"}).expect(200)
+        for i in range(4):
+            server.schedule(topic=name, jobId=f"before-{i}", url=receiver.url())
+        until(lambda: receiver.count(name), 5, "the first attempt")
+    clock.move_by(-3600)
+    names = [f"{topic}.1", f"{topic}.2"]
+    for name in names:
+        for i in range(3):
+            server.schedule(topic=name, jobId=f"after-{i}", url=receiver.url())
+    for name in names:
+        def after():
+            return [a.job_id for a in receiver.of(name) if a.job_id.startswith("after")]
+        until(lambda: len(after()) == 3, 10, lambda: f"{after()} of {name}")

@@ -244,6 +244,15 @@ def test_a_rate_with_a_window_lets_its_jobs_begin_at_once(server, receiver, topi
     assert told(server, topic)["window"]["attempts"] == 4
 
 
+def test_a_rate_that_is_raised_takes_effect_at_once(server, receiver, topic):
+    """The burst that the old rate has spent is worth less time at the new rate."""
+    put(server, topic, rate={"jobs": 1, "per": 600, "burst": 5}).expect(200)
+    server.schedule_many({"topic": topic, "jobId": str(i), "url": receiver.url()} for i in range(20))
+    until(lambda: receiver.count(topic) == 5, 10, lambda: f"{receiver.count(topic)} of 5")
+    put(server, topic, rate={"jobs": 10, "per": 1}).expect(200)
+    until(lambda: receiver.count(topic) == 20, 10, lambda: f"{receiver.count(topic)} of 20")
+
+
 def test_a_rate_that_is_lifted_lets_the_rest_go_at_once(server, receiver, topic):
     put(server, topic, rate={"jobs": 1, "per": 3600}).expect(200)
     for i in range(5):

@@ -216,6 +216,14 @@ class Pool(Workflows):
         ahead = rate["burst"] * step
         return step, ahead, min(self.spent.get(topic, 0), self.now_us + ahead)
 
+    def correct_rate(self, topic):
+        """An offer corrects a time from before the clock stepped back, or before the rate was changed."""
+        if self.window_rate(topic) or not self.rate_of(topic):
+            return
+        step, ahead, _ = self.rate_of(topic)
+        if self.spent.get(topic, 0) > self.now_us + ahead + step / 100000 + 1:
+            self.spent[topic] = math.ceil(self.now_us + ahead)
+
     def spent_since(self, topic, spent, first_due):
         """Tokens beyond the burst accumulate only while a due job waits, and not for long."""
         return max(spent, self.now_us - CREDIT_US, min(int(first_due) * 1000, self.now_us))
@@ -282,12 +290,14 @@ class Pool(Workflows):
         slots[slot] = slots.get(slot, 0) + number
         self.begun[topic] = (slots, first, self.now_us)
 
-    def held_until(self, topic):
+    def held_until(self, topic, is_offer=False):
         """Returns None if the topic may be served."""
         if self.settings_of(topic).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
             return INF
         if self.is_fifo(topic) and self.line_until(topic):
             return self.line_until(topic)
+        if is_offer:
+            self.correct_rate(topic)
         tokens, next_at = self.tokens(topic)
         return next_at if tokens < 1 else None
 
@@ -296,7 +306,7 @@ class Pool(Workflows):
             self.keep_line(topic)
         waiting = self.waiting(topic)
         is_due = waiting and self.is_due(waiting[0][0])
-        held_until = is_due and self.held_until(topic)
+        held_until = is_due and self.held_until(topic, True)
         if is_due and not held_until and self.is_pull(topic):
             held_until = INF
             if self.awaited.get(topic, 0) > self.now:

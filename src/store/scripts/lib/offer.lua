@@ -32,7 +32,7 @@ local function held_by_settings(topic, first_due, is_offer)
   local line_at = own.order == 'fifo' and line_until(topic)
   if line_at then return line_at end
   local tokens, next_at = math.huge, nil
-  if own.rate then tokens, next_at = tokens_of(topic, first_due) end
+  if own.rate then tokens, next_at = tokens_of(topic, first_due, is_offer) end
   if tokens < 1 then return integer(next_at) end
   if not is_pull(topic) then return end
   if is_offer then call_waiters(topic) end

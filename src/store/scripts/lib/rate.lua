@@ -18,16 +18,18 @@ local function begun_of(topic) return base .. 'begun:' .. topic end
 local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
 
 -- Returns a topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up
--- to which the rate is spent. If this time is later than possible, the clock has stepped back, and the time
--- is corrected.
-local function rate_of(topic)
+-- to which the rate is spent. If this time is later than possible, the clock has stepped back, or the rate was
+-- changed. An offer writes the corrected time, because one that is only computed would move on with the clock.
+local function rate_of(topic, is_offer)
   local rate = settings_of(topic).rate
   if not rate then return end
   local step = rate.per * 1000000 / rate.jobs
   local ahead = rate.burst * step
   local spent = tonumber(call('HGET', RATES, topic)) or 0
   if spent ~= spent then spent = 0 end -- nan, which duepost does not write
-  return step, ahead, math.min(spent, now_us + ahead)
+  local latest, rounding = now_us + ahead, step / 100000 + 1
+  if is_offer and spent > latest + rounding then call('HSET', RATES, topic, integer(math.ceil(latest))) end
+  return step, ahead, math.min(spent, latest)
 end
 
 -- Returns the time up to which the rate is spent, if tokens accumulate from first_due on, ms. At first_due,
@@ -117,10 +119,10 @@ end
 
 -- Returns how many attempts may begin now by the rate, and the time at which the next one may begin, ms.
 -- rare: rate
-local function tokens_of(topic, first_due)
+local function tokens_of(topic, first_due, is_offer)
   local own = settings_of(topic).rate
   if own and own.window then return tokens_of_window(topic, own) end
-  local step, ahead, spent = rate_of(topic)
+  local step, ahead, spent = rate_of(topic, is_offer)
   if not step then return math.huge end
   spent = spent_since(topic, spent, first_due)
   local tokens = whole((ahead + (now_us - spent)) / step)
