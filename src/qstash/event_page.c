@@ -147,8 +147,9 @@ void event_page_list(struct event_page *page, const struct app_list *list)
 
 static void pass_job(void *arg, const struct app_job *job)
 {
-    (void)arg;
+    struct event_page *page = arg;
     (void)job;
+    page->seen++;
 }
 
 static void on_passed(void *arg, const struct app_verdict *verdict)

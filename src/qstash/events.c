@@ -38,8 +38,9 @@ struct walk {
      */
     char left[MESSAGE_ID_MAX + 1];
     int number;
-    bool is_of_left, is_passing; /* is_of_left: the page under way is the message left; is_passing: the page
-                                    is read only for its cursor */
+    bool is_of_left; /* the page under way is the message left */
+    size_t to_pass;  /* the page under way is read only for its cursor: number of messages to pass; 0: it is
+                        not */
     struct app_list list;
     struct event_page page;
     size_t pages;
@@ -138,12 +139,12 @@ static void walk_answer(struct walk *walk)
 
 /* ---- 3. pass, and 1. page ---- */
 
-/* Reads at most max messages of the list, or passes them. */
-static void read_list(struct walk *walk, size_t max, bool is_passing)
+/* Reads at most max messages of the list, or passes to_pass messages, if it is not 0. */
+static void read_list(struct walk *walk, size_t max, size_t to_pass)
 {
     bool is_of_history = walk->place == EVENTS_OF_HISTORY;
     struct slice cursor = slice_of(walk->from);
-    walk->is_passing = is_passing;
+    walk->to_pass = to_pass;
     walk->list = (struct app_list){
         .states = states_in(walk, walk->place),
         .is_of_history = is_of_history,
@@ -158,7 +159,7 @@ static void read_list(struct walk *walk, size_t max, bool is_passing)
     if (cursor.size && (!app_cursor_parse(app_of(walk->exchange), cursor, &walk->list.from) ||
                         walk->list.from.is_of_history != is_of_history))
         exchange_refuse(walk->exchange, 400, "parameter cursor: is not a cursor of this list");
-    else if (is_passing)
+    else if (to_pass)
         event_page_pass(&walk->page, &walk->list);
     else
         event_page_list(&walk->page, &walk->list);
@@ -190,7 +191,7 @@ static void read_page(struct walk *walk)
     } else if (walk->place == EVENTS_OF_IDS) {
         read_ids(walk);
     } else {
-        read_list(walk, takes_any && room < EVENT_PAGE_MAX ? room : EVENT_PAGE_MAX, false);
+        read_list(walk, takes_any && room < EVENT_PAGE_MAX ? room : EVENT_PAGE_MAX, 0);
     }
 }
 
@@ -266,11 +267,24 @@ static void take_page(struct walk *walk)
             walk->place = EVENTS_END;
         walk_go_on(walk);
     } else if (taken < seen) {
-        read_list(walk, taken, true);
+        read_list(walk, taken, taken);
     } else {
         move_on(walk);
         walk_go_on(walk);
     }
+}
+
+/* A page of a list over several topics may have fewer messages than requested although there are more, so the
+ * rest is passed with further pages. */
+static void take_passed(struct walk *walk)
+{
+    size_t passed = walk->page.seen;
+    enum event_place place = walk->place;
+    move_on(walk);
+    if (passed < walk->to_pass && walk->place == place)
+        read_list(walk, walk->to_pass - passed, walk->to_pass - passed);
+    else
+        walk_answer(walk);
 }
 
 static void on_page(void *arg)
@@ -278,9 +292,8 @@ static void on_page(void *arg)
     struct walk *walk = arg;
     if (walk->page.fault_status) {
         walk_answer(walk);
-    } else if (walk->is_passing) {
-        move_on(walk);
-        walk_answer(walk);
+    } else if (walk->to_pass) {
+        take_passed(walk);
     } else {
         take_page(walk);
     }
