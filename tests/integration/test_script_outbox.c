@@ -98,12 +98,20 @@ END_TEST
 
 START_TEST(a_later_end_of_the_id_gets_a_field_of_its_own)
 {
-#define OLD "dead,now-9,0,3,{o}"
+#define URL(n) "{\"createdAt\":1,\"url\":\"http://a/" n "\"}"
+#define OLD    "dead,now-9,0,3,{o}"
     CHECK_EXAMPLES( //
         {ENDED(OLD) LEASED ON, "complete t/a n1 2", "1",
          "ended: t/a=" OLD
          " t/a|b1=delivered,now,0,3,{r}2|\nended_ids: t/a t/a|b1\nended_last: t/a=t/a|b1\n" ON
          "numbers: hours=5666666 outbox_again=1 outbox_bytes=77\n"},
+        /* Both texts begin alike, and have the same size. */
+        {DIED("now-5000", "0,34," URL("1")) ENDED("dead,now-5000,0,34," URL("1")) ON,
+         "change t/a * - " URL("2"), "0",
+         DIED("now-5000", "0,34," URL("2")) "ended: t/a=dead,now-5000,0,34," URL(
+             "1") " t/a|b1=dead,now-5000,0,34," URL("2") "\nended_ids: t/a t/a|b1\nended_last: "
+                                                         "t/a=t/a|b1\n" ON
+                                                         "numbers: outbox_again=1 outbox_bytes=134\n"},
         /* The earlier end has been removed in the meantime, so the new one is found by the id. */
         {"ended: t/a|b1=" OLD "\nended_ids: t/a|b1\nended_last: t/a=t/a|b1\n" LEASED ON, "complete t/a n1 2",
          "1", "ended: t/a=delivered,now,0,3,{r}2| t/a|b1=" OLD "\nended_ids: t/a|b1 t/a\n" ON}, );
