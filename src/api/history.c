@@ -125,7 +125,7 @@ static void on_stats(void *arg, const struct app_verdict *verdict)
     buffer_fini(&body);
 }
 
-/* Sets what the client left out: the last hour, minute by minute. */
+/* Sets the parameters that the client has left out. The default is the last hour, minute by minute. */
 static void complete_stats(struct query_reading *reading)
 {
     struct app_stats *stats = &query_of(reading->exchange)->stats;

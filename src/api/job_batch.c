@@ -28,9 +28,9 @@ enum {
     SENT_BYTES_MAX = 4 * 1024 * 1024, /* maximum size of the texts of the jobs in the store */
     GROUP_BYTES = SENT_BYTES_MAX / 8, /* a job with a group counts as this much: it becomes up to 100 jobs */
     OPEN_MAX = 16,                    /* maximum number of open batches; other batches wait with their text */
-    SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer; the next two values keep answers below it */
-    SAID_PLENTY = 4 * 1024 * 1024,    /* if the answer is longer than this, */
-    SAID_LONG = 1024,                 /* one sentence replaces longer errors of a job */
+    SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer; the next two values keep the answer below it */
+    SAID_PLENTY = 4 * 1024 * 1024,    /* in an answer that is already longer than this, one sentence */
+    SAID_LONG = 1024,                 /* replaces the errors of a job if these are longer than this */
 };
 
 struct job_batches {
@@ -232,7 +232,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
-    batch->pending++; /* counts this loop itself, so that no verdict inside it is the last one */
+    batch->pending++; /* one more than the jobs, so that no verdict within this loop ends the batch */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)

@@ -5,9 +5,9 @@
  * each job, the answer has the same status and members as the answer to a request with only this job.
  *
  * Batches take turns. One turn of the loop does about a millisecond's work on all of them, and the store has
- * only a limited number of their jobs at once. So single requests and deliveries do not wait long because of
- * a large batch. Memory is limited, because a batch that is not open yet needs memory for its text only. A
- * batch continues when its client disconnects, like a single job. */
+ * only a limited number of their jobs at once. So a large batch does not delay single requests and deliveries
+ * for long. Memory is limited: only a few batches are open at the same time, and the others need memory for
+ * their text only. A batch continues when its client disconnects, like a single job. */
 #ifndef DUEPOST_API_JOB_BATCH_H
 #define DUEPOST_API_JOB_BATCH_H
 

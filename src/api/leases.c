@@ -61,7 +61,7 @@ static void put_leased_job(struct json_writer *json, struct slice token, const s
     json_end_object(json);
 }
 
-/* Writes the leased jobs. All are of one topic, so its settings are read once. */
+/* Writes the leased jobs. All of them belong to one topic, so the settings of this topic are read once. */
 static void put_leased_jobs(struct json_writer *json, const struct app_leased *leased)
 {
     struct topic_settings settings;

@@ -11,7 +11,7 @@ struct page {
     struct json_writer json; /* receives each item */
 };
 
-/* Begins a page. Its items are the member with this name. page_end frees it. */
+/* Begins a page, whose items are in the member with this name. page_end frees it. */
 struct page *page_new(struct exchange *, const char *name);
 
 /* Answers with the page, or with the error of the use case. page_end is an app_verdict_fn whose arg is the

@@ -297,8 +297,9 @@ static void check_cursor(struct query_reading *reading)
         query_add_error(reading, SLICE("cursor"), "is from another list");
 }
 
-/* Checks the times against the states. Each state has a time of its own, except leased, because the time of a
- * leased job changes. If no state is given, the given times decide the states. */
+/* Checks that the parameters for times fit the states. Each state has its own parameters for times, except
+ * leased, because the time of a leased job changes. If the client gives no state, the times that it gives
+ * decide the states. */
 static void check_times(struct query_reading *reading)
 {
     struct app_list *list = &list_query(reading->exchange)->bulk.list;
@@ -399,8 +400,8 @@ static const struct action {
                         "delayed, ready or dead"},
 };
 
-/* Checks the state. A redrive is for dead jobs only, but a client that wants to run all of them must say so.
- */
+/* Checks the states. A redrive runs dead jobs only. Without a topic, the client must give state=dead, to
+ * confirm that it means the dead jobs of all topics. */
 static void check_states(struct query_reading *reading, enum app_action action)
 {
     struct app_list *list = &list_query(reading->exchange)->bulk.list;

@@ -1,7 +1,7 @@
 /* query_values.h - the values of query parameters that several lists share.
  *
- * Each macro completes a row of a table of parameters: it adds the reader and the place of its field in the
- * struct in. A field of another type does not compile. */
+ * Each macro completes a row of a table of parameters: it adds the function that reads the value, and the
+ * offset of the field member in the struct in. If the field has another type, the macro does not compile. */
 #ifndef DUEPOST_API_QUERY_VALUES_H
 #define DUEPOST_API_QUERY_VALUES_H
 

@@ -82,7 +82,8 @@ static void tell_attempt(const struct telling *telling)
                   until);
 }
 
-/* Returns how to bring a dead job back. Running it again without a change does not always help. */
+/* Returns a sentence that says how to bring a dead job back. For some reasons of death, it does not help to
+ * run the job again without a change. */
 static const char *way_back(const char *reason)
 {
     static const char *const ways[][2] = {
@@ -269,7 +270,7 @@ static void tell_finding(const struct telling *telling)
     }
 }
 
-/* Adds a pause that also holds the job, because a run alone would not help. */
+/* If the topic is paused, says so: running the job would not help before the topic is resumed. */
 static void tell_pause(const struct telling *telling)
 {
     const struct app_finding *finding = telling->finding;

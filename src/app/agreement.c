@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 enum {
-    ASKED_MAX = 60, /* if Redis denies the channel, no question ever comes back */
+    ASKED_MAX = 60, /* maximum number of questions: if Redis denies the channel, no question comes back */
     DIFFERENCES_MAX = 2048,
 };
 

@@ -1,9 +1,10 @@
 /* agreement.h - warns at the start if another process on this Redis has other settings.
  *
- * Processes share the work of one Redis, so some options must have the same values everywhere: with two
- * values of --max-jobs, for example, it depends on the process whether a job is refused. A process asks the
- * others for these settings over the live channel (live.h) until its own question comes back from the
- * channel. If an answer differs, it logs one warning, settings_differ. The lines of the messages are:
+ * Processes share the work of one Redis, so some options must have the same values everywhere. For example,
+ * if two processes have different values of --max-jobs, one of them may refuse a job that the other accepts.
+ * A process asks the others for these settings over the live channel (live.h). It repeats the question until
+ * it receives its own question from the channel, which proves that the channel works. If an answer differs,
+ * it logs one warning, settings_differ. The lines of the messages are:
  *
  *     ask <id>
  *     settings <id of the process that asked> <pid> <host> <option>=<value>...
@@ -21,7 +22,8 @@ struct agreement {
     bool has_warned;
 };
 
-/* Adds the question to a message, unless it has come back already. Call it each second. */
+/* Adds the question to a message, unless this process has received its own question already. Call it each
+ * second. */
 void agreement_ask(struct agreement *, struct live_board *, struct buffer *message);
 
 /* Reads a message. Returns whether another process asks, and then copies the id of this process. The caller

@@ -71,7 +71,7 @@ struct app_caller {
 bool app_caller_reaches(const struct app_caller *, struct slice topic);
 bool app_caller_reaches_group(const struct app_caller *, struct slice group);
 
-/* The current state of a job. */
+/* A job and its current state. */
 struct app_job {
     struct slice id;
     enum job_state state;

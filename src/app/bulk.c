@@ -16,9 +16,9 @@
  * 3. act   changes each job, if it still has the tag
  * 4. end   reports the counts and the cursor of the next page, when each job has its outcome
  *
- * A reschedule moves waiting jobs to another place in the list that it walks through. It must not find them
- * again, so the walk has two sides: the jobs due before the new time, and the jobs due after it. Jobs that
- * are already due at the new time are left out. */
+ * A reschedule moves waiting jobs within the list that it walks through, and must not find them again. So it
+ * walks through the jobs that are due before the new time, and then through those that are due after it (the
+ * two sides of the walk). Jobs that are already due at the new time are left out. */
 struct bulk {
     struct app *app;
     const struct app_caller *caller;
@@ -229,8 +229,8 @@ static void keep_next(struct bulk *bulk, const struct store_cursor *next, size_t
     *left -= *left && bulk->next.has_more ? count : 0;
 }
 
-/* Sets the times of a page of a redrive at a rate. The page begins at the time where the previous page ended.
- * If this time has passed, the page begins now, so that its jobs have the same distance as on other pages. */
+/* Sets the times of a page of a redrive at a rate. The page begins at the time at which the previous page
+ * ended, or now if this time has passed. So the time between two jobs is the same on each page. */
 static void place_page(struct bulk *bulk, size_t count, int64_t now_ms)
 {
     struct app_progress *progress = &bulk->progress;

@@ -12,8 +12,8 @@ enum app_action {
 };
 
 struct app_bulk {
-    struct app_list list; /* max limits one page. RUN and RESCHEDULE need exactly one state, and this state is
-                             not leased. For jobs of the history, see history_redrive.h */
+    struct app_list list; /* max limits one page. RUN and RESCHEDULE need exactly one state, which must not be
+                             leased. For jobs of the history, see history_redrive.h */
     enum app_action action;
     uint64_t limit;  /* maximum number of jobs of all pages together; 0: no limit */
     bool is_dry_run; /* counts the jobs and changes none */

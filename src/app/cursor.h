@@ -2,10 +2,9 @@
  *
  * A cursor of jobs is "began:due:until:left:side:state:shard:score:topic/jobId" in base64url: when the list
  * began, the progress of a bulk action (see struct app_progress; zeros for a list), and the last job of the
- * page. If score and id are empty, the list continues at the start of the shard. A cursor of topics or
- * receivers is the name of the last topic, or the version of the last receiver, of the page. In shards after
- * the first one, "shard@" precedes the name or version. At the start of such a shard, the cursor is only
- * "shard@". */
+ * page. If score and id are empty, the list continues at the start of the shard. A cursor of topics is the
+ * name of the last topic of the page, and a cursor of receivers the version of the last receiver. In all
+ * shards except the first, the cursor begins with "shard@"; at the start of such a shard, nothing follows. */
 #ifndef DUEPOST_APP_CURSOR_H
 #define DUEPOST_APP_CURSOR_H
 

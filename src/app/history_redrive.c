@@ -73,7 +73,7 @@ static void walk_fail(struct walk *walk, enum app_end end, const char *why)
 
 static void run_next(struct walk *);
 
-/* Returns whether nothing has changed, and a repeated call would not change anything either. */
+/* Returns true if the call has changed nothing, and would change nothing if it were repeated. */
 static bool is_skipped(enum app_end end)
 {
     return end == APP_EXISTS || end == APP_SAME || end == APP_MISMATCH || end == APP_ENDED ||

@@ -80,8 +80,8 @@ static struct lease_topic *find_topic(const struct app_leases *leases, struct sl
     return NULL;
 }
 
-/* Requests a round, which begins at the end of this turn or when the current round has ended. So requests
- * that come in one turn are in one round. */
+/* Requests a round. It begins at the end of this turn, or when the current round has ended. So all requests
+ * of one turn are in the same round. */
 static void ask_soon(struct lease_topic *topic)
 {
     list_remove(&topic->turn_link);
@@ -254,7 +254,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
     if (status == STATUS_OK)
         note_result(topic, wait, pulled);
     else if (status == STATUS_NOT_PULL || status == STATUS_LACKING || status == STATUS_UNREADABLE)
-        topic->has_more = true; /* so that the round continues, and the other requests get the same answer */
+        topic->has_more = true; /* the round continues, so that the other requests get this answer, too */
     topic->has_failed |= status == STATUS_UNAVAILABLE || status == STATUS_UNKNOWN;
     if (status != STATUS_OK)
         end_refused(wait, status);
@@ -382,7 +382,7 @@ void app_lease_drop(struct app_lease_wait *wait)
     free_if_idle(topic);
 }
 
-/* Returns whether the request only has to wait for earlier requests. */
+/* Returns whether the request can only wait, because earlier requests wait for the same jobs. */
 static bool is_behind_others(const struct lease_topic *topic, const struct app_lease *what, int64_t now_us)
 {
     return !list_is_empty(&topic->queue) && topic->is_announced && what->wait_ms > 0 && !what->once.size &&

@@ -165,8 +165,8 @@ static void give_back(struct app_grant *grant)
 
 void app_grant_end(struct app_grant *grant, bool was_sent)
 {
-    /* With an idempotency key, the worker can get the same leases with a second request. If the store is
-     * NULL, the process is ending. */
+    /* If the request had an idempotency key, the worker can get the same leases with a second request, so
+     * they are kept. If the store is NULL, the process is ending. */
     if (was_sent || grant->is_kept || grant->count == 0 || !grant->app->store)
         grant_free(grant);
     else

@@ -18,7 +18,7 @@
 #define SETTLE_US  INT64_C(10000)   /* wait after the end of a second, so that a timer is never early */
 
 enum {
-    MESSAGE_MAX = 256 * 1024, /* 15 minutes of figures have at most 900 lines of 250 bytes */
+    MESSAGE_MAX = 256 * 1024, /* enough for 15 minutes of figures, which are at most 900 lines of 250 bytes */
     LOOKERS_MAX = LIVE_PROCESSES_MAX,
     AGAIN_SECONDS = 15, /* seconds that are sent again; longer than a failover */
 };
@@ -75,7 +75,7 @@ static bool make_topic(struct live_topic *topic, const struct metrics_topic_sums
     return topic->accepted || topic->delivered || topic->cancelled || topic->dead || topic->failed;
 }
 
-/* The row "_other" is the last row of both arrays, and moves when a topic is added. */
+/* The row "_other" is always the last one, so it moves to another index when a topic is added. */
 static size_t make_topics(const struct live *live, const struct metrics_topic_sums *now, size_t now_count,
                           struct live_topic topics[LIVE_TOPICS_MAX])
 {

@@ -260,8 +260,9 @@ static void add_topic(struct live_topic topics[LIVE_TOPICS_MAX], size_t *count,
     topics[i].failed += figures->failed;
 }
 
-/* The last second of another process may be one before or one after ours. */
-static bool has_late_topics(const struct live_board *board, size_t i)
+/* Returns whether the topics of a member are from a recent second. The last second of another process may be
+ * one before or one after that of this process. */
+static bool has_recent_topics(const struct live_board *board, size_t i)
 {
     int64_t age = board->last_second - board->members[i]->topics_second;
     return age >= -2 && age <= 2;
@@ -273,7 +274,7 @@ size_t live_board_topics(struct live_board *board, int64_t now_us, struct live_t
     pthread_mutex_lock(&board->lock);
     for (size_t i = 0; i < board->member_count; i++)
         for (size_t t = 0; t < board->members[i]->topic_count; t++)
-            if (is_heard(board, i, now_us) && has_late_topics(board, i))
+            if (is_heard(board, i, now_us) && has_recent_topics(board, i))
                 add_topic(topics, &count, &board->members[i]->topics[t]);
     pthread_mutex_unlock(&board->lock);
     return count;

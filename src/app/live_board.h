@@ -98,8 +98,9 @@ size_t live_board_topics(struct live_board *, int64_t now_us, struct live_topic 
 /* Adds figures to a sum. */
 void live_second_add(struct live_second *sum, const struct live_second *figures);
 
-/* Returns a quantile of the lateness in us: part (0 to 1) of the second's attempts were not later. The
- * quantile is estimated from the buckets of the histogram. Returns -1 if there were no attempts. */
+/* Returns a quantile of the lateness of a second's attempts, in us. part, from 0 to 1, is the share of
+ * attempts that were not later. The quantile is estimated from the buckets of the histogram. Returns -1 if
+ * there were no attempts. */
 int64_t live_second_late_us(const struct live_second *, double part);
 
 #endif

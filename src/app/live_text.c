@@ -4,7 +4,7 @@
 
 enum { AHEAD_MAX = 60 }; /* seconds by which the clock of another host may be ahead */
 
-#define NUMBER_MAX (UINT64_C(1) << 48) /* so that sums of all processes do not overflow */
+#define NUMBER_MAX (UINT64_C(1) << 48) /* maximum of a number, so that sums cannot overflow */
 
 void live_text_add_look(struct buffer *text, const char *id)
 {
@@ -84,7 +84,7 @@ static bool take_word(struct slice *line, char *word, size_t size)
     return true;
 }
 
-/* Leaves id as it was if the next word is not an id. */
+/* Takes a word that is an id. If the next word is not an id, returns false and does not change id. */
 static bool take_id(struct slice *line, char id[LIVE_ID_SIZE])
 {
     char word[LIVE_ID_SIZE];

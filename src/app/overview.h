@@ -1,5 +1,4 @@
-/* overview.h - the use case of GET /overview: the state of all processes and topics.
- */
+/* overview.h - the use case of GET /overview: the state of all processes and topics. */
 #ifndef DUEPOST_APP_OVERVIEW_H
 #define DUEPOST_APP_OVERVIEW_H
 
@@ -22,7 +21,7 @@ struct app_overdue {
     bool is_paused, is_pull;
 };
 
-/* Numbers of waiting jobs by due time, from at_ms on. Longer spans include the shorter ones. */
+/* Numbers of waiting jobs by due time, from at_ms on. The hour includes the minute, and so on. */
 struct app_coming {
     int64_t at_ms;
     int64_t overdue, later;

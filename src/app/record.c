@@ -4,9 +4,8 @@
 #include "job/json.h"
 #include "job/url.h"
 
-/* Returns whether the record is valid. Parts of a record are copied into answers unchanged and must not break
- * them. Without memory for the check, a record counts as valid, so that a lack of memory does not make a job
- * unreadable. */
+/* Returns whether the record is valid JSON: parts of it are copied into answers unchanged. If there is no
+ * memory for the check, returns true, so that a lack of memory does not make a job unreadable. */
 static bool is_sound(struct slice record)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};

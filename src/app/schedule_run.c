@@ -62,7 +62,7 @@ static void refuse_group(struct schedule_run *run, const char *field, const char
     run_free(run);
 }
 
-/* Ends a run that gets no jobs from the group. */
+/* Ends a run for which the group yields no jobs. */
 static void refuse_unfit(struct schedule_run *run)
 {
     if (run->fit == STATUS_NOT_FOUND)

@@ -88,7 +88,7 @@ static void refuse_field(const struct app_send *send, const char *field, const c
     send->fn(send->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
 }
 
-/* Ends a send that gets no jobs from the group. */
+/* Ends a send for which the group yields no jobs. */
 static void refuse_unfit(const struct app_send *send)
 {
     struct app_verdict verdict = {.end = APP_NO_MEMORY, .group = send->job.group};
@@ -194,8 +194,8 @@ static void take_group(struct app_send *send, struct slice text)
         send->made.count = 0;
 }
 
-/* Calls the store. If the group gives no jobs, the call has none: it finds only an earlier send, since a
- * repeated request gets its first answer even if the group has changed. */
+/* Calls the store. If the group yields no jobs, the call has none and only looks for an earlier send: a
+ * repeated request must get its first answer even if the group has changed. */
 static void send_jobs(struct app_send *send)
 {
     const struct job *job = &send->job;
@@ -270,8 +270,8 @@ struct sent_call {
     void *arg;
 };
 
-/* Returns NULL after a callback with NOT_FOUND: a caller without a right to the group gets the same answer
- * whether jobs were sent to it or not. */
+/* Returns NULL after a callback with NOT_FOUND. A caller without a right to the group always gets NOT_FOUND,
+ * so that the answer does not disclose whether jobs were sent to the group. */
 static struct sent_call *sent_call_new(struct app *app, const struct app_caller *caller, struct slice id,
                                        struct slice group, app_verdict_fn *fn, void *arg)
 {

@@ -1,9 +1,9 @@
 /* send.h - use cases for a job that is sent to a group: sends it, reads its jobs, and cancels them.
  *
  * A send reads the group first, and then schedules all jobs in one script, which runs in the shard of the
- * topic. The group may be in another shard. Its text is read at once, so all jobs are of one version of the
- * group, which was current at some time during the request. A change of the group between the read and the
- * script counts as a change after the send: no client can observe the difference. */
+ * topic. The group may be in another shard. Its text is read in one step, so all jobs use the same version of
+ * the group, which was current at some time during the request. If the group changes between the read and the
+ * script, the result is the same as if it had changed after the send. */
 #ifndef DUEPOST_APP_SEND_H
 #define DUEPOST_APP_SEND_H
 
@@ -33,8 +33,7 @@ void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void
  * and jobs of endpoints that are no longer in the group are cancelled. If is_only_new is true, sends only if
  * no such job is in the pool. With DONE, was_there says whether a job was replaced or cancelled. Other ends
  * are LEASED (job.id), MISMATCH, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY,
- * UNAVAILABLE and UNKNOWN.
- */
+ * UNAVAILABLE and UNKNOWN. */
 void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, void *arg);
 
 /* Returns whether the job came without a jobId. */

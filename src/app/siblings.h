@@ -19,8 +19,8 @@ enum app_sibling_change {
 };
 
 /* Changes the settings in place. If has_settings is false, the topic has no settings, and *settings are
- * empty. The caller borrows the slices that the function sets until the verdict. If another process has
- * changed the settings before they are written, the function is called again with the newer settings. */
+ * empty. The slices that the function sets must be valid until the verdict. If another process has changed
+ * the settings before they are written, the function is called again with the newer settings. */
 typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings *settings, bool has_settings,
                                                int64_t now_ms);
 

@@ -17,7 +17,8 @@ enum {
         15 * 1000 * 1000,       /* time for which walks continue after the last request for the coming jobs */
     WALK_US = 10 * 1000 * 1000, /* time from the start of one walk to the start of the next */
     COMING_OLD_US = 120 * 1000 * 1000, /* maximum age of a walk's result that is shown */
-    PART_OLD_US = 5 * 1000 * 1000,     /* after a pause of this length, one count has all parts */
+    /* If the last count with more parts is older than this, the next count has all parts. */
+    PART_OLD_US = 5 * 1000 * 1000,
 };
 
 /* Parts of a count; each is a call to Redis. While pages show the overview, a count has one part. */
@@ -95,8 +96,8 @@ static bool coming_is_due(const struct tally_board *board, int64_t now_us)
     return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
 }
 
-/* Every second turn counts the jobs. The other turns count topics and receivers alternately. While a walk is
- * unfinished, every fourth turn is a step of it. */
+/* Every second turn counts the jobs. The other turns alternate between topics and receivers. While a walk is
+ * under way, every fourth turn is a step of the walk instead. */
 static unsigned board_take_turn(struct tally_board *board, int64_t now_us)
 {
     unsigned turn = board->turn++;

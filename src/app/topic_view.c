@@ -22,8 +22,8 @@ static struct pull_state pull_state_of(const struct store_topic *topic)
     return state;
 }
 
-/* A pull topic without a waiting worker is always held in the store. This hold does not count if workers may
- * lease more jobs. */
+/* For the store, a pull topic is always held, because consumers must not claim its jobs. This hold is not
+ * reported if workers may lease more jobs. */
 static enum app_hold hold_of(const struct store_topic *topic, struct pull_state pull)
 {
     if (topic->held_ms == STORE_TOPIC_FREE)

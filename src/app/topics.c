@@ -19,7 +19,8 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app
 /* ---- a page ---- */
 
 /* A call that lists topics. If the caller has a right to some topics only, the page has only these topics.
- * Its cursor is the last topic of the page. So neither the page nor the cursor discloses other topics. */
+ * Its cursor is the last topic of the page. So neither the page nor its cursor discloses the names of other
+ * topics. */
 struct topics_call {
     struct app *app;
     const struct app_caller *caller;
@@ -174,7 +175,8 @@ static void give_pattern(const struct patterns_call *call, struct slice name, st
     if (topic_layers_own(text, &own))
         pattern.settings = pattern.own = buffer_slice(&own);
     else
-        pattern.settings = pattern.own = text; /* text that duepost has not written, or empty text */
+        pattern.settings = pattern.own =
+            text; /* if the text is empty, or duepost has not written it, it is shown as it is */
     call->each(call->arg, &pattern);
     buffer_fini(&own);
 }

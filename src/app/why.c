@@ -144,8 +144,8 @@ static void name_receiver(struct why *why, struct slice text)
         receiver_path_name(&url, why->receiver);
 }
 
-/* Returns the time at which the job would be due without a hold, or a later time. If the record does not
- * contain this time, computes it with the current retry schedule. */
+/* Returns the time at which the job is due if it is not held, or a later time. If the record does not have
+ * this time, computes it from the current retry schedule. */
 static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
     const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
@@ -316,7 +316,7 @@ static void keep_job(struct why *why, const struct app_job *view)
         keep_end(why, view);
 }
 
-/* Answers for a job of the history without its topic, because the topic may have changed since. */
+/* Answers. For a job of the history, the topic is not read, because it may have changed since. */
 static void on_found(void *arg, const struct app_verdict *verdict)
 {
     struct why *why = arg;

@@ -41,7 +41,7 @@ struct app_finding {
     bool is_body_left_out; /* see app_job */
     bool is_record;        /* LATER_VERSION: the record needs the later version; otherwise the settings do */
     bool is_pull;          /* workers lease the jobs of its topic */
-    bool is_topic_paused;  /* the topic's pause also holds the job when it is due */
+    bool is_topic_paused;  /* the topic is paused, so the job will be held when it is due */
     int64_t ready, leased; /* jobs of its topic */
     struct slice head;     /* ORDER: jobId of the job that holds the line */
     const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */

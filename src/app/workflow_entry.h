@@ -7,10 +7,11 @@
 
 /* The role of a job in its workflow decides its body and the effect of its death. */
 enum app_workflow_role {
-    APP_WORKFLOW_STEP, /* body: the list of elements up to its own; its death fails the workflow */
-    APP_WORKFLOW_CALL, /* the job has its own body; only reads of all elements include its element; its death
-                          changes nothing */
-    APP_WORKFLOW_ANSWER, /* the job has its own body and no element; its death fails the workflow */
+    APP_WORKFLOW_STEP, /* the body is the list of elements up to the job's own; the job's death fails the
+                          workflow */
+    APP_WORKFLOW_CALL, /* the job has its own body; only reads of all elements include its element; the job's
+                          death changes nothing */
+    APP_WORKFLOW_ANSWER, /* the job has its own body and no element; the job's death fails the workflow */
 };
 
 /* An element and its job, as they are stored. */

@@ -23,8 +23,8 @@ struct app_workflow_begin {
     const struct app_workflow_entry *if_failed, *if_cancelled;
     bool replaces; /* if a workflow with this id is active, it starts again */
     /* The failed workflow that this one continues: owner/workflowId/time; empty: none. A failed workflow can
-     * be continued once. The dead job that failed it is removed. The new workflow begins with the first kept
-     * elements of the failed one, which have kept_bytes. */
+     * be continued once. The dead job that failed it is removed. The new workflow begins with elements of the
+     * failed one: the first ones, of the number kept. Their texts have kept_bytes. */
     struct slice from;
     size_t kept, kept_bytes;
     const struct app_workflow_entry *first;
@@ -62,7 +62,7 @@ struct app_workflow_wait {
     struct slice id, event;
     struct slice text; /* text of the dialect, see app_workflow_waiters */
     const struct app_workflow_entry
-        *deadline;     /* job that is delivered at its time if no event comes before */
+        *deadline;     /* job that is delivered at its due time if no event comes before */
     struct slice kept; /* the first kept event for this wait, if the caller has read it; else empty */
     /* job that is delivered at once, instead of deadline, if kept is set; else NULL */
     const struct app_workflow_entry *with_kept;

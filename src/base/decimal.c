@@ -7,7 +7,7 @@ enum {
 }; /* Number of digits that are kept. 19 digits fit into 64 bits; their product with a multiplier fits into
       128. */
 
-/* The digits of a text are too few to compensate for a larger exponent. */
+/* Larger exponents count as this one: no text has enough digits to make up for it. */
 #define EXPONENT_MAX INT64_C(1000000000000)
 
 /* The number is significand * 10^exponent. If is_cut is true, digits were dropped, and the real number is

@@ -162,7 +162,7 @@ static void tell_dropped(void)
         return;
     const struct log_field field = LOG_NUMBER("lines", lines);
     if (!write_line(LOG_LEVEL_WARNING, "log_lines_dropped", &field, 1))
-        log_sink_add_dropped(lines - 1); /* the report has been counted as one more */
+        log_sink_add_dropped(lines - 1); /* without this line, which was counted when it was dropped */
 }
 
 void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)

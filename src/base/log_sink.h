@@ -1,9 +1,9 @@
 /* log_sink.h - writes lines to the log's descriptor and never waits long for their reader.
  *
  * The log may be a pipe or a socket, such as stderr of a service or a container. If nothing reads there, a
- * write waits up to LOG_SINK_WAIT_MS. From then on, lines are dropped without waiting until there is room
- * again, because a process that stands still loses its leases. The first line after a partial one begins with
- * a line break. Thread-safe. */
+ * write waits up to LOG_SINK_WAIT_MS. After that, lines are dropped at once, until there is room again: a
+ * process that waits for its log would lose its leases. The first line after a partial one begins with a line
+ * break. Thread-safe. */
 #ifndef DUEPOST_BASE_LOG_SINK_H
 #define DUEPOST_BASE_LOG_SINK_H
 

@@ -98,17 +98,18 @@ void metrics_exemplify(struct metrics *, enum metrics_exemplified, int64_t us, s
 void metrics_fire_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 
-/* Counts a request of the route with this label, which must be a literal, such as "GET /jobs". Requests of
- * further labels after METRICS_ROUTES_MAX labels are not counted, and neither are further statuses after
- * METRICS_STATUSES_MAX statuses of a label. */
+/* Counts a request of the route with this label, which must be a literal, such as "GET /jobs". At most
+ * METRICS_ROUTES_MAX labels are counted, and METRICS_STATUSES_MAX statuses for each; requests with others are
+ * not counted. */
 void metrics_request(struct metrics *, const char *label, unsigned status, int64_t duration_us);
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);
 
-/* Sets the number of impaired receivers. Every reactor has the same number. */
+/* Sets the numbers of impaired receivers. All reactors have the same numbers. */
 void metrics_receivers(struct metrics *, size_t open, size_t limited);
 
-/* Sets the processor time of Redis. The largest number of all reactors is the latest. */
+/* Sets the processor time of Redis. The metrics show the largest number of all reactors, because it is the
+ * latest. */
 void metrics_redis_processor(struct metrics *, int64_t us);
 
 /* Numbers since the start, of all reactors together. failed counts failed attempts. */

@@ -55,8 +55,8 @@ struct metrics {
     counter redis_processor_us; /* 0: unknown */
 };
 
-/* Names are added under the lock, and never changed or removed. A thread may therefore read a name without
- * the lock, once it has found the row of the name in slots, or once the number of rows includes that row. */
+/* Names are added under the lock, and never changed or removed. So a thread may read a name without the lock
+ * after it has found the row of the name in slots, or has read a number of rows that includes this row. */
 struct metrics_board {
     pthread_mutex_t lock;
     _Atomic size_t topic_count;

@@ -90,8 +90,8 @@ enum status arguments_parse(int argc, char *const *argv, int words_max, const ch
                             struct problem *) MUST_USE;
 
 /* Checks that the help names each given option, and that no two options exclude each other. A command would
- * ignore the others, such as --dry-run. name is the command, for the problem. Returns STATUS_INVALID after an
- * error. */
+ * ignore an option that its help does not name, such as --dry-run. name is the command, for the problem.
+ * Returns STATUS_INVALID after an error. */
 enum status arguments_check(struct arguments *, const char *help, const char *name,
                             struct problem *) MUST_USE;
 

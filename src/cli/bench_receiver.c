@@ -54,7 +54,7 @@ static bool read_body(const struct bench_receiver *receiver, struct slice body, 
 {
     char head[HEAD_MAX + 1] = "", key[BENCH_KEY_SIZE];
     memcpy(head, body.data ? body.data : "", body.size < HEAD_MAX ? body.size : HEAD_MAX);
-    /* NOLINTNEXTLINE(cert-err34-c): a body of another sender has another key */
+    /* NOLINTNEXTLINE(cert-err34-c): bodies of other senders do not have this key */
     return sscanf(head, "{\"bench\":\"%16[0-9a-f]\",\"series\":%" SCNu32 ",\"number\":%zu,\"due\":%" SCNd64,
                   key, series, number, due_ms) == 4 &&
            strcmp(key, receiver->options.key) == 0;

@@ -58,8 +58,9 @@ static bool receivers_run(struct call *call)
 
 /* ---- one job, many jobs, one receiver ---- */
 
-/* Refuses options of the command's other form. They would be ignored, and the command would change other jobs
- * than the user means. */
+/* Some commands have two forms: for one job, and for all jobs that match a filter. Refuses options of the
+ * form that is not used: they would be ignored, and the command would change other jobs than the user means.
+ */
 static bool is_one_form(struct call *call)
 {
     const struct arguments *arguments = &call->arguments;

@@ -138,8 +138,8 @@ struct remote_options remote_options(const struct remote *remote)
     return options;
 }
 
-/* Returns what to do about an answer at the command line, beginning with a blank, or "". The details are
- * written for clients of the API. */
+/* Returns a hint that says what a user of the command line can do about an answer, beginning with a blank, or
+ * "". The details in answers are written for clients of the API. */
 static const char *remote_hint(long status, const char *detail)
 {
     static const struct {

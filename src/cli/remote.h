@@ -28,8 +28,8 @@ struct remote *remote_new(const struct remote_options *);
 void remote_free(struct remote *); /* NULL is ignored */
 
 /* Sends one request and puts the answer's body into answer. body is JSON or NULL. Returns STATUS_OK if the
- * answer's status is 2xx. Returns STATUS_FAILED otherwise; problem then has the reason, as in the server's
- * words if the server sent a reason. */
+ * answer's status is 2xx. Returns STATUS_FAILED otherwise; problem then has the reason, in the server's words
+ * if the server sent one. */
 enum status remote_ask(struct remote *, const char *method, const char *target, const char *body,
                        struct buffer *answer, struct problem *) MUST_USE;
 
@@ -43,7 +43,7 @@ json_t *remote_ask_json(struct remote *, const char *method, const char *target,
 enum status remote_post(struct remote *, const char *url, const char *const *headers, size_t count,
                         const char *body, struct buffer *answer, long *status, struct problem *) MUST_USE;
 
-/* Returns whether a request was sent, or may have been. An earlier error is one of the command line. */
+/* Returns whether a request was sent, or may have been. If not, an error was in the command line. */
 bool remote_has_sent(const struct remote *);
 
 /* Makes remote_has_sent true, for requests that other functions send. */

@@ -5,7 +5,7 @@
 enum {
     RATE_SECONDS = 5,
     LAST_SECONDS = 10,
-    SETTLING_MS = 3000, /* figures of other processes may arrive later by this time */
+    SETTLING_MS = 3000, /* figures of other processes may arrive up to this time later */
     SECOND_MS = 1000,
     STEP_MAX = 3600, /* maximum step of an answer in seconds */
 };

@@ -2,7 +2,8 @@
  *
  *     free ──▶ running ──▶ ending ──▶ free
  *
- * running: the command runs, and the lease is extended after each third of it. If the lease is lost, the
+ * running: the command runs, and the lease is extended whenever a third of it has passed. If the lease is
+ * lost, the
  *          command is killed, because another worker may get the job, and nothing is recorded.
  * ending:  the outcome is sent to the server. It is sent again, with growing waits, until the server answers,
  *          but not for longer than the lease and a minute.

@@ -113,7 +113,8 @@ static bool refuse_reach(struct exchange *exchange, const char *what, struct sli
     return false;
 }
 
-/* Returns whether the token is for all topics. Otherwise answers 403; hint says what to do. */
+/* Returns whether the token is for all topics. Returns false after answering 403; hint says what the client
+ * can do. */
 static bool reaches_all(struct exchange *exchange, const char *hint)
 {
     if (exchange->caller.topics.size == 0)

@@ -10,7 +10,7 @@ struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *etag)
     return (struct http_header){SLICE("ETag"), slice_of(etag->text)};
 }
 
-/* Takes one tag and the comma after it. A weak tag never matches, and neither does a tag that no job can
+/* Takes one tag and the comma after it. Skips tags that cannot match: weak tags, and tags that no job can
  * have. */
 static bool take_tag(struct slice *rest, struct buffer *seen)
 {

@@ -124,8 +124,9 @@ static size_t count_slashes(struct slice text)
     return count;
 }
 
-/* Cuts the rest of an open path, which begins after the slash that follows as many slashes as pattern has.
- * Without such a slash, raw stays the whole path, and rest stays empty. */
+/* Splits the target of an open path into raw, the part that pattern describes, and the rest after its slash.
+ * If pattern has n slashes, this is slash number n + 1. If the target has fewer slashes, raw stays the whole
+ * path, and rest stays empty. */
 static void cut_rest(struct slice pattern, struct slice target, struct slice *raw, struct slice *rest)
 {
     size_t slashes = count_slashes(pattern), end = 0;

@@ -115,8 +115,8 @@ static const struct dialect *dialect_of(const struct exchange *exchange)
     return site->dialects[0].dialect;
 }
 
-/* Answers 404, with the path that the client may have meant. Clients without a token get it, too, because the
- * contract is public. */
+/* Answers 404, with the path that the client may have meant. Clients without a token get this path, too,
+ * because the paths are public. */
 static void refuse_path(struct exchange *exchange, bool for_probes)
 {
     char meant[ROUTE_SUGGESTION_SIZE];

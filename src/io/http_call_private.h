@@ -94,8 +94,9 @@ void http_call_write_head(struct http_call *, const struct http_call_request *, 
 void http_call_prepare_connect(struct http_call *);
 
 /* Returns the connection that libcurl has opened, or -1. The caller then removes the call from libcurl, and
- * owns the connection. (A duplicate would leave libcurl's descriptor in the epoll set after its close: libev
- * then makes a new set.) */
+ * owns the connection. (The caller gets libcurl's own descriptor, not a duplicate: if libcurl closed its
+ * descriptor while a duplicate is open, the closed one would stay in the epoll set, and libev would have to
+ * build a new set.) */
 int http_call_take_connection(const struct http_call *);
 
 /* Ends the mode in which libcurl only connects, so that libcurl sends later requests of this call itself. */

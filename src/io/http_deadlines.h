@@ -14,7 +14,8 @@ enum http_step {
     HTTP_STEP_BODY, /* to the end of the body */
     HTTP_STEP_SEND, /* until the client has received the answer */
     /* until the next request line. The connection may be idle as long as libmicrohttpd allows. A connection
-     * with an incomplete line is closed at the second check that finds its bytes. */
+     * that has sent only a part of a line is closed if the next check, too, finds new bytes but no complete
+     * line. */
     HTTP_STEP_NEXT,
     HTTP_STEP_COUNT,
     HTTP_STEP_WORK, /* our own work; no deadline */

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Tries to bind a datagram socket to the address, which works only for a local address. The port of a
- * datagram socket disturbs no other program. */
+/* Tries to bind a datagram socket to the address, which works only for a local address. Other programs are
+ * not affected, because the socket uses a free port and receives nothing. */
 bool address_is_local(bool is_v6, const uint8_t *bytes)
 {
     struct sockaddr_in v4 = {.sin_family = AF_INET};

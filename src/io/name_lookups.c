@@ -5,7 +5,7 @@
 
 /* The time follows libc's default: two tries of 5 s at each of up to three name servers. */
 #define ABANDONED_US INT64_C(30000000)
-/* The time for which libcurl caches a name, minus the time in which a post may begin. */
+/* libcurl caches a name for 60 s. A call that is allowed now may begin up to 5 s later. */
 #define FOUND_US INT64_C(55000000)
 
 enum { FOUND_SLOTS = 4096 };

@@ -33,9 +33,10 @@ static void set_reply_why(struct redis_link *link, const struct redis_reply *rep
 
 /* ---- losing a connection ---- */
 
-/* Returns the next wait. The waits start over after a connection that lasted PROVEN_US. Shorter connections
- * do not reset the waits, because some are dropped as soon as they are used: a replica accepts connections
- * but no writes. With a constant short wait the link would then reconnect in a busy loop. */
+/* Returns the next wait. After a connection that lasted PROVEN_US, the waits begin with the shortest one
+ * again. Shorter connections do not reset the waits: for example, a replica accepts connections but no
+ * writes, so each connection is dropped as soon as it is used. If the wait stayed short, the link would
+ * reconnect in a busy loop. */
 static int64_t next_wait_us(struct redis_link *link)
 {
     if (link->is_up && clock_boot_us() - link->up_us >= PROVEN_US)

@@ -123,8 +123,8 @@ bool address_block_has(const struct address_block *block, const struct address *
     return bits == 0 || (block->base.bytes[bytes] ^ other.bytes[bytes]) >> (8 - bits) == 0;
 }
 
-/* The list has the blocks of IANA's special-purpose registries, multicast, and 168.63.129.16. Virtual
- * machines on Azure reach services of their host through that address. */
+/* The list has the blocks of IANA's special-purpose registries, multicast, and 168.63.129.16. The last one is
+ * the address at which virtual machines on Azure reach services of their host. */
 static const struct special {
     struct address_block block;
     const char *rule;

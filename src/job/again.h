@@ -1,5 +1,5 @@
 /* again.h - reads the header Duepost-Again, with which a receiver says "not yet": the attempt has not failed,
- * and the job is sent again after a time. With that, the next round of the job begins. */
+ * and the job must be sent again after a time. This begins the next round of the job. */
 #ifndef DUEPOST_JOB_AGAIN_H
 #define DUEPOST_JOB_AGAIN_H
 

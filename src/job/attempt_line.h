@@ -3,11 +3,10 @@
  *     3 1700000000123 246 503 "The order is locked."+
  *     1@2 1700000030456 12 200
  *
- * The fields are the attempt's number, with '@' and its round from the second round on, its start (ms) and
- * duration (ms), and the status of the answer or the word of the error. A JSON string may follow: the detail
- * of the error, or the beginning of the answer's body. A
- * '+' after the string means that the body was longer. The lines of a job are in the order of its attempts,
- * each with a newline at its end. */
+ * The fields are: the number of the attempt (from the second round on, with '@' and the round); its start and
+ * its duration, both in ms; and the status of the answer or the word for the error. A JSON string may follow:
+ * the detail of the error, or the beginning of the answer's body. A '+' after the string means that the body
+ * was longer. The lines of a job are in the order of its attempts, each with a newline at its end. */
 #ifndef DUEPOST_JOB_ATTEMPT_LINE_H
 #define DUEPOST_JOB_ATTEMPT_LINE_H
 

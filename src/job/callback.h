@@ -5,8 +5,8 @@
  *     {"url":"http://example.com/done","method":"PUT","headers":{"Authorization":"Bearer
  * x"},"includeBody":true}
  *
- * The value is stored as text, in a job and in the settings of a topic, because most jobs end without using
- * it. */
+ * A job, or the settings of a topic, store the value as text, and it is parsed only when a callback is sent:
+ * most jobs end without callbacks. */
 #ifndef DUEPOST_JOB_CALLBACK_H
 #define DUEPOST_JOB_CALLBACK_H
 

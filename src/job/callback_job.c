@@ -70,7 +70,7 @@ bool callback_jobs_are_wanted(const struct job *job, const struct topic_settings
 
 /* ---- the document ---- */
 
-/* Returns the answer without a character that is cut at its end. */
+/* Returns the answer without an incomplete character at its end. */
 static struct slice whole_characters(struct slice answer)
 {
     for (size_t left = 1; left < 4 && left <= answer.size; left++) {

@@ -38,7 +38,8 @@ static bool has_all(const struct cron_set *set)
     return set->count == set->cycle;
 }
 
-/* Returns whether the distance is the same from the last value to the first one of the next cycle. */
+/* Returns whether the last value and the first value of the next cycle have the same distance as the other
+ * neighbours. */
 static bool is_endless(const struct cron_set *set)
 {
     return set->step && set->first + set->cycle - set->last == set->step;
@@ -81,7 +82,8 @@ static void write_weekday(struct buffer *out, int value)
     buffer_printf(out, "%s", names[value - 1]);
 }
 
-/* Returns the last value of the run that begins with a value. A run of two is two values. */
+/* Returns the last value of the run that begins with this value. Only three or more consecutive values are a
+ * run. */
 static int end_of_run(uint64_t bits, int value)
 {
     int end = value;

@@ -62,7 +62,7 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
         ending_bury(ending, SLICE("retries_exhausted"));
     } else {
         ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
-        /* In a fifo topic, a job holds the line at most until it expires. */
+        /* In a fifo topic, a waiting job delays all others, so it waits at most until it expires. */
         if (facts->settings && topic_settings_are_fifo(facts->settings))
             ending->wait_ms = shorter_ms(ending->wait_ms,
                                          longer_ms(job_expires_ms(job, job->created_ms) - facts->now_ms, 0));
@@ -157,7 +157,7 @@ void ending_texts_fini(struct ending_texts *texts)
     callback_jobs_fini(&texts->callbacks);
 }
 
-/* Clears the texts. They may have failed for an earlier ending, for lack of memory. */
+/* Clears the texts. There may have been no memory for them when an earlier ending was written. */
 static void ending_texts_clear(struct ending_texts *texts)
 {
     buffer_clear(&texts->record);

@@ -40,7 +40,7 @@ enum ending_cause {
     ENDING_CAUSE_UNREADABLE, /* duepost did not write this record */
 };
 
-/* All facts that an ending depends on, apart from the job. The struct borrows the data of its pointers and
+/* All facts, apart from the job, on which an ending depends. The struct borrows the data of its pointers and
  * slices. */
 struct ending_facts {
     enum ending_cause cause;
@@ -92,7 +92,7 @@ void ending_texts_fini(struct ending_texts *);
 #define ENDING_RETRY_AFTER_MAX_MS (INT64_C(24) * 3600 * 1000)
 enum {
     ENDING_NO_MEMORY_MS = 5000
-}; /* wait before the released job is claimed again, in which other processes may free memory */
+}; /* the released job waits for this time, in which memory may become free */
 
 /* Decides the ending. job is the claimed job, whose numbers do not count this attempt yet. With UNREADABLE,
  * job is empty. */

@@ -34,8 +34,8 @@ struct form_answer {
     struct slice headers; /* lines "Name: value", if the form wants them */
 };
 
-/* How a form judges an answer. Apart from these members, a 2xx delivers the job, and any other status is a
- * failed attempt. */
+/* How a form judges an answer. Unless a member says otherwise, a 2xx delivers the job, and any other status
+ * is a failed attempt. */
 struct form_judgement {
     int64_t again_ms; /* for a 2xx: the receiver asks for the job again after this wait; 0: it does not */
     const char *
@@ -57,7 +57,7 @@ struct delivery_form {
     bool wants_headers; /* judge needs the headers of the answer */
     /* Adds the form's headers. The caller adds the job's own headers and the trace. */
     void (*write_headers)(const struct form_attempt *, struct header_lines *);
-    /* Judges an answer. Before the call, the judgement is zero except at_least_ms, which is -1. */
+    /* Judges an answer. The caller has set the judgement to zero, and at_least_ms to -1. */
     void (*judge)(const struct form_answer *, struct form_judgement *);
     /* Writes the callback to a url: that of an attempt, or that of the job's death if is_dead. Returns false
      * if there is no memory. NULL: callbacks have the documents of duepost. */

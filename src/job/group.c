@@ -273,8 +273,8 @@ struct entries {
     size_t count;
 };
 
-/* Reads the endpoints of a patch. There is a limit, because each old endpoint is searched for in the patch.
- */
+/* Reads the endpoints of a patch. Their number is limited, because each old endpoint is searched for among
+ * them. */
 static void read_entries(struct slice endpoints, struct entries *entries, struct job_errors *errors)
 {
     struct json_cursor cursor;

@@ -50,8 +50,8 @@ static bool keeps_hidden_header(struct slice old, struct slice patch)
     return false;
 }
 
-/* Returns whether the job's new url has another origin than its old url. A job without a url was sent to the
- * url of its topic, so it counts as moved. */
+/* Returns whether the origin of the job's new url differs from that of its old url. Returns true if the job
+ * had no url: it was sent to the url of its topic, which is unknown here. */
 static bool is_moved_elsewhere(const struct job_patched *patched)
 {
     struct url from, to;

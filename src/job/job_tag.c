@@ -8,7 +8,7 @@
 
 enum { DIGEST_BYTES = 20, HEAD_MAX = 64 };
 
-/* SHA-1 detects accidental changes. A client could construct two records with the same tag, but both would be
+/* SHA-1 is enough to detect changes. A client could construct two records with the same tag, but only among
  * its own records. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE])
 {

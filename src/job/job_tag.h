@@ -1,4 +1,5 @@
-/* job_tag.h - a tag of a job's current version, for changes that apply only to this version.
+/* job_tag.h - the tag of a job: it identifies the current version of the job. A client or C code can make a
+ * change that applies to this version only.
  *
  * The tag is the SHA-1 of state, place and record. Scripts can also compute the tag, so a conditional change
  * is one call, and no other change can happen between check and change. PATCH works the same way: C reads the

@@ -81,7 +81,8 @@ static const char *twin_of_few(const struct json_key *items, size_t count)
     return NULL;
 }
 
-/* Finds duplicates by sorting. Unlike hashing, it is not slower for keys that a client chose to collide. */
+/* Finds duplicates by sorting, and not by hashing: a client could choose keys with the same hash to make
+ * hashing slow. */
 static const char *twin_of_many(struct json_key *items, size_t count)
 {
     qsort(items, count, sizeof *items, compare);

@@ -4,8 +4,8 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
-/* Compares names with escapes. A name above NAME_MAX_BYTES equals no other name. If this causes a duplicate
- * name in the result, the reader of the result refuses it. */
+/* Compares names with escapes. A name of more than NAME_MAX_BYTES counts as different from all other names.
+ * If the result has this name twice, the reader of the result refuses it. */
 static bool same_unescaped(struct slice a, struct slice b)
 {
     char bytes[2][NAME_MAX_BYTES + 1];

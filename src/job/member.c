@@ -59,8 +59,8 @@ static bool read_seconds(struct slice value, int64_t max_ms, int64_t *ms)
     return is_number(value) && seconds_parse(value, max_ms, ms);
 }
 
-/* Returns whether a text has a unit but not the form of a duration, such as "15 minutes". Its bounds explain
- * nothing. */
+/* Returns whether a text has a unit but not the form of a duration, such as "15 minutes". The error must then
+ * explain the form, and not the bounds. */
 static bool is_unreadable(struct slice value)
 {
     int64_t ms;

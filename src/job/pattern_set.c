@@ -56,8 +56,8 @@ struct slice pattern_set_text(const struct pattern_set *set, struct slice name)
 
 /* ---- changing ---- */
 
-/* Replaces the text by the pattern's own settings. The text also contains the settings of shorter
- * patterns. */
+/* Replaces the text by the pattern's own settings: without the settings of shorter patterns, which the text
+ * contains, too. */
 static enum pattern_set_end keep_own(struct buffer *text)
 {
     struct topic_settings settings;

@@ -97,7 +97,7 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE])
     return true;
 }
 
-enum { PATIENCE_MS = 900 }; /* a second, with a margin for the rounding of clocks */
+enum { PATIENCE_MS = 900 }; /* almost a second, because times are rounded */
 
 /* Returns FAILING, or INCONCLUSIVE if the attempt does not prove a failure: our own timeout was too short, or
  * the connection was closed while idle. */

@@ -12,7 +12,7 @@
 /* Maximum distance of two times. 29 February falls on each day of the week within 40 years, or within 52
  * years around the year 2100. */
 #define HORIZON_S (INT64_C(60) * 366 * 86400)
-#define GAP_MAX_S INT64_C(10800) /* cron(8): a larger change is a correction of the clock */
+#define GAP_MAX_S INT64_C(10800) /* as in cron(8): a larger change corrects the clock */
 
 uint64_t recurrence_seed(struct slice id)
 {
@@ -22,7 +22,8 @@ uint64_t recurrence_seed(struct slice id)
 /* ---- cron in a zone ---- */
 
 /* Returns the first fixed time of a span that is later than after_s. The span begins with a gap or an overlap
- * of local time, from its first local second back to skew_s earlier or on to -skew_s later. */
+ * of local time: if skew_s is positive, the skew_s seconds before the first local second of the span are
+ * skipped; if it is negative, its first -skew_s seconds are a repetition. */
 static bool find_fixed(const struct cron *cron, const struct time_zone_span *span, int64_t skew_s,
                        int64_t after_s, int64_t until_s, int64_t *next_s)
 {
@@ -80,7 +81,7 @@ static int64_t cron_next_in_zone(const struct cron *cron, const struct time_zone
             return next_s;
         if (until_s == end_s)
             break;
-        after_s = until_s - 1; /* so that the first second of the next span is examined, too */
+        after_s = until_s - 1; /* the search continues with the first second of the next span */
         span = time_zone_span(zone, until_s);
     }
     return INT64_MAX;

@@ -6,8 +6,8 @@
  *
  * - If minute and hour are fixed, a time that is skipped by a clock change of at most 3 hours occurs once, at
  * the change.
- *   A larger change, such as a day left out at the date line, skips the times in it. A time that is repeated
- *   by a change occurs once, the first time.
+ *   A larger change, such as a day that is left out at the date line, skips the times that it contains. A
+ *   time that is repeated by a change occurs once, the first time.
  * - If minute or hour begins with an asterisk, real time counts: skipped times do not occur, and repeated
  * times occur twice.
  *

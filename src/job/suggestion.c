@@ -58,8 +58,9 @@ static unsigned shared_beginning(const char *a, const char *b)
     return size >= PREFIX_MIN && strncmp(a, b, size) == 0 ? (unsigned)size : 0;
 }
 
-/* Returns the distance of two names. Allows one wrong letter in four, and at least one. If one name begins
- * with the other, the distance is larger than all these. It is then smaller the more the names share. */
+/* Returns the distance of two names. Names are close if one letter in four is wrong, or only one letter.
+ * Names of which one begins with the other are close, too: they come after all names with wrong letters,
+ * those with the longest common beginning first. */
 static unsigned weigh(const char *typed, const char *right)
 {
     unsigned found = distance(typed, right);

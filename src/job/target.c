@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "job/url.h"
 
-/* An address that is always refused. Without has_address, it is every address of this host. */
+/* An address that is always refused. If has_address is false, all addresses of this host are refused. */
 struct refusal {
     bool has_address;
     struct address address;

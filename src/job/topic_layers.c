@@ -72,7 +72,7 @@ static void put_own(struct slice own, struct json_writer *json)
             put_member(json, key, value);
 }
 
-/* Both layers may have needs: a process must know all of them. */
+/* Writes the needs of both layers, because a process must support all of them. */
 static void put_needs(struct slice own, struct slice common, struct json_writer *json)
 {
     struct slice needs[2], item;

@@ -58,8 +58,8 @@ static void check_delivery(struct member_parse *parse, const struct member *memb
     check_word(parse, member, "push", "pull");
 }
 
-/* The rows have the order of the text, in which scripts/lib/pause.lua relies on the first two. Scripts copy
- * or compare urls unchanged, so a url must have no escapes. */
+/* The rows are in the order of the text. scripts/lib/pause.lua needs the first two in this order. Scripts
+ * copy and compare urls as they are in the text, so a url must have no escapes. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
     {NAMED("pauseReason"), MEMBER_TEXT, EVERYWHERE, FIELD(pause_reason), HAS(pause_reason.size), .min = 1,

@@ -10,8 +10,7 @@ enum { ANSWER_TEXT_SIZE = 768 };
 /* Writes the reason why a use case did not end with DONE, as text for the client. Returns the HTTP status. */
 unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZE]);
 
-/* Returns whether a use case has read the pool: it found the message, or there is no such message.
- */
+/* Returns true if the read succeeded, so it is known whether the message exists. */
 static inline bool answer_is_known(const struct app_verdict *verdict)
 {
     return verdict->end == APP_DONE || verdict->end == APP_NOT_FOUND ||

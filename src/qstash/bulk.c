@@ -18,7 +18,7 @@ static void bulk_free(void *arg)
     free(bulk);
 }
 
-/* ---- 3 ---- */
+/* ---- 3. again ---- */
 
 /* Adds the cursor of the next page, if there is one. */
 static void bulk_add_cursor(struct json_writer *json, const struct bulk *bulk)
@@ -78,7 +78,7 @@ static void end_page(struct bulk *bulk)
         bulk->kind->answer(bulk);
 }
 
-/* ---- 2 ---- */
+/* ---- 2. act ---- */
 
 void bulk_end_one(struct bulk *bulk, enum app_end end)
 {
@@ -129,7 +129,7 @@ static void act_on_ids(struct bulk *bulk)
     act_on_page(bulk);
 }
 
-/* ---- 1 ---- */
+/* ---- 1. page ---- */
 
 /* Returns whether the last answer had one of the requested statuses. */
 static bool has_status(const struct bulk *bulk, const struct message_view *view)
@@ -200,8 +200,8 @@ static void read_page(struct bulk *bulk)
     struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
     buffer_clear(&bulk->ids);
     bulk->list.from = (struct app_cursor){.is_set = false};
-    /* A page has at most as many messages as the action may still act on, so that the cursor follows the last
-     * of them. */
+    /* A page has at most as many messages as the action may still act on. So the cursor after the page is
+     * also the cursor after the last of these messages. */
     bulk->list.max = bulk->left < PAGE ? (size_t)bulk->left : PAGE;
     if (cursor.size && (!app_cursor_parse(app, cursor, &bulk->list.from) || bulk->list.from.is_of_history))
         exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");

@@ -28,8 +28,8 @@ struct bulk_kind {
     unsigned states;   /* states of the messages, as bits 1 << state */
     bool is_in_order;  /* acts on one message after the other, in the order of the answer */
     bool is_newest_first;
-    bool needs_limit;  /* if the request has no filter, the action concerns only the first messages (parameter
-                          count) */
+    bool needs_limit; /* if the request has no filter, the action concerns only the first messages, as many as
+                         the parameter count says */
     int64_t count_max; /* maximum of the parameter count; 0: any */
     /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
     void (*act)(struct bulk *, struct slice message_id);
@@ -66,13 +66,14 @@ struct bulk {
 /* Begins the action of a request. */
 void bulk_begin(struct exchange *, const struct bulk_kind *);
 
-/* Ends the action on one message. An unknown message counts as neither done nor failed. */
+/* Ends the action on one message, with the end of its use case. A message that does not exist counts neither
+ * as done nor as failed. */
 void bulk_end_one(struct bulk *, enum app_end);
 
 /* Answers with {name: number of messages} and the cursor, or 503 if the outcome of an action is unknown. */
 void bulk_answer_count(struct bulk *, const char *name);
 
-/* Ends the action on a message that did not match. The message counts as neither done nor failed. */
+/* Ends the action on a message that did not match. It counts neither as done nor as failed. */
 void bulk_skip_one(struct bulk *);
 
 /* Returns a writer for the next result. */

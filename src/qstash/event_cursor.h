@@ -1,10 +1,11 @@
-/* event_cursor.h - a position in the list of events: the message of which some events are not listed yet, and
- * the messages that follow.
+/* event_cursor.h - a position in the list of events. It names the message of which some events are not listed
+ * yet, and the position of the following messages.
  *
  *     p~0~7~<cursor of a list>~<messageId>
  *
- * The fields are the source of the messages, the number of ids that were read, and the number of an event of
- * the message; its events before this one are not listed yet. Fields may be empty. */
+ * The fields are: the source of the messages; the number of ids that were read; the number of an event of the
+ * message, whose events before this one are not listed yet; the cursor of the list; the message. Fields may
+ * be empty. */
 #ifndef DUEPOST_QSTASH_EVENT_CURSOR_H
 #define DUEPOST_QSTASH_EVENT_CURSOR_H
 

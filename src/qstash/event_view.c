@@ -104,7 +104,7 @@ static void add_attempt(struct event_list *list, const struct event_source *sour
 }
 
 /* Adds the attempt under way, or the attempt during which the client has ended the run. The start of an
- * attempt is unknown until its end, so the event has its due time. */
+ * attempt is unknown until the attempt ends, so the event gets the due time of the attempt. */
 static void add_attempt_under_way(struct event_list *list, const struct event_source *source)
 {
     const struct job *job = &source->view->job;
@@ -114,8 +114,8 @@ static void add_attempt_under_way(struct event_list *list, const struct event_so
     add_event(list, EVENT_ACTIVE, due_ms, number_of(count_attempt(list, job->attempts + 1), 0));
 }
 
-/* Adds the end. The time of death of a deleted dead letter is unknown; the event follows its last attempt.
- */
+/* Adds the last event. For a deleted dead letter, the time of its death is unknown: the event gets the time
+ * of the event before it. */
 static void add_end(struct event_list *list, const struct event_source *source)
 {
     bool is_deleted = source->state == JOB_STATE_CANCELLED && was_dead(source);

@@ -1,8 +1,9 @@
 /* event_view.h - the events of one message, computed from its state and its last attempts.
  *
  *     CREATED ACTIVE DELIVERED                        the first attempt was answered with 2xx
- *     CREATED ACTIVE ERROR RETRY ACTIVE DELIVERED     the second one was
- *     CREATED ACTIVE ERROR FAILED                     without retries
+ *     CREATED ACTIVE ERROR RETRY ACTIVE DELIVERED the first attempt failed, and the second one was answered
+ *     with 2xx
+ *     CREATED ACTIVE ERROR FAILED the first attempt failed, and there were no retries
  *
  * Events are not stored. Only the last ten attempts of a message are known, see attempt_line.h. */
 #ifndef DUEPOST_QSTASH_EVENT_VIEW_H
@@ -34,7 +35,7 @@ enum { EVENTS_MAX = 64 /* maximum number of events of one message */ };
 struct event {
     enum event_state state;
     int64_t at_ms;
-    int number;               /* grows with each event of the message, and stays the same for an event */
+    int number;               /* position of the event among those of its message; it never changes */
     int64_t next_ms;          /* RETRY: time at which the next attempt begins; 0: unknown */
     struct attempt_line line; /* ERROR: the attempt; borrows the lines */
     bool has_headers;         /* ERROR: the headers of the answer are kept with the message */

@@ -2,8 +2,9 @@
  *
  *   1. page    reads a page of messages: by the ids in the request, or from the pool, or from the history
  *   2. take    takes the requested events, message by message
- *   3. pass    if the answer ends within a page, reads the page once more up to there, for its cursor
- *   4. answer  answers if there are enough events, no more messages, or enough was read; else repeats
+ *   3. pass if the answer ends within a page, reads the page again, up to the last message of the answer, to
+ *   get a cursor for this position 4. answer answers if there are enough events, no more messages, or enough
+ *   was read; else repeats
  *
  * An event exists as long as its message is in the pool or in the history. Messages come in the order of
  * their lists; the events of one answer are sorted by their times. */
@@ -34,8 +35,7 @@ struct walk {
     size_t ids; /* number of ids that were read */
     char from[EVENT_LIST_CURSOR_MAX + 1];
     /* A message of which only the events before number are not listed yet; empty: none. It is read before the
-     * next page.
-     */
+     * next page. */
     char left[MESSAGE_ID_MAX + 1];
     int number;
     bool is_of_left; /* the page under way is the message left */

@@ -110,7 +110,8 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
 /* Returns why a 2xx to the first message of a run is an error, or an empty text.
  *
  * A client of durable runs names its version in each answer. If POST /v2/trigger has created the run, the
- * client starts the run again before it answers, and this message then belongs to no run. */
+ * client starts the run again before it answers. This message then does not belong to the run any more, so
+ * its answer is not checked. If the message still belongs to the run, the client is too old to do this. */
 static struct slice error_of_beginning(const struct form_answer *answer)
 {
     char room[JOB_FORM_DATA_MAX];

@@ -12,9 +12,8 @@
 
 enum { KEY_BYTES = 28, KEY_SIZE = sizeof "sig_" + KEY_BYTES, MEMBER_SIZE = 2 * KEY_SIZE + 16 };
 
-/* Time for which a process relies on keys that it has read. It is short, because an operator may remove the
- * keys with the topic's settings.
- */
+/* How long a process assumes that keys that it has read still exist. This time is short, because an operator
+ * may remove the keys together with the settings of the topic. */
 #define KEYS_TRUSTED_US INT64_C(2000000)
 
 /* The public keys of the development mode of QStash's clients. */
@@ -57,7 +56,8 @@ static void make_key(char key[KEY_SIZE])
     while (size < KEY_SIZE - 1) {
         uint8_t byte;
         random_fill(&byte, 1);
-        if (byte < 256 / letters * letters) /* otherwise some letters would be more frequent */
+        if (byte < 256 / letters * letters) /* bytes at the end of the range are dropped: they would make some
+                                               letters more frequent */
             key[size++] = alphabet[byte % letters];
     }
     key[size] = '\0';

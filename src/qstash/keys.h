@@ -4,9 +4,9 @@
  * of a job's topic. They are created when they are first needed. A rotation makes the next key the current
  * one.
  *
- * The development mode uses the two public keys that QStash's clients contain. If other keys exist, it does
- * not replace them, but refuses to publish. Without the development mode, the two public keys are replaced by
- * new keys. */
+ * The development mode uses the two public keys that QStash's clients contain. If other keys exist, duepost
+ * does not replace them in this mode, and refuses to publish. Without the development mode, the two public
+ * keys are replaced by new keys. */
 #ifndef DUEPOST_QSTASH_KEYS_H
 #define DUEPOST_QSTASH_KEYS_H
 

@@ -1,7 +1,7 @@
 /* limits.h - the limits of a queue or of a flow-control key, as settings of their topic.
  *
- * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. The note in the settings has
- * the other data: when the queue was created, the limits that the last message of a key requested, and which
+ * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. All other data is in the note
+ * of the settings: when the queue was created, which limits the last message of a key requested, and which
  * limits are pinned. */
 #ifndef DUEPOST_QSTASH_LIMITS_H
 #define DUEPOST_QSTASH_LIMITS_H

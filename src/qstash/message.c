@@ -75,8 +75,8 @@ static void append_content(struct buffer *text, const struct message_request *re
     buffer_append(text, request->body);
 }
 
-/* Writes the idempotency key under which the first answer is stored for ten minutes. All requests with the
- * same key count as repeats, even if they differ. Returns false if there is no memory. */
+/* Writes the idempotency key under which the first answer is stored for ten minutes. A request with the same
+ * key is a repeat, even if its content differs. Returns false if there is no memory. */
 static bool write_once(struct message *message, const struct message_request *request)
 {
     const struct settings *settings = request->settings;
@@ -88,7 +88,7 @@ static bool write_once(struct message *message, const struct message_request *re
     buffer_init_fallible(&text, request->body.size + JOB_URL_MAX + (size_t)2 * JOB_HEADER_BYTES_MAX);
     if (has_id)
         buffer_append(&text, settings->deduplication_id);
-    if (has_id && request->data.group.size) /* a deduplication id counts for each endpoint separately */
+    if (has_id && request->data.group.size) /* each endpoint of a group needs a deduplication id of its own */
         buffer_printf(&text, "\n%.*s", SLICE_ARG(request->url));
     if (!has_id)
         append_content(&text, request);

@@ -49,7 +49,7 @@ static void again_refuse(struct again *again, unsigned status, const char *error
     again_end(again, &(struct message_sent){.status = status, .error = slice_of(error)});
 }
 
-/* ---- 3 ---- */
+/* ---- 3. remove ---- */
 
 /* If the removal fails, the answer is an error, but the new message is already sent. */
 static void on_removed(void *arg, const struct app_verdict *verdict)
@@ -77,7 +77,7 @@ static void again_on_sent(void *arg, const struct message_sent *sent)
     app_cancel(app, &again->exchange->caller, again->key, slice_of(again->tag), on_removed, again);
 }
 
-/* ---- 2 ---- */
+/* ---- 2. send ---- */
 
 /* Takes a header of the request. Its setting replaces that of the message. */
 static void take_header(void *arg, struct slice name, struct slice value)
@@ -119,7 +119,7 @@ static void send_again(struct again *again)
     message_send(again->message, &request);
 }
 
-/* ---- 1 ---- */
+/* ---- 1. read ---- */
 
 static void again_on_read(void *arg, const struct app_verdict *verdict)
 {

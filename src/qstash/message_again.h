@@ -9,9 +9,9 @@
 typedef void message_again_fn(void *arg, const struct message_sent *);
 
 /* Sends the message with its own settings, except those that the request's headers replace. If the process
- * dies after the new message is sent and before the dead one is removed, both exist. A repeat within ten
- * minutes then removes the dead message and returns the same new message. Copies message_id. Calls back once,
- * perhaps before the call returns. */
+ * dies after the new message is sent and before the dead one is removed, both exist. If the request is
+ * repeated within ten minutes, it finds the same new message, and removes the dead one. Copies message_id.
+ * Calls back once, perhaps before the call returns. */
 void message_again(struct exchange *, struct slice message_id, message_again_fn *, void *arg);
 
 #endif

@@ -1,5 +1,5 @@
-/* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits for an event;
- * requests to a webhook of a run, which do the same; and GET /v2/waiters/{eventId}. */
+/* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits for an event.
+ * Requests to a webhook of a run do the same. Also GET /v2/waiters/{eventId}. */
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* run.h - durable runs: the data that is stored of the message that created a run, and used by its later
- * messages. The functions are pure: no clock, no I/O.
+/* run.h - durable runs: the data of the message that created a run. It is stored, because the later messages
+ * of the run need it. The functions are pure: no clock, no I/O.
  *
  * A run is a workflow of app/workflows.h, and its messages are the jobs of this workflow.
  * Upstash-Workflow-CallType names the kind of a message:
@@ -47,9 +47,9 @@ void run_apply(struct run *, struct settings *);
  * failed run is restarted. */
 void run_keep(struct run *, struct settings *);
 
-/* Adds the settings of the run to the answer to a call. The answer does not get the Content-Type, and not the
- * version of the client, because the client would then read the answer as a list. headers are the headers of
- * the run; text receives decoded values. */
+/* Adds the settings of the run to the answer to a call. The answer gets neither the Content-Type nor the
+ * version of the client: with these, the client would read the answer as a list of steps. headers are the
+ * headers of the run; text receives decoded values. */
 void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
 
 /* Returns whether a text can be the id of a run. */

@@ -79,7 +79,7 @@ static void again_refuse_verdict(struct again *again, const struct app_verdict *
     again_refuse(again, status, text);
 }
 
-/* ---- 4 ---- */
+/* ---- 4. begin ---- */
 
 static void on_begun(void *arg, const struct app_verdict *verdict, int64_t made_ms, struct slice first_job)
 {
@@ -110,7 +110,7 @@ static void begin(struct again *again)
     app_workflow_begin(app_of(again->exchange), &begin, on_begun, again);
 }
 
-/* ---- 3 ---- */
+/* ---- 3. place ---- */
 
 static void again_on_refused(void *arg, const struct app_verdict *verdict)
 {
@@ -158,7 +158,7 @@ static void find_place(struct again *again)
                    again_on_placed, again);
 }
 
-/* ---- 2 ---- */
+/* ---- 2. find ---- */
 
 /* Takes a header that may replace a setting of the run. */
 static void take_header(void *arg, struct slice name, struct slice value)
@@ -287,7 +287,7 @@ static void again_on_run(void *arg, const struct app_verdict *verdict, const str
         again_refuse_unknown(again);
 }
 
-/* ---- 1 ---- */
+/* ---- 1. read ---- */
 
 static void again_on_read(void *arg, const struct app_verdict *verdict)
 {

@@ -9,8 +9,8 @@
 #include "qstash/handler.h"
 
 struct run_again_result {
-    unsigned status;    /* 200; 404: there is no such dead letter, or its run no longer exists; 413: its steps
-                           are too    large together to be resumed */
+    unsigned status;    /* 200; 404: there is no such dead letter, or its run no longer exists; 413: all its
+                           steps together are too large to be resumed */
     struct slice id;    /* id of the new run */
     int64_t made_ms;    /* time at which the new run was created */
     struct slice error; /* error as a sentence; empty: none */

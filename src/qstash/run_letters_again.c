@@ -51,7 +51,8 @@ static void on_bulk_again(void *arg, const struct run_again_result *result)
         struct json_writer json = bulk_writer(bulk);
         put_run(&json, result->id, result->made_ms);
     }
-    /* A run that is too large keeps its dead letter, and must not fail each repetition of the request. */
+    /* A run that is too large is passed over: its dead letter remains, so it would make each repeated request
+     * fail. */
     bool is_passed = result->status == 404 || result->status == 413;
     bulk_end_one(bulk, result->error.size == 0 ? APP_DONE : is_passed ? APP_NOT_FOUND : APP_UNKNOWN);
 }

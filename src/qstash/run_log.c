@@ -229,7 +229,7 @@ static void put_elements(struct json_writer *json, struct steps *steps)
             put_alone(json, steps, step, true);
         i++;
     }
-    /* The calls and waits in progress come after the other steps. */
+    /* Calls and waits without a result come after the other steps. */
     for (size_t i = 1; i < steps->count && !is_full(steps, json); i++) {
         const struct run_log_step *step = &steps->items[i];
         bool is_open = step->wait || step->element->is_call;
@@ -249,8 +249,8 @@ static const struct run_log_step *step_of(const struct steps *steps, const struc
     return NULL;
 }
 
-/* Returns whether the message is shown in the group "next", which has what is being delivered. Other messages
- * are shown as their step. */
+/* Returns whether the message is shown in the group "next", which has the messages that are being delivered.
+ * Other messages are not shown; their step is. */
 static bool is_next(const struct steps *steps, const struct run_log_message *message)
 {
     const struct run_log_step *step = step_of(steps, message);

@@ -3,7 +3,8 @@
  * The steps are the elements of the run, in groups:
  *
  *     sequential   one step
- *     parallel     the branches of steps that run together, each once: its result, else its plan
+ *     parallel steps that run at the same time; each is shown once, by its result, or by its plan while it
+ *     has no result
  *     next         messages being delivered, and the message that has failed the run */
 #ifndef DUEPOST_QSTASH_RUN_LOG_H
 #define DUEPOST_QSTASH_RUN_LOG_H

@@ -1,4 +1,4 @@
-/* run_message.h - sends one message of a durable run: the trigger that creates the run, a step, or a call of
+/* run_message.h - sends one message of a durable run: the message that creates the run, a step, or a call of
  * a third party. */
 #ifndef DUEPOST_QSTASH_RUN_MESSAGE_H
 #define DUEPOST_QSTASH_RUN_MESSAGE_H

@@ -13,10 +13,10 @@ struct run_failure {
     bool is_parallel_answer; /* the message is the answer to a call of a parallel step */
 };
 
-/* Returns the index of the element whose message is delivered again. The elements before it are kept. This is
- * the element of the failed message. If some of several parallel steps have not ended, it is the element of
- * the step before them. If the failed message is the answer to a call that is not a parallel step, the result
- * is count. */
+/* Returns the index of the element whose message is delivered again. The elements before it are kept. Usually
+ * this is the element of the failed message. If the failed message belongs to parallel steps, and some of
+ * them have not ended, this is the element of the step before the parallel steps. If the failed message is
+ * the answer to a call that is not a parallel step, the result is count. */
 size_t run_resumption_find(const struct run_failure *);
 
 /* Appends the body of an element. Returns false if the element cannot be read, or there is no memory. */

@@ -20,8 +20,8 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
 {
     struct message_request own = *request;
     bool is_call = run_is_call(&request->data.run);
-    if (step->entry.role == APP_WORKFLOW_STEP) /* the job needs no body: the element has it, and the delivery
-                                                  contains the elements */
+    if (step->entry.role == APP_WORKFLOW_STEP) /* the job needs no body, because its element has the body, and
+                                                  a delivery contains the elements */
         own.body = SLICE("");
     const char *fault = message_job_make(&own, topic, now_ms, &step->texts, &step->job);
     if (fault)

@@ -53,7 +53,7 @@ static void cancelling_free(void *arg)
     free(cancelling);
 }
 
-/* ---- 3 ---- */
+/* ---- 3. again ---- */
 
 static void runs_cancel_answer(struct cancelling *cancelling)
 {
@@ -76,7 +76,7 @@ static void end_one(struct cancelling *cancelling)
         runs_cancel_answer(cancelling);
 }
 
-/* ---- 2 ---- */
+/* ---- 2. cancel ---- */
 
 static void victim_end(struct victim *victim, enum app_end end)
 {
@@ -145,7 +145,7 @@ static void add_victim(struct cancelling *cancelling, struct slice id, bool is_u
     list_append(&cancelling->found, &victim->entry);
 }
 
-/* ---- 1 ---- */
+/* ---- 1. page ---- */
 
 static void on_workflow(void *arg, const struct app_workflow *workflow)
 {

@@ -7,8 +7,8 @@
  *   4. place  finds the topic of the messages, and creates its settings
  *   5. define defines the schedule, in one script
  *
- * A schedule of a group keeps the settings that the group has now. Its endpoints are read at each time
- * (group_messages.h). */
+ * A schedule of a group stores the settings that the group has now. The endpoints of the group are read
+ * whenever the schedule fires (group_messages.h). */
 #include <stdio.h>
 
 #include "app/schedules.h"

@@ -32,7 +32,8 @@ static void on_older_end(void *arg, const struct app_verdict *verdict)
     states->fn(states->arg);
 }
 
-/* Returns whether a message is that of the last occurrence, or one of those of its endpoints. */
+/* Returns whether a message belongs to the last occurrence: its only message, or one of the messages to
+ * endpoints of a group. */
 static bool is_last(const struct schedule_states *states, struct slice message_id)
 {
     struct slice rest = slice_skip(message_id, states->message_id.size);

@@ -1,9 +1,9 @@
-/* schedule_states.h - the states of the last messages of a schedule: the last message from the pool or the
- * history, and earlier ones that have ended, from the history.
+/* schedule_states.h - the states of the last messages of a schedule. The last one is read from the pool or
+ * the history; earlier ones that have ended are read from the history.
  *
  *     {"msg_...~20261122T221900Z":"IN_PROGRESS","msg_...~20261122T221800Z":"SUCCESS"}
  *
- * The last messages of a schedule of a URL group are those of all endpoints:
+ * If the destination is a URL group, each occurrence has a message for each endpoint:
  *
  *     {"msg_...~20261122T221900Z~1":"IN_PROGRESS","msg_...~20261122T221900Z~2":"SUCCESS"}
  *

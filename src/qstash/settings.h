@@ -1,8 +1,8 @@
 /* settings.h - the settings of a publish: the headers Upstash-..., or the same names in a batch, in the query
  * of the destination, or for a callback.
  *
- * Names are compared without regard to case. Unknown names are ignored, because clients send some that only
- * they use. Settings borrow their values, except decoded values of a query. */
+ * Names are compared without regard to case. Unknown names are ignored, because clients also send headers
+ * that the server does not need. Settings borrow their values, except decoded values of a query. */
 #ifndef DUEPOST_QSTASH_SETTINGS_H
 #define DUEPOST_QSTASH_SETTINGS_H
 

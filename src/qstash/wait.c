@@ -61,7 +61,8 @@ static const char *make_step(struct waiting *waiting, struct run_step *step, str
     return fault;
 }
 
-/* Takes the kept event, because it is not the one that this request has read. */
+/* Reads the kept event into the request, and tries again: another event is kept now than the one that this
+ * request has read. */
 static void take_kept(struct waiting *waiting, struct slice kept)
 {
     struct slice data = slice_skip(kept, 1);

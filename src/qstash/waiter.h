@@ -18,8 +18,8 @@ struct waiter {
     int64_t deadline_ms;
 };
 
-/* Reads the body of POST /v2/wait into all members except the last four. text receives decoded strings, and
- * must have room for the body. Returns NULL, or a sentence that describes the error. */
+/* Reads the body of POST /v2/wait into the members from url to step. text receives decoded strings, and must
+ * have room for the body. Returns NULL, or a sentence that describes the error. */
 const char *waiter_read_request(struct slice body, struct waiter *, int64_t *timeout_ms, struct buffer *text);
 
 /* waiter_write writes the stored text. waiter_read reads it, and returns false if duepost did not write the

@@ -192,7 +192,8 @@ void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_
         snprintf(text, DATA_DIR_SOCKET_SIZE, "/proc/self/fd/%d/%s", fd, name);
 }
 
-/* Allocates the bytes in a file and frees them, because quotas also limit what is free. */
+/* Allocates the bytes in a file and frees them. The free space of the disk is not enough to know, because a
+ * quota may be smaller. */
 bool data_dir_has_room(int dir_fd)
 {
     int fd = openat(dir_fd, ROOM_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

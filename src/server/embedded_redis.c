@@ -122,7 +122,8 @@ static void pause_launching(struct embedded_redis *redis)
     redis->pause_us = redis->pause_us * 2 < PAUSE_MAX_US ? redis->pause_us * 2 : PAUSE_MAX_US;
 }
 
-/* Waits for room on the disk. The server starts meanwhile, as it does when another Redis is unreachable. */
+/* Waits until the disk has room. The server starts in the meantime, as it does if the Redis of --redis is
+ * unreachable. */
 static void await_room(struct embedded_redis *redis)
 {
     if (!atomic_exchange(&redis->outage, full_disk))

@@ -47,8 +47,8 @@ void embedded_redis_free(struct embedded_redis *);
  * freed. */
 const char *embedded_redis_path(const struct embedded_redis *);
 
-/* Returns where the reason is why redis-server does not run: a literal, or NULL if there is no known reason.
- * Any thread may read it until the embedded Redis is freed. */
+/* Returns a pointer to the reason why redis-server does not run, which is a literal, or NULL if no reason is
+ * known. Any thread may read the reason until the embedded Redis is freed. */
 const char *_Atomic *embedded_redis_outage(struct embedded_redis *);
 
 /* Returns the pid of redis-server, or 0 if it does not run. */

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-/* Maximum time until the replicas have a change. After that the outcome of the change is unknown. */
+/* Longest wait until enough replicas have a change. After this time, the outcome of the change is unknown. */
 #define REPLICAS_DEADLINE "1000" /* ms */
 
 /* A running call and its items, in the order of its arguments. */
@@ -60,8 +60,9 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 
-/* Sends WAIT within the callback of the script's reply. WAIT uses the connection that ran the script, so it
- * reaches the same Redis and waits for the script's writes. Later replies on this connection wait, too. */
+/* Sends WAIT on the connection that ran the script, so that it waits for the script's writes. It must be sent
+ * within the callback of the script's reply: the connection then still leads to the same Redis. WAIT also
+ * delays later replies on this connection. */
 static void wait_for_replicas(struct batch_call *call)
 {
     char replicas[8];
@@ -107,8 +108,9 @@ static void add_follow_ups(struct batch_call *call, struct script_call *script)
     }
 }
 
-/* Returns whether the item has another topic than the item before it. Clients usually send the jobs of a
- * topic one after another, so this number is about that of the topics. */
+/* Returns whether the topic of the item differs from that of the item before it. The number of these changes
+ * stands for the number of topics in the call, because clients usually send the jobs of a topic one after
+ * another. */
 static bool changes_topic(const struct batch_item *item, struct slice *topic)
 {
     bool is_other = item->topic.size && !slice_equal(item->topic, *topic);

@@ -13,12 +13,11 @@
 
 enum {
     BATCH_ITEMS_MAX = 256,
-    BATCH_TOPICS_MAX = 192, /* a new job in a topic of its own takes up to 0.05 ms of Redis's time, and a call
-                               should take at most 10 ms */
+    BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the call has
+                               its topic, and a call should take at most 10 ms */
     BATCH_BYTES_MAX =
-        4 * 1024 * 1024, /* maximum size of a call; the item that exceeds it is still included */
-    BATCH_ITEM_OVERHEAD =
-        64, /* bytes that an item needs in addition to its texts; only the order of magnitude matters */
+        4 * 1024 * 1024,      /* maximum size of a call; the item that exceeds it is still included */
+    BATCH_ITEM_OVERHEAD = 64, /* bytes that an item needs in addition to its texts, roughly */
 };
 
 struct shard;
@@ -27,7 +26,7 @@ struct shard;
 struct batch_item {
     struct list link;
     size_t bytes;       /* size of the item's arguments */
-    struct slice topic; /* borrowed; empty: the item's topic does not matter to its cost */
+    struct slice topic; /* borrowed; empty: the cost of the item does not depend on its topic */
     const struct shard_follow_ups
         *follow; /* borrowed; jobs that are scheduled after all items of a call; NULL: no jobs */
 };

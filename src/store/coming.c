@@ -6,8 +6,8 @@
 #include "store/reply.h"
 #include "store/shard_private.h"
 
-/* The script counts in spans that do not overlap: those of the minute, then those of the hour after the first
- * minute, and so on. */
+/* The spans in which the script counts do not overlap: first the spans of 5 s, up to a minute; then those of
+ * 5 min after the first minute, up to an hour; and so on. */
 enum {
     AFTER_MINUTE = COMING_MINUTE, /* index of the span from 1 to 5 minutes */
     AFTER_HOUR = AFTER_MINUTE + COMING_HOUR,
@@ -78,7 +78,7 @@ static int64_t coming_sum(const int64_t *counts, size_t count)
     return all;
 }
 
-/* Adds the jobs of a shard. The first step of each longer span includes all jobs of the shorter span. */
+/* Adds the jobs of a shard. The first span of the hour includes all jobs of the minute, and so on. */
 static void add_shard(struct coming *coming, const struct shard_walk *shard)
 {
     const int64_t *spans = shard->counts + 1;

@@ -16,8 +16,8 @@ enum {
     COMING_TOPICS_MAX = 1024, /* maximum number of topics of one shard that a walk examines */
 };
 
-/* Jobs by due time. Each span begins at at_ms, so the hour includes the minute. Held jobs count as
- * overdue. */
+/* Numbers of jobs by due time. The minute, the hour, the day and the week all begin at at_ms, so the hour
+ * includes the minute. Held jobs count as overdue. */
 struct coming {
     int64_t at_ms;
     int64_t overdue;

@@ -1,9 +1,9 @@
 /* heads.h - finds the topics of a page. The page lists waiting jobs of all topics, or waiting or dead jobs of
  * an owner topic and its sibling topics (such as orders~callbacks).
  *
- * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs. So all its
- * jobs belong to at most max topics: the topics whose first job after the previous page is earliest. This
- * walk finds these topics in steps of limited size. It examines a limited number of topics. */
+ * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs, which belong
+ * to at most max topics: those whose first job after the previous page comes earliest. This walk finds these
+ * topics in steps of limited size. The number of topics that it examines is limited, too. */
 #ifndef DUEPOST_STORE_HEADS_H
 #define DUEPOST_STORE_HEADS_H
 
@@ -17,8 +17,8 @@ enum {
 
 struct heads_page {
     struct slice topics; /* one per line; valid until the callback returns */
-    /* Position of a job. Up to this position, only the topics of this page have jobs. Empty if there are no
-     * other topics. */
+    /* Position at which the page must end: after it, topics that are not in topics have jobs, too. Empty if
+     * there are no such topics. */
     char score[LIST_SCORE_SIZE];
     struct slice id;
     int64_t count;   /* number of jobs, if requested */

@@ -100,8 +100,8 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-/* Ends the item, or sends it again if complete.lua answered AGAIN: delivered jobs are kept, and the call had
- * already moved the maximum number of bytes. */
+/* Ends the item. If complete.lua answered AGAIN, sends the item again: jobs are kept after delivery, and the
+ * call had already reached its maximum of bytes. */
 static void end_complete(struct batch_item *item, enum status status, int64_t now_us,
                          const struct redis_reply *result)
 {

@@ -5,7 +5,7 @@
 
 enum {
     LOOK_MAX = 2000,  /* maximum number of leases that one call examines */
-    STEPS_MAX = 5000, /* maximum number of calls; a shard does not have more leases than these calls find */
+    STEPS_MAX = 5000, /* maximum number of calls, enough for all leases of a shard */
     NEXT_STEP = 1,    /* index of the start of the next step in a reply */
     FIRST_ID = 2,
 };

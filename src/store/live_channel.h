@@ -1,5 +1,5 @@
 /* live_channel.h - a channel of Redis on which processes exchange their figures. Nothing is stored in Redis.
- * A message may be lost, so nothing depends on it.
+ * Messages may be lost, so nothing may depend on them.
  *
  * The channel "live" is in the first shard and has a connection of its own. If Redis denies its use or is
  * unreachable, no messages come, and published messages are lost. */

@@ -111,7 +111,8 @@ static void patterns_write(struct shard *shard, const struct store_patterns *pat
     batch_add(&shard->batches[SHARD_BATCH_PATTERNS], &entry->item);
 }
 
-/* A change writes to one shard first, which orders the changes, and then to all others. */
+/* A change is written to one shard first, so that all changes have one order, and then to all other shards.
+ * */
 struct change {
     struct store *store;
     struct store_patterns patterns;

@@ -14,15 +14,15 @@
 
 enum {
     PULL_CALLS_MAX = 2,  /* maximum number of calls under way */
-    PULL_TRIES_MAX = 10, /* maximum number of calls of one request; a further call follows if all jobs of a
-                            call have expired */
+    PULL_TRIES_MAX = 10, /* maximum number of calls for one request; if all jobs of a call have expired, the
+                            next call follows */
     FIRST_PULLED = 5,    /* index of the first job in a result */
     PULLED_PARTS = 5,    /* id, due time, time of the lease, deadline, record */
     LOST_PULLS_MAX =
         64, /* maximum number of lost calls that are abandoned; the leases of further calls run out */
     ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
     ABANDON_SPARE_MS =
-        1000, /* a step of Redis's clock by up to this time does no harm when lost calls are abandoned */
+        1000, /* time by which Redis's clock may step without harm when lost calls are abandoned */
 };
 
 struct pull {
@@ -174,7 +174,8 @@ static void pull_fail(struct pull *pull, enum status status)
     free(pull);
 }
 
-/* Calls back with the jobs. If no job of this call can be given to the worker, leases the next jobs. */
+/* Calls back with the jobs. If all jobs of this call have expired or are otherwise unfit for the worker,
+ * leases the next jobs. */
 static void pull_tell(struct pull *pull, const struct redis_reply *result, int64_t now_us)
 {
     size_t count = (redis_reply_size(result) - FIRST_PULLED) / PULLED_PARTS;

@@ -38,9 +38,9 @@ struct store_pull {
     struct slice topic;
     size_t max;       /* 1 to STORE_PULL_MAX */
     int64_t lease_ms; /* STORE_PULL_LEASE_MIN_MS to STORE_PULL_LEASE_MAX_MS */
-    /* If no job can be leased: for this time, the function of store_on_pull_wake is called when the topic may
-     * have jobs. A caller that waits longer calls again before this time is over. 0: the caller does not
-     * wait. */
+    /* How long the caller waits if no job can be leased now; 0: not at all. During this time, the listener of
+     * store_on_pull_wake is called when the topic may have jobs. A caller that waits longer calls store_pull
+     * again before this time is over. */
     int64_t wait_ms;
     /* The request's fingerprint, a space and topic/idempotency key; else empty. While the first answer is
      * kept (as long as its leases last, but at least a minute), the same jobs are returned again, as far as
@@ -65,8 +65,8 @@ struct store_pulled {
                          records have 4 MiB */
     bool is_repeated; /* the jobs are those of an earlier call with the same idempotency key */
     bool has_more;    /* more jobs may be leased now */
-    /* If there are no jobs: the earliest time at which a job may be leased; -1: this does not depend on time
-     * alone. If a job may be leased earlier than that, this is announced, see wait_ms. */
+    /* If there are no jobs: the earliest time at which a job may be leased, or -1 if this does not depend on
+     * time alone. If a job may be leased before this time, the listener is called, see wait_ms. */
     int64_t next_ms;
 };
 
@@ -81,9 +81,9 @@ typedef void store_pull_fn(void *arg, enum status, const struct store_pulled *);
  * one script call, in their order. */
 void store_pull(struct store *, const struct store_pull *, store_pull_fn *, void *arg);
 
-/* Calls fn when a job of a pull topic may be leased now, if a call for this topic had a wait_ms. An empty
- * topic means that messages may have been lost, so any topic may have jobs. fn must not assume that there is
- * a job: another process may be faster. There is one listener of a store. */
+/* Sets the only listener: fn is called when a job of a pull topic may be leased, if a call of store_pull for
+ * this topic had a wait_ms. An empty topic means that messages may have been lost, so any topic may have
+ * jobs. fn must not assume that there is a job: another process may be faster. */
 typedef void store_pull_wake_fn(void *arg, struct slice topic);
 void store_on_pull_wake(struct store *, store_pull_wake_fn *, void *arg);
 
@@ -122,9 +122,10 @@ struct store_pull_ended {
     enum job_state state;
 };
 
-/* Called with OK or STALE (the token does not hold the job's lease; nothing changed), or with UNREADABLE or
- * LACKING (the job or its topic's settings; nothing changed), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct
- * is NULL unless the status is OK or STALE. OK means that the change has the configured durability. */
+/* Called with OK, STALE (the token does not hold the job's lease; nothing changed), UNREADABLE or LACKING
+ * (the job or its topic's settings cannot be read or need a later version; nothing changed), NO_MEMORY,
+ * UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK or STALE. OK means that the change has
+ * the configured durability. */
 typedef void store_pull_end_fn(void *arg, enum status, const struct store_pull_ended *);
 
 /* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn are

@@ -236,7 +236,7 @@ static bool pull_ending_decide(struct pull_ending *ending, const struct pull_end
     struct ending_facts all = facts_of(ending, facts, cause);
     ending->ending = ending_decide(job, &all);
     if (ending->cause == PULL_CAUSE_COMPLETED)
-        ending->ending.has_line = true; /* with a line, complete.lua assumes that the callbacks are written */
+        ending->ending.has_line = true; /* for complete.lua, a line means that the callbacks are written */
     return ending_write(&ending->ending, &all, job, buffer_slice(&ending->record), &ending->texts);
 }
 

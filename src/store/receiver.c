@@ -86,8 +86,8 @@ static void receiver_tell(struct receiver_walk *walk, enum status status,
     }
     struct store_receiver_cursor next =
         next_of(walk, walk->receivers.name.size == 0 && version < last, version);
-    /* If this shard has no receivers, continues with the next shard instead of returning an empty page, as
-     * list.c does. */
+    /* If this shard has no receivers, continues with the next shard, as list.c does, instead of returning an
+     * empty page. */
     if (status == STATUS_OK && count == 0 && next.shard > walk->receivers.from.shard) {
         walk->receivers.from = next;
         receiver_ask(walk);

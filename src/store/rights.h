@@ -1,7 +1,8 @@
 /* rights.h - checks that the ACL of Redis grants this user all rights that duepost needs.
  *
- * If a command is denied in the middle of a script, the script is left half done, because Redis does not roll
- * back. So each command of the scripts, and the channel, is tried first, in a way that changes nothing. */
+ * If a command is denied in the middle of a script, the earlier writes of the script remain, because Redis
+ * does not roll back. So each command of the scripts, and the channel, is tried before any script runs, in a
+ * way that changes nothing. */
 #ifndef DUEPOST_STORE_RIGHTS_H
 #define DUEPOST_STORE_RIGHTS_H
 

@@ -1,8 +1,9 @@
 /* run.c - makes jobs due now, or at a given time.
  *
- * A dead job starts over without attempts. Only C writes records, so the record is read here and written
- * again without its attempts. The script replaces the old record if it has not changed since it was read;
- * otherwise all steps are repeated. If several jobs have the id, tags may select one of them. */
+ * A dead job starts over: its record must lose its attempts. Only C writes records, so this file reads the
+ * record and writes a new one without attempts. The script replaces the record only if it is still the one
+ * that was read; otherwise all steps are repeated. If a dead job and a job of the pool have the id, tags may
+ * select one of them. */
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/reply.h"
@@ -15,7 +16,8 @@ struct run {
     struct slice id, tags;
     struct store_when when;
     char when_text[WHEN_SIZE];
-    struct buffer old_record, new_record; /* empty at first: a job that is not dead keeps its record */
+    struct buffer old_record, new_record; /* empty in the first call, which finds out whether the job is dead;
+                                             other jobs keep their records */
     int tries;
     store_run_fn *fn;
     void *arg;

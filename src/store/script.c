@@ -136,7 +136,8 @@ static bool is_function_refused(struct slice error)
 
 static void load_function(struct redis_link *link, enum script_id script);
 
-/* Sends a call in another form if it did not run because Redis does not have the function or script. */
+/* If the call did not run because Redis does not have the function or script, sends it in another form.
+ * Returns whether it did. */
 static bool call_goes_otherwise(struct script_call *call, const struct redis_reply *reply)
 {
     if (redis_reply_kind(reply) != REDIS_KIND_ERROR || !redis_link_is_up(call->link))
@@ -171,8 +172,8 @@ void script_leave_link(struct redis_link *link, const struct redis_reply *reply)
         redis_link_reset(link, "Redis serves no writes on this connection");
 }
 
-/* Logs a refusal. During an outage each call of each shard is refused, so a reactor logs only a few refusals
- * each second, and the number of further ones. */
+/* Logs a refusal. During an outage, each call of each shard is refused. So a reactor logs only a few refusals
+ * each second, and the number of the others. */
 static void log_refusal(const char *script, struct slice error)
 {
     static _Thread_local struct {
@@ -303,8 +304,8 @@ static bool is_load_refused(struct slice error)
            (slice_starts_with(error, SLICE("ERR")) && !contains(error, SLICE("already exists")));
 }
 
-/* If Redis did not have the function, it may be the first function of a new version, so the other versions
- * are listed. */
+/* The function may be the first one of a new version in this Redis. So the functions of all versions are
+ * listed, and those of old versions may be deleted. */
 static void on_function_loaded(void *arg, const struct redis_reply *reply)
 {
     struct loading *loading = arg;

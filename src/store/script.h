@@ -43,9 +43,9 @@ void script_call_number(struct script_call *, int64_t number);
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
 /* Call it when a connection is up, because Redis may have other functions and rights than before. The
- * functions of other versions are kept, because these versions may be running. If Redis has many functions of
- * other versions, loading a function of this version deletes them; another version that still runs then loads
- * its own again. */
+ * functions of other versions are kept, because these versions may be running. If Redis has functions of many
+ * versions, loading a function deletes those of other versions. A version that still runs then loads its
+ * functions again. */
 void script_try_functions(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,

@@ -12,9 +12,10 @@
 #include "store/rights.h"
 #include "store/shard_private.h"
 
-/* Maximum times to wait for one reply. A claim or an outcome that takes longer than a lease is worthless. */
+/* Maximum times to wait for one reply. A claim or an outcome whose reply takes longer than a lease is
+ * useless. */
 #define REPLY_DEADLINE_US INT64_C(3000000)
-#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* BLPOP itself waits a second */
+#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* Redis itself waits a second in BLPOP */
 
 enum { KEY_MAX = 512, TAG_MAX = 16 };
 
@@ -162,8 +163,8 @@ static void on_subscriber_up(void *arg)
 static void on_subscriber_down(void *arg, const char *why)
 {
     const struct shard *shard = arg;
-    on_lost(shard, "subscriber",
-            why); /* the carry worker's tick, and shard_on_subscribed, replace the wake-ups that are missed */
+    on_lost(shard, "subscriber", why); /* until then, the carry worker's tick replaces the wake-ups; after the
+                                          next subscription, shard_on_subscribed does */
     if (rights_deny(slice_of(why)))
         facts_note_subscription(shard->facts, true);
 }

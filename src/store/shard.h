@@ -90,13 +90,14 @@ void shard_retry(struct shard *, const struct lease *, int64_t wait_ms, const st
                  shard_done_fn *, void *arg);
 void shard_bury(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *, void *arg);
 
-/* The data of a release: how a job that was not sent is given back. */
+/* How a job that was not sent is released. */
 struct shard_hold {
     int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
     struct slice receiver; /* receiver whose circuit breaker holds the job, see shard_resume; empty: none.
                               Borrowed until the callback */
-    bool is_by_setting;    /* only the topic's setting breaker, as it was at the claim, holds the job */
-    int64_t claimed_ms;    /* now_ms of the claim that leased the job */
+    bool is_by_setting; /* the breaker holds the job only because of the topic's setting breaker, as it was at
+                           the claim */
+    int64_t claimed_ms; /* now_ms of the claim that leased the job */
 };
 
 /* Ends a lease without an attempt. */
@@ -110,8 +111,8 @@ typedef void shard_resume_fn(void *arg, enum status, size_t count);
 void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 
 /* Renews a lease for STORE_LEASE_MS. The status is STALE if the lease is lost, and NOT_FOUND if the job was
- * cancelled. A cancelled job must not be sent any more. If its attempt still runs, the attempt counts as in
- * flight as long as it is renewed. */
+ * cancelled. A cancelled job must not be sent any more. If its attempt is still running, it counts as in
+ * flight as long as its lease is renewed. */
 void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *arg);
 
 /* Calls fn when records of receivers have changed, see store_news. If the shard misses a change, the next
@@ -234,7 +235,7 @@ struct shard_survey {
 typedef void shard_survey_fn(void *arg, enum status, const struct shard_survey *);
 void shard_survey(struct shard *, const struct shard_survey *, shard_survey_fn *, void *arg);
 
-/* Offers a limited number of topics again after the patterns have changed. If is_full, more topics remain. */
+/* Offers a limited number of topics again after the patterns have changed. is_full: more topics remain. */
 typedef void shard_reoffer_fn(void *arg, enum status, size_t count, bool is_full);
 void shard_reoffer(struct shard *, shard_reoffer_fn *, void *arg);
 
@@ -246,18 +247,19 @@ typedef void shard_mend_fn(void *arg, enum status, struct slice cursor, const st
                            size_t count);
 void shard_mend(struct shard *, struct slice walk, struct slice cursor, shard_mend_fn *, void *arg);
 
-/* Calls fn when the earliest due time of any topic has become earlier. There is one listener. */
+/* Sets the only listener: fn is called when a topic gets an earlier due time than all topics had before. */
 typedef void shard_wake_fn(void *arg, int64_t due_ms);
 void shard_on_wake(struct shard *, shard_wake_fn *, void *arg);
 
-/* Calls fn when a schedule is to fire earlier than all others. There is one listener. */
+/* Sets the only listener: fn is called when the time of a schedule becomes earlier than the times of all
+ * other schedules. */
 void shard_on_fire_wake(struct shard *, shard_wake_fn *fn, void *arg);
 
-/* Calls fn when an owner has released the carry lock. There is one listener. */
+/* Sets the only listener: fn is called when the owner of the carry lock has released it. */
 void shard_on_lock_left(struct shard *, loop_fn *, void *arg);
 
-/* Calls fn when wake-ups begin to arrive, also after a reconnection: those published before are lost. There
- * is one listener. */
+/* Sets the only listener: fn is called when the subscription to wake-ups begins, also after a reconnection.
+ * Wake-ups that were published before are lost. */
 void shard_on_subscribed(struct shard *, loop_fn *, void *arg);
 
 #endif

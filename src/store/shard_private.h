@@ -12,7 +12,7 @@ enum {
 }; /* maximum number of calls of one kind under way; further items wait for the next call */
 
 /* The batches of a shard: name, kind, and connection. They are sent in this order at the end of a turn.
- * Outcomes precede the claim, which uses the slots that they free. */
+ * Outcomes come before the claim, because the claim uses the slots that they free. */
 #define SHARD_BATCHES(BATCH)                                                                                 \
     BATCH(SCHEDULE, schedule_kind, changes)                                                                  \
     BATCH(REPLACE, replace_kind, changes)                                                                    \

@@ -314,7 +314,7 @@ void store_free(struct store *store)
     if (!store)
         return;
     for (size_t i = 0; i < store->options.shards; i++) /* all shards are closed before any is freed, because
-                                                          the last callbacks of a shard may call any shard */
+                                                          the last callbacks of one shard may call another */
         shard_close(store_shard(store, i));
     for (size_t i = 0; i < store->options.shards; i++)
         shard_free(store_shard(store, i));

@@ -60,8 +60,8 @@ struct store_options {
                                required */
     bool trusts_durability; /* if Redis hides whether it syncs each write, assume that it does */
     bool is_read_only;      /* data without a layout, or in an older format, remains as it is */
-    const char *_Atomic *outage; /* where a known reason is why Redis does not run: a literal or NULL;
-                                    borrowed. NULL: no reason can be known */
+    const char *_Atomic *outage; /* points to the reason why Redis does not run, if known: a literal or NULL;
+                                    borrowed. NULL: the reason is never known */
     struct metrics *metrics;     /* borrowed */
 };
 
@@ -92,7 +92,7 @@ struct store_facts {
     bool has_aof;           /* appendonly yes, and the last write of the file succeeded */
     int64_t format, shards; /* layout of the data; 0: no data yet, or not read yet */
     int64_t born_ms;        /* time when the data got its layout; 0: unknown */
-    unsigned losses; /* how often other data, or none, took the place of the data that was there before */
+    unsigned losses;        /* how often the data disappeared, or was replaced by other data */
     /* Memory of the fullest node, some seconds ago; max_bytes 0: no limit. */
     int64_t used_bytes, max_bytes;
     int64_t system_bytes; /* memory of the host of Redis; 0: unknown */
@@ -326,7 +326,8 @@ struct store_topic {
     struct slice own;                     /* the topic's own settings only; empty: none */
     struct slice pattern;                 /* the longest pattern that matches; empty: none */
     int64_t delayed, ready, leased, dead; /* numbers of jobs */
-    /* Jobs that are due but held until the next check of their receiver: neither delayed nor ready. */
+    /* Jobs that are due but held until the next check of their receiver. They count neither as delayed nor as
+     * ready. */
     int64_t held;
     int64_t now_ms; /* time of reading */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
@@ -334,8 +335,7 @@ struct store_topic {
      * it is held until something other than time changes. */
     int64_t held_ms;
     /* The id of the job that holds the line of a fifo topic, which is the job in flight or the first waiting
-     * job; else empty.
-     */
+     * job; else empty. */
     struct slice head;
     /* The window of the topic's rate that is under way, and the number of attempts that began in it; 0: none.
      */
@@ -369,8 +369,8 @@ struct store_topics {
     bool are_groups;
 };
 
-/* Called with a page of topics. Pages go shard by shard, and by name within a shard. A page may be short
- * although next has more, because one call examines a limited number of topics. */
+/* Called with a page of topics. Pages go shard by shard, and by name within a shard. A page may have fewer
+ * topics than max although next.has_more is true, because one call examines a limited number of topics. */
 typedef void store_topics_fn(void *arg, enum status, const struct store_topic *topics, size_t count,
                              struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);

@@ -8,7 +8,7 @@
 enum {
     CARRY_TOPICS_MAX = 256, /* maximum number of topics in one call */
     RECOVER_MAX = 256,      /* maximum number of leases in one call */
-    FIRST_DOOMED = 3,       /* index of the first doomed job in the reply of recover */
+    FIRST_DOOMED = 3,       /* index of the first doomed job (a job to bury) in the reply of recover */
     DOOMED_PARTS = 2,       /* id, record */
     FORGET_MAX = 1000,
     FORGET_SENDS_MAX = 20, /* maximum number of sends in one call; each is checked for up to 100 jobs */

@@ -74,9 +74,9 @@ static void begin_add_item(const struct batch_item *item, struct script_call *ca
     script_call_text(call, entry->begin.replaces ? SLICE("1") : SLICE("0"));
     script_call_text(call, entry->begin.from);
     script_call_number(call, (int64_t)entry->begin.kept);
-    script_call_number(
-        call, (int64_t)(entry->begin.kept_bytes +
-                        entry->begin.kept)); /* each element is one byte larger in Redis, for its kind */
+    script_call_number(call,
+                       (int64_t)(entry->begin.kept_bytes +
+                                 entry->begin.kept)); /* in Redis, each element has one more byte: its kind */
     add_entry(&entry->begin.first, entry->when, call);
 }
 

@@ -49,8 +49,8 @@ struct workflow_begin {
     struct workflow_entry if_failed, if_cancelled;
     bool replaces; /* if a workflow with this id is active, it starts again */
     /* The failed workflow that this one continues; empty: none. A failed workflow can be continued once,
-     * because the dead job that failed it is removed. The new workflow begins with the first kept elements of
-     * the failed one, whose texts have kept_bytes. */
+     * because the dead job that failed it is removed. The new workflow begins with elements of the failed
+     * one: the first ones, of the number kept. Their texts have kept_bytes. */
     struct slice from; /* owner/workflowId/time, see workflow_place */
     size_t kept, kept_bytes;
     struct workflow_entry first;
@@ -86,7 +86,7 @@ void workflow_end(struct store *, struct slice id, enum workflow_state, struct s
 
 struct workflow_wait {
     struct slice id, event, text;   /* text is a text of the caller, see workflow_waiters */
-    struct workflow_entry deadline; /* job that is delivered at its time if no event comes before */
+    struct workflow_entry deadline; /* job that is delivered at its due time if no event comes before */
     struct slice kept; /* the first kept event for this wait, if the caller has read it; empty: none */
     struct workflow_entry with_kept; /* job that is delivered at once, instead of deadline, if kept is set */
 };

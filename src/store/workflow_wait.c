@@ -5,7 +5,7 @@
 #include "store/when.h"
 #include "store/workflow.h"
 
-/* Each call of both scripts has one item only, because an item of this size fills a call. */
+/* An item of this size fills a call. So each call of wait.lua and notify.lua has one item only. */
 enum { ALONE = BATCH_BYTES_MAX };
 
 /* ---- wait ---- */

@@ -10,8 +10,8 @@
 
 struct tracer;
 
-/* Creates a tracer. It records one of one_in traces that begin in this process. When at least many spans
- * wait, the thread that recorded the last span calls wake. */
+/* Creates a tracer. It records one in one_in of the traces that begin in this process. When the number of
+ * waiting spans reaches many, the thread that recorded the last one calls wake. */
 struct tracer *tracer_new(int64_t one_in, size_t many, void (*wake)(void *arg), void *arg);
 void tracer_free(struct tracer *);
 

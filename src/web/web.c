@@ -52,8 +52,8 @@ static void answer_text(struct exchange *exchange, struct slice type, struct sli
     exchange_answer_as(exchange, 200, type, headers, all, text);
 }
 
-/* Without tokens, a page of another site must not see that duepost runs here, so the same check as for the
- * API applies. */
+/* Without tokens, pages of other sites must not find out that duepost runs here. So requests are checked as
+ * those to the API are. */
 static bool is_admitted(struct exchange *exchange)
 {
     return exchange->site->options.tokens || origin_admit(exchange);

@@ -2,7 +2,7 @@
  *
  *   READING ──▶ ASKING ──▶ ARRIVING ──▶ SENDING ──▶ RECORDING ──▶ OVER
  *
- *   from         an event takes it to                                          the event is
+ *   from the state becomes the event is
  *   READING      ASKING, ARRIVING, SENDING, RECORDING (nothing can be sent)    attempt_start
  *   ASKING       ARRIVING, SENDING, RECORDING (held back)                      attempt_on_permit, attempt_cut
  *   ARRIVING     SENDING, RECORDING (nothing can be sent)                      attempt_on_arrived
@@ -45,7 +45,7 @@
 /* How long a job of a workflow is held when Redis does not return the data that its request needs. */
 #define ARRIVAL_WAIT_MS INT64_C(1000)
 
-enum { HEADER_TEXT_MAX = 32 * 1024 /* room for the job's headers and for those that duepost adds */ };
+enum { HEADER_TEXT_MAX = 32 * 1024 /* size of the job's headers and duepost's own */ };
 
 static void attempt_move(struct attempt *attempt, enum attempt_state to)
 {
@@ -99,7 +99,7 @@ static void attempt_on_recorded(void *arg, enum status status)
         context->on_unrecorded(context->arg, attempt);
 }
 
-/* Returns whether only the topic's setting turned the circuit breaker on. */
+/* Returns whether the circuit breaker is on only because of the topic's setting. */
 static bool has_breaker_by_setting(const struct attempt *attempt)
 {
     const struct topic_settings *settings = attempt->settings;
@@ -298,7 +298,7 @@ static void attempt_on_arrived(void *arg, enum status status, const struct arriv
         attempt_hold(attempt, ENDING_CAUSE_HELD, ARRIVAL_WAIT_MS);
 }
 
-/* Sends the request, after asking for its body if the job belongs to a workflow. */
+/* Sends the request. If the job belongs to a workflow, requests the data for its body first. */
 static void attempt_go(struct attempt *attempt)
 {
     if (attempt->job.workflow.size == 0) {

@@ -117,9 +117,9 @@ static enum http_method http_method_of(enum job_method method)
     return methods[method];
 }
 
-/* Returns whether the request needs a new connection. If the receiver closes an idle connection at the moment
- * of the request, the reset proves nothing about the receiver. Therefore a probe, and the attempt after a
- * reset, use a new connection. */
+/* Returns whether the request needs a new connection. A receiver may close an idle connection at the moment
+ * at which a request is sent on it. The request then fails with a reset, even though the receiver works.
+ * Therefore a probe, and the attempt after a reset, use a new connection. */
 static bool needs_fresh(const struct attempt *attempt)
 {
     return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == FAILURE_RESET;

@@ -17,7 +17,7 @@
 #include "worker/recovery.h"
 
 #define TICK_US      INT64_C(1000000)
-#define STEP_US      INT64_C(1000000) /* a clock has stepped if their difference changes by more */
+#define STEP_US      INT64_C(1000000) /* if the clocks drift apart by more, one has stepped */
 #define EARLY_US     INT64_C(200)     /* the due timer fires this long after the due time */
 #define RECONNECT_US INT64_C(100000)
 #define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
@@ -327,8 +327,9 @@ static void on_lock_left(void *arg)
         carry(worker, true);
 }
 
-/* Replaces the wake-ups that were published before the subscription. A standby also asks for the lock, which
- * may have been released before. */
+/* Carries now, because this process has not received the wake-ups that were published before the
+ * subscription. A standby also tries to take the lock, because the owner may have released it before the
+ * subscription. */
 static void carry_worker_on_subscribed(void *arg)
 {
     struct carry_worker *worker = arg;

@@ -1,20 +1,20 @@
 /* carry_worker.h - moves topics that have due jobs to the ready list ("carries" them).
  *
- * One process at a time owns the lock of a shard. The owner carries at the earliest due time, once a second,
- * and when its subscription to wake-ups begins. The owner also returns the jobs of lost leases, ends workers'
- * leases that have run out, removes expired idempotency keys and audits the stored counts. An owner that
- * stops releases the lock, and Redis then wakes the standbys.
+ * One process at a time owns the lock of a shard. The owner carries at the earliest due time, and also once a
+ * second and when its subscription to wake-ups begins. The owner also returns the jobs of lost leases, ends
+ * workers' leases that have run out, removes expired idempotency keys and audits the stored counts. An owner
+ * that stops releases the lock, and Redis then wakes the standbys.
  *
- * A standby takes over the lock when the owner's beat has not changed for CARRY_STUCK_US of the standby's own
- * clock. The lock has no expiry time, because clocks can step. Carrying twice does no harm, so it needs no
- * lock: a standby carries jobs that are overdue by CARRY_PATIENCE_MS. So no job waits until the lock has
- * moved.
+ * The owner changes its beat once a second. A standby takes over the lock when the beat has not changed for
+ * CARRY_STUCK_US by the standby's own clock. The lock has no expiry time, because clocks can step. Carrying
+ * twice does no harm, so carrying needs no lock: a standby carries jobs that are overdue by
+ * CARRY_PATIENCE_MS. So jobs need not wait until another process has taken over the lock.
  *
- * Jobs of lost leases are returned only after a quiet time, which is as long as one lease. In the quiet time
- * no clock has stepped and Redis was always reachable, so live consumers have renewed their leases. The quiet
- * time begins at the last disturbance that this process saw, not at the takeover of the lock. A process with
- * a private Redis starts without a quiet time, because no other process can renew the leases in that
- * Redis. */
+ * Jobs of lost leases are returned only after a quiet time, which is as long as one lease. A quiet time is a
+ * time in which no clock steps and Redis stays reachable, so that live consumers can renew their leases. It
+ * begins at the last disturbance that this process noticed (a clock step, or a time without Redis), and not
+ * when the process takes over the lock. A process with a private Redis starts without a quiet time, because
+ * no other process can renew the leases in that Redis. */
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 
@@ -39,7 +39,7 @@ struct carry_worker_options {
     struct pattern_keeper *pattern_keeper;
     const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     struct archiver *archiver;
-    /* This Redis is private, so no other process can use it: take the lock at once. */
+    /* This Redis is private, so no other process uses it, and the lock is taken at once. */
     bool is_alone;
     /* Called when a topic has due jobs. If this reactor's consumer can claim in the same turn, on_due returns
      * true: the claim then also carries the topics, and carry_worker_note_carried gets the result. */

@@ -12,7 +12,7 @@
 
 #define RENEW_AFTER_US INT64_C(2000000)
 #define RENEW_TICK_US  INT64_C(500000)
-#define RETRY_CLAIM_US INT64_C(500000) /* wait after a claim that Redis refused */
+#define RETRY_CLAIM_US INT64_C(500000) /* wait after a failed claim */
 
 enum {
     CLAIM_MAX = 64
@@ -41,7 +41,7 @@ struct consumer {
     struct consumer_options options;
     struct lane *lanes;
     size_t lane_count;
-    size_t first; /* lane whose turn comes first in the next turn of the loop */
+    size_t first; /* lane that claims first in the next turn of the loop */
     struct slots slots;
     struct receivers *receivers;
     struct resumer *resumer;
@@ -215,8 +215,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     end_claim(lane);
     tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
-    if (status == STATUS_OK) /* the version of the receivers' records is noted before the claim's attempts ask
-                                for permits */
+    if (status == STATUS_OK) /* before the attempts of this claim ask for permits */
         receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
     warn_of_passed(lane->consumer, claim);

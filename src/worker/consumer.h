@@ -42,10 +42,10 @@ struct consumer_carried {
 
 typedef void consumer_carried_fn(void *arg, enum status, const struct consumer_carried *);
 
-/* Pokes the consumer, whose next claim then carries due topics first, so that a due job costs one call. The
- * carry worker calls it when topics are due. is_alone says that no other process has a carry worker. Returns
- * false if the consumer cannot claim this turn; fn is then not called, and the carry worker carries with a
- * call of its own. */
+/* Makes the consumer claim, and lets this claim carry the due topics first, so that a due job needs only one
+ * call. The carry worker calls this function when topics are due. is_alone says that no other process has a
+ * carry worker. Returns false if the consumer cannot claim in this turn. fn is then not called, and the carry
+ * worker must carry with a call of its own. */
 bool consumer_carry(struct consumer *, size_t shard, bool is_alone, consumer_carried_fn *fn, void *arg);
 
 /* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */

@@ -34,7 +34,7 @@ struct firing {
     bool is_owner, is_stopping;
     bool is_standing_in; /* this process is a standby that fires overdue schedules */
     int64_t last_due;    /* standby: number of overdue schedules at its last look; -1: it has not looked */
-    int64_t next_ms;     /* time for which the timer waits; -1: none */
+    int64_t next_ms;     /* time at which the timer fires; -1: none */
     int64_t redis_us, boot_us; /* Redis's clock and this host's clock at the last note */
     /* The current step. pending is the number of its schedules that are being fired. */
     size_t pending;
@@ -43,7 +43,7 @@ struct firing {
     size_t group_bytes;
 };
 
-/* A schedule of the current step whose occurrences are being fired. */
+/* A schedule of the current step while its occurrences are being fired. */
 struct shooting {
     struct firing *firing;
     size_t items;
@@ -249,8 +249,8 @@ static void send_item(struct shooting *shooting, const struct store_fire *call)
 
 /* ---- schedules ---- */
 
-/* Returns the time of the occurrence that is fired. For a held schedule, this is not the time of the next
- * try. */
+/* Returns the time of the next occurrence. The time in fires differs from it while the schedule is held: then
+ * it is the time of the next try. */
 static int64_t expected_ms(const struct store_recurring *schedule)
 {
     bool is_held = schedule->last.outcome == STORE_FIRED_HELD;

@@ -1,13 +1,12 @@
 /* firing.h - fires the schedules of a shard: creates the job of each occurrence when its time has come.
  *
- * Each process may fire at any time. fire.lua creates the job of each occurrence once, and no job for a
- * definition that has been changed or deleted. So the lock of the carry worker only avoids needless work: its
- * owner fires at once. A standby fires schedules that are overdue by FIRING_PATIENCE_MS if the number of
- * overdue schedules does not fall within this time.
+ * Each process may fire at any time. fire.lua creates the job of each occurrence only once, and creates no
+ * job if the definition has been changed or deleted. So the lock of the carry worker is not needed for
+ * correctness. It avoids needless work: the owner of the lock fires at once. A standby fires schedules that
+ * are overdue by FIRING_PATIENCE_MS if the number of overdue schedules does not fall within this time.
  *
- * If many schedules fire at one time, they fire in bounded steps that leave a quarter of Redis's time to
- * others.
- */
+ * If many schedules are due at the same time, they fire in bounded steps, which leave a quarter of Redis's
+ * time for other work. */
 #ifndef DUEPOST_WORKER_FIRING_H
 #define DUEPOST_WORKER_FIRING_H
 
@@ -25,8 +24,8 @@ enum {
 struct firing *firing_new(struct loop *, struct store *, struct shard *, const struct delivery_forms *,
                           struct metrics *);
 
-/* Notes the results of the carry worker's last call: the earliest time at which a schedule fires (-1: none),
- * Redis's time now, and whether this process owns the lock. */
+/* Notes results of the carry worker's last call: the earliest time at which a schedule fires (-1: no schedule
+ * fires), Redis's time, and whether this process owns the lock. */
 void firing_note(struct firing *, int64_t next_ms, int64_t redis_now_us, bool is_owner);
 
 /* Stops firing. */

@@ -5,24 +5,24 @@
 #include "base/metrics.h"
 #include "base/random.h"
 
-#define EACH_US INT64_C(2000) /* minimum distance between two jobs of a row */
+#define EACH_US INT64_C(2000) /* minimum time between two jobs of a row */
 
 #define BREAKER_ROW_US   INT64_C(200000) /* length of a row of 100 jobs */
 #define BREAKER_LEAST_US INT64_C(60000000)
 #define BREAKER_MOST_US  INT64_C(600000000)
 
 #define LIMIT_FIRST_US INT64_C(50000)
-#define LIMIT_EACH_US  INT64_C(20000) /* distance between two jobs of a row, times the limit */
+#define LIMIT_EACH_US  INT64_C(20000) /* time between two jobs of a row if the limit is 1 */
 
-#define ASKED_US  INT64_C(250000)  /* delay while another attempt asks for the right to probe */
-#define PROBED_US INT64_C(1000000) /* first delay until other jobs check whether a probe is over */
+#define ASKED_US  INT64_C(250000)  /* hold while another attempt asks for the right to probe */
+#define PROBED_US INT64_C(1000000) /* hold of the first jobs that wait for the result of a probe */
 
 #define UNSERVED_FIRST_US INT64_C(5000000)
 #define UNSERVED_MOST_US  INT64_C(600000000)
 #define WARN_US           INT64_C(10000000)
 
-/* Takes the next place of a row whose last job comes back at *row_us. Returns the time until this place, at
- * least first_us. Returns -1 if this time would be longer than most_us. */
+/* Appends a job to a row. *row_us is the time at which the last job of the row comes back. Returns the time
+ * until the new job comes back, at least first_us, or -1 if this time would be longer than most_us. */
 static int64_t take_place(int64_t *row_us, int64_t now_us, int64_t first_us, int64_t each_us, int64_t most_us)
 {
     int64_t hold_us = *row_us + each_us - now_us;
@@ -41,8 +41,8 @@ static int64_t random_us(int64_t least_us, int64_t most_us)
 
 /* ---- the breaker ---- */
 
-/* Returns the time until the receiver may be probed. While a probe is under way, returns when to check
- * whether the probe is over: soon at first, and later the longer the probe takes. */
+/* Returns the time until the receiver may be probed. While a probe is under way, returns the time until the
+ * next check whether the probe is over. This time is short at first, and grows while the probe runs. */
 static int64_t probe_left_us(const struct receiver *receiver, int64_t now_us)
 {
     int64_t left_us = receiver->probe_us - now_us;

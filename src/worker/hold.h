@@ -1,19 +1,19 @@
 /* hold.h - decides how long a due job is held (released to Redis) when it cannot be sent now.
  *
- * Each check of a held job costs a claim and a release. Therefore the jobs of one receiver come back in a
- * row, at least 2 ms apart.
+ * When a job comes back and must still be held, this costs a claim and a release. Therefore the held jobs of
+ * a receiver form a row: they come back one after the other, at least 2 ms apart.
  *
- * Held by a breaker: a row of 100 jobs comes back when the receiver may be probed; one of them becomes the
- * probe. The others wait until the breaker closes (resumer.h), and come back at a random time within 1 to 10
- * minutes if no process resumes them. With 1,000,000 held jobs there are 2,000 checks a second.
+ * Held by a breaker: a row of 100 jobs comes back when the receiver may be probed. One of them becomes the
+ * probe. All other jobs wait until the breaker closes (resumer.h). If no process resumes them, they come back
+ * at a random time within 1 to 10 minutes. With 1,000,000 held jobs, about 2,000 jobs a second come back.
  *
- * Held by a limit: the distance between two jobs of the row is 20 ms divided by the limit, as if each attempt
- * took 20 ms. receiver_row_ms limits the length of the row: 34 s at first, then a quarter of the time that
- * the limit has lasted, at most 10 minutes. If the row is full, jobs come back at random times in its last
- * quarter.
+ * Held by a limit: the time between two jobs of the row is 20 ms divided by the limit, as if each attempt
+ * took 20 ms. receiver_row_ms limits the length of the row: 34 s at first, later a quarter of the time for
+ * which the limit has existed, and at most 10 minutes. If the row is full, further jobs come back at random
+ * times in its last quarter.
  *
- * Held because only a later version can serve the job: it comes back after 5 s at least and 10 minutes at
- * most. */
+ * Held because only a later version of duepost can serve the job: the job comes back after at least 5 s and
+ * at most 10 minutes. */
 #ifndef DUEPOST_WORKER_HOLD_H
 #define DUEPOST_WORKER_HOLD_H
 

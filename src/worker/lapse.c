@@ -26,9 +26,9 @@ static void lapse_stop(struct lapse *lapse)
     lapse->jobs = 0;
 }
 
-/* Continues with the next step when all leases of this step are ended, so that only one step's texts are in
- * memory. A step that has ended no lease is the last one, because the next step would list the same
- * leases. */
+/* Starts the next step when all leases of this step are ended, so that only the texts of one step are in
+ * memory. A step that has ended no lease is the last one, because the next step would list the same leases.
+ */
 static void lapse_end_step(struct lapse *lapse)
 {
     if (!lapse->is_waiting || lapse->ends > 0)

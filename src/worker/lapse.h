@@ -12,16 +12,14 @@
 
 struct lapse;
 
-/* schedule is the default retry schedule for jobs and topics. Borrows all arguments. */
+/* schedule is used for jobs that have no retry schedule, and whose topic has none. Borrows all arguments. */
 struct lapse *lapse_new(struct loop *, struct shard *, const struct retry_schedule *schedule,
                         recovery_may_fn *, void *arg);
 
 /* Replaces the default retry schedule. */
 void lapse_set_schedule(struct lapse *, const struct retry_schedule *);
 
-/* Starts to end leases. Call it when there are leases that have run out. Does nothing if it is already doing
- * this.
- */
+/* Starts to end leases, unless this is already under way. Call it when leases have run out. */
 void lapse_run(struct lapse *);
 
 void lapse_free(struct lapse *); /* NULL is ignored */

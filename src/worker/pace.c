@@ -7,8 +7,8 @@ enum {
     SHARE_MIN = 10, /* percent of Redis's time */
     SHARE_MAX = 50,
     SHARE_DUE = 75,
-    /* Steps are so small that Redis needs at most 5 ms for one. If a reply takes longer, Redis was busy with
-     * other work. The pause does not grow with this time, because sweeps must end even when Redis is busy. */
+    /* Redis needs at most 5 ms for a step. If a reply takes longer, Redis was busy with other work. The pause
+     * does not grow with this additional time, because sweeps must end even if Redis is busy. */
     STEP_US_MAX = 5000,
 };
 

@@ -1,13 +1,13 @@
 /* pattern_keeper.h - makes changed settings of patterns take effect in a shard that this process carries.
  *
- * A change applies to every topic when the topic is next served or read. The pattern keeper also checks all
- * topics again, because the earlier settings may have held or released them. It works in bounded steps
- * (pace.h): at least 50,000 topics a second. Redis keeps the position of this walk, so another process
- * continues it after a crash.
+ * A change applies to a topic when the topic is next served or read. But a topic that the earlier settings
+ * held may now be served, and the other way round. So the pattern keeper offers all topics again. It works in
+ * bounded steps (pace.h): at least 50,000 topics a second. Redis keeps the position of this walk, so another
+ * process continues it after a crash.
  *
- * In the shard to which changes are written first, the pattern keeper also compares the versions of all
- * shards. A process that dies between two copies leaves shards with an earlier version; they get the patterns
- * with the highest version. */
+ * Each shard has a copy of the patterns. If a process dies while it writes a change, some shards keep an
+ * earlier version. In the shard to which changes are written first, the pattern keeper compares the versions
+ * of all shards, and copies the patterns with the highest version to the other shards. */
 #ifndef DUEPOST_WORKER_PATTERN_KEEPER_H
 #define DUEPOST_WORKER_PATTERN_KEEPER_H
 

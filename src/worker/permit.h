@@ -1,10 +1,11 @@
-/* permit.h - an attempt's right to be sent to its receiver.
+/* permit.h - the right to send an attempt to its receiver.
  *
  * A permit has two parts: one for the path of the job's url and one for its receiver. A part is refused, and
  * the job is held, while the circuit breaker of the path or receiver is open, or while its limit of attempts
  * in flight is reached. When the wait of an open breaker is over, an attempt asks Redis for the right to
- * probe. Only one attempt of all processes gets this right. The right has a number, and the result of the
- * probe is reported with this number. If Redis does not answer, each reactor lets one attempt probe. */
+ * probe. Redis gives this right to one attempt of all processes at a time (report.lua has the exact rule).
+ * The right has a number, and the result of the probe is reported with this number. If Redis does not answer,
+ * each reactor lets one attempt probe. */
 #ifndef DUEPOST_WORKER_PERMIT_H
 #define DUEPOST_WORKER_PERMIT_H
 

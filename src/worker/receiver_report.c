@@ -17,7 +17,8 @@ static void report_soon(struct receiver *receiver)
 static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
 {
     if (probe == 0 ||
-        probe < receiver->news.probe) /* 0: not a probe; else the news already has a later probe */
+        probe < receiver->news
+                    .probe) /* 0: the attempt was not a probe; otherwise the news already has a later probe */
         return;
     receiver->news.probe = probe;
     receiver->news.probe_end = end;
@@ -71,7 +72,7 @@ void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *
 
 void receiver_withdraw(struct receiver *receiver)
 {
-    receiver->on_probe = NULL; /* if Redis grants the right after this, the right is returned unused */
+    receiver->on_probe = NULL; /* if Redis grants the right later, it is returned unused */
 }
 
 void receiver_return_probe(struct receiver *receiver, int64_t probe)
@@ -129,16 +130,15 @@ static void on_reported(void *arg, enum status status, const struct store_report
     if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
-    receiver->is_reporting =
-        false; /* cleared only now, because is_reporting keeps the receiver from being freed */
+    receiver->is_reporting = false; /* cleared only now, because a receiver is not freed while this is set */
     if (receiver_has_news(receiver))
         report_soon(receiver);
     receiver_settle(receiver);
 }
 
 /* Moves the news to the report. If there are results of other attempts and also an inconclusive or unsent
- * probe, two reports are sent, and the second one ends the probe. Otherwise Redis would take these results
- * for the probe's result. */
+ * probe, two reports are sent, and the second one ends the probe. In one report, Redis would take these
+ * results for the result of the probe. */
 static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;

@@ -7,22 +7,21 @@
 #include "store/shard.h"
 
 enum {
-    IMPAIRED_MAX = 10000, /* maximum number of records, as in a shard; beyond this number, the oldest records
-                             are removed */
+    IMPAIRED_MAX = 10000, /* maximum number of records, as in report.lua; above this number, the oldest
+                             records are removed */
 };
-#define IMPAIRED_US INT64_C(3600000000) /* records whose last news is older have been removed by Redis */
-#define WAIT_MAX_US                                                                                          \
-    INT64_C(600000000)         /* longest wait of a breaker; only a clock step makes a longer wait           \
-                                */
-#define NEWS_US INT64_C(50000) /* minimum time between two reads of news */
+#define IMPAIRED_US INT64_C(3600000000) /* Redis has removed records that have not changed for this time */
+/* Longest wait of a breaker. A longer one is the result of a clock step. */
+#define WAIT_MAX_US INT64_C(600000000)
+#define NEWS_US     INT64_C(50000) /* minimum time between two reads of news */
 
-/* The state of the copy for one shard. */
+/* The state of the copy of one shard's records. */
 struct shard_view {
     struct receivers *receivers;
     size_t shard;
     int64_t version; /* the copy has all records up to this version */
     int64_t last;    /* highest version in any answer */
-    int64_t last_us; /* time of the first answer with the highest version */
+    int64_t last_us; /* when the first answer with this version came */
     bool is_behind;  /* Redis may have records newer than version */
     bool is_started; /* the copy had all records at least once */
     bool is_asking;

@@ -73,8 +73,8 @@ struct receiver {
     int64_t probe;     /* number of the first probe under way, of any reactor; 0: none */
     int64_t probed_us; /* start of this probe */
     int64_t limit;     /* maximum of in_flight; 0: none */
-    int64_t since_us;  /* time at which the breaker opened, or the limit began; it may be later than now,
-                          because it comes from Redis's clock */
+    int64_t since_us;  /* time at which the breaker opened, or the limit began; converted from Redis's clock,
+                          so it may be slightly in the future */
 
     /* receiver_report.c */
     struct list
@@ -84,7 +84,8 @@ struct receiver {
     int64_t reported_us;         /* time at which the report was sent */
     receiver_probe_fn *on_probe; /* callback of the attempt that waits for the right; NULL: none waits */
     void *probe_arg;
-    bool is_asking; /* an answer to on_probe's request is expected, even if the attempt has ended */
+    bool is_asking; /* the answer to a request for the right is expected, even if the attempt that asked has
+                       ended */
 
     /* hold.c */
     int64_t row_us; /* time at which the last job of the row comes back */
@@ -95,13 +96,13 @@ struct receiver {
 /* Borrows store and metrics. */
 struct receivers *receivers_new(struct loop *, struct store *, struct metrics *);
 
-/* Calls fn when a breaker that the copy has as open is closed. fn must not call this module. There is one
- * listener. */
+/* Sets the only listener: fn is called when a breaker closes that was open in this copy. fn must not call
+ * this module. */
 void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
 
-/* Turns breakers off or on. When they are turned off, jobs that they hold must resume: calls the listener for
- * each open breaker, and at the start for each open breaker in Redis. Breakers that open later belong to
- * processes and topics with breakers on. */
+/* Turns breakers off or on. When breakers are turned off, the jobs that they hold must resume. So this calls
+ * the listener for each open breaker, and at the start of the process for each breaker that is open in Redis.
+ * Breakers that open later belong to other processes, or to topics that turn breakers on. */
 void receivers_turn_off(struct receivers *, bool is_off);
 
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
@@ -135,8 +136,8 @@ void receiver_learn(struct receiver *, const struct store_receiver *, int64_t ve
 /* Closes the breaker in this copy only. Used when the receiver answered but Redis did not. */
 void receiver_close(struct receiver *);
 
-/* Starts the breaker's wait again. Used when Redis did not answer, so that no process got the right to
- * probe. */
+/* Restarts the breaker's wait. Used when Redis did not answer the request for the right to probe, so that the
+ * next jobs of this reactor do not ask at once. */
 void receiver_put_off_probe(struct receiver *);
 
 void receivers_count(const struct receivers *);

@@ -41,7 +41,7 @@ static void recovery_end(struct recovery *recovery)
     recovery->jobs = 0;
 }
 
-/* Continues with the next step when all burials of this step have ended, so that only one step's texts are in
+/* Starts the next step when all burials of this step have ended, so that only the texts of one step are in
  * memory. */
 static void end_step(struct recovery *recovery)
 {
@@ -68,9 +68,9 @@ static void note_death(const struct burial *burial)
     metrics_count(metrics, METRICS_COUNTER_CALLBACKS, burial->callbacks.count);
 }
 
-/* Ends a burial. STATUS_STALE means that the job's outcome was recorded in the meantime, its owner changed
- * it, or another process recovers the job. After any other failure the lease expires, and a later step lists
- * the job again. */
+/* Ends a burial. STATUS_STALE: in the meantime, the outcome of the job was recorded, or the owner changed the
+ * job, or another process recovers it. After any other failure the lease expires, and a later step lists the
+ * job again. */
 static void on_buried(void *arg, enum status status)
 {
     struct burial *burial = arg;
@@ -119,8 +119,9 @@ static void send_burial(struct burial *burial)
     shard_bury(burial->recovery->shard, &burial->lease, &what, on_buried, burial);
 }
 
-/* If the settings or the record cannot be read, the job is buried without their callbacks. Returns false if
- * memory is short, or if the settings or the record need a later version. */
+/* Writes the callbacks of the job and of its topic. Settings or a record that cannot be read have no
+ * callbacks; the job is buried nevertheless. Returns false if memory is short, or if the settings or the
+ * record need a later version. */
 static bool write_callbacks(struct burial *burial, const struct job *job)
 {
     struct topic_settings settings;

@@ -8,9 +8,9 @@
 
 struct recovery;
 
-/* Returns true if expired leases count as lost now, because live consumers have had the time to renew their
- * leases. Called before each step. Sets *now_ms to Redis's time as estimated by this process. If Redis's
- * clock has stepped since, the script changes nothing. */
+/* Called before each step. Returns true if live consumers have had the time to renew their leases, so that
+ * expired leases are lost. Sets *now_ms to this process's estimate of Redis's time. If Redis's clock turns
+ * out to differ, because it has stepped, the script changes nothing. */
 typedef bool recovery_may_fn(void *arg, int64_t *now_ms);
 
 /* Borrows all arguments. */

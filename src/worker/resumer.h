@@ -1,10 +1,10 @@
 /* resumer.h - gives held jobs their earlier due times again when the circuit breaker of their receiver
  * closes.
  *
- * Every reactor that had noted the breaker as open does this, in each shard, in bounded steps (pace.h); they
- * share the work. A job may have been held at the same moment, so each shard gets a second call after a
- * second. If all of these processes end at that moment, the jobs come back at the end of their hold (hold.h).
- */
+ * Every reactor that knew the breaker as open does this, in each shard, in bounded steps (pace.h). These
+ * reactors share the work. Jobs may be held at the moment at which the breaker closes, so each shard gets a
+ * second call a second later. If all these processes die before they have done this, the jobs come back at
+ * the end of their hold (hold.h). */
 #ifndef DUEPOST_WORKER_RESUMER_H
 #define DUEPOST_WORKER_RESUMER_H
 

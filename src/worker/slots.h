@@ -1,8 +1,8 @@
 /* slots.h - decides how many attempts each shard may have in flight.
  *
- * Half of the slots are reserved for the shards, in equal parts. Any shard may take the other half, in order
- * of request. If the Redis of one shard hangs, its attempts end late and keep their slots; the reserved slots
- * of the other shards stay free. A single shard has all slots. The functions are pure. */
+ * Half of the slots are reserved for the shards, in equal parts. The other half is shared: the shard that
+ * asks first gets them. If the Redis of one shard hangs, its attempts end late and keep their slots; the
+ * reserved slots of the other shards stay free. A single shard has all slots. The functions are pure. */
 #ifndef DUEPOST_WORKER_SLOTS_H
 #define DUEPOST_WORKER_SLOTS_H
 
@@ -11,7 +11,7 @@
 struct slots {
     size_t max, shards;
     size_t *used;     /* number of slots used, by shard */
-    size_t overdrawn; /* slots that all shards use beyond their reserved parts */
+    size_t overdrawn; /* slots of the shared half that are in use */
 };
 
 void slots_init(struct slots *, size_t max, size_t shards);
@@ -24,7 +24,7 @@ void slots_resize(struct slots *, size_t max);
  * shard. */
 size_t slots_free(const struct slots *, size_t shard, size_t sharers);
 
-/* Takes slots, even more than are free, because attempts that run already must be counted. */
+/* Takes slots, even more than are free: attempts that already run must be counted. */
 void slots_take(struct slots *, size_t shard, size_t count);
 void slots_give(struct slots *, size_t shard, size_t count);
 

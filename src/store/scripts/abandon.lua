@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- abandon.lua - releases the jobs of a claim whose reply never came. The jobs are due again at their old
--- times, before their leases end. If Redis runs the claim after this script, recover.lua finds the leases.
+-- abandon.lua - releases the jobs of a claim whose reply never came. Without it, the jobs would wait until their
+-- leases end. They are due again at their old times. If Redis runs the claim after this script, recover.lua finds the
+-- leases.
 --
 -- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; recover.lua finds the others, too
--- ARGV[4] [5] for a call of lease.lua: its lease, ms, and how long ago the call was sent, ms; else absent
+-- ARGV[4] [5] only for a claim by lease.lua: length of its leases, ms, and how long ago it was sent, ms
 -- Returns {now_us, number of jobs}.
 -- uses: again lingering probe take
 local nonce, most = ARGV[2], tonumber(ARGV[3])
@@ -24,7 +25,7 @@ for i = 1, #ids do
     number = number + 1
   end
 end
--- Jobs that were cancelled since have no running attempt.
+-- Some of these jobs may have been cancelled since the claim. None of their attempts is running.
 local lingering_key = ARGV[4] and PULL_LINGERING or LINGERING
 local lingering = has(lingering_key) and call('ZRANGE', lingering_key, 0, most - 1) or {}
 for i = 1, #lingering do

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
 -- arrive.lua - reads the data of workflows that the requests of their jobs contain. Called before each
--- attempt. If a wait is due, its element is appended here, so only its deadline or its event takes effect,
--- and never both. Calling it again changes nothing.
+-- attempt. If the deadline of a wait has come, this script appends the element of the wait. So a wait ends by its
+-- deadline or by its event, never by both. A second call for the same job changes nothing.
 --
 -- ARGV from 2: id ...
--- Returns {now_us, result ...}. A result is {'own', created, elements}: the body of the job, and the first
--- element; {'list', created, elements}: the elements up to the job's own; {'long', created, elements}: these
--- are too long for one delivery, and only the first is here; {'over'}: the job's workflow has ended. Each
--- element begins with its kind. created is the time at which the workflow was created, ms.
+-- Returns {now_us, result ...}. A result is {'own', created, elements}: the job is delivered with its own body, and
+-- elements has the first element; {'list', created, elements}: elements has all elements up to the job's own;
+-- {'long', created, elements}: these elements are too long for one delivery, so elements has the first one only;
+-- {'over'}: the job's workflow has ended. Each element begins with its kind. created is the time at which the
+-- workflow was created, ms.
 -- uses: check clock waits workflows
 check(2, 1)
 local LIST_MAX = 1048576

@@ -10,7 +10,8 @@
 --   ifCancelled  entry that the parent gets if this workflow is cancelled, or ''
 --   replaces     1: an active workflow with this id starts again, in its place; 0: it stays
 --   from         place of a failed workflow that this one continues, or ''. It can be continued once, because its dead job is removed
---   kept, bytes  number of first elements of the failed workflow that this one begins with, and their size, including their kinds
+--   kept, bytes  the new workflow begins with this number of elements of the failed one, from the first on; their
+--                size, including their kinds
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
 -- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
 -- workflow with this id is active; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has

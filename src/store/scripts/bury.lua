@@ -9,8 +9,8 @@ if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
 local verdicts = fence(2, 4)
 
--- If recovery buries a job, the job has died with its consumer. The consumer's nonce is kept, because its
--- outcome may still arrive, see died_with.
+-- Recovery buries a job when its consumer was lost too often. The nonce of the last consumer is kept, because the
+-- outcome of its attempt may still arrive, see died_with.
 local function losses_to_keep(id, nonce)
   local crash = is_recovering(nonce) and call('HGET', CRASHES, id)
   return crash and string.gsub(crash, ' ', '/') or 0

@@ -27,7 +27,7 @@ local function change(id, tag, when, record)
   if not seen or seen == 'dead' and when ~= '-' then return RESULT_NOT_AS_SEEN end
   if record == '' then
     if is_expired(call('HGET', JOBS, id), (due_of(when))) then return RESULT_NOT_AS_SEEN end
-    take(id) -- so that a later item of this call, which saw the same, finds another tag
+    take(id) -- so that the tag changes, and a later item of this call with the old tag is refused
   else
     if lacks_url(id, record) then return RESULT_NO_URL end
     if seen == 'dead' then return change_dead(id, record) end

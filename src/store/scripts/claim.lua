@@ -75,7 +75,7 @@ local function plan_turn(topic, most, score, weight)
     holders = {}, has_rate = has_settings() and settings_of(topic).rate, spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
-  if has_settings() and is_fifo(topic) then turn.is_front = false end -- so that offer sees the bucket as it is then
+  if has_settings() and is_fifo(topic) then turn.is_front = false end -- offer reads the bucket again
   read_due_places(turn, most)
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
@@ -84,8 +84,8 @@ local function plan_turn(topic, most, score, weight)
 end
 
 -- Leases the next job of a turn. An id without a record, or a text that is not an id, is removed with all its
--- data. A job that has expired is buried without an attempt, and does not use up the rate. Returns false if
--- this call has returned enough bytes.
+-- data. A job that has expired is leased, too: the consumer buries it without an attempt, so it does not count for
+-- the rate. Returns false if this call has returned enough bytes.
 local function lease(turn, record)
   if record and #record > bytes_left and leased > 0 then return false end
   local at = turn.taken + 1
@@ -156,12 +156,12 @@ local function end_turn(turn)
   offer(topic)
 end
 
--- The first topics in turns are served one after the other; then those that are still ready move to the end.
--- Each round leases a job, unless ids in the buckets have no records, the clock has stepped back or the limit
--- was lowered; such topics are processed in bounded steps, too. If a claim reaches its limit of bytes, the
--- remaining topics keep their turns.
+-- Serves the first topics in turns, one after the other. Topics that are still ready then move to the end. A topic
+-- may yield no job: if ids in its bucket have no records, the clock has stepped back, or its limit was lowered.
+-- rounds limits the number of topics that one call processes. If a claim reaches its limit of bytes, the remaining
+-- topics keep their turns.
 local TURNS_AT_ONCE = 64
-local VIRTUAL_MAX = 2251799813685248 -- 2^51: beyond 2^53 a score is not exact
+local VIRTUAL_MAX = 2251799813685248 -- 2^51: scores above 2^53 are not exact
 local rounds = 2 * left
 local function has_work() return left > 0 and bytes_left > 0 and rounds > 0 end
 local are_all_over = false -- no topic is in turns any more
@@ -206,7 +206,7 @@ local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', '0', CARRY_MAX)
   if #topics == 1 and call('EXISTS', TURNS) == 0 then
-    if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end -- without this topic
+    if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end -- the next time in due, after this topic's
     return {topics[1], '1'}
   end
   if #topics > 1 and has_settings() then fetch_settings(topics) end
@@ -217,7 +217,7 @@ end
 
 probe()
 local carried = ARGV[7] ~= '0' and carry() or nil
-if ARGV[7] == '2' then first_before = 0 end -- wake has no message for itself
+if ARGV[7] == '2' then first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
 while has_work() and take_turns(carried) do carried = nil end
 if leased > 0 then call('ZADD', LEASES, unpack(leases)) end
 write_waiting()

@@ -1,10 +1,11 @@
 #!lua flags=no-writes
--- coming.lua - one step of limited size in a histogram of due times: how many waiting jobs are overdue, and how many
--- become due within each of some spans of time. Held jobs are overdue. The head of a fifo topic counts at the
--- time when its next attempt may begin.
+-- coming.lua - makes a histogram of due times, in steps of limited size: how many waiting jobs are overdue, and how
+-- many become due within each of the given spans of time. Held jobs count as overdue. The head of a fifo topic counts
+-- in the span in which its next attempt may begin.
 --
--- Topics are examined in the order of their names. If there are more than a walk may examine, it examines blocks of
--- them at equal distances. Jobs and topics that change during a walk may be missed or counted twice.
+-- The topics are examined in the order of their names. If there are more topics than a walk may examine, it examines
+-- some of them: blocks at equal distances in that order. Jobs and topics that change during a walk may be missed or
+-- counted twice.
 --
 -- ARGV[2] number of topics examined so far   [3] maximum number of topics that a walk examines   [4] when the walk
 --      began, ms, and [5] the number of topics at that time, both from the first step, in which they are 0
@@ -54,8 +55,8 @@ local function move(from, to, number)
   counts[to] = counts[to] + number
 end
 
--- Held jobs are in their bucket at the end of their hold. If there are many, the first ones are a sample of
--- all.
+-- The score of a held job in its bucket is the end of its hold, but the job is overdue. So held jobs are moved to the
+-- first span. If a topic has many held jobs, only the first ones are examined, as a sample of all.
 local HELD_LOOK = 100
 local function move_held(topic)
   local number = call('ZCARD', held_of(topic))

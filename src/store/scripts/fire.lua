@@ -13,7 +13,7 @@
 --             'noGroup', 'unsendable'. With such a word, the call only looks for the first answer under the key of once
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
---   overlap   1 if there is no occurrence while the last one is in the pool, else 0
+--   overlap   1: no job is created while the job of the last occurrence is in the pool; else 0
 --   job       id of the job, whose topic is that of the schedule or one of its siblings
 --   when      of the job, as in schedule.lua
 --   record    of the job, as in schedule.lua
@@ -21,9 +21,9 @@
 --   number    of endpoints that the job is sent to, or 0. If it is not 0, the mark and the group as in send.lua follow, then
 --             an endpoint and a record for each job; all jobs are created, or none
 -- Returns {now_us, result ...}. A result is the due time of the (first) job; 1 for other kinds than fire; 0 if nothing
--- happened; FULL: nothing happened, but the schedule's entry says so; OVERLAP, TAKEN (another job has the id) or NO_URL:
--- the time has passed without a job. If an earlier call has used the idempotency
--- key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
+-- happened; FULL: no job was created, and the schedule keeps its time; only its entry in fired has changed; OVERLAP,
+-- TAKEN (another job has the id) or NO_URL: the time has passed without a job. If an earlier call has used the
+-- idempotency key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 -- uses: idempotency places probe put_send schedules url when
 
 local ITEM = 13 -- arguments of an item without endpoints

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- heads.lua - finds the first waiting or dead job of each of many topics, after a given job: one step of a
+-- heads.lua - finds the first waiting or dead job of each of many topics, after a given job. This is one step of a
 -- walk through all topics.
 --
 -- ARGV[2] delayed, ready or dead   [3] the name after which topics are examined, may be empty   [4] maximum number

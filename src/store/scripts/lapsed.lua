@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- lapsed.lua - lists jobs whose workers' leases ran out, which are failed attempts. The caller ends each
--- lease by its nonce. If the process dies before that, the jobs are listed again.
+-- lapsed.lua - lists jobs whose workers' leases ran out. Each is a failed attempt. The caller ends these leases, each
+-- by its nonce. If the caller dies before that, the next call lists the jobs again.
 --
 -- ARGV[2] maximum number of jobs   [3] time that the caller expects from Redis's clock, ms
 -- Returns {now_us, -1} if the clock has stepped by more than a second. Otherwise returns {now_us, number of leases that ran out,
@@ -10,7 +10,7 @@ if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 local ids = lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
 
--- A lease without a holder ends at once, and a place without a job is removed.
+-- A lease without a holder has no nonce, so it ends here. A place without a job is removed.
 local function repair(id, record)
   local topic = topic_of(id)
   take(id)

@@ -9,7 +9,7 @@
 --   most    maximum number of jobs
 --   nonce   names the leases, and begins with 'p'
 --   lease   ms
---   wait    if no job can be leased: how long a process waits for one, ms; 0: it does not wait
+--   wait    how long the caller waits for a job if none can be leased now, ms; 0: it does not wait
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: while the leases last, but at least a
 --           minute, the same jobs are returned under this key as far as they are still leased
 -- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 1 if the leases are those of an
@@ -48,8 +48,8 @@ local function most_of(topic, most, first_due)
   return math.min(most, tokens), next_at
 end
 
--- Returns whether the end of the job may need its record, because the job has its own callbacks. If only the
--- body contains the searched words, the answer is also true, which costs one more call.
+-- Returns whether the job may have callbacks of its own: then its end needs its record. Also returns true if only the
+-- body contains these words; the end then costs one more call, and nothing else changes.
 local function may_have_callbacks(record)
   return find(record, '"onDelivered":', 1, true) or find(record, '"onAttempt":', 1, true)
 end
@@ -90,8 +90,8 @@ local function add_job(result, id, due, started, deadline, record)
   result[at + 1], result[at + 2], result[at + 3], result[at + 4], result[at + 5] = id, due, started, deadline, record
 end
 
--- Leases the first due jobs of a topic, and returns how many of them a worker can get: the others have expired. An id without
--- a record, or a text that is not an id, is removed from its place.
+-- Leases the first due jobs of a topic. Returns how many of them the worker gets; the others have expired. An id
+-- without a record, or a text that is not an id, is removed from its place.
 local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
@@ -181,7 +181,8 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
   local given = number > 0 and lease_due(topic, number, nonce, lease_ms, result) or 0
   local left, next_at = most_of(topic, most, first_score(topic))
   result[3], result[4] = left > 0 and 1 or 0, next_at
-  -- If all jobs have expired, the worker gets none of them: its request continues under the same key.
+  -- If all these jobs have expired, the worker gets none of them, and nothing is stored under its key: the caller
+  -- repeats the request with this key.
   if given > 0 and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
   if given == 0 and left == 0 and wait_ms > 0 then await(topic, now + wait_ms) end
   return result

@@ -51,7 +51,8 @@ end
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
 -- Returns whether the job ended with one of the reasons and statuses, which C wrote into the record, or into
--- the line of the last attempt. Decoding a record takes longer than returning it, so its bytes count more.
+-- the line of the last attempt. Decoding a record takes longer than returning it, so each of its bytes counts as
+-- several.
 local function ended_so(record, lines)
   if reasons == '' and statuses == '' then return true end
   bytes_left = bytes_left - 3 * #record
@@ -97,8 +98,8 @@ local function origin_of(record)
   return tonumber(job.createdAt), type(job.url) == 'string' and job.url or ''
 end
 
--- A bulk action must not find a job again that it has run or moved, even if the job waits for a retry or is
--- held.
+-- A bulk action must not find a job twice. After the action has run or moved a job, the job may wait again, for a
+-- retry or because it is held.
 local leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
 local function has_begun(id, record)
   local due = held_dues(topic_of(id), {id})[1]
@@ -195,9 +196,9 @@ local function visit_leased(ids)
   return true
 end
 
--- Merges the jobs of several topics' buckets into one list, up to the job (score, id); after it, other topics
--- have jobs, too. Each topic is a lane with some of its entries. The lanes are a heap, ordered by their next
--- entries.
+-- Merges the jobs of several topics' buckets into one list, up to the job (score, id). After this job, topics that
+-- are not in names have jobs, too. Each topic is a lane with some of its entries. The lanes are a heap, ordered by
+-- their next entries.
 local CHUNK_MAX = 64
 local function visit_topics(names, end_score, end_id)
   local lanes, size = {}, 0
@@ -257,7 +258,7 @@ local function visit_topics(names, end_score, end_id)
   return look > 0
 end
 
--- If every entry of a set is part of the result, they can be counted without examining each.
+-- If every entry of a set is part of the result, the entries are counted without examining each.
 local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then

@@ -5,18 +5,19 @@
 --      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', or 'some_jobs', a random choice
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
---   - an id without a place becomes ready, because a late delivery is better than a lost job; an id in a
---     lease and a bucket keeps its lease, and of two leases the one that its holder names
+--   - an id without a place becomes ready, because a late delivery is better than a lost job; an id with a lease that
+--     is also in a bucket is removed from the bucket; an id with two leases keeps the lease that its holder names
 --   - a place without a job is removed; so are a holder without a lease, attempts without a job, and texts
 --     that are not ids
---   - the hold of a job that does not wait is removed, and a topic's entry in held gets the time of its
+--   - the hold of a job that does not wait is removed, and the entry of a topic in held gets the time of the topic's
 --     first held job
 --   - a kept job without a time is removed by the next sweep, and an id that is not kept is removed from the
 --     indexes
 --   - a line whose job is gone is removed, see line.lua
 --   - a topic gets an entry that it lacks, and a name without a topic is removed
 --   - a dead job of format 1, which is still in the pool, leaves the pool
---   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes ids from them that have no text
+--   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes the ids in them that have no
+--   text
 --   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
 -- Returns {now_us, next cursor ('0' at the end), repairs ...}.
 -- uses: again attempts crashes ended leases lingering locate outbox places probe
@@ -41,7 +42,7 @@ local function remove_foreign(id)
   mended('foreign ' .. id)
 end
 
--- An id that has a lease of a consumer and one of a worker.
+-- Ends one lease of an id that has a lease of a consumer and also a lease of a worker.
 local function mend_leases(id)
   if not has(PULLED) or not call('ZSCORE', PULLED, id) or not call('ZSCORE', LEASES, id) then return end
   local claim = call('HGET', holders_of(topic_of(id)), id)
@@ -80,7 +81,7 @@ local function mend_place(key, id, topic)
   end
 end
 
--- A holder without a lease would count as in flight for ever. A topic has at most as many holders as leases and such holders.
+-- Removes holders without a lease, which would count as in flight for ever.
 local function mend_holders(topic)
   local holders = call('HKEYS', holders_of(topic))
   for i = 1, #holders do
@@ -145,8 +146,8 @@ local function scan(key)
   return page[2]
 end
 
--- The fields of a hash come with their values, which may be long. So a step reads bucket after bucket of
--- Redis's hash table, until it has read enough.
+-- HSCAN returns fields with their values, which may be long. So a step reads one bucket of Redis's hash table after
+-- the other, until it has read enough.
 local READ_BYTES, READ_BUCKETS = 4 * 1024 * 1024, 256
 local function scan_hash(key)
   local fields, bytes, buckets = {}, 0, 0

@@ -4,9 +4,9 @@
 --
 -- ARGV[2] owner   [3] event   [4] owner/workflowId if the event is for one workflow only, or ''   [5] data, to be kept for this one
 -- ARGV from 6: id of the job that waits, job, record, element: delivered instead, ...
--- Returns {now_us, {kept, result ...}}. A result is 1, or 0 if the job no longer waits. kept is 1 if the
--- event was kept; NOT_FOUND if no such workflow is active; FULL if too many events are kept for the workflow;
--- AGAIN if the workflow waits with another job, and nothing has changed; else 0.
+-- Returns {now_us, {kept, result ...}}. A result is 1 if the job got the event, or 0 if the job no longer waits. kept
+-- is 1 if the event was kept; NOT_FOUND if no such workflow is active; FULL if too many events are kept for the
+-- workflow; AGAIN, and nothing has changed, if the workflow waits with a job that the call does not name; else 0.
 -- uses: linger probe topic waits leave
 if (#ARGV - 5) % 4 ~= 0 then error('wrong number of arguments') end
 for i = 6, #ARGV, 4 do

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- open.lua - reads the layout of the data, or sets it.
 --
--- ARGV[2] the caller's format   [3] the caller's number of shards   [4] 1: data without a layout gets the
---      caller's, and data of an older format gets the caller's format. The janitor then moves data whose
---      place differs between the formats
--- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. With [4],
---      the history is turned on if it is off, so that jobs that end before the first archive.lua are in the
---      outbox, too
+-- ARGV[2] the caller's format   [3] the caller's number of shards   [4] 1: if the data has no layout, it gets the
+--      caller's; if its format is older, it gets the caller's format, and the janitor moves the data whose place
+--      differs between the two formats
+-- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. If [4] is 1,
+--      this call turns the history on, so that jobs that end before the first call of archive.lua are in the outbox,
+--      too
 -- Returns {now_us, format, shards, born_ms} of the data. They are 0 if Redis has no data of duepost yet. born_ms is
 --      the time when this data was created, so it changes after a FLUSHALL
 -- uses: clock has probe

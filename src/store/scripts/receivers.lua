@@ -5,7 +5,7 @@
 -- ARGV[2] a receiver, or empty for a page   [3] the version after which the page begins   [4] maximum number
 --      of receivers
 -- Returns {now_us, version of the last record that exists, version of the last record examined, then for
--- each: name, record}. report.lua describes records. Records that report.lua would remove are left out.
+-- each: name, record}. report.lua describes records. Records that the next report.lua may remove are left out.
 -- uses: clock
 local KEPT_MS = 3600000
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported'

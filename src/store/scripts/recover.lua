@@ -2,18 +2,18 @@
 -- recover.lua - returns jobs whose lease ran out. The receiver has not failed, so no attempt is counted.
 --
 -- After the first loss of a consumer, the job is due at once, with its old time. After the second to the
--- fourth loss, it waits for a random time, so that a job that kills its consumer does not stop other jobs
--- with it. After the fifth loss, the job is leased by the caller and listed, a few MiB of such jobs in one
--- call. The caller buries it with its follow-ups, see follow.lua. If the caller cannot do this, its lease
--- runs out, and the job is listed again. A cancelled job's attempt stops counting as in flight if its
--- consumer was lost.
+-- fourth loss, it waits for a random time, so that a job that kills its consumer does not stop the other jobs of that
+-- consumer each time. After the fifth loss, the script leases the job to the caller and lists it, up to a few MiB of
+-- such jobs in one call. The caller buries the job with its follow-ups, see follow.lua. If the caller dies first, its
+-- lease runs out, and a later call lists the job again. If the consumer of a cancelled job was lost, its attempt no
+-- longer counts as in flight.
 --
 -- ARGV[2] lease, ms   [3] time that the caller expects from Redis's clock, ms   [4] maximum number of jobs,
 --      and of attempts of cancelled jobs
 -- ARGV[5] a seed   [6] the caller's nonce, see is_recovering
--- Returns {now_us, -1} if the clock has stepped by more than a second, because living consumers must first be
--- able to renew. Otherwise returns {now_us, number of leases that ran out, number of jobs to bury, then for
--- each of these jobs: id, record; then topic, settings, ... of their topics}.
+-- Returns {now_us, -1} if the clock has stepped by more than a second, because living consumers must first get the
+-- time to renew their leases. Otherwise returns {now_us, number of leases that ran out, number of jobs to bury, then
+-- for each of these jobs: id, record; then topic, settings, ... of their topics}.
 -- uses: again crashes lingering lost places probe record settings take
 local lease_ms, recoverer = tonumber(ARGV[2]), ARGV[6]
 local LOSSES_MAX = 5

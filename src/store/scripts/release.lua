@@ -6,12 +6,13 @@
 --   id, nonce
 --   wait      how long to hold the job from now, ms, or -1
 --   claimed   time of its claim, ms
---   receiver  whose circuit breaker holds the job, or -
---   setting   1 if it does so only because the topic's setting breaker was true at the claim, else 0
+--   receiver  the receiver whose circuit breaker holds the job, or -
+--   setting   1 if the breaker holds the job only because the topic's setting breaker was true at the claim, else 0
 -- Returns {now_us, 1 done or 0 stale, ...}.
 --
--- A job is not held by a breaker that its topic has turned off since the claim. The walk through the held jobs of the topic may be
--- over, so nothing would resume the job before its hold ends.
+-- If the topic has turned its breaker off since the claim, the breaker does not hold the job. Turning it off starts a
+-- walk that resumes the topic's held jobs. This walk may be over, and then nothing would resume the job before its
+-- hold ends.
 -- uses: again breaker check fence linger take
 -- plain: take
 check(2, 6, 3)
@@ -20,8 +21,8 @@ for i = 5, #ARGV, 6 do
 end
 local verdicts, claims = fence(2, 6)
 
--- A job that is held was not sent. A job that is released without a wait may have been sent, so it has used
--- up a token of the rate.
+-- Counts the jobs of each claim whose tokens of the rate are returned. A job with a wait was not sent. A job without
+-- a wait may have been sent, so its token stays spent.
 local unsent = {}
 local function note_unsent(topic, nonce, since)
   local key = nonce .. ' ' .. topic

@@ -1,14 +1,14 @@
 #!lua
 -- replace_send.lua - schedules jobs that are sent to a group, and replaces the jobs that were sent under the
--- same id: one job for each endpoint, all of them or none. Jobs that have their ids are replaced, with all
--- their data. Jobs of the earlier send to other endpoints are cancelled. The flag allow-oom is not set, so a
--- full Redis refuses new work.
+-- same id: one job for each endpoint, all of them or none. Jobs of the pool with the same ids are replaced, with all
+-- their data. If the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set,
+-- so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each send:
 --   id      as in send.lua
 --   when    as in schedule.lua
---   only    '!' if no such job may be in the pool, or empty
+--   only    '!': refuse the send if the pool has such a job; or empty
 --   mark    as in send.lua
 --   group
 --   number  of endpoints, at least 1, for each of which a name and a record as in schedule.lua follow
@@ -19,7 +19,7 @@
 local sends = read_sends(3, 'only', 1)
 probe()
 local max_jobs = tonumber(ARGV[2])
-local is_placed = {} -- jobs of this very call, which are in no bucket yet
+local is_placed = {} -- jobs that this call has scheduled, which are in no bucket yet
 
 -- Lists the jobs of the pool that the send replaces or cancels: jobs that have its ids, and jobs of the
 -- earlier send to other endpoints.

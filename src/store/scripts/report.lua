@@ -4,34 +4,32 @@
 --
 -- ARGV[2] first wait of a breaker that opens, ms; then for each receiver:
 --   name       host:port, or host:port/path
---   reachable  1: an attempt before the failures below did not fail
+--   reachable  1: the receiver answered, before the failures below
 --   failures   number of consecutive failures
---   cause      word of the last failure, or of an inconclusive probe, or '-'
---   crowd      attempts in flight there when the receiver asked for fewer attempts; 0: it did not ask
+--   cause      word for the last failure or for the inconclusive probe, or '-'
+--   crowd      number of attempts in flight at this receiver when it asked for fewer; 0: it did not ask
 --   delivered  number of 2xx
---   probe      number of the probe that this report ends; 0: none. Without reachable and failures, the probe
---              was inconclusive, or was not sent if there is no cause
+--   probe      number of the probe that this report ends; 0: none. If reachable and failures are 0, the probe was
+--              inconclusive, or was not sent if cause is '-'
 --   wish       '-', 'close', or 'probe', which asks for the right to probe
 -- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}. changes
--- is a sum of 1 opened, 2 closed, 4 halved. version is the version of the last report and gives the order of
--- answers.
+-- is a sum of 1 opened, 2 closed, 4 halved. version is the version of the last record that was written; answers with
+-- a higher version are newer.
 --
 -- If the breaker of host:port is closed on request, the breakers of its paths are closed, too.
 --
 -- While a probe runs long, other probes may begin: one for each sixth of the wait, but at most one a second.
--- These probes form a round. The first of them that fails ends the round and doubles the wait. Numbers of
--- probes grow, so a probe belongs to the current round if its number is not below the number of the round's
--- first probe.
+-- These probes form a round. The first of them that fails ends the round and doubles the wait. The numbers of probes
+-- increase. So a probe belongs to the current round if its number is at least that of the round's first probe.
 --
 -- A record has: consecutive failures, time when its breaker opened or 0, time of the next probe, its wait,
 -- number of the first probe of the current round or 0, limit in flight or 0, time when the limit was last
 -- halved, time and cause of the last failure, time of this report. Each record gets a new version, by which
--- other processes find it. When there are too many records, the record with the oldest version is removed
--- first.
--- Changes that affect attempts are published at once on the wake-up channel, as 'receivers'.
+-- other processes find it. If there are too many records, those with the lowest versions are removed. Changes that
+-- affect attempts are published at once on the wake-up channel, as 'receivers'.
 -- uses: clock probe publish
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
-local PACE_MIN_MS, PACES = 1000, 6 -- from one probe of a round to the next: a part of the wait
+local PACE_MIN_MS, PACES = 1000, 6 -- distance between two probes of a round: the wait / PACES, at least PACE_MIN_MS
 local KEPT_MAX, KEPT_MS, FORGET_MAX = 10000, 3600000, 16
 local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported' -- name -> record; name -> its version
 local SIZE = 8
@@ -85,8 +83,8 @@ local function fail(r, failures, cause, probe)
   if r.opened == 0 and r.failures >= FAILURES_MAX then open(r, first_wait) end
 end
 
--- Halves the limit. Several answers within a short time count once. A time in the future, from before the
--- clock stepped back, does not count.
+-- Halves the limit. Several answers within HALVE_MS halve it once. If the time of the last halving is in the future,
+-- because the clock has stepped back, it is ignored.
 local function halve(r, crowd)
   local since = now - r.halved
   if since >= 0 and since < HALVE_MS then return 0 end
@@ -95,8 +93,8 @@ local function halve(r, crowd)
   return 4
 end
 
--- Returns whether a process that asks may probe. If the round's probes are lost, or run long, the next probe
--- joins the round.
+-- Grants the right to probe: returns the number of the probe, or 0. If the probes of the round are lost or run long,
+-- the new probe joins the round.
 local function grant(r, number)
   local left = r.probe_at - now
   if r.opened == 0 or left > 0 and left <= WAIT_MAX_MS then return 0 end
@@ -105,8 +103,9 @@ local function grant(r, number)
   return number
 end
 
--- Ends a probe without a result. A probe that was not sent frees its right at once. An inconclusive probe ends its round and
--- restarts the current wait without doubling it, unless other probes of the round are still running.
+-- Ends a probe without a result. If the probe was not sent, another process may probe at once. An inconclusive probe
+-- ends its round and restarts the current wait without doubling it, unless other probes of the round are still
+-- running.
 local function give_back(r, probe, was_sent)
   if not is_of_round(r, probe) then return end
   if not was_sent then r.probe_at = now end
@@ -126,7 +125,7 @@ local function save(name, record)
   call('ZADD', REPORTED, version, name)
 end
 
--- Closes the breakers of the host's paths. Returns whether a path has a record, and whether a breaker was
+-- Closes the breakers of the host's paths. Returns whether a path has a record, and whether the breaker of a path was
 -- open.
 local function close_paths(host)
   local names, is_known, has_closed = call('HKEYS', RECEIVERS), false, false

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- retry.lua - puts back jobs whose attempt failed, or whose receiver asked for them later. Each job waits for
--- its next attempt, or is due again at its old time.
+-- retry.lua - puts back jobs whose attempt failed, or whose receiver asked to get them again later. Each job waits
+-- for its next attempt, or is due again at its old time.
 --
 -- ARGV from 2: id, nonce, wait in ms from now, or -1, record, the attempt's line or '', ...; then the
 --      follow-ups, see follow.lua
@@ -13,8 +13,8 @@ check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
 
--- Returns the earliest time for a job whose lease was lost: the time that recover has given it, or the time
--- of its death. So a clock that stepped back does not make the job early.
+-- Returns the earliest time for a job whose lease was lost: the due time that recover.lua has given it, or the time
+-- of its death. So the job is not early after the clock has stepped back.
 local function earliest_of(id)
   return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
 end

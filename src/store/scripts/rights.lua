@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- rights.lua - tests which commands this user may run, without changing data. Redis refuses a writing command
--- in a script without writes, but checks the user's rights first.
+-- rights.lua - tests which commands this user may run, without changing data. This script is declared as one that
+-- does not write, so Redis refuses its writing commands, but checks the user's rights first.
 --
 -- ARGV[1] commands, separated by blanks
 -- Returns, as a flat list, each command that failed for lack of rights, and its error.

@@ -9,8 +9,8 @@
 --   once    as in schedule.lua
 --   mark    fingerprint of the job and the name of its group
 --   group
---   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: the group no
---           longer exists, or gives no jobs for this send; then only an earlier send is found
+--   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: the group no longer
+--           exists, or yields no jobs for this send; the script then only looks for an earlier send
 -- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED or NOT_FOUND. If
 -- the same content was sent before and one of its jobs is still in the pool: {'same', endpoint, state, time,
 -- ...} as in sent.lua. If another job has one of the ids: {'taken', id}. If an earlier call has used the

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
 -- set_patterns.lua - replaces the settings of all patterns, unless they have changed since the caller read them.
 --
--- Each shard has a copy of all patterns under one version; of different copies, the one with the highest version is
--- valid. Topics are offered again: some here, the others by reoffer.lua, which also resumes held jobs.
+-- Each shard has a copy of all patterns under one version; if copies differ, the copy with the highest version is
+-- valid. The topics must then be offered again: this script offers some of them, and reoffer.lua the others.
+-- reoffer.lua also resumes held jobs.
 --
 -- ARGV from 2, for each set:
 --   old      the version that was read, or '' for a copy, which replaces only a lower version
 --   new      the version of the copy, or '' for a new version
---   format   the format that data with these settings have, which earlier versions refuse; 0 if there are no patterns
+--   format   format of the data with these patterns, which earlier versions refuse; 0 if there are no patterns
 --   number   number of patterns; then for each pattern:
 --     pattern, text
 -- Returns {now_us, the version in this shard for each set, or 0 if a change was refused}.
@@ -15,7 +16,7 @@
 probe()
 local at, replies = 2, {now_us}
 
--- Returns which patterns have a circuit breaker. Nothing is to resume if no job is held.
+-- Returns which patterns have a circuit breaker, or none if no job is held, because then there is no job to resume.
 local function patterns_with_breaker()
   local texts, has_breaker = has(HELD) and has(PATTERNS) and call('HGETALL', PATTERNS) or {}, {}
   for i = 2, #texts, 2 do has_breaker[texts[i - 1]] = read_settings(texts[i]).breaker == true or nil end

@@ -4,7 +4,8 @@
 -- ARGV from 2: topic; the text that was read, or empty; the text to write, or empty to remove the settings; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
 -- uses: again ended format places probe resume
--- Held jobs of topics whose circuit breaker is turned off: some resume here, the others by reoffer.lua.
+-- If a topic turns its circuit breaker off, its held jobs must resume: this script resumes some of them, and
+-- reoffer.lua the others.
 local RESUME_MAX = 500 -- as in resumer.c: less than 5 ms of Redis
 probe()
 -- had_breaker: the setting breaker was true before this change.

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- survey.lua - one step of limited size in counting due jobs, used if one call cannot examine all topics.
--- Topics that change during the survey may be missed or counted twice.
+-- survey.lua - counts due jobs in steps of limited size, if there are too many topics for one call. Topics that
+-- change during the survey may be missed or counted twice.
 --
 -- ARGV[2] cursor, empty at first   [3] maximum number of topics
 -- ARGV[4] [5] results of the previous steps: number of due jobs, and due time of the first due job or -1
@@ -19,14 +19,14 @@ local function may_go_on()
   return left > 0 and at[1] * 1000000 + at[2] - now_us < STEP_US
 end
 
--- Both functions return the position of the next step, or nothing when all topics of their kind have been
--- examined.
+-- step_due, step_turns and step_behind survey topics, up to a number. They return the position of the next step, or
+-- nothing when they have examined all their topics.
 local function step_due(rank, most)
   local number = survey_due(rank, most)
   if number == most then return rank + number end
 end
 
--- Topics that have been served since the survey began have a higher score than last, and are skipped.
+-- Skips topics that have been served since the survey began: their scores are higher than last.
 local function step_turns(score, most)
   local topics, next_score = turns_page(score, last, most)
   for i = 1, #topics do survey(topics[i]) end

@@ -2,8 +2,8 @@
 -- sweep.lua - one step of retention, of limited size. Removes delivered and cancelled jobs whose time is
 -- over, and dead jobs beyond the retention of their topic or beyond the server's limits.
 --
--- ARGV[2] maximum number of jobs to remove, and of topics to give new times   [3] maximum age of dead jobs,
---      ms; 0: no limit
+-- ARGV[2] maximum number of jobs to remove, and of topics that get new times (see redate) [3] maximum age of dead
+--      jobs, ms; 0: no limit
 -- ARGV[4] maximum number of dead jobs, beyond which the oldest are removed; 0: no limit
 -- Returns {now_us, number of delivered and cancelled jobs removed, number of dead jobs removed by the
 -- retention of their topic, by age, by number, how late the next removal is, ms, or -1 if nothing is left to
@@ -36,8 +36,8 @@ local function by_topic(ids)
   return topics, groups
 end
 
--- Updates the entries of these topics in dead_due. Often all topics of a chunk have no dead jobs left, so one
--- query checks all of them.
+-- Updates the entries of these topics in dead_due. Often no topic of a chunk has a dead job left, so one query checks
+-- all of them.
 local function date_topics(topics)
   if not has(DEAD_DUE) then return end
   local keys = {}
@@ -104,7 +104,7 @@ local function sweep_ended()
   return number
 end
 
--- Takes the first jobs of a topic whose retention is over.
+-- Returns the first dead jobs of a topic whose retention is over.
 local function take_over(topic, retention, most_of_topic)
   local key = index_of('dead', topic)
   local ids = call('ZRANGEBYSCORE', key, '-inf', integer(now - retention), 'LIMIT', 0, most_of_topic)
@@ -112,8 +112,8 @@ local function take_over(topic, retention, most_of_topic)
   return ids
 end
 
--- Removes dead jobs by retention. If the time of a topic in dead_due has come, the topic has a dead job to
--- remove, or its retention has changed.
+-- Removes dead jobs by retention. When the time of a topic in dead_due comes, the topic has a dead job to remove,
+-- unless its retention has changed.
 local function sweep_by_retention()
   local number, topics_left = 0, most
   while topics_left > 0 and may_go_on() do
@@ -168,8 +168,8 @@ local function redate()
   return page[1] ~= '0'
 end
 
--- Removes unneeded entries of rates if there are many, because topics of a pattern with a rate come and go. A
--- rate that is spent up to a past time counts like a rate without an entry.
+-- Removes unneeded entries of rates if there are many, because topics of a pattern with a rate come and go. An entry
+-- with a past time is unneeded: it counts like no entry.
 local RATES_MAX, SOME_RATES = 1000, 200
 local function sweep_rates()
   local removed = 0
@@ -185,8 +185,8 @@ end
 
 local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
--- Returns how late the next removal is, ms; negative if there is nothing to remove. A dead job exceeds
--- dead_max since the death of the job that is dead_max places after it.
+-- Returns how late the next removal is, ms; negative if there is nothing to remove. The oldest dead job has exceeded
+-- dead_max since the job dead_max places after it died.
 local function lateness()
   local due = math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
   if age_ms > 0 then due = math.min(due, first_of(DEAD) + age_ms) end

@@ -3,8 +3,8 @@
 -- their owner requests it.
 --
 -- ARGV from 2: topic/jobId, group, ...
--- Returns {now_us, result ...}. A result is NOT_FOUND, or {endpoint, code, endpoint, code, ...} with a code
--- as in cancel.lua for each endpoint as the job was sent. If a code is AGAIN, send the item again.
+-- Returns {now_us, result ...}. A result is NOT_FOUND, or {endpoint, code, endpoint, code, ...}: the endpoints to
+-- which the job was sent, each with a code as in cancel.lua. If a code is AGAIN, send the item again.
 -- uses: cancel check sends
 check(2, 2)
 

@@ -3,9 +3,10 @@
 --
 -- ARGV[2] id: owner/workflowId   [3] time of its creation, ms, or '' for the latest one with this id   [4] 1: with its jobs
 -- ARGV[5] maximum size of all elements, bytes; if they are larger, only the first element is read; below 0: none is read
--- Returns {now_us, {name, value ... of its hash}, number of its jobs that have not ended, number of elements, elements with their
--- kinds in front, {'kind time bytes job' of each element}, {job, 'role position bytes place', text of its wait or '' ...}: those that have not
--- ended}, or {now_us} if there is no such workflow.
+-- Returns {now_us} if there is no such workflow; otherwise {now_us, fields, number of open jobs, number of elements,
+-- elements, element jobs, open jobs}. Open jobs are jobs that have not ended. fields: name, value, ... of the
+-- workflow's hash. Each element begins with its kind. element jobs: 'kind time bytes job' of each element. open jobs:
+-- job, 'role position bytes place', text of the job's wait or '', ...
 -- uses: clock waits workflows
 local place = ARGV[3] == '' and place_of_workflow(ARGV[2]) or ARGV[2] .. '/' .. ARGV[3]
 local fields = place and call('HGETALL', workflow_of(place)) or {}

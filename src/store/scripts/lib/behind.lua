@@ -1,8 +1,8 @@
--- behind.lua - the set of topics with due jobs that may not be served now. Topics that may be served are in
--- turns.
+-- behind.lua - BEHIND, the set of topics that have due jobs but may not be served now. Topics that may be served are
+-- in turns.
 -- uses: has
 
--- Changes that write_behind will write.
+-- The changes of this call, which write_behind writes.
 local behind_added, behind_removed = {}, {}
 -- rare: behind
 local function note_behind(topic, is_behind)

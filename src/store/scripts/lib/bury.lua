@@ -1,7 +1,7 @@
 -- bury.lua - makes jobs dead.
 -- uses: attempts crashes ended hour
 
--- Makes a job dead that has been taken from its place: the job leaves the pool and is kept.
+-- Makes a job dead: it leaves the pool and is kept. The caller has taken it from its place.
 local function bury(id, record, losses, line)
   keep(id, 'dead', now, losses, record, with_attempt(lines_of(id), line))
   call('HDEL', JOBS, id)

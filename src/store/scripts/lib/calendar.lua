@@ -1,4 +1,4 @@
--- calendar.lua - the due ZSET. It has the time at which each topic must be offered next.
+-- calendar.lua - the ZSET due, which has for each topic the time at which it must be offered next.
 -- uses: keys publish
 
 local DUE = base .. 'due'

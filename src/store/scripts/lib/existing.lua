@@ -1,9 +1,8 @@
--- existing.lua - the answer for a new job if a job of the pool already has its id.
+-- existing.lua - the answer to a new job whose id a job of the pool already has.
 -- uses: clock locate record
 
--- Returns {state, due, record}, or AGAIN. scheduled is the due time of a job that this call has scheduled,
--- and that is in no bucket yet. A job without a place counts as ready, because the janitor will make it
--- ready.
+-- Returns {state, due, record}, or AGAIN. scheduled: the due time, if this call has scheduled the job and has not put
+-- it into its bucket yet. A job without a place counts as ready, because the janitor will make it ready.
 -- rare: existing
 local function existing(id, scheduled)
   local record = answer_record(id)

@@ -10,9 +10,9 @@ local function days_of(year, month, day)
     + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- Returns whether the job has expired at this time, or now if it is absent. Reads only the members that
--- job_record.c has written, and no nested members, which belong to the body. A record of another form counts
--- as not expired, and C then decides.
+-- Returns whether the job has expired at the given time, or now without one. Reads the members in the form in which
+-- job_record.c writes them, and never members of the body. If the record has another form, returns false, and C
+-- checks the expiry later.
 -- rare: expiry
 local function is_expired(record, time)
   local match = string.match

@@ -1,4 +1,4 @@
--- fence.lua - finds out which nonces hold their leases.
+-- fence.lua - checks whether the nonce of a caller still holds the lease of a job.
 -- uses: check crashes kept topic
 
 -- Returns whether the job died when the consumer with this nonce was lost.
@@ -16,17 +16,17 @@ local function late_verdict(id, nonce)
   return died_with(id, nonce) and 'dead' or nil
 end
 
--- Returns the same verdict if only recovery has the lease, and nothing if another consumer or a worker has
--- it.
+-- Returns 'late' or 'dead' as late_verdict does, if recovery has the lease. Returns nothing if another consumer or a
+-- worker has it.
 -- rare: ended
 local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
 
 -- Checks the nonces of items that begin with id and nonce, have size arguments, and begin at ARGV[first].
--- Returns for each item: 'lease' when nonce holds the lease; 'late' when the lease was lost but no process
--- holds or has changed the job since, or only recovery holds it; 'dead' when the job died because of that
--- loss and was not changed since, see revive; nothing otherwise. If an earlier item of the call has ended the
--- lease of an id, later items have no lease, unless keeps_lease is set, because the items of that script do
--- not end leases. Second result: the claim's note, 'nonce due', if a process holds the lease.
+-- Returns for each item: 'lease' if nonce holds the lease; 'late' if this lease was lost, and since then no process
+-- has changed the job, or leased it except for recovery; 'dead' if the job died because of that loss and was not
+-- changed since, see revive; else nothing. A second item with the same id has no lease, because the first one ends
+-- it. In a script that does not end leases, the caller sets keeps_lease. Second result: for each item with a holder,
+-- the note of the claim, 'nonce due'.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers, number, topic = {}, {}, {}, 0, nil
   local its_ids, its_numbers

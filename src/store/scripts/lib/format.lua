@@ -1,4 +1,5 @@
--- format.lua - raises the format of the data, so that versions that do not know the data refuse it.
+-- format.lua - raises the format number of the data, so that earlier versions of duepost refuse data that they do not
+-- support.
 -- uses: keys
 
 local FORMAT_PULL = 4 -- see STORE_FORMAT_PULL in store.h

@@ -16,8 +16,8 @@ local WORKFLOW_JOBS = base .. 'workflow_jobs' -- id -> see workflows.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
 local HISTORY = base .. 'history' -- backlog, bodies: settings of the history; absent without a history, see outbox.lua
 
--- Returns whether a rarely used key exists. Redis is queried once in a call. A script that creates such a key
--- sets is_there. has_rare_keys is false if probe has checked all of them and found no key.
+-- Returns whether a rarely used key exists. A call queries Redis at most once for each key. A script that creates
+-- such a key sets is_there for it. has_rare_keys is false if probe has found that none of these keys exists.
 local is_there, has_rare_keys = {}, true
 local function has(key)
   local there = is_there[key]

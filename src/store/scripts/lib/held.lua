@@ -1,9 +1,9 @@
--- held.lua - held jobs, which were due and wait until an attempt at their receiver is possible.
+-- held.lua - held jobs: they were due, and now wait until their receiver may get an attempt.
 -- uses: has waiting
 
 -- The HELD key has for each topic the time when its first held job was due. The key held:<topic> has for each
--- id the time when the job was due; the job's score in its bucket is the time until which it is held. A claim
--- of a held job returns the time when the job was due.
+-- id the time when the job was due; the job's score in its bucket is the time until which it is held. When a held job
+-- is claimed, the claim returns the time when it was due.
 local function held_of(topic) return base .. 'held:' .. topic end
 
 -- Topics whose held jobs this call has changed, and the change of the number of held jobs. write_held writes

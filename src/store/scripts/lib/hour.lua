@@ -1,8 +1,8 @@
--- hour.lua - outcomes of the last hour by topic, for the overview of topics.
+-- hour.lua - counts the outcomes of the last hour for each topic, for the overview of topics.
 --
--- Each part of an hour has a HASH: <letter><topic> -> number. Parts are counted since 1970. The letter is d
--- (delivered), r (failed and to be retried) or x (dead). All topics share a key, because a key for each topic
--- would cost more than the other writes at the end of a job.
+-- An hour is divided into parts, which are numbered since 1970. Each part has a HASH: <letter><topic> -> number of
+-- outcomes. The letter is d (delivered), r (failed and to be retried) or x (dead). All topics share a key, because a
+-- key for each topic would cost more than the other writes at the end of a job.
 -- uses: clock waiting
 
 local PART_MS, PARTS = 300000, 12

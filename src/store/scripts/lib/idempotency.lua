@@ -14,7 +14,7 @@ local function answered(once)
   return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
 end
 
--- Stores an answer. A fingerprint that ends in '@' and ms has its own window.
+-- Stores an answer. The answer is kept for window ms, or for the ms after '@' if the fingerprint ends in these.
 -- rare: idempotency
 local function keep_answer(once, id, due, window)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')

@@ -1,5 +1,5 @@
--- keep.lua - keeps jobs that leave the pool, if their topic has a retention, and puts them into the outbox if
--- there is a history.
+-- keep.lua - keeps jobs that leave the pool if their topic has a retention, and puts them into the outbox if a
+-- history is on.
 -- uses: attempts crashes ended outbox
 
 -- Returns whether a retention keeps the topic's jobs when they have ended.

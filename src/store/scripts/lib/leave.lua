@@ -21,8 +21,7 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
--- Cancels the place in a bucket that this call has planned for a job. The job is in no bucket yet, see
--- write_places.
+-- Removes a job from the places that this call will write. The job is in no bucket yet, see write_places.
 -- rare: workflow
 local function unput(id)
   local list = places[topic_of(id)]
@@ -52,9 +51,8 @@ local function keep_dropped(id, state)
   dropped_bytes_left = dropped_bytes_left - (before - record_bytes_left)
 end
 
--- Removes a job of a workflow that has ended. A running attempt continues. If the workflow has succeeded, its
--- leased step counts as delivered: its endpoint reported the end of the workflow while it was receiving this
--- step.
+-- Removes a job of a workflow that has ended. A running attempt continues. If the workflow has succeeded, its leased
+-- step counts as delivered, because the endpoint reported the end of the workflow during the attempt of this step.
 -- rare: workflow
 local function drop_member(id, how)
   dropped[id] = true

@@ -1,8 +1,8 @@
 -- line.lua - the order of fifo topics: the next attempt of a topic begins only after the job before has ended.
 --
--- The first job of a fifo topic's bucket is its head. A head whose attempt has ended without success keeps
--- its score, and the topic's field in LINES has the line: 'time score id', with the time at which the next
--- attempt may begin. A line holds the topic only if it has the id and the score of the current head.
+-- The first job of a fifo topic's bucket is its head. If an attempt of the head fails, the head keeps its score, and
+-- the topic gets a line, its field in LINES: 'time score id'. time is when the next attempt may begin. A line holds
+-- the topic only if it has the id and the score of the current head.
 -- uses: due has held settings topic
 
 local function write_line(topic, at, score, id)
@@ -25,10 +25,9 @@ local function line_until(topic)
   if head[1] == id and tonumber(head[2]) == tonumber(score) then return at end
 end
 
--- Writes the line of a job that is put back. If several jobs were in flight when the topic became fifo, the
--- first of them waits until the latest of their times. The others have no line of their own: if the first job
--- is cancelled before then, or the topic is no longer fifo, they are due at once, before their own wait is
--- over.
+-- Writes the line of a job that is put back. A topic has only one line. If several jobs were in flight when the topic
+-- became fifo, the first of them waits until the latest of their times. If this first job is cancelled before then,
+-- or the topic is no longer fifo, the other jobs are due at once, before their own wait is over.
 -- rare: line
 local function hold_line(id, due, at)
   local topic = topic_of(id)
@@ -41,16 +40,16 @@ local function hold_line(id, due, at)
   write_line(topic, at, due, id)
 end
 
--- Lets the job be claimed at due, or at once if due is absent, if it is the head. It stays the head until it
--- is claimed, even if the clock steps back. The caller must touch the topic.
+-- If the job is the head, lets it be claimed at due, or at once if due is absent. It stays the head until it is
+-- claimed, even if the clock steps back. The caller must touch the topic.
 -- rare: line
 local function let_go(id, due)
   local _, score, head = line_of(topic_of(id))
   if head == id then write_line(topic_of(id), due and ms_of(due) or 0, score, id) end
 end
 
--- A job that was held before its topic became fifo is in the bucket at the time until which it is held. Its
--- place is that of its own due time, and it is moved there when it becomes the first.
+-- A job that was held before its topic became fifo is in the bucket at the time until which it is held. When it
+-- becomes the first job, it is moved to its own due time.
 local function first_with_held(topic)
   local bucket = bucket_of(topic)
   local first = call('ZRANGE', bucket, 0, 0, 'WITHSCORES')
@@ -63,9 +62,9 @@ local function first_with_held(topic)
   return held
 end
 
--- Updates the line and the head of a fifo topic. The head stays the first job, even if a job with an earlier
--- time is added later, in the same ms or because the clock has stepped back. Returns the score of the head,
--- or false if the topic has no job.
+-- Updates the line and the head of a fifo topic. The head stays the first job, even if a job with an earlier score is
+-- added later: in the same ms, or after the clock has stepped back. Returns the score of the head, or false if the
+-- topic has no job.
 local LINE_STEP = 1 / 2048 -- as in places.lua
 -- rare: line
 local function keep_line(topic)

@@ -18,7 +18,7 @@ local function take_cancelled(id)
   return was
 end
 
--- Ends the lingering of this claim's attempt, if it lingered.
+-- Ends the lingering of the attempt that this claim began, if it lingers.
 -- rare: lingering
 local function end_lingering(id, nonce)
   local place = place_of(id, nonce)

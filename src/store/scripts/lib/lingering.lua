@@ -1,10 +1,10 @@
 -- lingering.lua - attempts that still run although their job was cancelled.
 -- uses: has topic
 
--- Each such attempt still counts as in flight: it has a field, with the same name as in LINGERING, in
--- holders:<topic>, until the attempt ends or its deadline passes. Renewals of the attempt move the deadline.
--- LINGERING: id, newline, nonce -> deadline, ms. PULL_LINGERING has the same for jobs that workers have leased, because their
--- deadlines may be hours away.
+-- Such an attempt lingers: it still counts as in flight until it ends or its deadline passes. Until then,
+-- holders:<topic> has a field for it, with the same name as in LINGERING. Renewals of the attempt move the deadline.
+-- LINGERING: id, newline, nonce -> deadline, ms. PULL_LINGERING has the same for jobs that workers have leased,
+-- because their deadlines may be hours away.
 local function place_of(id, nonce) return id .. '\n' .. nonce end
 
 local function lingering_of(place) return string.find(place, '\np', 1, true) and PULL_LINGERING or LINGERING end

@@ -18,7 +18,7 @@ local function doubt_name(topic)
   end
 end
 
--- Notes that a topic may be empty now. A topic with leases keeps its name.
+-- Keeps the name of a topic that may be empty now, because it has leases.
 local function keep_name(topic) is_doubted[topic] = true end
 
 -- Returns whether all these topics are empty.

@@ -1,6 +1,7 @@
 -- needs.lua - checks what the settings of a topic require from the process that serves the topic.
 
--- The requirements that this version supports: CMakeLists.txt fills them in, here and in job/carried.c.
+-- KNOWN_NEEDS has the requirements that this version supports. CMakeLists.txt fills them in, here and in
+-- job/carried.c.
 local KNOWN_NEEDS = ' @KNOWN_NEEDS@ '
 
 local function knows_all(names)

@@ -4,11 +4,11 @@
 -- uses: behind calendar due line names pull_waiters rate
 
 local TURNS = base .. 'turns'
--- For each topic that this call has read: the number of its jobs in flight, and the score of the first job in
--- its bucket; false for an empty bucket.
+-- Caches of this call, by topic: the number of jobs in flight, and the score of the first job in the bucket or false
+-- for an empty bucket.
 local in_flight, first_scores = {}, {}
 
--- Topics without attempts have no holders: one query checks many topics.
+-- Checks many topics with one query, because most have no attempts and so no holders.
 local function look_at_holders(topics, most)
   local keys = {}
   for i = 1, math.min(#topics, most) do keys[i] = holders_of(topics[i]) end
@@ -22,8 +22,8 @@ local function limit_of(topic)
   return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or tonumber(ARGV[1])
 end
 
--- Returns the time until which a topic with settings may not be served; see held_until. If is_offer is set,
--- processes get a message when workers may lease.
+-- Returns the time until which a topic with settings may not be served; see held_until. is_offer: if workers may
+-- lease jobs of the topic, publishes a message to the processes whose clients wait.
 -- rare: settings
 local function held_by_settings(topic, first_due, is_offer)
   local own = settings_of(topic)
@@ -49,11 +49,12 @@ local function held_until(topic, first_due, is_offer)
   return in_flight[topic] >= tonumber(ARGV[1]) and 'inf' or nil
 end
 
--- Every topic with a bucket is in exactly one of due and turns: in turns when its first job is due and it
--- may be served; else in due, with the time of its first job or that until which it is held. A pull topic is never in turns:
--- with due jobs that may be leased, it is in due with 'inf', and processes whose clients wait get a message. The changes of
--- offers are collected and written for many topics at once, because a command for each would cost more than its work.
--- is_new: the topic was in neither of the two. is_kept: its bucket has not changed.
+-- Every topic with a bucket is in exactly one of due and turns. It is in turns if its first job is due and it may be
+-- served. Otherwise it is in due, with the due time of its first job or the time until which the topic is held. A
+-- pull topic is never in turns. While workers may lease its jobs, it is in due with 'inf', and processes whose
+-- clients wait get a message. The changes of all offers of a call are written together, because a command for each
+-- topic would cost more than the work itself. is_new: the topic was in neither of the two. is_kept: its bucket has
+-- not changed.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))

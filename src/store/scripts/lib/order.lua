@@ -1,7 +1,7 @@
 -- order.lua - compares names in the order that Redis uses.
 
--- Redis compares ids and names by bytes, but < in Lua compares by the locale that Redis was started in. Names
--- often have the same beginning, so equal beginnings are skipped several bytes at a time.
+-- Redis compares ids and names by bytes, but < in Lua compares by the locale that Redis was started in. Names often
+-- begin alike, so the function skips the equal beginning several bytes at a time.
 local byte, sub = string.byte, string.sub
 local function precedes(a, b)
   local from, shorter = 1, math.min(#a, #b)

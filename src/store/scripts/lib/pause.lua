@@ -1,8 +1,8 @@
 -- pause.lua - pauses fifo topics whose head has died.
 -- uses: settings topic
 
--- Pauses the topic of a job that has died, if its settings require it. In the text of the settings, paused is
--- first and pauseReason follows, as C writes them.
+-- Pauses the topic of a job that has died, if its settings require it. C writes the settings as JSON with paused
+-- first, then pauseReason. This function changes the text in the same form.
 -- rare: pause
 local function pause_after(id)
   local topic = topic_of(id)

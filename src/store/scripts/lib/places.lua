@@ -1,9 +1,9 @@
 -- places.lua - the only writer of buckets.
 -- uses: bell held topic waiting
 
--- Topics that this call has touched, in order. finish offers each topic once, except the topics for which
--- has_changed is false. extent says what may have changed in addition to the topic's turn. 'left': the
--- topic's bucket may have become empty; 'all': the topic's entries in the indexes may be wrong.
+-- Topics that this call has touched, in order. finish offers each of them once, except those whose has_changed is
+-- false. extents has what else may have changed. 'left': the topic's bucket may be empty now; 'all': any entry of the
+-- topic in the indexes may be wrong.
 local touched, has_changed, extents = {}, {}, {}
 local function touch(topic, extent)
   if has_changed[topic] == nil then touched[#touched + 1] = topic end
@@ -65,7 +65,7 @@ local function leave_bucket(topic, ids)
   return number
 end
 
--- Takes the first ids of a topic's bucket. If these are all ids, delete_buckets later deletes the bucket.
+-- Removes the first ids of a topic's bucket. is_all: the bucket has no other ids, so delete_buckets later deletes it.
 local deleted = {}
 local function leave_front(topic, ids, is_all)
   if is_all then
@@ -147,8 +147,9 @@ local function put(id, at)
   return ms
 end
 
--- Writes the new places of a topic. If all of them are new, and after all existing places or after a job that is
--- not due yet, the topic's turn has not changed. If an id has several places, the last one counts.
+-- Writes the new places of a topic. Touches the topic only if its first place may have changed: not if all ids are
+-- new in the bucket, and come after all jobs there, or after a first job that is not due yet. If an id has several
+-- places, the last one counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])

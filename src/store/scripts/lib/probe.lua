@@ -1,11 +1,10 @@
 -- probe.lua - stops a script before its first write if its slot is being migrated.
 -- uses: has
 
--- Every script that writes begins with this check, because a slot of a Cluster may be in migration. A script
--- may then still use the keys that have not moved, but fails at the first key that does not exist on this
--- node. The failure could come between two writes, or at a key that the script itself has just emptied. So
--- the probe reads a key that never exists. In a slot in migration, this read always fails, and the script has
--- not written yet.
+-- Every script that writes begins with this check. While a slot of a Cluster is being migrated, a script can use the
+-- keys that have not moved yet, but fails at the first key that does not exist on this node. This failure could come
+-- between two writes, for example at a key that the script itself has just emptied. So the probe reads a key that
+-- never exists. If the slot is being migrated, this read fails, before the script has written anything.
 local function probe_slot() call('EXISTS', base .. 'never') end
 
 -- Probes the slot for a script that uses most of the rarely used keys (has.lua). One query checks the slot

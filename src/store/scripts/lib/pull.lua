@@ -1,9 +1,8 @@
 -- pull.lua - ends workers' leases, see lease.lua.
 -- uses: attempts clock has kept
 
--- HASH: the jobs that a token, which is a nonce, has completed. Each field has the jobs of one call: the
--- field's name is the first id, and its value has the other ids, as '\n', id, '\n', id ... '\n', or ''. The
--- key expires.
+-- HASH: the jobs that a token (a nonce) has completed. Each field has the jobs of one call: its name is the first id,
+-- and its value has the other ids, as '\n', id, '\n', id ... '\n', or ''. The key expires.
 local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 
@@ -27,8 +26,8 @@ local function note_completed(ids, nonces)
   end
 end
 
--- Returns whether the token has completed the job before, or in this call. ids and nonces are the leases that
--- this call has ended so far.
+-- Returns whether the token has completed the job before, or in this call. ids and nonces: the leases that this call
+-- has ended so far.
 -- rare: pull
 local function was_completed(id, nonce, ids, nonces)
   for i = 1, #ids do

@@ -1,4 +1,4 @@
--- put_send.lua - schedules the jobs of a send, which are sent to a group together. Only this file writes the key sends.
+-- put_send.lua - schedules the jobs of a send, one for each endpoint of a group. Only this file writes the key sends.
 -- uses: places sends when
 
 local SENDS_MAX, SENT_MIN_MS, SENT_MAX_MS = 1000000, 60000, 86400000
@@ -28,9 +28,9 @@ local function read_send_jobs(first, number)
   return endpoints, records
 end
 
--- Reads the sends from ARGV[at] on: id, when, a condition (stored in the field named by condition), mark,
--- group, number of endpoints, the endpoints. Refuses the call if a send has another form, or fewer than
--- fewest endpoints; so it must be called before any write.
+-- Reads the sends from ARGV[at] on: id, when, a condition, mark, group, number of endpoints, the endpoints. The
+-- condition is stored in the field that the parameter condition names. Refuses the call if a send has another form,
+-- or fewer endpoints than fewest. Call it before any write.
 local function read_sends(at, condition, fewest)
   local sends = {}
   while at <= #ARGV do

@@ -1,11 +1,11 @@
 -- rate.lua - decides how many attempts of a topic may begin.
 --
--- This is a token bucket that makes up for lateness, with a limit for each second:
--- - Tokens beyond the burst accumulate only while a due job waits, and up to CREDIT_US. Without these tokens,
--- each late wake-up would lower the rate.
+-- This is a token bucket with two additions:
+-- - While a due job waits, tokens beyond the burst accumulate, for up to CREDIT_US. Otherwise each late wake-up would
+-- lower the rate.
 -- - In any second, no more attempts begin than the rate and the burst together. Slots count the attempts of
--- the last second. A rate with a window is counted in windows of its time instead. After a change from one
--- kind to the other the count starts from 0.
+-- the last second. A rate with a window counts the attempts in its current window instead. If a rate gets or loses a
+-- window, the count starts at 0.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
@@ -32,18 +32,18 @@ local function rate_of(topic, is_offer)
   return step, ahead, math.min(spent, latest)
 end
 
--- Returns the time up to which the rate is spent, if tokens accumulate from first_due on, ms. At first_due,
--- the first waiting job became due.
+-- Returns the time, us, up to which the rate is spent, with the tokens that have accumulated since the first waiting
+-- job became due. first_due: this time, ms; if absent, it is read.
 local function spent_since(topic, spent, first_due)
   return math.max(spent, now_us - CREDIT_US, math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us))
 end
 
--- Rounds down. A quotient of decimal fractions may be slightly less than the exact integer, so a little is
--- added.
+-- Rounds down. A little is added first, because a quotient may be slightly less than the exact integer.
 local function whole(number) return math.floor(number + 0.000001) end
 
--- Returns the attempts of the last second: their number, the first slot that counts, and the earlier slots, which no longer
--- count; no slots if none of them is valid any more, for example after a step of the clock.
+-- Returns the number of attempts that began in the last second, the first slot that counts, and the slots that no
+-- longer count. If all slots are too old or invalid, for example after a step of the clock, the third result is
+-- absent: the whole key must be deleted.
 local function begun_in_second(topic)
   local first = math.floor((now_us - SECOND_US) / SLOT_US)
   local known = call('HMGET', begun_of(topic), 'sum', 'first', 'window')
@@ -79,10 +79,10 @@ local function reset_of(rate)
   return reset > now_us + SECOND_US and 0 or reset
 end
 
--- Returns the current window of a rate with a window. Its attempts may begin at any time in the window. begun
--- has the beginning of the window, us, and the number of its attempts. A window begins with an attempt, and
--- ends after its length, or with a reset (rate.since, ms). Returns nothing if there is no window, for example
--- after the clock stepped back.
+-- Returns the current window of a rate with a window. Its attempts may begin at any time in the window. The key of
+-- begun_of has the beginning of the window, us, and the number of its attempts. A window begins with an attempt, and
+-- ends after its length, or with a reset (rate.since, ms). Returns nothing if there is no window, for example after
+-- the clock stepped back.
 -- rare: rate
 local function window_of(topic, rate)
   local known = call('HMGET', begun_of(topic), 'window', 'number')
@@ -104,7 +104,7 @@ local function spend_window(topic, rate, number)
   local began, before = window_of(topic, rate)
   local key = begun_of(topic)
   if not began then call('DEL', key) end
-  began = began or math.max(now_us, reset_of(rate)) -- so that it is not taken for one from before the reset
+  began = began or math.max(now_us, reset_of(rate)) -- window_of ignores a window that began before the reset
   call('HSET', key, 'window', integer(began), 'number', integer((before or 0) + number))
   call('PEXPIRE', key, integer(math.ceil((began - now_us) / 1000 + rate.per * 1000) + 1000))
 end

@@ -1,10 +1,10 @@
 -- reoffer.lua - offers topics again after the settings of patterns have changed.
 --
--- A pattern may match very many topics, so its new settings take effect in steps. Topics that were held are
--- in behind; topics that were not held are in turns, up to the last score at the beginning of the walk. meta
--- has the place of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent: no walk
--- is under way. A topic whose head is held by its line may be in neither of the two, because its first job is
--- not due. A third walk, through LINES, finds these topics; its cursor is reoffer_lines in meta.
+-- A pattern may match very many topics, so its new settings take effect in steps. A walk visits the topics with due
+-- jobs: first those in behind, which were held, then those in turns, up to the last score at the beginning of the
+-- walk. META has the position of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent:
+-- no walk is under way. A topic whose head is held by its line may be in neither of the two, because its first job is
+-- not due. A second walk, through LINES, finds these topics; its cursor is reoffer_lines in META.
 -- uses: again has places turns_page
 
 local function behind_step(name, last, most)
@@ -13,21 +13,21 @@ local function behind_step(name, last, most)
   return topics, last ~= '' and 'turns/-inf/' .. last
 end
 
--- Topics that have been served since the walk began have a higher score than last, and their claim has
--- already offered them.
+-- Skips topics that have been served since the walk began: their claim has offered them, and their scores are higher
+-- than last.
 local function turns_step(score, last, most)
   local topics, next_score = turns_page(score, last, most)
   return topics, next_score and table.concat({'turns', next_score, last}, '/')
 end
 
--- Starts the walk, or restarts it if one is under way.
+-- Starts both walks, from the beginning if they are under way.
 local function start_reoffer()
   local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or ''
   call('HSET', META, 'reoffer', 'behind//' .. last)
   if has(LINES) then call('HSET', META, 'reoffer_lines', '0') end
 end
 
--- Most of these topics have no attempts: one query checks all of them.
+-- Touches topics. Most of them have no attempts, so one query checks all of them.
 local function touch_all(topics)
   local keys = {}
   for i = 1, #topics do
@@ -38,7 +38,7 @@ local function touch_all(topics)
   for i = 1, #topics do in_flight[topics[i]] = 0 end
 end
 
--- Returns the next cursor, or nothing at the end.
+-- Does a step of the walk through LINES. Returns the next cursor, or nothing at the end.
 local function lines_step(most)
   local cursor = call('HGET', META, 'reoffer_lines')
   if not cursor then return end
@@ -51,7 +51,7 @@ local function lines_step(most)
   call('HDEL', META, 'reoffer_lines')
 end
 
--- One step of the walk. finish offers its topics. Returns their number, and the next place or nothing.
+-- Does a step of the walk; finish then offers its topics. Returns their number, and the next position or nothing.
 local function reoffer(most)
   local number, place = 0, call('HGET', META, 'reoffer')
   while place and number < most do

@@ -1,17 +1,18 @@
 -- resume.lua - puts held jobs back to the times when they were due, before their hold ends.
 --
--- The RESUMING key has topics whose circuit breaker was turned off. A walk examines the held jobs of a topic in the order in which
--- they were due; the score is the time when the last one was due. resume_held in meta is the cursor of a walk through HELD, which
--- finds such topics after a change of patterns; resume_lost has the patterns that lost their breaker. A job that was held for
--- another reason is tried once more.
+-- The sorted set RESUMING has the topics whose circuit breaker was turned off. A walk examines the held jobs of each
+-- such topic in the order in which they were due; the topic's score is the time when the last examined job was due.
+-- After a change of patterns, a walk through HELD finds these topics: resume_held in META is its cursor, and
+-- resume_lost has the patterns that lost their breaker. The walks also resume jobs that are held for another reason;
+-- these are then held again.
 -- uses: has held line places
 
 local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 local LOST_MAX = 100 -- as many as there are patterns
 
--- A job that is no longer held keeps its place: it has been cancelled, changed or claimed since the walk
--- found it.
+-- Puts held jobs back to the times when they were due. Leaves a job alone that is no longer held: it was cancelled,
+-- changed or claimed since the walk found it.
 local function resume_jobs(topic, ids)
   if #ids == 0 then return end
   local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
@@ -24,9 +25,9 @@ local function resume_jobs(topic, ids)
   end
 end
 
--- Starts the walk of a topic, or restarts it. was_on: the topic had a breaker before this change. Without the setting, the option
--- --breaker decides, which scripts do not know: a breaker that is still on holds the jobs again. Sibling topics do not have the
--- setting of their owner.
+-- Starts the walk of a topic, or restarts it. was_on: the topic had a breaker before this change. If the topic has no
+-- such setting now, the option --breaker decides. Scripts do not have this option, so the walk starts anyway; if
+-- breakers are on, they hold the jobs again. Sibling topics do not have the setting of their owner.
 local function start_resuming(topic, was_on)
   local breaker = settings_of(topic).breaker
   local is_off = breaker == false or was_on and breaker == nil
@@ -64,7 +65,8 @@ local function read_lost()
   end
 end
 
--- Returns how many jobs were examined. Jobs that were due at the time of the last one are examined, too, so that none is left out.
+-- Resumes the next held jobs of a topic. Returns how many were examined. If several jobs were due at the time of the
+-- last one, all of them are examined, so that none is left out.
 local function resume_page(topic, from, most)
   local page, ids = {}, {}
   if settings_of(topic).breaker ~= true then
@@ -82,8 +84,9 @@ local function resume_page(topic, from, most)
   return #ids + 1
 end
 
--- Returns how many topics were examined, or nothing if no walk through them is under way. A page may have more than most topics
--- while HELD is small: up to the setting zset-max-listpack-entries of Redis.
+-- Does a step of the walk through HELD. Returns how many topics were examined, or nothing if this walk is not under
+-- way. While HELD is small, Redis returns all of it, so this may be more than most: up to the setting
+-- zset-max-listpack-entries of Redis.
 local function find_page(most)
   local cursor, topics = call('HGET', META, 'resume_held'), {}
   if not cursor then return end

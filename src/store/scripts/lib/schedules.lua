@@ -4,13 +4,12 @@
 -- uses: clock publish
 
 local SCHEDULES = base .. 'schedules' -- id -> definition, see recurring.h
-local FIRES = base .. 'fires' -- id -> time of the next occurrence, ms; while it is held, the time until then
+local FIRES = base .. 'fires' -- id -> time of the next occurrence, ms; if this occurrence is held, the end of its hold
 local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids by name; all scores are 0
 
--- id -> 'tag outcome missed time at job': tag is the SHA-1 of the definition. outcome, missed, time and at
--- belong to the schedule's last time: its outcome, whether it was missed, the time itself, and when the
--- outcome was written. job is the id of the last occurrence, which may be empty. The outcome is '-' until the
--- first time.
+-- id -> 'tag outcome missed time at job': tag is the SHA-1 of the definition. outcome, missed, time and at belong to
+-- the last time of the schedule that has passed: its outcome ('-' before the first time), 1 if it was missed, the
+-- time itself, and when the outcome was written. job is the id of the last job that was created, or empty.
 local FIRED = base .. 'fired'
 local NOT_FIRED = '- 0 0 0 '
 

@@ -1,9 +1,10 @@
 -- sent.lua - the current states of jobs that were sent to a group.
 -- uses: kept_keys locate sends
 
-local placed = {} -- id -> due, ms: jobs of this very call, which are in no bucket yet
+local placed = {} -- id -> due, ms: jobs that this call has scheduled, which are in no bucket yet
 
--- Returns the state and the time of a job: of a kept job, when it ended. 'ended': the job is neither in the pool nor kept.
+-- Returns the state and the time of a job: when it is due, when its lease ends, or when it ended. The state 'ended'
+-- means that the job is neither in the pool nor kept.
 local function state_of(id)
   if call('HEXISTS', JOBS, id) == 1 then
     local state, score = locate(id)

@@ -24,8 +24,8 @@ local function are_sound(s)
     and (not rate.since or is_number(rate.since, 0, 1e15))
 end
 
--- Returns a topic's settings, which are JSON that topic_settings.c wrote. UNREADABLE: duepost did not write them, and no
--- process serves the topic.
+-- Caches of this call, by topic: the JSON that topic_settings.c wrote, and the settings in it. UNREADABLE: scripts
+-- cannot use the settings, so no process serves the topic.
 local settings_texts, settings = {}, {}
 local NO_SETTINGS, UNREADABLE = {}, {}
 -- rare: settings

@@ -1,4 +1,5 @@
--- tag.lua - makes the tag of a job in the pool, so that a change can depend on the job's version.
+-- tag.lua - computes the tag of a job in the pool. A change can then require that the job is still as the caller read
+-- it.
 -- uses: locate tag_text
 
 -- Returns the tag of a job of the pool.

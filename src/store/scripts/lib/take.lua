@@ -1,7 +1,7 @@
 -- take.lua - takes an id from its place.
 -- uses: places
 
--- Removes an id from its place, and returns which place this was.
+-- Removes an id from its place. Returns the kind of this place.
 -- rare: take
 local function take(id)
   local topic = topic_of(id)

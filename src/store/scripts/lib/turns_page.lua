@@ -1,9 +1,8 @@
 -- turns_page.lua - walks through the topics of the set turns, in bounded steps.
 -- uses: offer
 
--- Returns the topics with a higher score than the given one, up to the last score: at most the given number,
--- and then all topics whose score equals that of the last one. Also returns this score if there may be more
--- topics.
+-- Returns topics with a higher score than the given one, up to the score last: at most most topics, and in addition
+-- all topics with the same score as the last of these. If there may be more topics, also returns this score.
 local function turns_page(score, last, most)
   local entries, topics, is_known = call('ZRANGEBYSCORE', TURNS, '(' .. score, last, 'WITHSCORES', 'LIMIT', 0, most), {}, {}
   for i = 1, #entries, 2 do

@@ -1,4 +1,4 @@
--- url.lua - checks that a job without a url has a topic with a url.
+-- url.lua - checks whether a job without a url belongs to a topic that has one.
 -- uses: settings topic
 
 -- rare: settings

@@ -1,9 +1,8 @@
 -- walk.lua - walks through the jobs of a sorted set by their scores, then by their ids, in either direction.
 -- uses: clock kept_keys order topic
 
--- Returns the limits of the scores that a list of this state shows: from the first number on, below the
--- second number. Ready and delayed jobs are two parts of one bucket: a job is ready when its time has come,
--- and delayed until then.
+-- Returns the limits of the scores for a list of jobs in this state: low and high, with low <= score < high. Ready
+-- and delayed jobs are two parts of one bucket: a job is ready when its time has come, and delayed until then.
 local function bounds_of(state, after, before, began)
   local low, high = tonumber(after) or -math.huge, tonumber(before) or math.huge
   if state == 'delayed' then low = math.max(low, now + 1) end

@@ -14,7 +14,7 @@ local function share_before_next(i, weight, scores, turns, share)
   return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
 end
 
--- Lowers all virtual times before they lose precision. Even with very many waiting topics, this takes years.
+-- Lowers all virtual times by the same amount, before they grow so large that they lose precision, which takes years.
 -- rare: weights
 local function renumber_turns(first)
   if call('ZCARD', TURNS) > 1000 then return end
