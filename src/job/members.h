@@ -150,9 +150,4 @@ bool member_is_changed(const struct member_values *old, const struct member_valu
 void members_merge(const struct members *, const struct member_values *old, struct member_values *patch,
                    struct buffer *out, struct job_errors *errors);
 
-/* ---- the table itself ---- */
-
-/* Writes the table as JSON, which documents and tests use. */
-void members_describe(const struct members *, struct json_writer *);
-
 #endif
