@@ -112,13 +112,13 @@ static void patterns_write(struct shard *shard, const struct store_patterns *pat
 }
 
 /* A change is written to one shard first, so that all changes have one order, and then to all other shards.
- * */
+ */
 struct change {
     struct store *store;
     struct store_patterns patterns;
     size_t awaited;
     enum status status;
-    store_set_topic_fn *fn;
+    store_set_text_fn *fn;
     void *arg;
 };
 
@@ -150,7 +150,7 @@ static void on_first_written(void *arg, enum status status, int64_t version)
             patterns_write(store_shard(change->store, i), &change->patterns, true, on_copied, change);
 }
 
-void store_set_patterns(struct store *store, const struct store_patterns *patterns, store_set_topic_fn *fn,
+void store_set_patterns(struct store *store, const struct store_patterns *patterns, store_set_text_fn *fn,
                         void *arg)
 {
     struct change *change = NEW(struct change);

@@ -375,11 +375,13 @@ typedef void store_topics_fn(void *arg, enum status, const struct store_topic *t
                              struct store_topic_cursor next);
 void store_topics(struct store *, const struct store_topics *, store_topics_fn *, void *arg);
 
+/* Called after a change of the settings of a topic or of patterns, or of a group. */
+typedef void store_set_text_fn(void *arg, enum status);
+
 /* Writes the settings of a topic. Empty new_settings remove the settings. If the settings are no longer
  * old_settings, the status is STALE and nothing changes. Borrows the slices until the callback. */
-typedef void store_set_topic_fn(void *arg, enum status);
 void store_set_topic(struct store *, struct slice topic, struct slice old_settings, struct slice new_settings,
-                     store_set_topic_fn *, void *arg);
+                     store_set_text_fn *, void *arg);
 
 /* The settings of all patterns. Each shard has a copy of them, with a version. Slices are valid until the
  * callback returns. */
@@ -400,7 +402,7 @@ void store_patterns(struct store *, store_patterns_fn *, void *arg);
 /* Replaces the patterns in all shards. If their version has changed, the status is STALE and nothing changes.
  * After UNKNOWN or UNAVAILABLE some shards may have the new patterns; the pattern keeper then copies them to
  * the others. Borrows patterns until the callback. */
-void store_set_patterns(struct store *, const struct store_patterns *, store_set_topic_fn *, void *arg);
+void store_set_patterns(struct store *, const struct store_patterns *, store_set_text_fn *, void *arg);
 
 /* Copies the patterns with the highest version to the shards with lower versions. count is the number of
  * these shards. */
@@ -415,9 +417,8 @@ size_t store_patterns_shard(const struct store *);
 /* Writes a group, which is in the shard of its name. An empty new_text removes the group. If the text has
  * changed since old_text (empty: no group) was read, the status is STALE and nothing changes. Borrows the
  * slices until the callback. store_topics reads groups. */
-typedef void store_set_group_fn(void *arg, enum status);
 void store_set_group(struct store *, struct slice name, struct slice old_text, struct slice new_text,
-                     store_set_group_fn *, void *arg);
+                     store_set_text_fn *, void *arg);
 
 enum { STORE_SEND_MAX = 100 }; /* maximum number of jobs of one send */
 

@@ -1,4 +1,5 @@
-/* topic.c - reads topics and changes their settings. */
+/* topic.c - reads topics and groups, and changes their texts: the settings of a topic, the text of a group.
+ */
 #include <assert.h>
 
 #include "base/memory.h"
@@ -125,27 +126,28 @@ void store_topics(struct store *store, const struct store_topics *topics, store_
     ask(walk);
 }
 
-/* ---- settings ---- */
+/* ---- writing ---- */
 
-struct settings_item {
+/* The new text of a topic's settings or of a group, and the text that the caller has read. */
+struct text_item {
     struct batch_item item;
-    struct slice topic, old_settings, new_settings;
-    store_set_topic_fn *fn;
+    struct slice name, old_text, new_text;
+    store_set_text_fn *fn;
     void *arg;
 };
 
-static void add_settings(const struct batch_item *item, struct script_call *call)
+static void text_add_item(const struct batch_item *item, struct script_call *call)
 {
-    const struct settings_item *entry = (const struct settings_item *)item;
-    script_call_text(call, entry->topic);
-    script_call_text(call, entry->old_settings);
-    script_call_text(call, entry->new_settings);
+    const struct text_item *entry = (const struct text_item *)item;
+    script_call_text(call, entry->name);
+    script_call_text(call, entry->old_text);
+    script_call_text(call, entry->new_text);
 }
 
-static void end_settings(struct batch_item *item, enum status status, int64_t now_us,
-                         const struct redis_reply *result)
+static void text_end_item(struct batch_item *item, enum status status, int64_t now_us,
+                          const struct redis_reply *result)
 {
-    struct settings_item *entry = (struct settings_item *)item;
+    struct text_item *entry = (struct text_item *)item;
     (void)now_us;
     if (status == STATUS_OK && redis_reply_integer(result) != 1)
         status = STATUS_STALE;
@@ -154,17 +156,30 @@ static void end_settings(struct batch_item *item, enum status status, int64_t no
 }
 
 const struct batch_kind settings_kind = {SCRIPT_SETTINGS, OWNER_CALLS_MAX, true, NULL,
-                                         add_settings,    end_settings};
+                                         text_add_item,   text_end_item};
+const struct batch_kind group_kind = {SCRIPT_GROUP, OWNER_CALLS_MAX, true,
+                                      NULL,         text_add_item,   text_end_item};
+
+static void set_text(struct store *store, int batch, const struct text_item *item)
+{
+    struct text_item *entry = NEW(struct text_item);
+    *entry = *item;
+    entry->item.bytes = item->name.size + item->old_text.size + item->new_text.size + BATCH_ITEM_OVERHEAD;
+    batch_add(&store_shard_of(store, item->name)->batches[batch], &entry->item);
+}
 
 void store_set_topic(struct store *store, struct slice topic, struct slice old_settings,
-                     struct slice new_settings, store_set_topic_fn *fn, void *arg)
+                     struct slice new_settings, store_set_text_fn *fn, void *arg)
 {
-    struct settings_item *entry = NEW(struct settings_item);
-    entry->item.bytes = topic.size + old_settings.size + new_settings.size + BATCH_ITEM_OVERHEAD;
-    entry->topic = topic;
-    entry->old_settings = old_settings;
-    entry->new_settings = new_settings;
-    entry->fn = fn;
-    entry->arg = arg;
-    batch_add(&store_shard_of(store, topic)->batches[SHARD_BATCH_SETTINGS], &entry->item);
+    set_text(store, SHARD_BATCH_SETTINGS,
+             &(struct text_item){
+                 .name = topic, .old_text = old_settings, .new_text = new_settings, .fn = fn, .arg = arg});
+}
+
+void store_set_group(struct store *store, struct slice name, struct slice old_text, struct slice new_text,
+                     store_set_text_fn *fn, void *arg)
+{
+    set_text(
+        store, SHARD_BATCH_GROUP,
+        &(struct text_item){.name = name, .old_text = old_text, .new_text = new_text, .fn = fn, .arg = arg});
 }

@@ -236,7 +236,7 @@ void store_topics(struct store *store, const struct store_topics *topics, store_
 }
 
 void store_set_topic(struct store *store, struct slice topic, struct slice old_settings,
-                     struct slice new_settings, store_set_topic_fn *fn, void *arg)
+                     struct slice new_settings, store_set_text_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("set_topic", topic, arg);
     (void)store;
@@ -246,7 +246,7 @@ void store_set_topic(struct store *store, struct slice topic, struct slice old_s
 }
 
 void store_set_group(struct store *store, struct slice name, struct slice old_text, struct slice new_text,
-                     store_set_group_fn *fn, void *arg)
+                     store_set_text_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("set_group", name, arg);
     (void)store;
@@ -309,7 +309,7 @@ void store_patterns(struct store *store, store_patterns_fn *fn, void *arg)
 }
 
 /* Members of the call: new_settings is 'version:pattern=text ...'. */
-void store_set_patterns(struct store *store, const struct store_patterns *patterns, store_set_topic_fn *fn,
+void store_set_patterns(struct store *store, const struct store_patterns *patterns, store_set_text_fn *fn,
                         void *arg)
 {
     struct fake_call *kept = add_call("set_patterns", SLICE("*"), arg);

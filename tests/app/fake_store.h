@@ -34,7 +34,7 @@ struct fake_call {
         store_seen_fn *seen;
         store_count_fn *count;
         store_topics_fn *topics;
-        store_set_topic_fn *set;
+        store_set_text_fn *set;
         store_sent_fn *sent;
         store_unsent_fn *unsent;
         store_patterns_fn *patterns;
