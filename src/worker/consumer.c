@@ -277,16 +277,11 @@ static void consumer_on_turn_end(void *arg)
     consumer->first = (consumer->first + 1) % consumer->lane_count;
 }
 
-void consumer_poke(struct consumer *consumer, size_t shard)
-{
-    consumer->lanes[shard].wants_claim = true;
-}
-
 bool consumer_carry(struct consumer *consumer, size_t shard, bool is_alone, consumer_carried_fn *fn,
                     void *arg)
 {
     struct lane *lane = &consumer->lanes[shard];
-    consumer_poke(consumer, shard);
+    lane->wants_claim = true;
     if (consumer->is_draining || !may_claim(lane) ||
         slots_free(&consumer->slots, shard, consumer->lane_count) == 0)
         return false;

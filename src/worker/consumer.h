@@ -30,9 +30,6 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 /* Replaces these options and borrows the new values. Running attempts use the new values when they end. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
-/* Lets the consumer claim in this shard at the end of this turn, or as soon as it can. */
-void consumer_poke(struct consumer *, size_t shard);
-
 /* The result of a claim that carried, if its status is OK. */
 struct consumer_carried {
     int64_t now_us;      /* when the script ran, by Redis's clock */
@@ -42,10 +39,10 @@ struct consumer_carried {
 
 typedef void consumer_carried_fn(void *arg, enum status, const struct consumer_carried *);
 
-/* Makes the consumer claim, and lets this claim carry the due topics first, so that a due job needs only one
- * call. The carry worker calls this function when topics are due. is_alone says that no other process has a
- * carry worker. Returns false if the consumer cannot claim in this turn. fn is then not called, and the carry
- * worker must carry with a call of its own. */
+/* Lets the consumer claim in this shard at the end of this turn, or as soon as it can. The carry worker calls
+ * it when topics are due. If the consumer can claim in this turn, returns true: the claim then also carries
+ * the due topics, so that a due job needs only one call, and fn gets the result. Otherwise returns false, and
+ * the carry worker must carry with a call of its own. is_alone: no other process has a carry worker. */
 bool consumer_carry(struct consumer *, size_t shard, bool is_alone, consumer_carried_fn *fn, void *arg);
 
 /* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */

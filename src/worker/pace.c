@@ -61,20 +61,21 @@ int64_t pace_pause_us(int64_t took_us, int64_t late_ms)
     return pause_of_share(took_us, share_of(late_ms));
 }
 
-static void pace_pause(struct pace *pace, int64_t share)
+/* Returns the time that the step took. */
+static int64_t end_pace_step(struct pace *pace)
 {
     pace->is_stepping = false;
-    timer_start(pace->pause, pause_of_share(clock_boot_us() - pace->began_us, share));
+    return clock_boot_us() - pace->began_us;
 }
 
 void pace_again(struct pace *pace, int64_t late_ms)
 {
-    pace_pause(pace, share_of(late_ms));
+    timer_start(pace->pause, pace_pause_us(end_pace_step(pace), late_ms));
 }
 
 void pace_again_due(struct pace *pace)
 {
-    pace_pause(pace, SHARE_DUE);
+    timer_start(pace->pause, pause_of_share(end_pace_step(pace), SHARE_DUE));
 }
 
 void pace_end(struct pace *pace)

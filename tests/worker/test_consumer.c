@@ -58,9 +58,25 @@ static void claim(size_t count, size_t more)
     world_end_turn();
 }
 
+static int carried;
+static int64_t carried_next_ms;
+
+static void on_carried(void *arg, enum status status, const struct consumer_carried *result)
+{
+    (void)arg;
+    carried += status == STATUS_OK ? 1 : 100;
+    carried_next_ms = result->next_due_ms;
+}
+
+/* Announces due topics, as the carry worker does. */
+static void announce(size_t shard)
+{
+    (void)consumer_carry(consumer, shard, false, on_carried, NULL);
+}
+
 static void poke(void)
 {
-    consumer_poke(consumer, 0);
+    announce(0);
     world_end_turn();
 }
 
@@ -444,10 +460,10 @@ START_TEST(a_shard_that_does_not_answer_leaves_slots_to_the_others)
 {
     consumer_free(consumer);
     begin(8, 2);
-    consumer_poke(consumer, 0);
+    announce(0);
     world_end_turn();
     ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 6); /* its 2 reserved slots and the 4 common slots */
-    consumer_poke(consumer, 1);
+    announce(1);
     world_end_turn();
     ck_assert_uint_eq(claims(), 2);
     world_answer_claim(STATUS_OK, NULL, 0, 0);
@@ -455,16 +471,6 @@ START_TEST(a_shard_that_does_not_answer_leaves_slots_to_the_others)
     ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 2);
 }
 END_TEST
-
-static int carried;
-static int64_t carried_next_ms;
-
-static void on_carried(void *arg, enum status status, const struct consumer_carried *result)
-{
-    (void)arg;
-    carried += status == STATUS_OK ? 1 : 100;
-    carried_next_ms = result->next_due_ms;
-}
 
 START_TEST(a_claim_carries_for_the_carry_worker)
 {
@@ -507,8 +513,8 @@ START_TEST(shards_that_want_to_claim_share_what_is_free)
 {
     consumer_free(consumer);
     begin(8, 2);
-    consumer_poke(consumer, 0);
-    consumer_poke(consumer, 1);
+    announce(0);
+    announce(1);
     world_end_turn();
     ck_assert_uint_eq(claims(), 2);
     ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 4);
