@@ -93,16 +93,12 @@ void metrics_lateness(struct metrics *metrics, int64_t late_us)
     histogram_observe(&metrics->lateness, late_us);
 }
 
-/* A traceparent is "00-", 32 digits of the trace, "-", 16 digits of the span, and the flags. */
-enum { TRACE_AT = 3, TRACE_DIGITS = 32, SPAN_AT = 36, SPAN_DIGITS = 16 };
-
 void metrics_exemplify(struct metrics *metrics, enum metrics_exemplified which, int64_t us,
                        struct slice context, int64_t wall_us)
 {
     struct exemplar made = {.us = us < 0 ? 0 : us, .wall_us = wall_us};
-    assert(context.size >= SPAN_AT + SPAN_DIGITS);
-    memcpy(made.trace_id, context.data + TRACE_AT, TRACE_DIGITS);
-    memcpy(made.span_id, context.data + SPAN_AT, SPAN_DIGITS);
+    memcpy(made.trace_id, trace_parent_trace_id(context).data, TRACE_ID_DIGITS);
+    memcpy(made.span_id, trace_parent_span_id(context).data, TRACE_SPAN_DIGITS);
     pthread_mutex_lock(&metrics->exemplars.lock);
     metrics->exemplars.buckets[which][histogram_bucket_of(us)] = made;
     pthread_mutex_unlock(&metrics->exemplars.lock);

@@ -7,6 +7,7 @@
 #include "base/counter.h"
 #include "base/histogram.h"
 #include "base/metrics.h"
+#include "base/trace_parent.h"
 
 enum {
     TOPIC_ROWS = METRICS_TOPICS_MAX + 1, /* the last is "_other" */
@@ -34,7 +35,7 @@ struct route_row {
 
 /* One traced duration of a bucket. */
 struct exemplar {
-    char trace_id[33], span_id[17]; /* empty: none */
+    char trace_id[TRACE_ID_DIGITS + 1], span_id[TRACE_SPAN_DIGITS + 1]; /* empty: none */
     int64_t us, wall_us;
 };
 

@@ -4,9 +4,6 @@
 
 #include "base/hex.h"
 
-/* version "-" trace-id "-" parent-id "-" flags */
-enum { TRACE_AT = 3, TRACE_DIGITS = 32, SPAN_AT = 36, SPAN_DIGITS = 16, FLAGS_AT = 53, FLAG_DIGITS = 2 };
-
 static bool is_hex(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++)
@@ -26,15 +23,16 @@ static bool is_id(struct slice text)
 bool trace_parent_read(struct slice header, char parent[TRACE_PARENT_BYTES])
 {
     const char *data = header.data;
-    if (header.size < TRACE_PARENT_BYTES || data[TRACE_AT - 1] != '-' || data[SPAN_AT - 1] != '-' ||
-        data[FLAGS_AT - 1] != '-')
+    if (header.size < TRACE_PARENT_BYTES || data[TRACE_ID_AT - 1] != '-' || data[TRACE_SPAN_AT - 1] != '-' ||
+        data[TRACE_FLAGS_AT - 1] != '-')
         return false;
     struct slice version = slice_from(data, 2);
     bool is_ended = header.size == TRACE_PARENT_BYTES ||
                     (!slice_equal(version, SLICE("00")) && data[TRACE_PARENT_BYTES] == '-');
     if (!is_ended || !is_hex(version) || slice_equal(version, SLICE("ff")) ||
-        !is_id(slice_from(data + TRACE_AT, TRACE_DIGITS)) ||
-        !is_id(slice_from(data + SPAN_AT, SPAN_DIGITS)) || !is_hex(slice_from(data + FLAGS_AT, FLAG_DIGITS)))
+        !is_id(slice_from(data + TRACE_ID_AT, TRACE_ID_DIGITS)) ||
+        !is_id(slice_from(data + TRACE_SPAN_AT, TRACE_SPAN_DIGITS)) ||
+        !is_hex(slice_from(data + TRACE_FLAGS_AT, TRACE_FLAGS_DIGITS)))
         return false;
     memcpy(parent, data, TRACE_PARENT_BYTES);
     memcpy(parent, "00", 2);
@@ -46,12 +44,12 @@ void trace_parent_next(struct slice parent, const uint8_t span[TRACE_SPAN_BYTES]
 {
     assert(parent.size == TRACE_PARENT_BYTES);
     memcpy(next, parent.data, TRACE_PARENT_BYTES);
-    hex_write(next + SPAN_AT, span, TRACE_SPAN_BYTES);
+    hex_write(next + TRACE_SPAN_AT, span, TRACE_SPAN_BYTES);
 }
 
 bool trace_parent_is_sampled(struct slice parent)
 {
-    char low = parent.data[FLAGS_AT + 1];
+    char low = parent.data[TRACE_FLAGS_AT + 1];
     assert(parent.size == TRACE_PARENT_BYTES);
     return (low >= 'a' ? low - 'a' + 10 : low - '0') & 1;
 }

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/trace_parent.h"
 
 enum {
-    TRACE_PARENT_BYTES = 55,
     TRACE_SPAN_BYTES = 8,
     TRACE_STATE_MAX = 512,    /* bytes; a tracestate of this size must be passed on */
     TRACE_STATE_MEMBERS = 32, /* at most */

@@ -9,10 +9,6 @@
 
 enum {
     STATUS_ERROR = 2, /* a number of OTLP */
-    TRACE_AT = 3,     /* position of the trace id in a traceparent */
-    TRACE_DIGITS = 32,
-    SPAN_AT = 36,
-    SPAN_DIGITS = 16,
     NUMBER_SIZE = 24,
     HOST_SIZE = 256,
     GIVEN_MAX = 64, /* attributes */
@@ -116,10 +112,11 @@ void otlp_json_add(struct buffer *text, const struct span *span, bool is_first)
 {
     struct json_writer json = is_first ? json_writer_to(text) : json_writer_behind(text);
     json_put_object(&json);
-    json_add_text(&json, "traceId", slice_from(span->context + TRACE_AT, TRACE_DIGITS));
-    json_add_text(&json, "spanId", slice_from(span->context + SPAN_AT, SPAN_DIGITS));
+    json_add_text(&json, "traceId", trace_parent_trace_id(slice_from(span->context, TRACE_PARENT_BYTES)));
+    json_add_text(&json, "spanId", trace_parent_span_id(slice_from(span->context, TRACE_PARENT_BYTES)));
     if (span->has_parent)
-        json_add_text(&json, "parentSpanId", slice_from(span->parent + SPAN_AT, SPAN_DIGITS));
+        json_add_text(&json, "parentSpanId",
+                      trace_parent_span_id(slice_from(span->parent, TRACE_PARENT_BYTES)));
     if (span->state[0])
         json_add_text(&json, "traceState", slice_of(span->state));
     add_name(&json, span);
