@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "cli/name.h"
 #include "cli/work_job.h"
+#include "job/lease_text.h"
 
 enum {
     KEY_SIZE = 33, /* 128 bits in hex digits, and a NUL */
@@ -24,9 +25,6 @@ enum {
     ANSWER_EXTRA_S = 10, /* additional time for the answer */
     STEP_MAX_MS = 60 * 1000,
 };
-#define LEASE_MIN_MS     INT64_C(1000)
-#define LEASE_MAX_MS     (INT64_C(12) * 3600 * 1000)
-#define LEASE_DEFAULT_MS INT64_C(30000)
 #define GRACE_DEFAULT_MS INT64_C(10000)
 #define TIME_MAX_MS      (INT64_C(365) * 24 * 3600 * 1000)
 #define AWAY_MAX_US                                                                                          \

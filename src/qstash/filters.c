@@ -4,9 +4,8 @@
 
 #include "base/memory.h"
 #include "base/percent.h"
+#include "base/timestamp.h"
 #include "job/json.h"
-
-#define TIME_MAX_MS INT64_C(253402300799999)
 
 static const struct {
     struct slice name;
@@ -105,9 +104,9 @@ static void filters_take(struct filters *filters, unsigned accepted, struct slic
     else if (filter == FILTER_TRIM)
         take_number(filters, name, value, 0, INT32_MAX, &filters->trim);
     else if (filter == FILTER_FROM)
-        take_number(filters, name, value, 0, TIME_MAX_MS, &filters->from_ms);
+        take_number(filters, name, value, 0, TIMESTAMP_MAX_MS, &filters->from_ms);
     else if (filter == FILTER_TO)
-        take_number(filters, name, value, 0, TIME_MAX_MS, &filters->to_ms);
+        take_number(filters, name, value, 0, TIMESTAMP_MAX_MS, &filters->to_ms);
     else if (filter == FILTER_CURSOR)
         filters->cursor = value;
     else

@@ -10,9 +10,8 @@
 enum {
     SHARE =
         16, /* maximum number of jobs that a claim takes from one topic before it goes to the next topic */
-    FIRST_CLAIMED = 4,       /* index of the first job in a claim's reply */
-    CLAIMED_PARTS = 3,       /* id, due, record */
-    ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
+    FIRST_CLAIMED = 4, /* index of the first job in a claim's reply */
+    CLAIMED_PARTS = 3, /* id, due, record */
 };
 
 void shard_claim(struct shard *shard, size_t max, enum shard_claim_kind kind, shard_claim_fn *fn, void *arg)

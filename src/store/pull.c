@@ -20,7 +20,6 @@ enum {
     PULLED_PARTS = 5,    /* id, due time, time of the lease, deadline, record */
     LOST_PULLS_MAX =
         64, /* maximum number of lost calls that are abandoned; the leases of further calls run out */
-    ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
     ABANDON_SPARE_MS =
         1000, /* time by which Redis's clock may step without harm when lost calls are abandoned */
 };
@@ -252,7 +251,7 @@ void store_pull(struct store *store, const struct store_pull *what, store_pull_f
 {
     struct pull *pull = NEW(struct pull);
     assert(what->max > 0 && what->max <= STORE_PULL_MAX);
-    assert(what->lease_ms >= STORE_PULL_LEASE_MIN_MS && what->lease_ms <= STORE_PULL_LEASE_MAX_MS);
+    assert(what->lease_ms >= LEASE_MIN_MS && what->lease_ms <= LEASE_MAX_MS);
     assert(what->wait_ms >= 0);
     pull->item.bytes = what->topic.size + what->once.size + BATCH_ITEM_OVERHEAD;
     pull->shard = store_shard_of(store, what->topic);

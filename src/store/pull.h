@@ -23,21 +23,20 @@
 #define DUEPOST_STORE_PULL_H
 
 #include "job/job.h"
+#include "job/lease_text.h"
 #include "store/store.h"
 
 enum {
     STORE_PULL_MAX = 100,       /* jobs of one call */
     STORE_PULL_ERROR_MAX = 256, /* maximum size of the text of an error; a longer text is cut */
 };
-#define STORE_PULL_LEASE_MIN_MS INT64_C(1000)
-#define STORE_PULL_LEASE_MAX_MS (INT64_C(12) * 3600 * 1000)
 
 /* ---- leasing ---- */
 
 struct store_pull {
     struct slice topic;
     size_t max;       /* 1 to STORE_PULL_MAX */
-    int64_t lease_ms; /* STORE_PULL_LEASE_MIN_MS to STORE_PULL_LEASE_MAX_MS */
+    int64_t lease_ms; /* LEASE_MIN_MS to LEASE_MAX_MS (lease_text.h) */
     /* How long the caller waits if no job can be leased now; 0: not at all. During this time, the listener of
      * store_on_pull_wake is called when the topic may have jobs. A caller that waits longer calls store_pull
      * again before this time is over. */

@@ -8,8 +8,10 @@
 #include "store/shard.h"
 
 enum {
-    OWNER_CALLS_MAX = 1
-}; /* maximum number of calls of one kind under way; further items wait for the next call */
+    OWNER_CALLS_MAX =
+        1, /* maximum number of calls of one kind under way; further items wait for the next call */
+    ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
+};
 
 /* The batches of a shard: name, kind, and connection. They are sent in this order at the end of a turn.
  * Outcomes come before the claim, because the claim uses the slots that they free. */

@@ -730,7 +730,7 @@ static void begin_workflow_call(struct store *store, unsigned number)
 }
 
 static const struct store_pull some_pull = {
-    .topic = SLICE_INIT("mail"), .max = 2, .lease_ms = STORE_PULL_LEASE_MIN_MS, .wait_ms = 5};
+    .topic = SLICE_INIT("mail"), .max = 2, .lease_ms = LEASE_MIN_MS, .wait_ms = 5};
 
 static void end_some_lease(struct store *store, enum store_pull_action action)
 {
@@ -738,7 +738,7 @@ static void end_some_lease(struct store *store, enum store_pull_action action)
                                   .id = ID,
                                   .token = SLICE("p1"),
                                   .error = SLICE("no luck"),
-                                  .lease_ms = STORE_PULL_LEASE_MIN_MS,
+                                  .lease_ms = LEASE_MIN_MS,
                                   .schedule = &retries};
     store_pull_end(store, &what, on_lease_ended, NULL);
 }

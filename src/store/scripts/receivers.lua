@@ -6,16 +6,14 @@
 --      of receivers
 -- Returns {now_us, version of the last record that exists, version of the last record examined, then for
 -- each: name, record}. report.lua describes records. Records that the next report.lua may remove are left out.
--- uses: clock
-local KEPT_MS = 3600000
-local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported'
+-- uses: clock reported
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local replies = {now_us, tonumber(call('HGET', RECEIVERS, 'version')) or 0, tonumber(after)}
 
 local function tell(name)
   local record = call('HGET', RECEIVERS, name)
   local at = record and tonumber(string.match(record, '%d+$'))
-  if not at or at <= now - KEPT_MS then return end
+  if not at or at <= now - REPORTED_KEPT_MS then return end
   replies[#replies + 1] = name
   replies[#replies + 1] = record
 end

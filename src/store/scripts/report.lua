@@ -27,11 +27,10 @@
 -- halved, time and cause of the last failure, time of this report. Each record gets a new version, by which
 -- other processes find it. If there are too many records, those with the lowest versions are removed. Changes that
 -- affect attempts are published at once on the wake-up channel, as 'receivers'.
--- uses: clock probe publish
+-- uses: clock probe publish reported
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
 local PACE_MIN_MS, PACES = 1000, 6 -- distance between two probes of a round: the wait / PACES, at least PACE_MIN_MS
-local KEPT_MAX, KEPT_MS, FORGET_MAX = 10000, 3600000, 16
-local RECEIVERS, REPORTED = base .. 'receivers', base .. 'reported' -- name -> record; name -> its version
+local KEPT_MAX, FORGET_MAX = 10000, 16
 local SIZE = 8
 local first_wait = tonumber(ARGV[2])
 
@@ -189,7 +188,7 @@ local excess = call('ZCARD', REPORTED) - KEPT_MAX
 local oldest = call('ZRANGE', REPORTED, 0, FORGET_MAX + #replies)
 for i = 1, #oldest do
   local at = tonumber(string.match(call('HGET', RECEIVERS, oldest[i]) or '0', '%d+$')) or 0
-  if i > excess and at > now - KEPT_MS then break end
+  if i > excess and at > now - REPORTED_KEPT_MS then break end
   forget(oldest[i])
 end
 return replies
