@@ -12,7 +12,7 @@ void problem_write(struct buffer *members, const char *format, ...) __attribute_
 /* Writes all errors. what is "job" or "query". */
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
 
-/* The words in the problems of one kind of request. */
+/* Words that differ in the problems of different kinds of requests. */
 struct problem_words {
     const char *what;        /* the object that the request is about: "job", "topic" */
     const char *consequence; /* a sentence that says how to proceed if the outcome is unknown */

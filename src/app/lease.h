@@ -13,8 +13,6 @@ struct loop;
 struct app_leases; /* the waiting requests of one reactor */
 struct app_lease_wait;
 
-enum { APP_LEASE_JOBS_MAX = 100 };
-
 /* Borrows the app. */
 struct app_leases *app_leases_new(struct loop *, struct app *);
 
@@ -29,7 +27,7 @@ void app_leases_drain(struct app_leases *);
 struct app_lease {
     const struct app_caller *caller;
     struct slice topic;
-    size_t max;                /* 1 to APP_LEASE_JOBS_MAX */
+    size_t max;                /* 1 to LEASE_JOBS_MAX (job/lease_text.h) */
     int64_t lease_ms, wait_ms; /* wait_ms is 0 for a request that does not wait */
     struct slice once;         /* fingerprint and idempotency key of the request; empty: none */
 };

@@ -100,13 +100,13 @@ void app_lease_end(struct app *app, const struct app_caller *caller, const struc
 
 /* ---- answers ---- */
 
-enum { GRANT_IDS_MAX = APP_LEASE_JOBS_MAX * JOB_KEY_MAX };
+enum { GRANT_IDS_MAX = LEASE_JOBS_MAX * JOB_KEY_MAX };
 
 struct app_grant {
     struct app *app;
     struct buffer text; /* the token, then the ids */
     size_t token_bytes;
-    size_t id_bytes[APP_LEASE_JOBS_MAX];
+    size_t id_bytes[LEASE_JOBS_MAX];
     size_t count;
     size_t pending; /* jobs whose release is under way */
     bool is_kept;

@@ -208,7 +208,7 @@ bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_node *
     return true;
 }
 
-void cluster_learn(struct cluster *cluster, size_t index, struct slice moved)
+void cluster_note_moved(struct cluster *cluster, size_t index, struct slice moved)
 {
     uint16_t number;
     struct redis_node node;

@@ -36,7 +36,7 @@ bool cluster_find(void *slot, struct redis_node *, struct problem *why);
 /* Processes the answer "MOVED slot host:port" of a node that got a command for slots[index]. This always
  * calls on_switch, even if the primary is already known, because a connection still led to a different node.
  */
-void cluster_learn(struct cluster *, size_t index, struct slice moved);
+void cluster_note_moved(struct cluster *, size_t index, struct slice moved);
 
 /* Queries the map now, because it seems to be old. */
 void cluster_recheck(struct cluster *);

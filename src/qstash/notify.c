@@ -194,7 +194,7 @@ static void notice_begin(struct notice *notice, const struct app_workflow_waiter
 {
     copy_text(&notice->job, waiter->job);
     copy_text(&notice->text, waiter->text);
-    run_step_init(&notice->step, false);
+    run_step_init(&notice->step);
     buffer_init(&notice->decoded, waiter->text.size + 1);
     buffer_reserve(&notice->decoded, waiter->text.size); /* so that decoded values never move */
     bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&

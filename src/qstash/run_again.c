@@ -323,7 +323,7 @@ void run_again(struct exchange *exchange, struct slice message_id, bool is_resta
     again->arg = arg;
     settings_init(&again->settings);
     settings_init(&again->own);
-    run_step_init(&again->step, false);
+    run_step_init(&again->step);
     buffer_init(&again->id, MESSAGE_KEY_SIZE);
     buffer_init_fallible(&again->record, JOB_RECORD_MAX);
     buffer_init(&again->text, MESSAGE_SETTINGS_TEXT);

@@ -41,9 +41,9 @@ struct run_message *run_message_new(struct app *app, message_sent_fn *fn, void *
     message->app = app;
     message->fn = fn;
     message->arg = arg;
-    run_step_init(&message->step, false);
-    run_step_init(&message->if_failed, false);
-    run_step_init(&message->if_cancelled, false);
+    run_step_init(&message->step);
+    run_step_init(&message->if_failed);
+    run_step_init(&message->if_cancelled);
     buffer_init_fallible(&message->kept, JOB_RECORD_MAX);
     buffer_init_fallible(&message->text, JOB_RECORD_MAX);
     buffer_init(&message->parent, RUN_KEY_SIZE + 32);

@@ -3,9 +3,9 @@
 #include "job/json.h"
 #include "qstash/place.h"
 
-void run_step_init(struct run_step *step, bool is_call)
+void run_step_init(struct run_step *step)
 {
-    app_workflow_entry_init(&step->entry, is_call ? APP_WORKFLOW_CALL : APP_WORKFLOW_STEP);
+    app_workflow_entry_init(&step->entry, APP_WORKFLOW_STEP);
     message_texts_init(&step->texts);
 }
 

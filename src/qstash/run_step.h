@@ -15,7 +15,8 @@ struct run_step {
     char id[MESSAGE_ID_MAX + 1];
 };
 
-void run_step_init(struct run_step *, bool is_call);
+/* Initialises a message with the role STEP. The caller may set another role of its entry. */
+void run_step_init(struct run_step *);
 void run_step_fini(struct run_step *);
 
 /* Creates the job and the element of a message for this topic. data.run of the request must be set; it says

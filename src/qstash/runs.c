@@ -175,7 +175,7 @@ HANDLER(workflow_run_end_handle)
     ending->exchange = exchange;
     ending->result = http_request_body(exchange->request);
     buffer_init_fallible(&ending->text, JOB_RECORD_MAX);
-    run_step_init(&ending->step, false);
+    run_step_init(&ending->step);
     exchange_keep(exchange, ending, ending_free);
     if (!run_is_id(exchange->key)) {
         refuse_inactive(exchange, exchange->key);

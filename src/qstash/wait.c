@@ -67,7 +67,7 @@ static void take_kept(struct waiting *waiting, struct slice kept)
 {
     struct slice data = slice_skip(kept, 1);
     run_step_fini(&waiting->with_kept);
-    run_step_init(&waiting->with_kept, false);
+    run_step_init(&waiting->with_kept);
     buffer_fini(&waiting->kept);
     buffer_init_fallible(&waiting->kept, kept.size + 1);
     buffer_append(&waiting->kept, kept);
@@ -151,8 +151,8 @@ HANDLER(wait_handle)
     struct slice body = http_request_body(exchange->request);
     waiting->exchange = exchange;
     settings_init(&waiting->settings);
-    run_step_init(&waiting->deadline, false);
-    run_step_init(&waiting->with_kept, false);
+    run_step_init(&waiting->deadline);
+    run_step_init(&waiting->with_kept);
     buffer_init_fallible(&waiting->decoded, body.size + 1);
     buffer_init_fallible(&waiting->text, (size_t)2 * WAITER_MAX);
     exchange_keep(exchange, waiting, waiting_free);

@@ -212,7 +212,7 @@ static bool is_result(const struct redis_reply *result)
 {
     size_t size = redis_reply_size(result);
     return size >= FIRST_PULLED && (size - FIRST_PULLED) % PULLED_PARTS == 0 &&
-           (size - FIRST_PULLED) / PULLED_PARTS <= STORE_PULL_MAX;
+           (size - FIRST_PULLED) / PULLED_PARTS <= LEASE_JOBS_MAX;
 }
 
 static void end_pull(struct batch_item *item, enum status status, int64_t now_us,
@@ -250,7 +250,7 @@ const struct batch_kind pull_kind = {SCRIPT_LEASE, PULL_CALLS_MAX, false, NULL, 
 void store_pull(struct store *store, const struct store_pull *what, store_pull_fn *fn, void *arg)
 {
     struct pull *pull = NEW(struct pull);
-    assert(what->max > 0 && what->max <= STORE_PULL_MAX);
+    assert(what->max > 0 && what->max <= LEASE_JOBS_MAX);
     assert(what->lease_ms >= LEASE_MIN_MS && what->lease_ms <= LEASE_MAX_MS);
     assert(what->wait_ms >= 0);
     pull->item.bytes = what->topic.size + what->once.size + BATCH_ITEM_OVERHEAD;

@@ -26,16 +26,11 @@
 #include "job/lease_text.h"
 #include "store/store.h"
 
-enum {
-    STORE_PULL_MAX = 100,       /* jobs of one call */
-    STORE_PULL_ERROR_MAX = 256, /* maximum size of the text of an error; a longer text is cut */
-};
-
 /* ---- leasing ---- */
 
 struct store_pull {
     struct slice topic;
-    size_t max;       /* 1 to STORE_PULL_MAX */
+    size_t max;       /* 1 to LEASE_JOBS_MAX */
     int64_t lease_ms; /* LEASE_MIN_MS to LEASE_MAX_MS (lease_text.h) */
     /* How long the caller waits if no job can be leased now; 0: not at all. During this time, the listener of
      * store_on_pull_wake is called when the topic may have jobs. A caller that waits longer calls store_pull

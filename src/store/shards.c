@@ -90,7 +90,7 @@ static void on_error(void *arg, struct slice error)
     const struct member *member = arg;
     struct cluster *cluster = member->store->cluster;
     if (slice_starts_with(error, SLICE("MOVED ")))
-        cluster_learn(cluster, shard_number(member->shard), error);
+        cluster_note_moved(cluster, shard_number(member->shard), error);
     else if (slice_starts_with(error, SLICE("CLUSTERDOWN ")) || slice_starts_with(error, SLICE("READONLY ")))
         cluster_recheck(cluster);
 }

@@ -3,7 +3,8 @@
  * A workflow belongs to an owner topic; all its data is in one shard. Its id is owner/workflowId. Its
  * elements are JSON texts of the caller. Each change is one script: an element and its job are stored
  * together, or not at all. An id can be used again when its workflow has ended. Ended workflows are kept for
- * a week, at most 10,000 in a shard.
+ * a week, at most 10,000 in a shard. scripts/lib/workflows.lua has the maximum numbers of elements and of
+ * open jobs.
  *
  * The rules of store.h about calls and callbacks apply here, too: a call borrows its slices until the
  * callback. */
@@ -11,13 +12,6 @@
 #define DUEPOST_STORE_WORKFLOW_H
 
 #include "store/store.h"
-
-enum {
-    WORKFLOW_OPEN_MAX = 1000,      /* maximum number of jobs of a workflow that have not ended */
-    WORKFLOW_ELEMENTS_MAX = 10000, /* maximum number of elements in a workflow */
-    WORKFLOW_APPEND_MAX = 1000,    /* maximum number of elements in one call */
-    WORKFLOW_WAITERS_MAX = 100,    /* maximum number of waiters in one call */
-};
 
 /* The role of a job in its workflow decides its body and the effect of its death. */
 enum workflow_role {

@@ -216,7 +216,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
     if (status == STATUS_OK) /* before the attempts of this claim ask for permits */
-        receivers_hear(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
+        receivers_note_version(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
     warn_of_passed(lane->consumer, claim);
     if (status == STATUS_OK && claim->more > 0)

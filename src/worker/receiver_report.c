@@ -121,8 +121,8 @@ static void on_reported(void *arg, enum status status, const struct store_report
     struct receiver *receiver = arg;
     struct receivers *receivers = receiver->receivers;
     if (status == STATUS_OK) {
-        receivers_hear(receivers, receiver->shard, reported->version, receiver->reported_us);
-        receiver_learn(receiver, reported->receiver, reported->version);
+        receivers_note_version(receivers, receiver->shard, reported->version, receiver->reported_us);
+        receiver_copy_record(receiver, reported->receiver, reported->version);
         count_changes(receiver, reported);
     } else if (receiver->sent.is_reachable) {
         receiver_close(receiver);

@@ -86,7 +86,7 @@ bool receiver_is_full(const struct receiver *receiver)
 }
 
 /* Reports that the breaker is closed, so that the jobs that it holds resume. */
-static void tell_closed(const struct receiver *receiver)
+static void notify_closed(const struct receiver *receiver)
 {
     struct receivers *receivers = receiver->receivers;
     if (receivers->on_closed)
@@ -102,7 +102,7 @@ static void set_open(struct receiver *receiver, bool is_open)
     bool has_closed = receiver->is_open && !is_open;
     receiver->is_open = is_open;
     if (has_closed)
-        tell_closed(receiver);
+        notify_closed(receiver);
 }
 
 static void set_limit(struct receiver *receiver, int64_t limit)
@@ -136,14 +136,14 @@ static void forget_oldest(struct receivers *receivers)
     while (!list_is_empty(&receivers->impaired)) {
         struct receiver *oldest = LIST_ENTRY(receivers->impaired.next, struct receiver, age_link);
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): the analyzer takes a freed receiver for a linked one */
-        bool is_old = clock_boot_us() - oldest->heard_us > IMPAIRED_US;
+        bool is_old = clock_boot_us() - oldest->copied_us > IMPAIRED_US;
         if (!is_old && receivers->impaired_count <= IMPAIRED_MAX)
             break;
         forget_receiver(oldest);
     }
 }
 
-void receiver_learn(struct receiver *receiver, const struct store_receiver *known, int64_t version)
+void receiver_copy_record(struct receiver *receiver, const struct store_receiver *known, int64_t version)
 {
     bool was_limited = !receiver->is_open && receiver->limit > 0;
     if (version < receiver->version)
@@ -151,16 +151,16 @@ void receiver_learn(struct receiver *receiver, const struct store_receiver *know
     receiver->version = version;
     bool is_impaired = known && (known->failures > 0 || known->opened_ms > 0 || known->limit > 0);
     bool is_open = known && known->opened_ms > 0;
-    receiver->heard_us = clock_boot_us();
+    receiver->copied_us = clock_boot_us();
     if (is_open) {
         int64_t left_us = known->probe_ms * 1000 - known->now_us;
-        receiver->probe_us = receiver->heard_us + (left_us < WAIT_MAX_US ? left_us : 0);
+        receiver->probe_us = receiver->copied_us + (left_us < WAIT_MAX_US ? left_us : 0);
         receiver->wait_ms = known->wait_ms;
-        receiver->probed_us = known->probe == receiver->probe ? receiver->probed_us : receiver->heard_us;
+        receiver->probed_us = known->probe == receiver->probe ? receiver->probed_us : receiver->copied_us;
         receiver->probe = known->probe;
-        receiver->since_us = receiver->heard_us - (known->now_us - known->opened_ms * 1000);
+        receiver->since_us = receiver->copied_us - (known->now_us - known->opened_ms * 1000);
     } else if (!was_limited) {
-        receiver->since_us = receiver->heard_us;
+        receiver->since_us = receiver->copied_us;
     }
     set_open(receiver, is_open);
     set_limit(receiver, known ? known->limit : 0);
@@ -206,7 +206,7 @@ static void note_last(struct shard_view *shard, int64_t version)
     shard->last_us = clock_boot_us();
 }
 
-static void hear_of(struct shard_view *shard, const struct store_receiver *known, int64_t version)
+static void copy_news(struct shard_view *shard, const struct store_receiver *known, int64_t version)
 {
     struct receivers *receivers = shard->receivers;
     char name[RECEIVER_NAME_SIZE];
@@ -218,9 +218,9 @@ static void hear_of(struct shard_view *shard, const struct store_receiver *known
     struct receiver *receiver = is_well ? find_receiver(receivers, name) : receivers_find(receivers, name);
     if (!receiver)
         return;
-    receiver_learn(receiver, known, version);
+    receiver_copy_record(receiver, known, version);
     if (receiver->is_open && receivers->is_off && !shard->is_started)
-        tell_closed(receiver);
+        notify_closed(receiver);
     receiver_settle(receiver);
 }
 
@@ -236,7 +236,7 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
         return; /* the next claim in this shard, within a second, returns the version again, and the news is
                    then read */
     for (size_t i = 0; i < count; i++)
-        hear_of(shard, &known[i], last);
+        copy_news(shard, &known[i], last);
     forget_oldest(receivers);
     receivers_count(receivers);
     shard->version = version;
@@ -270,7 +270,7 @@ static void on_later(void *arg)
         catch_up(&receivers->shards[i]);
 }
 
-static void on_told(void *arg)
+static void on_records_changed(void *arg)
 {
     struct shard_view *shard = arg;
     shard->is_behind = true;
@@ -291,7 +291,7 @@ static void begin_anew(struct shard_view *shard)
         }
 }
 
-void receivers_hear(struct receivers *receivers, size_t number, int64_t version, int64_t asked_us)
+void receivers_note_version(struct receivers *receivers, size_t number, int64_t version, int64_t asked_us)
 {
     struct shard_view *shard = &receivers->shards[number];
     bool is_lost = version < shard->last && asked_us > shard->last_us;
@@ -299,7 +299,7 @@ void receivers_hear(struct receivers *receivers, size_t number, int64_t version,
         begin_anew(shard);
     note_last(shard, version);
     if (is_lost || version > shard->version)
-        on_told(shard);
+        on_records_changed(shard);
 }
 
 /* ---- life ---- */
@@ -312,7 +312,7 @@ struct receivers *receivers_new(struct loop *loop, struct store *store, struct m
     receivers->shards = NEW_ARRAY(struct shard_view, store_shards(store));
     for (size_t i = 0; i < store_shards(store); i++) {
         receivers->shards[i] = (struct shard_view){.receivers = receivers, .shard = i};
-        shard_on_receivers(store_shard(store, i), on_told, &receivers->shards[i]);
+        shard_on_receivers(store_shard(store, i), on_records_changed, &receivers->shards[i]);
     }
     for (size_t i = 0; i < RECEIVER_BUCKETS; i++)
         list_init(&receivers->buckets[i]);
@@ -339,7 +339,7 @@ void receivers_turn_off(struct receivers *receivers, bool is_off)
              link = link->next) {
             struct receiver *receiver = LIST_ENTRY(link, struct receiver, link);
             if (receiver->is_open)
-                tell_closed(receiver);
+                notify_closed(receiver);
         }
 }
 

@@ -66,7 +66,7 @@ struct receiver {
     size_t in_flight;     /* attempts of this reactor */
     bool is_impaired;     /* Redis has a record of the receiver, so all results are reported */
     int64_t version;      /* version of the shard when the record was copied; see store_news_fn */
-    int64_t heard_us;
+    int64_t copied_us;
     bool is_open;      /* the breaker is open */
     int64_t probe_us;  /* no process may probe the receiver before this time */
     int64_t wait_ms;   /* wait between a failed probe and the next probe */
@@ -111,7 +111,7 @@ void receivers_free(struct receivers *);
 /* Notes that the records of the shard with this number have this version, and reads the records that are
  * newer than the copy. The version came with a claim or with the answer to a report, which was sent at
  * asked_us (CLOCK_BOOTTIME). */
-void receivers_hear(struct receivers *, size_t number, int64_t version, int64_t asked_us);
+void receivers_note_version(struct receivers *, size_t number, int64_t version, int64_t asked_us);
 
 /* receivers_find returns the receiver with this name, and creates it if necessary. receiver_settle and
  * receiver_leave free a receiver that has no attempts in flight, no news, and no record in Redis. */
@@ -131,7 +131,7 @@ bool receiver_has_news(const struct receiver *);
 /* Copies the record that Redis had when the shard was at this version. record is NULL if Redis had no record.
  * Answers on two connections may arrive in any order; an answer with an older version than the copy changes
  * nothing. */
-void receiver_learn(struct receiver *, const struct store_receiver *, int64_t version);
+void receiver_copy_record(struct receiver *, const struct store_receiver *, int64_t version);
 
 /* Closes the breaker in this copy only. Used when the receiver answered but Redis did not. */
 void receiver_close(struct receiver *);

@@ -318,7 +318,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
     assert((pulled != NULL) == (status == STATUS_OK));
     if (!pulled)
         return;
-    assert(pulled->count <= STORE_PULL_MAX && (pulled->count > 0) == (pulled->token.size > 0));
+    assert(pulled->count <= LEASE_JOBS_MAX && (pulled->count > 0) == (pulled->token.size > 0));
     touch(pulled->token);
     for (size_t i = 0; i < pulled->count; i++) {
         touch(pulled->jobs[i].id);

@@ -534,7 +534,7 @@ static void learn_open(int64_t left_ms)
 {
     struct permit running;
     permit_ask(&running, context.receivers, WORLD_RECEIVER, NULL, NULL);
-    receivers_hear(context.receivers, 0, 1, clock_boot_us());
+    receivers_note_version(context.receivers, 0, 1, clock_boot_us());
     world_pass(SECOND_US);
     world_answer_reading(STATUS_OK, 1, world_open(left_ms));
     permit_drop(&running);

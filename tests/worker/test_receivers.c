@@ -64,7 +64,7 @@ static void teardown(void)
 /* Notes a version of the records that came with a claim that is sent now. */
 static void hear(int64_t version)
 {
-    receivers_hear(receivers, 0, version, clock_boot_us());
+    receivers_note_version(receivers, 0, version, clock_boot_us());
 }
 
 /* The breaker is open in Redis, and the copy has read this. */
