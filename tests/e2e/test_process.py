@@ -238,7 +238,8 @@ def test_half_a_script_on_the_disk_is_never_executed(start, data, topic):
         torn = RedisServer.encode("MULTI") + RedisServer.encode("HDEL", "duepost:{0}:jobs", f"{topic}/a") + b"*2\r\n$3\r\nDE"
         file.write(torn)
     server = start(data=data)
-    assert f"event=append_only_file_cut bytes={len(torn)}" in server.log()
+    # The power cut may itself have left a part of a script, for example of a tick.
+    assert int(re.search(r"event=append_only_file_cut bytes=(\d+)", server.log())[1]) >= len(torn)
     server.schedule(topic=topic, jobId="b", url="http://127.0.0.1:9/", delay=3600)
     cut_power()
     server = start(data=data)
