@@ -35,7 +35,8 @@ struct outbox_read {
     bool is_full; /* the outbox may have more texts */
     int64_t entries, bytes,
         dropped; /* texts in the outbox, their size, and number of texts dropped since the data was created */
-    int64_t removed, disturbed; /* where the texts are, see struct outbox_batch */
+    int64_t removed;   /* number of texts removed so far; gives a batch its place */
+    int64_t disturbed; /* number of times that the list was changed in another way */
 };
 
 /* Turns the outbox of this shard on or off, as the store's options say, and reads the next texts. in_hand is

@@ -4,8 +4,9 @@
 -- The texts are the first ones in the list of fields that were read. Otherwise another archiver has been at work,
 -- or the list was repaired; then this script changes nothing, and the caller reads the outbox again.
 --
--- ARGV[2] number of fields removed so far, and [3] number of disturbances, both of which archive.lua has returned;
---      the first one plus the number of fields that the caller had in hand then
+-- ARGV[2] place of the texts: how many fields must have been removed before them. That is the number of removed
+--      fields that archive.lua returned with them, plus the number of fields that the caller had in hand
+-- ARGV[3] number of disturbances that archive.lua returned with them
 -- ARGV[4] number of fields   [5] bytes of the texts   [6] the first field   [7] the last field
 -- ARGV from 8: numbers of the fields that had no text; what is in them now was not read
 -- Returns {now_us, number of texts removed; or DISTURBED}.
