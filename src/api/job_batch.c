@@ -180,7 +180,7 @@ static void note_unparsed(struct job_batch *batch, size_t index, enum status sta
     note_result(batch, index, http_status, buffer_slice(members));
 }
 
-/* Parses a job. Returns false if the job was refused and the refusal is noted. */
+/* Parses a job. If the job is invalid, notes the error as its result and returns false. */
 static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
 {
     struct job_errors errors;
@@ -232,7 +232,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
-    batch->pending++; /* one more than the jobs, so that no verdict within this loop ends the batch */
+    batch->pending++; /* counts this loop like a job, so that the batch cannot end before the loop does */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)

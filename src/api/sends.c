@@ -32,7 +32,7 @@ static void put_job(struct json_writer *json, struct slice job_id, const struct 
     json_end_object(json);
 }
 
-/* Adds the place of the first job that is still in the pool, in the form of the answer for one job. */
+/* Adds state and due time of the first job that is still in the pool, as in the answer for one job. */
 static void add_first(struct json_writer *json, const struct app_verdict *verdict)
 {
     size_t i = 0;

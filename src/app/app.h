@@ -102,7 +102,7 @@ struct app_receiver {
     int64_t reported_ms;
 };
 
-/* How a use case ends. Nothing has changed unless the end is DONE, UNKNOWN, SAME or REPEATED. */
+/* How a use case ends. Nothing has changed unless it is DONE, UNKNOWN, SAME or REPEATED. */
 enum app_end {
     APP_DONE,
     APP_SAME,     /* submit: the same job already exists; the verdict's job is this job */

@@ -62,7 +62,7 @@ static bool has_sides(const struct bulk *bulk)
     return bulk->call->action == APP_RESCHEDULE && !(bulk->call->list.states & 1U << JOB_STATE_DEAD);
 }
 
-/* Limits the walk to its current side. Returns whether this side may have jobs. */
+/* Limits the walk to its current side of due_ms (progress.h). Returns whether this side may have jobs. */
 static bool limit_to_side(struct bulk *bulk)
 {
     const struct app_list *list = &bulk->call->list;

@@ -217,8 +217,9 @@ static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
     start_due_timer(topic, pulled);
 }
 
-/* Ends the requests that do not wait: with empty lists, unless Redis has failed. A request that came during
- * the round gets another round, because a job may have come during the round, too. */
+/* Answers the requests that do not wait: with an empty list, or with UNAVAILABLE if Redis has failed. A
+ * request that came during the round gets another round, because a job may have come during the round, too.
+ */
 static void end_round_without_more(struct lease_topic *topic)
 {
     for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {

@@ -46,7 +46,8 @@ struct app_leased {
     bool is_kept; /* the request can be repeated with its idempotency key, and gets the same leases */
 };
 
-/* The struct is NULL unless the end is DONE. A topic whose jobs are POSTed ends with NOT_PULL. */
+/* The struct app_leased is NULL unless the verdict is DONE. For a topic whose jobs are POSTed, the verdict is
+ * NOT_PULL. */
 typedef void app_leased_fn(void *arg, const struct app_verdict *, const struct app_leased *);
 
 /* Begins a request. Returns the request if it waits, or NULL if the callback was already called. */
@@ -95,7 +96,8 @@ struct app_lease_ended {
     bool has_state;      /* NOT_HELD: the job exists, and state is its state */
 };
 
-/* The struct is NULL unless the end is DONE or NOT_HELD. After NOT_HELD nothing has changed. */
+/* The struct app_lease_ended is NULL unless the verdict is DONE or NOT_HELD. After NOT_HELD nothing has
+ * changed. */
 typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct app_lease_ended *);
 
 void app_lease_end(struct app *, const struct app_caller *, const struct app_lease_end *,

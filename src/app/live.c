@@ -13,7 +13,7 @@
 #define SECOND_US INT64_C(1000000)
 #define ASKED_US                                                                                             \
     (5 * SECOND_US) /* a client still watches the figures if its last request was within this time */
-#define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages */
+#define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages (live.h) */
 #define WATCHED_US (15 * SECOND_US) /* time for which figures are sent after a "look" */
 #define SETTLE_US  INT64_C(10000)   /* wait after the end of a second, so that a timer is never early */
 
@@ -187,7 +187,7 @@ static void live_on_timer(void *arg)
 
 /* ---- figures of other processes ---- */
 
-/* Notes the "look" of a process. Returns whether it is the first one. */
+/* Notes a "look" message of a process. Returns whether this process had not sent one before. */
 static bool note_looker(struct live *live, const char *id, int64_t now_us)
 {
     struct looker *oldest = live->lookers;

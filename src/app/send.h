@@ -24,16 +24,16 @@ struct job *app_send_job(struct app_send *);
 bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
 
 /* Sends an admitted job, which gets a jobId if it has none. once is the fingerprint and the idempotency key,
- * or empty. With DONE, SAME and REPEATED the verdict has the send. Other ends are EXISTS (job.id is the id
- * that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY,
- * UNAVAILABLE and UNKNOWN. */
+ * or empty. With DONE, SAME and REPEATED the verdict has the send. The other possible verdicts are EXISTS
+ * (job.id is the id that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group),
+ * NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void *arg);
 
 /* Sends an admitted job, and replaces the jobs of an earlier send under this id: waiting jobs are replaced,
  * and jobs of endpoints that are no longer in the group are cancelled. If is_only_new is true, sends only if
- * no such job is in the pool. With DONE, was_there says whether a job was replaced or cancelled. Other ends
- * are LEASED (job.id), MISMATCH, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY,
- * UNAVAILABLE and UNKNOWN. */
+ * no such job is in the pool. With DONE, was_there says whether a job was replaced or cancelled. The other
+ * possible verdicts are LEASED (job.id is the id of the leased job), MISMATCH, INVALID, TOO_LARGE, FULL,
+ * UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, void *arg);
 
 /* Returns whether the job came without a jobId. */

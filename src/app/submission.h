@@ -25,9 +25,9 @@ void app_submission_fini(struct app_submission *);
 bool app_submission_admit(struct app_submission *, const struct app_caller *, const struct job *,
                           size_t text_bytes);
 
-/* Sends an admitted job, which gets a jobId if it has none. If it ends with DONE, the verdict's job has the
- * id, the state and the due time. Other ends are SAME, REPEATED, EXISTS, KEY_REUSED, INVALID (no url), FULL,
- * NO_MEMORY, UNAVAILABLE and UNKNOWN. */
+/* Sends an admitted job, which gets a jobId if it has none. With DONE, the verdict's job has the id, the
+ * state and the due time. The other possible verdicts are SAME, REPEATED, EXISTS, KEY_REUSED, INVALID (no
+ * url), FULL, NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_submission_send(struct app_submission *, struct job *);
 
 #endif

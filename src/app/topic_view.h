@@ -32,7 +32,7 @@ struct app_topic {
     struct {
         int64_t began_ms, attempts;
     } window; /* current window of its rate; all 0 if the rate has no windows, or no window has begun */
-    struct slice head;     /* jobId of the job that holds the line of a fifo topic; empty: none */
+    struct slice head;     /* fifo topic: jobId of the job that all later jobs wait for; empty: none */
     int64_t held_until_ms; /* end of the hold; 0: the hold does not end by time alone */
     struct {
         int64_t delivered, retried, dead;

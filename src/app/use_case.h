@@ -25,13 +25,13 @@ bool use_case_is_sibling(struct slice id, app_verdict_fn *, void *arg);
  * callbacks is refused. */
 bool use_case_is_target_refused(const struct app *, const struct job *, app_verdict_fn *, void *arg);
 
-/* Converts a job of the store. The result is valid as long as the data of this job. */
+/* Converts a job as the store returns it. The result is valid as long as the data of this job. */
 struct app_job use_case_job(const struct store_job *);
 
 /* Converts the jobs of a send. The results are valid as long as the data of the send. */
 void use_case_sent(const struct store_sent *, struct app_sent_job jobs[STORE_SEND_MAX]);
 
-/* Converts a receiver of the store. The result is valid as long as the data of this receiver. */
+/* Converts a receiver as the store returns it. The result is valid as long as the data of this receiver. */
 struct app_receiver use_case_receiver(const struct store_receiver *);
 
 #endif

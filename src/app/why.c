@@ -26,10 +26,10 @@ struct why {
     int64_t wait_ms;                           /* wait after that attempt; 0: unknown */
     bool lacks;                                /* the job needs a later version */
     int64_t max_in_flight;                     /* limit of the topic; 0: not set */
-    bool is_head_waiting;                      /* the job holds the line of its fifo topic until at_ms */
+    bool is_head_waiting; /* the job is the first of its fifo topic, and the topic waits until at_ms */
     char reason[64];
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
-    struct buffer head;                /* jobId of the job that holds the line */
+    struct buffer head;                /* fifo topic: jobId of the job that all later jobs wait for */
     char receiver[RECEIVER_NAME_SIZE]; /* name of the receiver with its path; empty: unknown */
     bool is_path_known; /* the record of the path has been read, and the path does not hold the job */
     struct app_finding finding;
@@ -50,7 +50,7 @@ static bool waits_for_worker(const struct why *why, const struct store_topic *to
     return why->finding.is_pull && topic->held_ms == STORE_TOPIC_HELD && !is_full;
 }
 
-/* Finds what holds a job of a fifo topic. head is the job that holds the line. */
+/* Finds what holds a job of a fifo topic: the topic's head, a limit, or the lack of a worker. */
 static enum app_why find_line(struct why *why, const struct store_topic *topic)
 {
     struct app_finding *finding = &why->finding;

@@ -17,7 +17,7 @@ enum app_why {
     APP_WHY_PAUSED,
     APP_WHY_MAX_IN_FLIGHT,
     APP_WHY_RATE,
-    APP_WHY_ORDER, /* another job holds the line of its fifo topic */
+    APP_WHY_ORDER, /* the topic is fifo, and the job waits for an earlier job */
     APP_WHY_BREAKER,
     APP_WHY_RECEIVER_LIMIT,
     APP_WHY_WAITS_FOR_WORKER, /* the job is due, and no worker has leased it */
@@ -43,7 +43,7 @@ struct app_finding {
     bool is_pull;          /* workers lease the jobs of its topic */
     bool is_topic_paused;  /* the topic is paused, so the job will be held when it is due */
     int64_t ready, leased; /* jobs of its topic */
-    struct slice head;     /* ORDER: jobId of the job that holds the line */
+    struct slice head;     /* ORDER: jobId of the earlier job */
     const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */
     const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT: the receiver that holds the job */
 };

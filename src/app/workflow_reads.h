@@ -54,14 +54,16 @@ struct app_workflow_query {
     size_t texts_max; /* bytes; if the elements are larger together, only the first text is read; 0: none */
 };
 
-/* Reads a workflow. workflow is NULL unless the verdict is DONE. Other ends are NOT_FOUND and UNAVAILABLE. */
+/* Reads a workflow. workflow is NULL unless the verdict is DONE; otherwise the verdict is NOT_FOUND or
+ * UNAVAILABLE. */
 typedef void app_workflow_fn(void *arg, const struct app_verdict *, const struct app_workflow *);
 void app_workflow_find(struct app *, const struct app_workflow_query *, app_workflow_fn *, void *arg);
 
 /* Reads the last workflow with this id, with the texts of its elements or without. */
 void app_workflow_read(struct app *, struct slice id, bool with_elements, app_workflow_fn *, void *arg);
 
-/* Position of a list of workflows. All zeros mean the beginning. place points into room. */
+/* Position in a list of workflows: after the workflow place, which is a text in room. All zeros mean the
+ * beginning. */
 struct app_workflow_cursor {
     size_t shard;
     struct slice place;

@@ -31,8 +31,8 @@ struct app_workflow_begin {
 };
 
 /* With DONE, made_ms is the time at which the workflow was created. With REPEATED, a workflow with this id is
- * active, and first_job is its first job. Other ends are NOT_FOUND (the failed workflow cannot be continued,
- * or has already been continued), EXISTS, FULL, UNAVAILABLE and UNKNOWN. */
+ * active, and first_job is its first job. The other possible verdicts are NOT_FOUND (the failed workflow
+ * cannot be continued, or has already been continued), EXISTS, FULL, UNAVAILABLE and UNKNOWN. */
 typedef void app_workflow_begun_fn(void *arg, const struct app_verdict *, int64_t made_ms,
                                    struct slice first_job);
 void app_workflow_begin(struct app *, const struct app_workflow_begin *, app_workflow_begun_fn *, void *arg);

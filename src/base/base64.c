@@ -58,7 +58,7 @@ bool base64_is_valid(struct slice text)
     return !padding || ((unsigned)digit_value(text.data[digits - 1]) & unused) == 0;
 }
 
-/* Decodes four digits. The bits that padding stands for are undefined. */
+/* Decodes four digits. Bits that come from padding ('=') are undefined. */
 static uint32_t decode_four(const char *text)
 {
     uint32_t bits = 0;

@@ -311,7 +311,7 @@ static size_t list_changes(const struct rule *rule, int first_year, struct trans
     return count;
 }
 
-/* Returns the span of at_s by the rule, which begins at from_s. */
+/* Returns the span that contains at_s, by the rule. The rule applies from from_s on. */
 static struct time_zone_span span_by_rule(const struct rule *rule, int64_t from_s, int64_t at_s)
 {
     struct time_zone_span span = {from_s, INT64_MAX, rule->standard_s};

@@ -84,7 +84,8 @@ static void send_batches(struct bench *bench)
         size_t left = bench->count - bench->next;
         write_batch(bench, left < bench->batch ? left : bench->batch);
         if (bench->text.failed) {
-            problem_set(bench->problem, "--batch is %zu: such a request is over %d bytes; use less",
+            problem_set(bench->problem,
+                        "--batch is %zu: a request with this many jobs is over %d bytes; use a smaller batch",
                         bench->batch, BENCH_REQUEST_MAX);
             return;
         }

@@ -14,8 +14,8 @@
  *                  an append or a delete may have happened. Both can be repeated without harm
  *     INVALID      more than 16 words in reasons or statuses, or too long an id_prefix
  *     FULL         too many calls, or too many bytes, are waiting; nothing was done
- * A callback's why is "" if OK, else a sentence for people without secrets. It is valid until the callback
- * returns. */
+ * A callback's why is "" if OK; otherwise it is a sentence for people, which contains no secrets. It is valid
+ * until the callback returns. */
 #ifndef DUEPOST_HISTORY_HISTORY_H
 #define DUEPOST_HISTORY_HISTORY_H
 
@@ -67,8 +67,8 @@ struct history_thread;
 /* Starts the thread, which connects, and connects again after each loss. Copies the options. */
 struct history_thread *history_thread_start(const struct history_options *);
 
-/* Ends the thread. Waiting appends are lost, and still in the outbox. Call when each history is freed. NULL
- * is ignored. */
+/* Ends the thread. Waiting appends are dropped; their jobs are still in the outbox. Call it after every
+ * history was freed. NULL is ignored. */
 void history_thread_stop(struct history_thread *);
 
 /* The state of the database, and counters of the thread's work. Any thread may read them. */

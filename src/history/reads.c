@@ -133,7 +133,7 @@ static enum status read_positions(struct driver *driver, struct window *window, 
 {
     struct window_sql sql;
     enum status status = look_at_prefix(driver, window, problem);
-    window->look = rows_to_look_at(window, at->max);
+    window->rows_max = rows_to_look_at(window, at->max);
     if (status != STATUS_OK || window_states(&window->filter) == 0)
         return status;
     window_sql_init(&sql);
@@ -184,7 +184,7 @@ enum status read_list(struct driver *driver, const struct history_list *list, st
     enum status status = read_positions(driver, &window, &at, problem);
     if (status == STATUS_OK)
         status = read_page(driver, list, &at, rows, problem);
-    bool has_more = at.is_full || at.seen == window.look;
+    bool has_more = at.is_full || at.seen == window.rows_max;
     *next = has_more ? at.last : (struct history_cursor){.is_set = false};
     free(at.ids);
     return status;
@@ -236,7 +236,7 @@ enum status read_counts(struct driver *driver, const struct history_filter *filt
     if (status != STATUS_OK || window_states(filter) == 0)
         return status;
     bool is_by_outcome = !window.is_by_prefix && !filter->labels.size;
-    window.look = window_is_covered(&window) ? INT64_MAX : COUNT_MAX;
+    window.rows_max = window_is_covered(&window) ? INT64_MAX : COUNT_MAX;
     window_sql_init(&sql);
     window_write_counts(&sql, &window);
     if (sql.has_failed) {
@@ -245,7 +245,7 @@ enum status read_counts(struct driver *driver, const struct history_filter *filt
         struct sql text = window_sql_of(&sql);
         status = driver->kind->query(driver, &text, on_outcome, &counting, problem);
     }
-    counts->is_partial = (is_by_outcome ? counting.most : counting.seen) >= window.look;
+    counts->is_partial = (is_by_outcome ? counting.most : counting.seen) >= window.rows_max;
     window_sql_fini(&sql);
     return status;
 }

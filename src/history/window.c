@@ -82,7 +82,8 @@ bool window_is_covered(const struct window *window)
     return filter->id_prefix.size == 0;
 }
 
-/* Appends the conditions on time: from the position, or from the limit of time, up to the other limit. */
+/* Appends the conditions on ended_at and row. The range begins at the position of the list, or at the
+ * filter's limit of time if this comes later in the list's order; it ends at the filter's other limit. */
 static void put_range(struct window_sql *sql, const struct window *window, const char *id)
 {
     const struct history_filter *filter = &window->filter;
@@ -109,10 +110,10 @@ static void put_order(struct window_sql *sql, const struct window *window, const
     buffer_printf(&sql->text, " ORDER BY %sended_at%s,%s%s%s", prefix, way, prefix, id, way);
 }
 
-static void put_look(struct window_sql *sql, const struct window *window)
+static void put_rows_max(struct window_sql *sql, const struct window *window)
 {
     put_sql(sql, " LIMIT ");
-    put_number(sql, window->look);
+    put_number(sql, window->rows_max);
 }
 
 /* Appends a query for the next rows of each outcome, from the index of topic and outcome, or from the index
@@ -137,7 +138,7 @@ static void put_by_outcome(struct window_sql *sql, const struct window *window, 
         put_sql(sql, " AND ");
         put_range(sql, window, "id");
         put_order(sql, window, "", "id");
-        put_look(sql, window);
+        put_rows_max(sql, window);
         buffer_printf(&sql->text, ") w%d", (int)state);
     }
 }
@@ -157,7 +158,7 @@ static void put_by_label(struct window_sql *sql, const struct window *window)
     put_sql(sql, " AND ");
     put_range(sql, window, "job");
     put_order(sql, window, "", "job");
-    put_look(sql, window);
+    put_rows_max(sql, window);
 }
 
 static void put_prefix_range(struct window_sql *sql, struct slice prefix)
@@ -181,7 +182,7 @@ static void put_by_prefix(struct window_sql *sql, const struct window *window)
     put_sql(sql, " AND ");
     put_range(sql, window, "id");
     put_order(sql, window, "", "id");
-    put_look(sql, window);
+    put_rows_max(sql, window);
 }
 
 static void put_window(struct window_sql *sql, const struct window *window)
@@ -353,7 +354,7 @@ void window_write_rows(struct window_sql *sql, const struct window *window)
     put_window(sql, window);
     put_sql(sql, ") u");
     put_order(sql, window, "", "id");
-    put_look(sql, window);
+    put_rows_max(sql, window);
     put_sql(sql, ") s JOIN duepost_jobs j ON j.id=s.id");
     put_order(sql, window, "s.", "id");
 }
@@ -422,7 +423,7 @@ static void put_steps(struct window_sql *sql, const struct history_stats *stats,
     put_sql(sql, " AND ended_at>=begins AND ended_at<ends) FROM step");
 }
 
-/* Appends the table step: its rows have the number, the beginning and the end of each step. */
+/* Appends a table named "step", which has a row for each step: its number, its beginning and its end. */
 static void put_step_table(struct window_sql *sql, const struct history_stats *stats)
 {
     int64_t last = (stats->to_ms - stats->from_ms - 1) / stats->step_ms;

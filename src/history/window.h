@@ -1,7 +1,7 @@
 /* window.h - writes the statement that selects the rows which one call of a list or count examines. The
  * functions do no I/O.
  *
- * A window is a part of one index, at most "look" rows after a position, in the order in which the jobs
+ * A window is a part of one index: at most rows_max rows after a position, in the order in which the jobs
  * ended. So the time of a call does not depend on the size of the tables. Conditions that the index does not
  * cover are a column of the result, so that the caller knows where the window ended. */
 #ifndef DUEPOST_HISTORY_WINDOW_H
@@ -20,7 +20,7 @@ struct window {
     struct history_filter filter; /* borrowed */
     bool is_newest_first;
     struct history_cursor from;
-    int64_t look; /* maximum number of rows in the window */
+    int64_t rows_max; /* maximum number of rows in the window */
     /* The prefix matches at most WINDOW_PREFIX_MAX rows, which are all examined. */
     bool is_by_prefix;
 };
@@ -50,8 +50,8 @@ unsigned window_states(const struct history_filter *);
  * than WINDOW_WORDS_MAX words. */
 void window_write_rows(struct window_sql *, const struct window *);
 
-/* "SELECT outcome, count of matches, count of rows examined". If the window is covered, all its rows are
- * counted, and look is ignored. */
+/* "SELECT outcome, count of matches, count of rows examined". If the window is covered, all rows after its
+ * position are counted, and rows_max is ignored. */
 void window_write_counts(struct window_sql *, const struct window *);
 
 /* "SELECT count(*)" of the rows with the prefix, at most WINDOW_PREFIX_MAX + 1. */

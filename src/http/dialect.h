@@ -19,7 +19,7 @@ typedef void exchange_fn(struct exchange *);
 /* The body that a method accepts. */
 enum body_kind {
     BODY_NONE,         /* the body is not read */
-    BODY_JSON,         /* application/json, or the method's or_media */
+    BODY_JSON,         /* application/json, or the type or_media of struct method */
     BODY_JSON_OR_NONE, /* a request without a body needs no Content-Type */
     BODY_ANY,
 };

@@ -28,7 +28,7 @@ struct exchange {
     struct slice rest;          /* open path: the rest of the target as sent, with its query */
     struct slice query;         /* query without its '?' */
     struct buffer path;         /* topic, job_id and key point into it */
-    bool is_other_media;        /* the body has the method's or_media */
+    bool is_other_media;        /* the body has the media type or_media of its method (dialect.h) */
     bool is_large,
         is_crowded;     /* the body may be larger than max_body_bytes; too many other bodies are, too */
     struct buffer seen; /* tags of If-Match or If-None-Match, see etag.h; else empty */

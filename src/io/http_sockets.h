@@ -28,8 +28,8 @@ void http_sockets_watch(struct http_sockets *, int fd, bool read, bool write);
 /* Marks fd as a connection to a receiver, as opposed to libcurl's internal sockets. */
 void http_sockets_add_connection(struct http_sockets *, int fd);
 
-/* Ends the watch of the connection fd, whose owner is now the caller. libcurl closes fd next; this close
- * keeps it open. */
+/* Ends the watch of the connection fd, whose owner is now the caller. libcurl then calls http_sockets_close
+ * for fd; this one call leaves fd open. */
 void http_sockets_hand_over(struct http_sockets *, int fd);
 
 /* Returns whether libcurl has not closed the descriptor of the last http_sockets_hand_over yet. */

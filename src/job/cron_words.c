@@ -131,7 +131,7 @@ static void write_step(struct buffer *out, const char *unit, int step)
         buffer_printf(out, "every %d %ss", step, unit);
 }
 
-/* Writes "every 10 minutes", and the first and the last value if they are not the default. */
+/* Writes a step, such as "every 10 minutes", and its first and last value unless they are the default. */
 static void write_steps(struct buffer *out, const char *unit, const struct cron_set *set)
 {
     write_step(out, unit, set->step);

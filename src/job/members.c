@@ -23,7 +23,7 @@ enum { NAME_MAX_BYTES = 256 };
 
 /* ---- names ---- */
 
-/* Returns the row, or the table's count. */
+/* Returns the index of the row with this name, or the table's count if no row has it. */
 static size_t find_row(const struct members *table, unsigned flags, struct slice name)
 {
     size_t i = 0;

@@ -187,7 +187,8 @@ bool filters_read(struct exchange *exchange, unsigned accepted, struct filters *
     *filters = (struct filters){
         .to_ms = INT64_MAX, .trim = -1, .words = NEW_ARRAY(struct filter_word, FILTER_WORDS_MAX)};
     buffer_init_fallible(&filters->text, FILTER_TEXT_MAX);
-    buffer_reserve(&filters->text, exchange->query.size + body.size); /* so that decoded words never move */
+    buffer_reserve(&filters->text,
+                   exchange->query.size + body.size); /* grows only here: slices point into it */
     if (!filters->text.failed) {
         read_query(filters, accepted, exchange->query);
         read_body(filters, accepted, body);

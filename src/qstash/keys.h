@@ -19,8 +19,8 @@ struct keys {
 /* Reads the member. Returns false if the member has no keys. The keys borrow the member. */
 bool keys_read(struct slice member, struct keys *);
 
-/* Creates the keys, unless they exist or existed within the last two seconds. The end of the verdict is DONE
- * if they exist. Calls back once, perhaps before the call returns. */
+/* Creates the keys, unless they exist or existed within the last two seconds. The verdict is DONE if they
+ * exist. Calls back once, perhaps before the call returns. */
 void keys_ensure(struct exchange *, app_verdict_fn *, void *arg);
 
 #endif

@@ -34,7 +34,7 @@ struct notifying {
     struct buffer kept; /* event that may be kept: a letter and the data */
     struct notice *notices;
     size_t count, pending, rounds;
-    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* entries of the notices in made */
+    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* entry i belongs to made[i] */
     struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
     const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
     size_t made_count;
@@ -196,7 +196,7 @@ static void notice_begin(struct notice *notice, const struct app_workflow_waiter
     copy_text(&notice->text, waiter->text);
     run_step_init(&notice->step);
     buffer_init(&notice->decoded, waiter->text.size + 1);
-    buffer_reserve(&notice->decoded, waiter->text.size); /* so that decoded values never move */
+    buffer_reserve(&notice->decoded, waiter->text.size); /* grows only here: slices point into it */
     bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&
                    notice->waiter.run_id.size <= SETTINGS_RUN_ID_MAX;
     if (is_read)
@@ -364,7 +364,7 @@ static void put_waiter(struct json_writer *json, struct slice text)
     struct waiter waiter;
     struct buffer decoded;
     buffer_init(&decoded, text.size + 1);
-    buffer_reserve(&decoded, text.size); /* so that decoded values never move */
+    buffer_reserve(&decoded, text.size); /* grows only here: slices point into it */
     if (waiter_read(text, &waiter, &decoded))
         waiter_put(&waiter, json);
     buffer_fini(&decoded);

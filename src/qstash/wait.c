@@ -156,7 +156,7 @@ HANDLER(wait_handle)
     buffer_init_fallible(&waiting->decoded, body.size + 1);
     buffer_init_fallible(&waiting->text, (size_t)2 * WAITER_MAX);
     exchange_keep(exchange, waiting, waiting_free);
-    buffer_reserve(&waiting->decoded, body.size); /* so that decoded values never move */
+    buffer_reserve(&waiting->decoded, body.size); /* grows only here: slices point into it */
     http_request_each_header(exchange->request, take_header, &waiting->settings);
     const char *fault = waiter_read_request(body, &waiting->waiter, &waiting->timeout_ms, &waiting->decoded);
     if (waiting->settings.fault[0])

@@ -508,8 +508,8 @@ const struct option option_table[OPTION_COUNT] = {
             .max = DAY_MS,
             .fallback = "10s",
             .help = "time limit for a client to send the header section of a request",
-            .text = "Counted from the connection, or from the request line. A client that exceeds it is\n"
-                    "disconnected, however many bytes it sends.",
+            .text = "Counted from the start of the connection, or from the request line. A client that\n"
+                    "exceeds it is disconnected, however many bytes it sends.",
         },
     [OPTION_BODY_TIMEOUT] =
         {

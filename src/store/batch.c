@@ -145,8 +145,9 @@ static void send_call(struct batch *batch)
     script_call_send(script, batch->link, on_reply, call);
 }
 
-/* Returns whether a call may be sent now. A full call cannot collect more items, so it may exceed the maximum
- * number of calls by one. Then Redis has work while this process reads the previous reply. */
+/* Returns whether a call may be sent now. If the waiting items fill a call, one call more than the maximum
+ * may be under way: waiting longer would not add items to it, and Redis has work while this process reads the
+ * previous reply. */
 static bool may_send(const struct batch *batch)
 {
     bool is_full = batch->count >= BATCH_ITEMS_MAX;

@@ -334,8 +334,8 @@ struct store_topic {
     /* Time until which the first waiting job is held although it is due. FREE if the job is not held; HELD if
      * it is held until something other than time changes. */
     int64_t held_ms;
-    /* The id of the job that holds the line of a fifo topic, which is the job in flight or the first waiting
-     * job; else empty. */
+    /* The head of a fifo topic: id of the job that all later jobs wait for, which is the job in flight or
+     * else the first waiting job. Empty if the topic is not fifo or has no jobs. */
     struct slice head;
     /* The window of the topic's rate that is under way, and the number of attempts that began in it; 0: none.
      */

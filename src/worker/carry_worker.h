@@ -41,8 +41,9 @@ struct carry_worker_options {
     struct archiver *archiver;
     /* This Redis is private, so no other process uses it, and the lock is taken at once. */
     bool is_alone;
-    /* Called when a topic has due jobs. If this reactor's consumer can claim in the same turn, on_due returns
-     * true: the claim then also carries the topics, and carry_worker_note_carried gets the result. */
+    /* Called when a topic has due jobs. on_due returns true if this reactor's consumer claims in the same
+     * turn of the loop: the claim then also carries the topics, and carry_worker_note_carried gets the
+     * result. If on_due returns false, the carry worker sends a call of its own. */
     bool (*on_due)(void *arg);
     void *arg;
 };

@@ -44,7 +44,7 @@ def test_durations_are_accepted_in_place_of_seconds(server, receiver, topic):
     assert settings["retention"] == 3600 and settings["rate"]["per"] == 60
     server.run(topic, "a").expect(202)
     until(lambda: receiver.count(topic) == 1, 10, "delivered")
-    assert server.wait_for_state(topic, "a", "delivered")["state"] == "delivered"  # kept: the scripts have read the settings, too
+    assert server.wait_for_state(topic, "a", "delivered")["state"] == "delivered"  # the job is kept after its end, so the scripts have read the retention, too
     for wrong in ("15", "m", "1h-3m", "", "1w", "15 m"):
         assert server.post({"topic": topic, "url": receiver.url(), "delay": wrong}).fields() == ["delay"]
 

@@ -199,7 +199,7 @@ def test_one_receiver_has_one_breaker_in_every_spelling(start, receiver, topic):
 
 
 def test_failures_of_one_path_hold_no_other(start, receiver, topic):
-    """Requests without an answer, or with a cut connection, do not open it either."""
+    """Requests without an answer, or with a cut connection, open the breaker of their path, but not the breaker of the receiver."""
     server = start("--breaker-wait", "60s")
     open_breaker(server, receiver, topic)
     for action in (HANG, CLOSE):

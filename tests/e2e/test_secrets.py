@@ -199,7 +199,7 @@ def read_notice(ask, state, job_id=None):
 
 
 def read_notices(ask, receiver):
-    """The callback of a death holds the body of the job, and has headers of its own. It is read in each state, and when its topic keeps it after its end."""
+    """Reads a callback job, which has the body of the dead job and headers of its own, in each state and after its end."""
     ask("PUT", "/topics/told", {**settings(receiver), "retention": DAY}).expect(200)
     receiver.script("told", 410, job_id="a")
     receiver.script("told", 410, job_id="b")

@@ -1,4 +1,4 @@
-"""Reads Redis at rest and reports each difference from DESIGN's table of keys.
+"""Reads Redis at rest and reports each difference from the table of keys in docs/redis.md.
 
 It also runs the product's own audit.lua: both must find the same numbers."""
 

@@ -150,8 +150,8 @@ HEARD_US = 1_000_000  # on a busy host duepost may not read an answer that came 
 
 
 def drained(stage, seed, end):
-    """Calls end(node) while 1,000 attempts are in flight. Returns the verdict, which is that jobs answered before it
-    returned are not repeated, and the number of other jobs that were repeated."""
+    """Calls end(node) while 1,000 attempts are in flight. Returns two results: the verdict, which is bad if a job was
+    repeated that had its answer before end(node) returned, and the number of other jobs that were repeated."""
     lane = stage.lane("drain", options=("--reactors", "2", "--max-in-flight", "2048", "--max-in-flight-topic", "2048",
                                         "--drain-timeout", f"{DRAIN_S}s"))
     chance = random.Random(f"drain {seed}")
@@ -435,7 +435,7 @@ def full_disk(stage, report):
     report.say(f"a full disk: {statuses.count(201)} jobs accepted, then {statuses.count(503)} refused")
     report.expect(503 in statuses, "a full disk refuses nothing")
     report.verdict("a full disk", right)
-    for _ in range(3):  # the first write that fails may lose no job
+    for _ in range(3):  # one try may lose no job by chance
         if wrong.broken:
             break
         wrong, _ = filled(stage, True)

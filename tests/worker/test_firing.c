@@ -10,7 +10,7 @@
 #define EACH_MINUTE                                                                                          \
     "{\"createdAt\":1000,\"every\":60,\"misfire\":\"all\",\"grace\":1,\"job\":{\"url\":\"http://h/\"}}"
 #define MINUTE_MS INT64_C(60000)
-#define TIMER_US  INT64_C(1000) /* a wait longer than the time that the timer adds */
+#define TIMER_US  INT64_C(1000) /* longer than the delay that the timer adds to a wait */
 
 /* Writes the jobs of the form "loud", whose groups have two endpoints. */
 static enum status write_loud_jobs(const struct job *job, struct slice settings, struct group_jobs *jobs)

@@ -99,7 +99,8 @@ local function mend_held(id, topic)
   mended('held ' .. id)
 end
 
--- write_held dates the topic, or removes its entry.
+-- write_held, which runs later, then corrects the topic's time in the index of held topics, or removes the topic from
+-- it.
 local function mend_held_topic(topic)
   held_topics[topic] = true
   is_there[HELD] = true

@@ -1,7 +1,7 @@
--- locate.lua - finds the place of an id.
+-- locate.lua - finds where an id is: in the leases, or in its bucket.
 -- uses: due leases topic
 
--- Returns the place of an id and its score there, or nothing if the id has no place.
+-- Returns the state of the job and the score of its id, or nothing if the id is in neither.
 local function locate(id)
   local score = deadline_of(id)
   if score then return 'leased', score end

@@ -41,8 +41,8 @@ end
 
 -- Returns the time until which a topic whose first job is due may not be in turns, or nothing if it may be.
 -- 'inf' means that the topic is paused, its settings cannot be read, its limit in flight is reached, or
--- workers lease its jobs. A time comes from the topic's line or rate. first_due is the due time of its first
--- job, ms.
+-- workers lease its jobs. A time comes from the topic's rate, or from its line (see line.lua) if it is fifo.
+-- first_due is the due time of its first job, ms.
 local function held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))

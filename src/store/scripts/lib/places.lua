@@ -1,4 +1,4 @@
--- places.lua - the only writer of buckets.
+-- places.lua - the only writer of buckets. The place of a job is its score in the bucket, see put below.
 -- uses: bell held topic waiting
 
 -- Topics that this call has touched, in order. finish offers each of them once, except those whose has_changed is
