@@ -4,6 +4,7 @@
 
 #include "app/use_case.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/random.h"
 #include "job/job_id.h"
 
@@ -119,7 +120,7 @@ static void name_job(struct app_submission *submission, struct job *job, char ne
     job->job_id = slice_from(new_id, JOB_ID_NEW_SIZE);
 }
 
-void app_submission_send(struct app_submission *submission, struct job *job)
+void app_submission_write(struct app_submission *submission, struct job *job)
 {
     char new_id[JOB_ID_NEW_SIZE];
     struct buffer *stored = &submission->stored;
@@ -131,11 +132,60 @@ void app_submission_send(struct app_submission *submission, struct job *job)
     job_write(job, stored);
     assert(!stored->failed); /* app_submission_admit has reserved enough */
     submission->id = slice_from(stored->data, id_size);
-    struct store_schedule call = {
+    submission->has_due_at = job->has_due_at;
+    submission->when_ms = job->has_due_at ? job->due_at_ms : job->delay_ms;
+}
+
+static struct store_schedule call_of(const struct app_submission *submission)
+{
+    return (struct store_schedule){
         .id = submission->id,
-        .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
+        .when = {submission->has_due_at, submission->when_ms},
         .record = record_of(submission),
         .once = submission->once,
     };
+}
+
+void app_submission_send(struct app_submission *submission, struct job *job)
+{
+    app_submission_write(submission, job);
+    struct store_schedule call = call_of(submission);
     store_schedule(submission->app->store, &call, on_scheduled, submission);
+}
+
+/* ---- submissions that are sent together ---- */
+
+static_assert((int)APP_SUBMISSIONS_MAX <= (int)STORE_SCHEDULE_ALL_MAX, "one script schedules all jobs");
+
+struct submissions {
+    size_t count;
+    struct app_submission *submissions[APP_SUBMISSIONS_MAX];
+    struct store_schedule calls[APP_SUBMISSIONS_MAX];
+};
+
+static void on_all_scheduled(void *arg, enum status status, const struct store_scheduled *all)
+{
+    struct submissions *together = arg;
+    for (size_t i = 0; i < together->count; i++) {
+        struct app_submission *submission = together->submissions[i];
+        struct store_job job = {.id = submission->id};
+        if (status == STATUS_OK && all[i].repeated.size)
+            job.id = all[i].repeated;
+        if (status == STATUS_OK)
+            on_scheduled(submission, all[i].repeated.size ? STATUS_REPEATED : STATUS_OK, all[i].due_ms, &job);
+        else
+            use_case_end(submission->app, submission->id, status, &job, submission->fn, submission->arg);
+    }
+    free(together);
+}
+
+void app_submissions_send(struct app_submission *const *submissions, size_t count)
+{
+    struct submissions *together = NEW(struct submissions);
+    assert(count > 0 && count <= APP_SUBMISSIONS_MAX);
+    for (together->count = 0; together->count < count; together->count++) {
+        together->submissions[together->count] = submissions[together->count];
+        together->calls[together->count] = call_of(submissions[together->count]);
+    }
+    store_schedule_all(submissions[0]->app->store, together->calls, count, on_all_scheduled, together);
 }

@@ -4,12 +4,16 @@
 
 #include "app/app.h"
 
+enum { APP_SUBMISSIONS_MAX = 100 }; /* maximum number of submissions that are sent together */
+
 struct app_submission {
     struct app *app;
     struct slice id;   /* topic/jobId, after the job was sent */
     bool is_id_new;    /* the job came without a jobId */
     struct slice once; /* the fingerprint and the idempotency key; the caller may set them before sending */
     struct buffer stored; /* id and record, which the store borrows */
+    bool has_due_at;      /* when_ms is the due time, and not the delay */
+    int64_t when_ms;
     app_verdict_fn *fn;
     void *arg;
 };
@@ -29,5 +33,13 @@ bool app_submission_admit(struct app_submission *, const struct app_caller *, co
  * state and the due time. The other possible verdicts are SAME, REPEATED, EXISTS, KEY_REUSED, INVALID (no
  * url), FULL, NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_submission_send(struct app_submission *, struct job *);
+
+/* Writes an admitted job, which gets a jobId if it has none, for app_submissions_send. */
+void app_submission_write(struct app_submission *, struct job *);
+
+/* Sends submissions that were written, at most APP_SUBMISSIONS_MAX, to topics with one owner. All new jobs
+ * are scheduled in one script, or none. Each submission calls back, as after app_submission_send. If a
+ * job was not scheduled, all end alike, with FULL, EXISTS, KEY_REUSED, UNAVAILABLE or UNKNOWN. */
+void app_submissions_send(struct app_submission *const *, size_t count);
 
 #endif

@@ -1,5 +1,6 @@
 #include "qstash/group_publication.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/memory.h"
@@ -8,12 +9,15 @@
 
 enum { GROUP_ANSWER_MAX = 512 * 1024 };
 
+static_assert((int)URL_GROUP_ENDPOINTS_MAX <= (int)APP_SUBMISSIONS_MAX, "a group is sent in one script");
+
 /* A message to an endpoint. */
 struct endpoint_message {
     struct group_publication *publication;
     struct message_request request;
     struct message *message;
-    unsigned status;
+    bool is_ready;   /* the message can be sent */
+    unsigned status; /* after the end of the message */
     char id[MESSAGE_ID_MAX + 1];
     char error[ANSWER_TEXT_SIZE];
 };
@@ -26,7 +30,8 @@ struct group_publication {
     void *arg;
     struct group_lookup lookup;
     struct endpoint_message *messages;
-    size_t pending; /* number of messages under way, and one more while messages are begun */
+    bool is_sending;
+    size_t pending; /* number of messages under way in this step, and one more while the step begins */
 };
 
 struct group_publication *group_publication_new(struct app *app, struct slice group,
@@ -77,15 +82,29 @@ static void put_message(struct json_writer *json, const struct endpoint_message 
     json_end_object(json);
 }
 
+/* Returns the message whose error the client gets if no message was sent: the first one that could be sent,
+ * because a later request may succeed; else the first one. NULL: a message was sent. */
+static const struct endpoint_message *first_refused(const struct group_publication *publication)
+{
+    const struct endpoint_message *first = &publication->messages[0];
+    for (size_t i = publication->lookup.group.count; i-- > 0;) {
+        const struct endpoint_message *message = &publication->messages[i];
+        if (!message->error[0])
+            return NULL;
+        if (message->is_ready)
+            first = message;
+    }
+    return first;
+}
+
 static void end_messages(struct group_publication *publication)
 {
     struct buffer answer;
     struct json_writer json = json_writer_to(&answer);
-    size_t count = publication->lookup.group.count, refused = 0;
-    for (size_t i = 0; i < count; i++)
-        refused += publication->messages[i].error[0] != '\0';
-    if (refused == count) {
-        end_with_error(publication, publication->messages[0].status, publication->messages[0].error);
+    size_t count = publication->lookup.group.count;
+    const struct endpoint_message *refused = first_refused(publication);
+    if (refused) {
+        end_with_error(publication, refused->status, refused->error);
         return;
     }
     buffer_init(&answer, GROUP_ANSWER_MAX);
@@ -97,10 +116,39 @@ static void end_messages(struct group_publication *publication)
     buffer_fini(&answer);
 }
 
+/* ---- sending ---- */
+
+static void send_ready(struct group_publication *publication)
+{
+    struct message *ready[URL_GROUP_ENDPOINTS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < publication->lookup.group.count; i++)
+        if (publication->messages[i].is_ready)
+            ready[count++] = publication->messages[i].message;
+    publication->is_sending = true;
+    publication->pending = count;
+    if (count)
+        messages_send(ready, count);
+    else
+        end_messages(publication);
+}
+
+/* Ends the step of one message, and then the step of all messages. */
 static void end_one(struct group_publication *publication)
 {
-    if (--publication->pending == 0)
+    if (--publication->pending > 0)
+        return;
+    if (publication->is_sending)
         end_messages(publication);
+    else
+        send_ready(publication);
+}
+
+static void on_endpoint_ready(void *arg)
+{
+    struct endpoint_message *message = arg;
+    message->is_ready = true;
+    end_one(message->publication);
 }
 
 static void on_endpoint_sent(void *arg, const struct message_sent *sent)
@@ -112,9 +160,7 @@ static void on_endpoint_sent(void *arg, const struct message_sent *sent)
     end_one(message->publication);
 }
 
-/* ---- sending ---- */
-
-static void send_to_endpoint(struct group_publication *publication, size_t index)
+static void prepare_for_endpoint(struct group_publication *publication, size_t index)
 {
     struct endpoint_message *message = &publication->messages[index];
     const struct url_group_endpoint *endpoint = &publication->lookup.group.endpoints[index];
@@ -124,10 +170,10 @@ static void send_to_endpoint(struct group_publication *publication, size_t index
     message->request.data.group = publication->lookup.name;
     message->request.data.endpoint = endpoint->name;
     message->message = message_new(publication->app, on_endpoint_sent, message);
-    message_send(message->message, &message->request);
+    message_prepare(message->message, &message->request, on_endpoint_ready);
 }
 
-static void send_all(struct group_publication *publication)
+static void prepare_all(struct group_publication *publication)
 {
     size_t count = publication->lookup.group.count;
     group_lookup_take_defaults(&publication->lookup, publication->settings);
@@ -138,7 +184,7 @@ static void send_all(struct group_publication *publication)
     publication->messages = NEW_ARRAY(struct endpoint_message, count);
     publication->pending = count + 1;
     for (size_t i = 0; i < count; i++)
-        send_to_endpoint(publication, i);
+        prepare_for_endpoint(publication, i);
     end_one(publication);
 }
 
@@ -148,7 +194,7 @@ static void on_group_known(void *arg, unsigned status, const char *error)
 {
     struct group_publication *publication = arg;
     if (status == 200)
-        send_all(publication);
+        prepare_all(publication);
     else
         end_with_error(publication, status, error);
 }

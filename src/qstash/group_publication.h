@@ -1,11 +1,11 @@
 /* group_publication.h - publishes a message to each endpoint of a URL group.
  *
- *   1. read  reads the group; ends if it is unknown
- *   2. send  sends a message to each endpoint, with the group's default settings
- *   3. end   calls back when all messages are sent or refused
- *
- * The messages are sent one by one. If the process dies between two messages, the client gets no answer, and
- * only a part of the messages has been sent. */
+ *   1. read     reads the group; ends if it is unknown
+ *   2. prepare  prepares a message for each endpoint, with the group's default settings. Drops messages that
+ *               no endpoint could get, for example because the address of the url is not allowed
+ *   3. send     sends all other messages in one script: all or none
+ *   4. end      calls back
+ */
 #ifndef DUEPOST_QSTASH_GROUP_PUBLICATION_H
 #define DUEPOST_QSTASH_GROUP_PUBLICATION_H
 

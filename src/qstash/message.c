@@ -1,5 +1,6 @@
 #include "qstash/message.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@ struct message {
     char id[MESSAGE_ID_MAX + 1];
     char once[ONCE_SIZE];
     message_sent_fn *fn;
+    message_ready_fn *ready; /* NULL: the message is sent alone */
     void *arg;
 };
 
@@ -111,8 +113,14 @@ static void message_refuse(struct message *message, unsigned status, const char 
 static void send_job(struct message *message, const struct message_request *request, struct job *job)
 {
     job->job_id = message_id_make(job->topic, clock_wall_ms(), message->id);
-    if (app_submission_admit(&message->submission, request->caller, job, message_job_bytes(job)))
+    if (!app_submission_admit(&message->submission, request->caller, job, message_job_bytes(job)))
+        return;
+    if (message->ready) {
+        app_submission_write(&message->submission, job);
+        message->ready(message->arg);
+    } else {
         app_submission_send(&message->submission, job);
+    }
 }
 
 static void send_to(struct message *message, struct slice topic)
@@ -144,4 +152,19 @@ void message_send(struct message *message, const struct message_request *request
     message->request = *request;
     place_find(message->submission.app, request->caller, request->data.queue, &request->settings->flow,
                message_on_placed, message);
+}
+
+void message_prepare(struct message *message, const struct message_request *request, message_ready_fn *ready)
+{
+    message->ready = ready;
+    message_send(message, request);
+}
+
+void messages_send(struct message *const *messages, size_t count)
+{
+    struct app_submission *submissions[APP_SUBMISSIONS_MAX];
+    assert(count <= APP_SUBMISSIONS_MAX);
+    for (size_t i = 0; i < count; i++)
+        submissions[i] = &messages[i]->submission;
+    app_submissions_send(submissions, count);
 }

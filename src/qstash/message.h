@@ -18,6 +18,9 @@ struct message_sent {
 
 typedef void message_sent_fn(void *arg, const struct message_sent *);
 
+/* Called when a message can be sent. */
+typedef void message_ready_fn(void *arg);
+
 struct message;
 
 /* Creates a message. The caller frees it after its callback, or if it was never sent. */
@@ -28,5 +31,14 @@ void message_free(struct message *);
  * the data to which the request points until the callback. Calls back once, perhaps before the call
  * returns. */
 void message_send(struct message *, const struct message_request *);
+
+/* Prepares the message for messages_send; borrows the data of the request until then. Calls back once,
+ * perhaps before the call returns: ready is called with the argument of the message, or the message_sent_fn
+ * with an error. */
+void message_prepare(struct message *, const struct message_request *, message_ready_fn *ready);
+
+/* Sends messages that are ready, at most APP_SUBMISSIONS_MAX. Redis schedules them in one script: all
+ * new messages or none. Each message calls back. */
+void messages_send(struct message *const *, size_t count);
 
 #endif

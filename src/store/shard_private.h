@@ -17,6 +17,7 @@ enum {
  * Outcomes come before the claim, because the claim uses the slots that they free. */
 #define SHARD_BATCHES(BATCH)                                                                                 \
     BATCH(SCHEDULE, schedule_kind, changes)                                                                  \
+    BATCH(SCHEDULE_ALL, schedule_all_kind, changes)                                                          \
     BATCH(REPLACE, replace_kind, changes)                                                                    \
     BATCH(CANCEL, cancel_kind, changes)                                                                      \
     BATCH(RUN, run_kind, changes)                                                                            \

@@ -192,6 +192,23 @@ struct store_schedule {
 /* Schedules a job unless its id is taken. Borrows the slices until the callback. */
 void store_schedule(struct store *, const struct store_schedule *, store_scheduled_fn *, void *arg);
 
+enum { STORE_SCHEDULE_ALL_MAX = 100 }; /* maximum number of jobs that are scheduled together */
+
+/* The result for one job. Slices are valid until the callback returns. */
+struct store_scheduled {
+    int64_t due_ms;
+    struct slice repeated; /* id of the first answer under the idempotency key; empty: the job is new */
+};
+
+/* Called with a result for each job if the status is OK. Called without results if FULL, EXISTS (an id is
+ * taken), REUSED, UNAVAILABLE or UNKNOWN. */
+typedef void store_scheduled_all_fn(void *arg, enum status, const struct store_scheduled *);
+
+/* Schedules all new jobs, or none, in one script. The jobs are in one shard, and each has a url, or its topic
+ * has one. Borrows the jobs and their slices until the callback. */
+void store_schedule_all(struct store *, const struct store_schedule *jobs, size_t count,
+                        store_scheduled_all_fn *, void *arg);
+
 /* The times of the new job, and whether the new job replaced another job. */
 struct store_replaced {
     bool was_there;

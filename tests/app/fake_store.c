@@ -138,6 +138,22 @@ void store_schedule(struct store *store, const struct store_schedule *call, stor
     kept->fn.scheduled = fn;
 }
 
+/* Members of the call: id is that of the first job; record has the id and the record of each job, one job per
+ * line. */
+void store_schedule_all(struct store *store, const struct store_schedule *jobs, size_t count,
+                        store_scheduled_all_fn *fn, void *arg)
+{
+    struct fake_call *kept = add_call("schedule_all", jobs[0].id, arg);
+    size_t size = 0;
+    (void)store;
+    for (size_t i = 0; i < count; i++)
+        size += (size_t)snprintf(kept->record + size, FAKE_TEXT_MAX - size, "%.*s %.*s\n",
+                                 SLICE_ARG(jobs[i].id), SLICE_ARG(jobs[i].record));
+    kept->when = jobs[0].when;
+    kept->max = count;
+    kept->fn.all_scheduled = fn;
+}
+
 void store_replace(struct store *store, const struct store_replace *call, store_replaced_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("replace", call->id, arg);

@@ -24,6 +24,7 @@ struct fake_call {
     enum store_pull_action action;
     union {
         store_scheduled_fn *scheduled;
+        store_scheduled_all_fn *all_scheduled;
         store_replaced_fn *replaced;
         store_changed_fn *changed;
         store_cancelled_fn *cancelled;

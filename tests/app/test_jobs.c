@@ -96,6 +96,53 @@ START_TEST(a_job_without_an_id_gets_one)
 }
 END_TEST
 
+/* The end of one of several submissions. */
+struct one_end {
+    enum app_end end;
+    char id[JOB_KEY_MAX + 1];
+};
+
+static void on_one_end(void *arg, const struct app_verdict *verdict)
+{
+    struct one_end *one = arg;
+    one->end = verdict->end;
+    snprintf(one->id, sizeof one->id, "%.*s", SLICE_ARG(verdict->job.id));
+}
+
+START_TEST(submissions_are_sent_together)
+{
+    static const char *const texts[] = {
+        JOB, "{\"topic\":\"orders-1\",\"jobId\":\"b\",\"url\":\"http://127.0.0.1/y\"}"};
+    static const enum status statuses[] = {STATUS_OK, STATUS_FULL, STATUS_UNAVAILABLE, STATUS_UNKNOWN};
+    static const enum app_end ends[] = {APP_DONE, APP_FULL, APP_UNAVAILABLE, APP_UNKNOWN};
+    const struct store_scheduled all[] = {{.due_ms = 61000}, {.due_ms = 5, .repeated = SLICE("orders-1/c")}};
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        struct app_submission both[2], *together[] = {&both[0], &both[1]};
+        struct one_end each[2];
+        for (size_t n = 0; n < 2; n++) {
+            struct job job = job_of(texts[n]);
+            app_submission_init(&both[n], app, on_one_end, &each[n]);
+            ck_assert(app_submission_admit(&both[n], &fake_all, &job, strlen(texts[n])));
+            app_submission_write(&both[n], &job);
+            job_fini(&job);
+        }
+        app_submissions_send(together, 2);
+        struct fake_call *call = fake_take("schedule_all");
+        ck_assert_uint_eq(call->max, 2);
+        ck_assert(!call->when.is_absolute && call->when.ms == 60000);
+        ck_assert_ptr_nonnull(strstr(call->record, "orders-1/a \"url\":"));
+        ck_assert_ptr_nonnull(strstr(call->record, "orders-1/b \"url\":"));
+        call->fn.all_scheduled(call->arg, statuses[i], all);
+        ck_assert_int_eq(each[0].end, ends[i]);
+        ck_assert_int_eq(each[1].end, statuses[i] == STATUS_OK ? APP_REPEATED : ends[i]);
+        if (statuses[i] == STATUS_OK)
+            ck_assert_str_eq(each[1].id, "orders-1/c");
+        for (size_t n = 0; n < 2; n++)
+            app_submission_fini(&both[n]);
+    }
+}
+END_TEST
+
 START_TEST(a_taken_id_is_compared)
 {
     struct store_job job = {.id = ID, .state = JOB_STATE_READY, .at_ms = 5, .record = SLICE(RECORD)};
@@ -503,6 +550,7 @@ Suite *suite(void)
     tcase_add_checked_fixture(tests, begin, end);
     tcase_add_test(tests, a_submitted_job_is_placed_and_counted);
     tcase_add_test(tests, a_job_without_an_id_gets_one);
+    tcase_add_test(tests, submissions_are_sent_together);
     tcase_add_test(tests, a_taken_id_is_compared);
     tcase_add_test(tests, a_repeated_request_gets_the_first_answer);
     tcase_add_test(tests, a_submission_ends_as_the_store_says);

@@ -154,3 +154,33 @@ def test_a_group_in_a_batch_and_in_a_queue(qstash, receiver, topic):
     for target in targets:
         assert sorted(arrival.body for arrival in arrivals(receiver, target, 2)) == [b"1", b"2"]
     until(lambda: qstash.call("GET", f"queues/{topic}").expect(200)["lag"] == 0, 10, "an empty queue")
+
+
+def test_a_publish_sends_all_messages_or_none(topic):
+    qstash = QStash("--max-jobs", "5")
+    try:
+        put(qstash, topic, *({"url": url(number)} for number in range(3)))
+
+        def publish(**headers):
+            return qstash.call("POST", f"publish/{topic}", b"", Upstash_Delay="1h", **headers)
+
+        def waiting():
+            return len(qstash.get("/jobs?state=delayed&limit=100").expect(200)["jobs"])
+        assert [item["url"] for item in publish(Upstash_Deduplication_Id="one").expect(200)] == [url(number) for number in range(3)]
+        reply = publish()
+        assert reply.status == 507 and "too many messages" in reply.json["error"] and waiting() == 3
+        answer = qstash.call("POST", "batch", [{"destination": topic, "headers": {"upstash-delay": "1h"}}, {"destination": url(9), "headers": {"upstash-delay": "1h"}}]).expect(200)
+        assert "error" in answer[0] and answer[1]["messageId"] and waiting() == 4
+        # Three messages are duplicates, so there is room for the fourth. Then the pool is full.
+        put(qstash, topic, {"url": url(3)})
+        assert [item.get("deduplicated") for item in publish(Upstash_Deduplication_Id="one").expect(200)] == [True, True, True, None]
+        put(qstash, topic, {"url": url(4)})
+        assert publish(Upstash_Deduplication_Id="one").status == 507 and waiting() == 5
+    finally:
+        qstash.stop()
+
+
+def test_an_endpoint_that_cannot_get_messages_does_not_stop_the_others(qstash, topic):
+    put(qstash, topic, {"url": "http://192.168.0.1/"}, {"url": url(1)})
+    refused, sent = qstash.call("POST", f"publish/{topic}", b"", Upstash_Delay="1h").expect(200)
+    assert "192.168.0.1" in refused["error"] and sent["url"] == url(1)

@@ -88,6 +88,7 @@ class Story:
             until(lambda: self.lane.ask("ZSCORE", self.lane.keys + "dead", f"{self.lane.name}/nobody") is None, 30, "mended")
             self.ticks.await_all()
             faults = self.worker.end(self.lane.nodes[-1])
+            faults += self.end_published(self.lane.nodes[-1])
             self.lane.await_settled(60)
             faults += self.ticks.faults()
             verdict = self.lane.verdict()
@@ -143,6 +144,7 @@ class Story:
         self.open_a_breaker()
         self.ticks.define(node)
         self.send_to_a_group(node)
+        self.publish_to_a_group(node)
         self.worker.use(node, lambda: self.can_go_on(node))
         lane.schedule(node, "quick")
         lane.schedule(node, "failing", "/500/200", retrySchedule=[0.5])
@@ -201,6 +203,25 @@ class Story:
                 request(node, "GET", f"/jobs/{lane.name}/unsent?group={lane.name}")
             if self.can_go_on(node):
                 lane.unsend(node, "unsent", lane.name, ENDPOINTS)
+
+    def publish_to_a_group(self, node):
+        """Publishes a message to a URL group: two messages, which wait in a queue until the end of the story."""
+        name, endpoints = self.lane.name, [{"url": f"{self.lane.judge.url}/200?{endpoint}"} for endpoint in ENDPOINTS]
+        for target, body in (f"/v2/topics/{name}/endpoints", {"endpoints": endpoints}), (f"/v2/enqueue/{name}/{name}", {}):
+            if self.can_go_on(node):
+                request(node, "POST", target, body, {"Upstash-Delay": "1h"})
+
+    def end_published(self, node):
+        """Cancels the messages. Returns a fault if only some of them are there."""
+        def count():
+            return self.lane.ask("ZCARD", f"{self.lane.keys}bucket:qstash~queue.{self.lane.name}")
+        found = count()
+
+        def cancel():
+            request(node, "DELETE", f"/v2/messages?queueName={self.lane.name}&count=100")
+            return count() == 0
+        until(cancel, 20, "the messages are cancelled")
+        return [] if found in (0, len(ENDPOINTS)) else [f"{self.lane.name}: only {found} of the messages to a group are there"]
 
     def begin_runs(self, node):
         """Durable runs at an endpoint that refuses connections: the first message of one fails it before its step, and one is cancelled."""

@@ -256,6 +256,16 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
         touch(job->id);
 }
 
+static void on_all_scheduled(void *arg, enum status status, const struct store_scheduled *all)
+{
+    (void)arg;
+    called++;
+    for (size_t i = 0; status == STATUS_OK && i < 2; i++) {
+        assert(all[i].due_ms > 0);
+        touch(all[i].repeated);
+    }
+}
+
 static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
 {
     (void)arg;
@@ -765,6 +775,10 @@ static unsigned begin_pull_call(struct store *store, unsigned number)
     }
 }
 
+static const struct store_schedule some_jobs[] = {
+    {.id = {"t/a", 3}, .record = {"{}", 2}},
+    {.id = {"t/b", 3}, .record = {"{}", 2}},
+};
 static const struct store_send_job sent_job = {{"a", 1}, {"{}", 2}};
 
 static void list_jobs(struct store *store, enum job_state state, struct slice topic)
@@ -885,7 +899,8 @@ static unsigned begin(struct store *store, unsigned number)
         return 1;
     case 26:
         shard_mend(shard, SLICE("jobs"), SLICE("0"), on_mended, NULL);
-        return 1;
+        store_schedule_all(store, some_jobs, 2, on_all_scheduled, NULL);
+        return 2;
     case 27:
         shard_wait_bell(shard, on_set, NULL);
         return 1;

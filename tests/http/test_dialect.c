@@ -53,6 +53,13 @@ void store_schedule(struct store *store, const struct store_schedule *call, stor
     timer_start(store->timer, 0);
 }
 
+void store_schedule_all(struct store *store, const struct store_schedule *jobs, size_t count,
+                        store_scheduled_all_fn *fn, void *arg)
+{
+    (void)store, (void)jobs, (void)count, (void)fn, (void)arg;
+    ck_abort_msg("this dialect sends each job alone");
+}
+
 bool store_is_ready(const struct store *store, struct problem *why)
 {
     (void)store, (void)why;

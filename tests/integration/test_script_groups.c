@@ -1,5 +1,5 @@
-/* Tests groups and jobs that are sent to groups: the scripts send, replace_send, sent, unsend, group and
- * groups, and how forget removes sends. */
+/* Tests groups and jobs that are sent to groups: the scripts send, schedule_all, replace_send, sent, unsend,
+ * group and groups, and how forget removes sends. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -89,6 +89,63 @@ START_TEST(send_refuses_what_has_another_form)
         {ABSENT, "send 0 9 t/s x - m g 1 a x", "ERR", NULL},
         {ABSENT, "send 0 9 t/s 0 - m g 1 a/b x", "ERR", NULL},
         {ABSENT, "send 0 9 t/s 0 - m '' 1 a x", "ERR", NULL}, );
+}
+END_TEST
+
+START_TEST(schedule_all_schedules_all_new_jobs)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "schedule_all 0 9 2 t/a 0 \"r\"} - t/b 0 \"q\"} -", "(now now)",
+         "bucket:t: t/a@now t/b@now.0005\njobs: t/a={\"createdAt\":now,\"r\"} "
+         "t/b={\"createdAt\":now,\"q\"}\n"
+         "ready: t\nturns: t@1\n"},
+        {ABSENT, "schedule_all 3 9 2 t/a 4999 \"r\"} - t/b 4999 \"q\"} - 1 t/c 4999 \"s\"} -",
+         "(now+5000 now+5000) (now+5000) wake now+5000",
+         "bucket:t: t/a@now+5000 t/b@now+5000.0005 t/c@now+5000.001\ndue: t@now+5000\n"
+         "jobs: t/a={\"createdAt\":now+1,\"r\"} t/b={\"createdAt\":now+1,\"q\"} "
+         "t/c={\"createdAt\":now+1,\"s\"}\n"}, );
+}
+END_TEST
+
+START_TEST(schedule_all_schedules_all_or_none)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED, "schedule_all 2 9 2 t/b 0 \"r\"} - t/c 0 \"q\"} -", "-7", NULL},
+        {DELAYED, "schedule_all 0 9 2 t/b 0 \"r\"} - t/a 0 \"q\"} -", "-6", NULL},
+        {LEASED, "schedule_all 0 9 2 t/b 0 \"r\"} - t/a 0 \"q\"} -", "-6", NULL},
+        {ABSENT, "schedule_all 0 9 2 t/a 0 \"r\"} - t/a 0 \"q\"} -", "-6", NULL},
+        {ABSENT, "schedule_all 0 9 2 t/a 0 \"r\"} 'f,k' t/b 0 \"q\"} 'f,k'", "-6", NULL},
+        /* The second list does not fit, and the third one does. */
+        {ABSENT,
+         "schedule_all 2 9 1 u/a @now+9 \"r\"} - 2 t/b 0 \"r\"} - t/c 0 \"q\"} - 1 u/b @now+9 \"q\"} -",
+         "(now+9) -7 (now+9) wake now+9",
+         "bucket:u: u/a@now+9 u/b@now+9.0005\ndue: u@now+9\n"
+         "jobs: u/a={\"createdAt\":now,\"r\"} u/b={\"createdAt\":now,\"q\"}\n"}, );
+}
+END_TEST
+
+START_TEST(schedule_all_repeats_earlier_answers)
+{
+#define KEY "idempotency: k=f,now-5,now+9,t/z\nwindows: k@now+9\n"
+    CHECK_EXAMPLES( //
+        {KEY, "schedule_all 1 9 2 t/a 0 \"r\"} 'f,k' t/b @now+9 \"q\"} 'f,l'",
+         "((repeated now-5 t/z) now+9) wake now+9",
+         "bucket:t: t/b@now+9\ndue: t@now+9\nidempotency: k=f,now-5,now+9,t/z l=f,now+9,now+9,t/b\n"
+         "jobs: t/b={\"createdAt\":now,\"q\"}\nwindows: k@now+9 l@now+9\n"},
+        {KEY, "schedule_all 0 9 2 t/b 0 \"q\"} - t/a 0 \"r\"} 'g,k'", "-8", NULL},
+        {KEY DELAYED, "schedule_all 2 9 3 t/b 0 \"r\"} 'f,k' t/c 0 \"q\"} - t/d 0 \"q\"} -", "-7", NULL}, );
+}
+END_TEST
+
+START_TEST(schedule_all_refuses_what_has_another_form)
+{
+    CHECK_EXAMPLES( //
+        {ABSENT, "schedule_all 0 9 2 t/a 0 x -", "ERR", NULL}, {ABSENT, "schedule_all 0 9 0", "ERR", NULL},
+        {ABSENT, "schedule_all 0 9 x t/a 0 x -", "ERR", NULL},
+        {ABSENT, "schedule_all 0 9 1 t 0 x -", "ERR", NULL},
+        {ABSENT, "schedule_all 0 9 1 t/a x x -", "ERR", NULL},
+        {ABSENT, "schedule_all 0 9 1 t/a 0 x f", "ERR", NULL},
+        {ABSENT, "schedule_all 0 9 1 t/a 0 x - 1 t/b 0 x", "ERR", NULL}, );
 }
 END_TEST
 
@@ -223,6 +280,10 @@ Suite *suite(void)
     tcase_add_test(tests, send_schedules_all_or_none);
     tcase_add_test(tests, send_finds_the_same_while_a_job_of_it_is_there);
     tcase_add_test(tests, send_refuses_what_has_another_form);
+    tcase_add_test(tests, schedule_all_schedules_all_new_jobs);
+    tcase_add_test(tests, schedule_all_schedules_all_or_none);
+    tcase_add_test(tests, schedule_all_repeats_earlier_answers);
+    tcase_add_test(tests, schedule_all_refuses_what_has_another_form);
     tcase_add_test(tests, replace_send_replaces_what_was_sent);
     tcase_add_test(tests, sent_shows_the_states);
     tcase_add_test(tests, unsend_cancels_those_that_are_left);

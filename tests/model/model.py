@@ -824,6 +824,21 @@ class World:
                 expect(item[0] not in self.lives, item[0], "was accepted twice")
                 self.lives[item[0]] = Life(item[0], due)
 
+    def step_schedule_all(self):
+        if self.is_away:
+            return
+        items = []
+        for _ in range(self.chance.choice((1, 1, 2))):
+            ids = [self.chance.choice(IDS) for _ in range(self.chance.choice((1, 2, 2, 3)))]
+            items.append((len(ids), *(word for job_id in ids for word in (job_id, self.some_when(), self.some_record(), "-"))))
+        answer = self.call_items("schedule_all", (self.chance.choice((0, 0, 0, 6)), 86400000), items)
+        for (number, *words), result in zip(items, answer):
+            if isinstance(result, list):
+                expect(len(result) == number, "was scheduled in part:", words, result)
+                for job_id, due in zip(words[::4], result):
+                    expect(job_id not in self.lives, job_id, "was accepted twice")
+                    self.lives[job_id] = Life(job_id, due)
+
     def step_replace(self):
         if self.is_away:
             return
@@ -1523,7 +1538,7 @@ class World:
             self.begun.pop(topic, None)
 
     STEPS = {
-        "define": 4, "fire": 5, "schedule": 24, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
+        "define": 4, "fire": 5, "schedule": 24, "schedule_all": 4, "send": 4, "replace_send": 3, "unsend": 3, "replace": 4, "change": 5, "cancel": 4, "run": 6, "look": 3, "mend": 1, "claim": 14, "bell": 6, "post": 16,
         "learn": 14, "record": 14, "stray": 3, "release": 4, "resume": 3, "reoffer": 2, "time": 12, "settings": 3, "sweep": 4,
         "bury": 2, "lose": 3, "lease": 12, "pull_end": 14, "abandon_pulled": 2, "archive": 16,
         "begin": 5, "append": 8, "arrive": 2, "wait": 8, "notify": 6, "conclude": 2, "workflow_list": 2,
@@ -1781,6 +1796,9 @@ CONTROLS = {
     "no wake-up": [("lib/calendar", "publish(first_after)", "return")],
     "no wake-up by a claim": [("claim", "\nwake()\n", "\n")],
     "no bell": [("lib/bell", "if first and call('LLEN', READY) == 0 then call('RPUSH', READY, first) end", "")],
+    "jobs that are scheduled together replace jobs": [("schedule_all", "if is_taken or call('HEXISTS', JOBS, id) == 1 then", "if is_taken then")],
+    "one of the jobs that are scheduled together is there twice": [("schedule_all", "if is_taken or", "if")],
+    "only a part of the jobs that are scheduled together fits": [("schedule_all", "if number > room then", "if room < 1 then")],
     "a send replaces jobs that have its ids": [("send", "  if taken then return {'taken', taken} end\n", "")],
     "a send is beyond the most jobs": [("send", "room < #send.endpoints", "room < 1")],
     "the same is sent again": [("send", "if mark == send.mark and group", "if false and group")],

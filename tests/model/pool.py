@@ -594,6 +594,20 @@ class Pool(Workflows):
         self.finish()
         return answers
 
+    def schedule_all(self, max_jobs, items):
+        answers = []
+        for number, *words in items:
+            jobs = list(zip(words[::4], words[1::4], words[2::4]))
+            ids = {job_id for job_id, *_ in jobs}
+            if len(ids) < number or ids & set(self.jobs):
+                answers.append(-6)
+            elif max_jobs and len(self.jobs) + number > max_jobs:
+                answers.append(-7)
+            else:
+                answers.append([self.start(*job)[0] for job in jobs])
+        self.finish()
+        return answers
+
     def due_of(self, when):
         """Returns the due time, and the time from which the wait counts."""
         start = self.now if when == "0" or when[0] == "@" else self.soonest
