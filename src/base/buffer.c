@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json_plain.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 
@@ -128,17 +129,12 @@ static void append_escape(struct buffer *buffer, unsigned char byte)
         buffer_append(buffer, SLICE("\xef\xbf\xbd")); /* U+FFFD */
 }
 
-/* ASCII that needs no escape in JSON. */
-static const bool is_plain[256] = {
-    [0x20 ... '"' - 1] = true, ['"' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 0x7f] = true};
-
 /* Returns the number of bytes at the front that need no escape. These bytes are a run of ASCII, or one other
  * character. Returns 0 if the first character needs an escape or is invalid. */
-static size_t plain_size(const uint8_t *at, size_t left)
+static size_t plain_size(const char *text, size_t left)
 {
-    size_t ascii = 0;
-    while (ascii < left && is_plain[at[ascii]])
-        ascii++;
+    const uint8_t *at = (const uint8_t *)text;
+    size_t ascii = (size_t)(json_plain_end(text, text + left) - text);
     if (ascii || *at < 0x80)
         return ascii;
     size_t size = utf8_size(*at);
@@ -150,7 +146,7 @@ void buffer_append_json(struct buffer *buffer, struct slice text)
     size_t start = 0, at = 0;
     buffer_append_byte(buffer, '"');
     while (at < text.size) {
-        size_t size = plain_size((const uint8_t *)text.data + at, text.size - at);
+        size_t size = plain_size(text.data + at, text.size - at);
         at += size;
         if (size)
             continue;

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/hex.h"
+#include "base/json_plain.h"
 
 /* ---- values of an object or array ---- */
 
@@ -18,24 +19,16 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* Bytes with a special meaning inside a string, and bytes with a special meaning outside. */
-static const bool ends_text[256] = {['"'] = true, ['\\'] = true};
+/* Bytes with a special meaning outside of strings. */
 static const bool is_bracket[256] = {['"'] = true, ['{'] = true, ['}'] = true, ['['] = true, [']'] = true};
-
-static const char *skip_to(const bool *wanted, const char *at, const char *end)
-{
-    while (at < end && !wanted[(uint8_t)*at])
-        at++;
-    return at;
-}
 
 /* Returns the end of the string that begins at at, or NULL if the string has no end. */
 static const char *skip_string(const char *at, const char *end)
 {
-    for (at++; (at = skip_to(ends_text, at, end)) < end; at++) {
+    for (at++; (at = json_plain_end(at, end)) < end; at++) {
         if (*at == '"')
             return at + 1;
-        if (++at == end)
+        if (*at == '\\' && ++at == end)
             break;
     }
     return NULL;
@@ -44,8 +37,12 @@ static const char *skip_string(const char *at, const char *end)
 static const char *skip_container(const char *at, const char *end)
 {
     size_t depth = 0;
-    while (at && (at = skip_to(is_bracket, at, end)) < end) {
+    while (at && at < end) {
         char byte = *at;
+        if (!is_bracket[(uint8_t)byte]) {
+            at++;
+            continue;
+        }
         if (byte == '"') {
             at = skip_string(at, end);
             continue;

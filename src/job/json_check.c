@@ -1,6 +1,7 @@
 /* json_check.c - checks whether a text is valid JSON, in one pass and without recursion. */
 #include <assert.h>
 
+#include "base/json_plain.h"
 #include "base/utf8.h"
 #include "job/json.h"
 #include "job/json_keys.h"
@@ -103,11 +104,9 @@ static bool scan_string(struct scanner *scanner, bool is_key, bool *has_escapes)
     *has_escapes = false;
     scanner->at++;
     for (;;) {
-        const char *at = scanner->at, *end = scanner->end;
-        while (at < end && byte_classes[(uint8_t)*at] == PLAIN)
-            at++;
+        const char *at = json_plain_end(scanner->at, scanner->end);
         scanner->at = at;
-        if (at == end)
+        if (at == scanner->end)
             return fail(scanner, "ends too early");
         switch (byte_classes[(uint8_t)*at]) {
         case QUOTE:
