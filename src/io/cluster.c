@@ -2,13 +2,10 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "io/query_timer.h"
 
-#define ASK_US      INT64_C(1000000)
-#define ASK_SOON_US INT64_C(200000)
-#define HURRY_US    INT64_C(5000000) /* queries come more often for this time after a recheck */
 #define DEADLINE_US INT64_C(1000000)
 #define NEXT_US     INT64_C(100000) /* wait before the next node is tried */
 
@@ -35,10 +32,9 @@ struct cluster {
     struct redis_node asked;  /* the node that answers the queries */
     struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
-    struct timer *ask, *next;
+    struct query_timer *queries;
+    struct timer *next;
     bool is_believed; /* the node reports a working Cluster */
-    int64_t asked_us,
-        hurry_until_us; /* time of the last query, and until when queries come more often, by clock_boot_us */
 };
 
 /* ---- the slots' primaries ---- */
@@ -105,7 +101,7 @@ static void take_range(struct cluster *cluster, const struct redis_reply *range)
 
 static void try_next(struct cluster *cluster)
 {
-    timer_stop(cluster->ask);
+    query_timer_stop(cluster->queries);
     timer_start(cluster->next, NEXT_US);
 }
 
@@ -134,10 +130,9 @@ static void on_map(void *arg, const struct redis_reply *reply)
 static void cluster_ask(void *arg)
 {
     struct cluster *cluster = arg;
-    cluster->asked_us = clock_boot_us();
     redis_send(cluster->link, 2, (struct slice[]){SLICE("CLUSTER"), SLICE("INFO")}, on_info, cluster);
     redis_send(cluster->link, 2, (struct slice[]){SLICE("CLUSTER"), SLICE("SLOTS")}, on_map, cluster);
-    timer_start(cluster->ask, cluster->asked_us < cluster->hurry_until_us ? ASK_SOON_US : ASK_US);
+    query_timer_sent(cluster->queries);
 }
 
 static void on_down(void *arg, const char *why)
@@ -160,7 +155,7 @@ static const struct redis_node *next_node(struct cluster *cluster)
 static void connect_next(void *arg)
 {
     struct cluster *cluster = arg;
-    if (cluster->link && redis_link_is_up(cluster->link) && timer_is_running(cluster->ask))
+    if (cluster->link && redis_link_is_up(cluster->link) && query_timer_is_running(cluster->queries))
         return;
     redis_link_free(cluster->link);
     cluster->asked = *next_node(cluster);
@@ -179,11 +174,7 @@ static void connect_next(void *arg)
 
 void cluster_recheck(struct cluster *cluster)
 {
-    int64_t now_us = clock_boot_us();
-    int64_t since_us = now_us - cluster->asked_us;
-    cluster->hurry_until_us = now_us + HURRY_US;
-    if (timer_is_running(cluster->ask))
-        timer_start(cluster->ask, since_us < ASK_SOON_US ? ASK_SOON_US - since_us : 0);
+    query_timer_hurry(cluster->queries);
 }
 
 /* ---- MOVED ---- */
@@ -237,7 +228,7 @@ struct cluster *cluster_new(struct loop *loop, const struct redis_address *addre
     cluster->slot_count = count;
     for (size_t i = 0; i < count; i++)
         cluster->slots[i].number = slots[i];
-    cluster->ask = timer_new(loop, cluster_ask, cluster);
+    cluster->queries = query_timer_new(loop, cluster_ask, cluster);
     cluster->next = timer_new(loop, connect_next, cluster);
     timer_start(cluster->next, 0);
     return cluster;
@@ -248,7 +239,7 @@ void cluster_free(struct cluster *cluster)
     if (!cluster)
         return;
     redis_link_free(cluster->link);
-    timer_free(cluster->ask);
+    query_timer_free(cluster->queries);
     timer_free(cluster->next);
     free(cluster->slots);
     free(cluster);

@@ -2,13 +2,10 @@
 
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "io/query_timer.h"
 
-#define ASK_US      INT64_C(1000000)
-#define ASK_SOON_US INT64_C(200000)
-#define HURRY_US    INT64_C(5000000) /* queries come more often for this time after a recheck */
 #define DEADLINE_US INT64_C(1000000)
 
 enum { WHY_SIZE = 160 };
@@ -18,8 +15,7 @@ struct witness {
     struct sentinel *sentinel;
     struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
-    struct timer *ask;
-    int64_t asked_us;       /* time of the last query, by clock_boot_us */
+    struct query_timer *queries;
     bool knows;             /* this Sentinel has named the primary */
     char refusal[WHY_SIZE]; /* the last error that it answered; "" after a connection */
     struct redis_node primary;
@@ -33,7 +29,6 @@ struct sentinel {
     size_t count;
     bool is_known;
     struct redis_node primary;
-    int64_t hurry_until_us; /* until this time queries come more often, by clock_boot_us */
 };
 
 static struct redis_node node_of(struct slice host, int64_t port)
@@ -124,17 +119,16 @@ static void sentinel_send(struct witness *witness, struct slice question, redis_
     redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, service}, fn, witness);
 }
 
-/* Sends two queries: for the config-epoch, and then for the address of the primary. If a failover happens
+/* Asks for the config-epoch, and then for the address of the primary. If a failover happens
  * between the two answers, the new primary has the old config-epoch for a second. In the other order, the old
  * primary would have the new config-epoch. */
 static void sentinel_ask(void *arg)
 {
     struct witness *witness = arg;
-    witness->asked_us = clock_boot_us();
     sentinel_send(witness, SLICE("master"), on_state);
     sentinel_send(witness, SLICE("get-master-addr-by-name"), on_primary);
     sentinel_send(witness, SLICE("replicas"), on_replicas);
-    timer_start(witness->ask, witness->asked_us < witness->sentinel->hurry_until_us ? ASK_SOON_US : ASK_US);
+    query_timer_sent(witness->queries);
 }
 
 static void on_up(void *arg)
@@ -160,19 +154,13 @@ static void on_down(void *arg, const char *why)
     struct witness *witness = arg;
     log_warning("sentinel_lost", LOG_TEXT("host", witness->own.host), LOG_NUMBER("port", witness->own.port),
                 LOG_TEXT("why", why));
-    timer_stop(witness->ask);
+    query_timer_stop(witness->queries);
 }
 
 void sentinel_recheck(struct sentinel *sentinel)
 {
-    int64_t now_us = clock_boot_us();
-    sentinel->hurry_until_us = now_us + HURRY_US;
-    for (size_t i = 0; i < sentinel->count; i++) {
-        struct witness *witness = &sentinel->witnesses[i];
-        int64_t since_us = now_us - witness->asked_us;
-        if (timer_is_running(witness->ask))
-            timer_start(witness->ask, since_us < ASK_SOON_US ? ASK_SOON_US - since_us : 0);
-    }
+    for (size_t i = 0; i < sentinel->count; i++)
+        query_timer_hurry(sentinel->witnesses[i].queries);
 }
 
 /* ---- new, free ---- */
@@ -188,7 +176,7 @@ static void start_witness(struct sentinel *sentinel, struct loop *loop, struct w
         .password = sentinel->address->sentinel_password,
         .tls = sentinel->address->tls,
     };
-    witness->ask = timer_new(loop, sentinel_ask, witness);
+    witness->queries = query_timer_new(loop, sentinel_ask, witness);
     struct redis_link_events events = {
         .on_up = on_up, .on_down = on_down, .on_error = on_error, .arg = witness};
     witness->link = redis_link_new(loop, &witness->own, DEADLINE_US, events);
@@ -213,7 +201,7 @@ void sentinel_free(struct sentinel *sentinel)
         return;
     for (size_t i = 0; i < sentinel->count; i++) {
         redis_link_free(sentinel->witnesses[i].link);
-        timer_free(sentinel->witnesses[i].ask);
+        query_timer_free(sentinel->witnesses[i].queries);
     }
     free(sentinel->witnesses);
     free(sentinel);
