@@ -8,13 +8,13 @@
 #ifndef DUEPOST_WORKER_LAPSE_H
 #define DUEPOST_WORKER_LAPSE_H
 
-#include "worker/recovery.h"
+#include "worker/lease_sweep.h"
 
 struct lapse;
 
 /* schedule is used for jobs that have no retry schedule, and whose topic has none. Borrows all arguments. */
 struct lapse *lapse_new(struct loop *, struct shard *, const struct retry_schedule *schedule,
-                        recovery_may_fn *, void *arg);
+                        lease_sweep_may_fn *, void *arg);
 
 /* Replaces the default retry schedule. */
 void lapse_set_schedule(struct lapse *, const struct retry_schedule *);

@@ -6,19 +6,11 @@
 #include "job/job_id.h"
 #include "job/callback_job.h"
 #include "store/arrival.h"
-#include "worker/pace.h"
 
 struct recovery {
-    struct shard *shard;
     const struct delivery_forms *forms;
     struct metrics *metrics;
-    recovery_may_fn *may_recover;
-    void *arg;
-    struct pace *pace;
-    size_t jobs;     /* number of jobs returned since recovery_run */
-    size_t burials;  /* number of burials under way */
-    bool is_waiting; /* the call of this step has returned; its burials are under way */
-    bool is_full;    /* the last step was full, so there may be more lost leases */
+    struct lease_sweep sweep; /* an item is a burial */
 };
 
 /* The burial of a job that has lost too many consumers. */
@@ -31,28 +23,6 @@ struct burial {
     struct callback_jobs callbacks;
     struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX];
 };
-
-static void recovery_end(struct recovery *recovery)
-{
-    pace_end(recovery->pace);
-    if (recovery->jobs > 0)
-        log_warning("leases_recovered", LOG_NUMBER("shard", shard_number(recovery->shard)),
-                    LOG_NUMBER("jobs", recovery->jobs));
-    recovery->jobs = 0;
-}
-
-/* Starts the next step when all burials of this step have ended, so that only the texts of one step are in
- * memory. */
-static void end_step(struct recovery *recovery)
-{
-    if (!recovery->is_waiting || recovery->burials > 0)
-        return;
-    recovery->is_waiting = false;
-    if (recovery->is_full)
-        pace_again(recovery->pace, 0);
-    else
-        recovery_end(recovery);
-}
 
 /* ---- burying ---- */
 
@@ -83,8 +53,7 @@ static void on_buried(void *arg, enum status status)
     buffer_fini(&burial->elements);
     callback_jobs_fini(&burial->callbacks);
     free(burial);
-    recovery->burials--;
-    end_step(recovery);
+    lease_sweep_end_item(&recovery->sweep, true);
 }
 
 /* Writes the callbacks of the death. job is NULL if the record is unreadable. */
@@ -116,7 +85,7 @@ static void send_burial(struct burial *burial)
 {
     struct shard_end what = {.record = buffer_slice(&burial->record),
                              .follow = {burial->follow_ups, burial->callbacks.count}};
-    shard_bury(burial->recovery->shard, &burial->lease, &what, on_buried, burial);
+    shard_bury(burial->recovery->sweep.shard, &burial->lease, &what, on_buried, burial);
 }
 
 /* Writes the callbacks of the job and of its topic. Settings or a record that cannot be read have no
@@ -197,11 +166,11 @@ static void burial_start(struct recovery *recovery, const struct shard_claimed *
                          const struct shard_recovered *recovered)
 {
     struct burial *burial = burial_new(recovery, doomed, recovered);
-    recovery->burials++;
+    lease_sweep_begin_item(&recovery->sweep);
     if (burial->record.failed || burial->settings.failed)
         on_buried(burial, STATUS_NO_MEMORY);
     else if (has_workflow(burial))
-        shard_arrive(recovery->shard, burial->lease.id, burial_on_arrived, burial);
+        shard_arrive(recovery->sweep.shard, burial->lease.id, burial_on_arrived, burial);
     else
         bury(burial);
 }
@@ -211,47 +180,44 @@ static void burial_start(struct recovery *recovery, const struct shard_claimed *
 static void on_recovered(void *arg, enum status status, const struct shard_recovered *recovered)
 {
     struct recovery *recovery = arg;
-    recovery->jobs += recovered->count;
+    recovery->sweep.jobs += recovered->count;
     metrics_count(recovery->metrics, METRICS_COUNTER_RECOVERED, recovered->count);
     for (size_t i = 0; i < recovered->doomed_count; i++)
         burial_start(recovery, &recovered->doomed[i], recovered);
-    recovery->is_waiting = true;
-    recovery->is_full = status == STATUS_OK && recovered->is_full;
-    end_step(recovery);
+    lease_sweep_listed(&recovery->sweep, status == STATUS_OK && recovered->is_full, recovered->count);
 }
 
-static void recovery_step(void *arg)
+static void recovery_list(void *arg, int64_t now_ms)
 {
     struct recovery *recovery = arg;
-    int64_t now_ms;
-    if (recovery->may_recover(recovery->arg, &now_ms))
-        shard_recover(recovery->shard, now_ms, on_recovered, recovery);
-    else
-        recovery_end(recovery);
+    shard_recover(recovery->sweep.shard, now_ms, on_recovered, recovery);
 }
 
 struct recovery *recovery_new(struct loop *loop, struct shard *shard, const struct delivery_forms *forms,
-                              struct metrics *metrics, recovery_may_fn *may_recover, void *arg)
+                              struct metrics *metrics, lease_sweep_may_fn *may_run, void *arg)
 {
     struct recovery *recovery = NEW(struct recovery);
-    recovery->shard = shard;
     recovery->forms = forms;
     recovery->metrics = metrics;
-    recovery->may_recover = may_recover;
-    recovery->arg = arg;
-    recovery->pace = pace_new(loop, recovery_step, recovery);
+    recovery->sweep = (struct lease_sweep){.shard = shard,
+                                           .event = "leases_recovered",
+                                           .may_run = may_run,
+                                           .may_arg = arg,
+                                           .list = recovery_list,
+                                           .arg = recovery};
+    lease_sweep_init(&recovery->sweep, loop);
     return recovery;
 }
 
 void recovery_run(struct recovery *recovery)
 {
-    pace_run(recovery->pace);
+    lease_sweep_run(&recovery->sweep);
 }
 
 void recovery_free(struct recovery *recovery)
 {
     if (!recovery)
         return;
-    pace_free(recovery->pace);
+    lease_sweep_fini(&recovery->sweep);
     free(recovery);
 }

@@ -4,18 +4,13 @@
 #define DUEPOST_WORKER_RECOVERY_H
 
 #include "job/form.h"
-#include "store/shard.h"
+#include "worker/lease_sweep.h"
 
 struct recovery;
 
-/* Called before each step. Returns true if live consumers have had the time to renew their leases, so that
- * expired leases are lost. Sets *now_ms to this process's estimate of Redis's time. If Redis's clock turns
- * out to differ, because it has stepped, the script changes nothing. */
-typedef bool recovery_may_fn(void *arg, int64_t *now_ms);
-
 /* Borrows all arguments. */
 struct recovery *recovery_new(struct loop *, struct shard *, const struct delivery_forms *, struct metrics *,
-                              recovery_may_fn *, void *arg);
+                              lease_sweep_may_fn *, void *arg);
 
 /* Starts a recovery. Call it when there are lost leases. Does nothing while a recovery is under way. */
 void recovery_run(struct recovery *);

@@ -1,4 +1,4 @@
-/* Tests that a recovery makes bounded steps, one after the other, as long as recovery_may_fn allows. */
+/* Tests that a recovery makes bounded steps, one after the other, as long as lease_sweep_may_fn allows. */
 #include "worker/recovery.h"
 
 #include "base/clock.h"
