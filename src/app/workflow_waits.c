@@ -1,6 +1,6 @@
 /* workflow_waits.c - waits of workflows, and events that end them. */
 #include "app/use_case.h"
-#include "app/workflow_stored.h"
+#include "app/workflow_entry_private.h"
 #include "app/workflows.h"
 #include "base/memory.h"
 

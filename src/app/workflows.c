@@ -2,7 +2,7 @@
 
 #include "app/audit.h"
 #include "app/use_case.h"
-#include "app/workflow_stored.h"
+#include "app/workflow_entry_private.h"
 #include "base/memory.h"
 #include "job/job.h"
 

@@ -48,7 +48,7 @@ struct driver_kind {
 
     /* Reads the version of the tables without creating or changing anything. *version 0: the tables do not
      * exist yet. Does not need open. */
-    enum status (*look)(struct driver *, int64_t *version, struct problem *);
+    enum status (*find_version)(struct driver *, int64_t *version, struct problem *);
 
     /* Connects. */
     enum status (*open)(struct driver *, struct problem *);

@@ -60,7 +60,7 @@ enum status history_url_check(const char *url, bool *has_password, struct proble
  * at most. *version becomes the version of the tables, or 0 if they do not exist yet. If UNAVAILABLE, problem
  * has the reason.
  */
-enum status history_look(const struct history_options *, int64_t *version, struct problem *) MUST_USE;
+enum status history_check(const struct history_options *, int64_t *version, struct problem *) MUST_USE;
 
 struct history_thread;
 

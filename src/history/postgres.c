@@ -350,7 +350,7 @@ static enum status postgres_open(struct driver *driver, struct problem *problem)
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
-static enum status postgres_look(struct driver *driver, int64_t *version, struct problem *problem)
+static enum status postgres_find_version(struct driver *driver, int64_t *version, struct problem *problem)
 {
     static const struct sql find = {"SELECT count(*) FROM pg_class WHERE oid = to_regclass('duepost_meta')",
                                     NULL, 0};
@@ -466,7 +466,7 @@ static enum status postgres_measure(struct driver *driver, int64_t *bytes, struc
 
 static const struct driver_kind postgres_kind = {
     .name = "postgresql",
-    .look = postgres_look,
+    .find_version = postgres_find_version,
     .open = postgres_open,
     .close = postgres_close,
     .free = postgres_free,

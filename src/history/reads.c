@@ -96,7 +96,7 @@ static enum status refuse_filter(struct problem *problem)
 }
 
 /* Decides whether the rows of an id prefix are so few that all of them are examined. */
-static enum status look_at_prefix(struct driver *driver, struct window *window, struct problem *problem)
+static enum status decide_by_prefix(struct driver *driver, struct window *window, struct problem *problem)
 {
     int64_t count = 0;
     struct window_sql sql;
@@ -113,8 +113,9 @@ static enum status look_at_prefix(struct driver *driver, struct window *window, 
     return status;
 }
 
-/* Returns how many rows of the window are examined. Nearly all of a label's entries are rows that match. */
-static int64_t rows_to_look_at(const struct window *window, size_t max)
+/* Returns how many rows of the window are examined. With only a label as filter, nearly all rows of the
+ * window match, so few more than max suffice. */
+static int64_t rows_to_examine(const struct window *window, size_t max)
 {
     struct history_filter rest = window->filter;
     rest.labels.size = 0;
@@ -132,8 +133,8 @@ static enum status read_positions(struct driver *driver, struct window *window, 
                                   struct problem *problem)
 {
     struct window_sql sql;
-    enum status status = look_at_prefix(driver, window, problem);
-    window->rows_max = rows_to_look_at(window, at->max);
+    enum status status = decide_by_prefix(driver, window, problem);
+    window->rows_max = rows_to_examine(window, at->max);
     if (status != STATUS_OK || window_states(&window->filter) == 0)
         return status;
     window_sql_init(&sql);
@@ -232,7 +233,7 @@ enum status read_counts(struct driver *driver, const struct history_filter *filt
     struct counting counting = {.counts = counts};
     struct window_sql sql;
     *counts = (struct history_counts){.dead = 0};
-    enum status status = look_at_prefix(driver, &window, problem);
+    enum status status = decide_by_prefix(driver, &window, problem);
     if (status != STATUS_OK || window_states(filter) == 0)
         return status;
     bool is_by_outcome = !window.is_by_prefix && !filter->labels.size;

@@ -301,7 +301,7 @@ static enum status try_folder(const struct sqlite *sqlite, struct problem *probl
     return is_writable ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
-static enum status sqlite_look(struct driver *driver, int64_t *version, struct problem *problem)
+static enum status sqlite_find_version(struct driver *driver, int64_t *version, struct problem *problem)
 {
     struct sqlite *sqlite = of_driver(driver);
     *version = 0;
@@ -500,7 +500,7 @@ static enum status sqlite_tidy(struct driver *driver, bool *has_more, struct pro
 
 static const struct driver_kind sqlite_kind = {
     .name = "sqlite",
-    .look = sqlite_look,
+    .find_version = sqlite_find_version,
     .open = sqlite_open,
     .close = sqlite_close,
     .free = sqlite_free,

@@ -80,8 +80,8 @@ void history_thread_state(struct history_thread *thread, struct history_state *s
 
 /* ---- calls ---- */
 
-/* Gives the reason why the database is not available. Its own words may name files, hosts and users, which a
- * client that may read jobs must not see. They are for appends only, which no client sends. */
+/* Sets the reason why the database is not available. The database's error may name files, hosts and users,
+ * which clients must not see. So only an append gets it, because no client sends appends. */
 static void give_reason(struct history_call *call, const char *why)
 {
     bool is_append = call->kind == CALL_APPEND;

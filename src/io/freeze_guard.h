@@ -29,7 +29,7 @@ void freeze_guard_enter(struct freeze_guard *, const void *what);
 /* Leaves the guard, because the object was sent or will not be sent. */
 void freeze_guard_leave(struct freeze_guard *);
 
-/* Returns whether the timer fired while what was inside, and resets this state. */
+/* Returns whether the timer fired while this object was inside, and resets this state. */
 bool freeze_guard_has_struck(struct freeze_guard *, const void *what);
 
 #endif

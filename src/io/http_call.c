@@ -365,14 +365,13 @@ void http_call_prepare(struct http_call *call, const struct http_call_request *r
 }
 
 void http_call_prepare_plain(struct http_call *call, const struct http_call_request *request,
-                             const struct http_place *place)
+                             struct slice authority)
 {
     forget(call);
     keep_request(call, request);
     call->is_plain = true;
     call->begun_us = clock_steady_us();
-    call->authority = place->authority;
-    http_call_write_head(call, request, place);
+    call->authority = authority;
 }
 
 void http_call_prepare_connect(struct http_call *call)

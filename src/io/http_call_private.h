@@ -11,7 +11,6 @@
 #include "base/list.h"
 #include "io/freeze_guard.h"
 #include "io/http_call.h"
-#include "io/http_place.h"
 #include "io/http_sockets.h"
 
 /* The client that runs the calls. Calls borrow the client. The client's callbacks must not call functions of
@@ -84,11 +83,9 @@ void http_call_prepare(struct http_call *, const struct http_call_request *);
 /* Prepares the call again, for a fresh connection and the remaining time of the call. */
 void http_call_prepare_again(struct http_call *);
 
-/* Prepares a call that is sent without libcurl. place borrows from the request's url. */
-void http_call_prepare_plain(struct http_call *, const struct http_call_request *, const struct http_place *);
-
-/* Writes the head of a call that is sent without libcurl. Defined in http_call_head.c. */
-void http_call_write_head(struct http_call *, const struct http_call_request *, const struct http_place *);
+/* Prepares a call that is sent without libcurl. authority is a part of the request's url. The caller writes
+ * head. */
+void http_call_prepare_plain(struct http_call *, const struct http_call_request *, struct slice authority);
 
 /* Prepares libcurl to connect for a call that http_plain.h will send. */
 void http_call_prepare_connect(struct http_call *);
@@ -103,8 +100,8 @@ int http_call_take_connection(const struct http_call *);
 void http_call_stop_connect(struct http_call *);
 
 /* Asks may_connect and may_send whether the request may be sent to this address now; an address of NULL is
- * refused. If it returns true, the thread is inside the freeze guard, and the caller leaves the guard after
- * sending. Otherwise it sets the verdict. */
+ * refused. If the result is true, the thread is inside the freeze guard, and the caller leaves the guard
+ * after sending. If the result is false, the call has its verdict: why it was not sent. */
 bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
 
 /* http_call_take_line takes a line of a head or of the trailers with its line end; head_bytes already

@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "io/http_call_private.h"
-#include "io/http_place.h"
+#include "io/http_plain_head.h"
 #include "io/http_plain.h"
 #include "io/name_lookups.h"
 
@@ -371,12 +371,14 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
 {
     TEST_POINT("before", "http_call");
     struct http_call *call = take_call(client);
-    struct http_place place;
-    bool is_plain = client->plain && http_place_split(request->url, &place);
-    if (is_plain)
-        http_call_prepare_plain(call, request, &place);
-    else
+    struct http_plain_url parts;
+    bool is_plain = client->plain && http_plain_url_split(request->url, &parts);
+    if (is_plain) {
+        http_call_prepare_plain(call, request, parts.authority);
+        http_plain_head_write(&call->head, request, &parts);
+    } else {
         http_call_prepare(call, request);
+    }
     if (request->wants_large_answer)
         keep_large_answer(client, call);
     if (is_plain) {

@@ -8,7 +8,7 @@
 #include "qstash/handler.h"
 #include "qstash/group_publication.h"
 #include "qstash/message.h"
-#include "qstash/run_id.h"
+#include "qstash/run.h"
 #include "qstash/run_message.h"
 
 struct publication;

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "base/base64.h"
+#include "base/random.h"
+#include "job/job_id.h"
 #include "job/json.h"
 #include "qstash/message_id.h"
 
@@ -230,6 +232,16 @@ void run_apply_to_answer(struct slice headers, struct settings *settings, struct
 }
 
 /* ---- messages ---- */
+
+struct slice run_id_make(int64_t now_ms, char room[RUN_ID_NEW_SIZE])
+{
+    uint8_t random[10];
+    char unique[JOB_ID_NEW_SIZE];
+    random_fill(random, sizeof random);
+    job_id_make(now_ms, random, unique);
+    snprintf(room, RUN_ID_NEW_SIZE, RUN_ID_PREFIX "%.*s", JOB_ID_NEW_SIZE, unique);
+    return slice_of(room);
+}
 
 bool run_is_id(struct slice id)
 {

@@ -1,5 +1,5 @@
 /* run.h - durable runs: the data of the message that created a run. It is stored, because the later messages
- * of the run need it. The functions are pure: no clock, no I/O.
+ * of the run need it. Apart from run_id_make, the functions are pure: no clock, no I/O.
  *
  * A run is a workflow of app/workflows.h, and its messages are the jobs of this workflow.
  * Upstash-Workflow-CallType names the kind of a message:
@@ -13,13 +13,19 @@
 #ifndef DUEPOST_QSTASH_RUN_H
 #define DUEPOST_QSTASH_RUN_H
 
+#include "job/job_id.h"
 #include "qstash/form_data.h"
 
 #define RUN_CALL    "toCallback"
 #define RUN_ANSWER  "fromCallback"
 #define RUN_FAILURE "failureCall"
 
-enum { RUN_KEY_SIZE = 16 + SETTINGS_RUN_ID_MAX };
+#define RUN_ID_PREFIX "wfr_"
+
+enum {
+    RUN_KEY_SIZE = 16 + SETTINGS_RUN_ID_MAX,
+    RUN_ID_NEW_SIZE = sizeof RUN_ID_PREFIX + JOB_ID_NEW_SIZE,
+};
 
 /* The parts of a run that are stored. Slices point into text; an empty slice means that the part is
  * absent. */
@@ -51,6 +57,10 @@ void run_keep(struct run *, struct settings *);
  * version of the client: with these, the client would read the answer as a list of steps. headers are the
  * headers of the run; text receives decoded values. */
 void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
+
+/* Writes the id of a new run into room, such as wfr_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C, followed by a NUL. Returns
+ * the id. It has random bytes of the kernel. */
+struct slice run_id_make(int64_t now_ms, char room[RUN_ID_NEW_SIZE]);
 
 /* Returns whether a text can be the id of a run. */
 bool run_is_id(struct slice);

@@ -17,7 +17,7 @@
 #include "qstash/dead_letter_view.h"
 #include "qstash/message_settings.h"
 #include "qstash/place.h"
-#include "qstash/run_id.h"
+#include "qstash/run.h"
 #include "qstash/run_resumption.h"
 #include "qstash/run_step.h"
 

@@ -2,6 +2,7 @@
 #ifndef DUEPOST_QSTASH_RUN_LETTER_H
 #define DUEPOST_QSTASH_RUN_LETTER_H
 
+#include "qstash/bulk.h"
 #include "qstash/callback.h"
 #include "qstash/dead_letter_view.h"
 #include "qstash/message_id.h"
@@ -33,5 +34,20 @@ void run_letter_read(struct app *, struct slice message_id, run_letter_fn *, voi
 
 /* Writes the letter as an object. */
 void run_letter_put(struct json_writer *, const struct run_letter *);
+
+/* ---- actions on many letters, one after the other ---- */
+
+/* The filters of such actions. */
+#define RUN_LETTER_FILTERS                                                                                   \
+    (1U << FILTER_LABEL | 1U << FILTER_FLOW_KEY | 1U << FILTER_CALLER_IP | 1U << FILTER_RUN_ID |             \
+     1U << FILTER_RUN_URL | 1U << FILTER_RUN_MADE | 1U << FILTER_FAILURE_STATE | 1U << FILTER_DLQ_ID |       \
+     1U << FILTER_RESPONSE_STATUS | 1U << FILTER_COUNT | 1U << FILTER_CURSOR | 1U << FILTER_FROM |           \
+     1U << FILTER_TO)
+
+/* Acts on one letter that was found, and then calls bulk_end_one. */
+typedef void run_letter_act_fn(struct bulk *, const struct run_letter *);
+
+/* Reads a letter, and acts on it if it matches. Used as the member act of a bulk_kind. */
+void run_letter_act(struct bulk *, struct slice message_id, run_letter_act_fn *);
 
 #endif

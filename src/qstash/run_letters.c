@@ -4,7 +4,7 @@
 #include "qstash/dead_letter_delete.h"
 #include "qstash/message_id.h"
 #include "qstash/handler.h"
-#include "qstash/run_letter_bulk.h"
+#include "qstash/run_letter.h"
 
 static void refuse_unknown_letter(struct exchange *exchange)
 {

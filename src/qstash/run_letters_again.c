@@ -5,7 +5,7 @@
 #include "qstash/answer.h"
 #include "qstash/message_id.h"
 #include "qstash/run_again.h"
-#include "qstash/run_letter_bulk.h"
+#include "qstash/run_letter.h"
 
 static void put_run(struct json_writer *json, struct slice id, int64_t made_ms)
 {

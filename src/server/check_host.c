@@ -169,7 +169,7 @@ void check_history(struct check_report *report, const struct options *options)
         check_add(report, CHECK_OK, "history", "off");
     else if (options->is_embedded && options->history_path && access(options->data_dir, F_OK) != 0)
         check_add(report, CHECK_OK, "history", "%s does not exist yet; the first start creates it", where);
-    else if (history_look(&history, &version, &problem) != STATUS_OK)
+    else if (history_check(&history, &version, &problem) != STATUS_OK)
         check_add(report, CHECK_FAILURE, "history", "%s; see --history", problem.text);
     else if (version == 0)
         check_add(report, CHECK_OK, "history", "%s has no tables yet; the first start creates them", where);

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-#include "store/when.h"
 
 /* ---- change ---- */
 
@@ -10,7 +9,6 @@ struct change {
     struct batch_item item;
     struct shard *shard;
     struct store_change job;
-    char when[WHEN_SIZE];
     store_changed_fn *fn;
     void *arg;
 };
@@ -23,8 +21,6 @@ void store_change(struct store *store, const struct store_change *job, store_cha
     change->job = *job;
     change->fn = fn;
     change->arg = arg;
-    if (job->is_moved)
-        when_format(job->when, change->when);
     batch_add(&change->shard->batches[SHARD_BATCH_CHANGE], &change->item);
 }
 
@@ -33,7 +29,10 @@ static void change_add_item(const struct batch_item *item, struct script_call *c
     const struct change *change = (const struct change *)item;
     script_call_text(call, change->job.id);
     script_call_text(call, change->job.tag);
-    script_call_text(call, change->job.is_moved ? slice_of(change->when) : SLICE("-"));
+    if (change->job.is_moved)
+        script_call_when(call, change->job.when);
+    else
+        script_call_text(call, SLICE("-"));
     script_call_text(call, change->job.record);
 }
 
@@ -64,7 +63,6 @@ struct replace {
     struct batch_item item;
     struct shard *shard;
     struct store_replace job;
-    char when[WHEN_SIZE];
     store_replaced_fn *fn;
     void *arg;
 };
@@ -77,7 +75,6 @@ void store_replace(struct store *store, const struct store_replace *job, store_r
     replace->job = *job;
     replace->fn = fn;
     replace->arg = arg;
-    when_format(job->when, replace->when);
     batch_add(&replace->shard->batches[SHARD_BATCH_REPLACE], &replace->item);
 }
 
@@ -85,7 +82,7 @@ static void replace_add_item(const struct batch_item *item, struct script_call *
 {
     const struct replace *replace = (const struct replace *)item;
     script_call_text(call, replace->job.id);
-    script_call_text(call, slice_of(replace->when));
+    script_call_when(call, replace->job.when);
     script_call_text(call, replace->job.record);
     script_call_text(call, replace->job.tags);
 }

@@ -6,7 +6,6 @@
 #include "job/job_id.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-#include "store/when.h"
 
 enum {
     SCHEDULES_MAX = 100, /* maximum number in one page */
@@ -282,7 +281,6 @@ const struct batch_kind undefine_kind = {SCRIPT_UNDEFINE,   OWNER_CALLS_MAX,  tr
 struct fire {
     struct batch_item item;
     struct store_fire call;
-    char when[WHEN_SIZE];
     store_fire_fn *fn;
     void *arg;
 };
@@ -291,7 +289,6 @@ static void add_fire(struct shard *shard, enum shard_batch batch, const struct s
                      store_fire_fn *fn, void *arg)
 {
     struct fire *fire = NEW(struct fire);
-    when_format((struct store_when){call->due_ms > 0, call->due_ms}, fire->when);
     fire->item.bytes = call->id.size + call->job.size + call->record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
     for (size_t i = 0; i < call->count; i++)
         fire->item.bytes += call->jobs[i].record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
@@ -345,7 +342,7 @@ static void fire_add_item(const struct batch_item *item, struct script_call *cal
     script_call_number(call, fire->is_missed);
     script_call_number(call, fire->is_exclusive);
     script_call_text(call, fire->job);
-    script_call_text(call, slice_of(((const struct fire *)item)->when));
+    script_call_when(call, (struct store_when){fire->due_ms > 0, fire->due_ms});
     script_call_text(call, fire->record);
     script_call_text(call, fire->once.size ? fire->once : SLICE("-"));
     script_call_number(call, (int64_t)fire->count);

@@ -8,14 +8,12 @@
 #include "job/job.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-#include "store/when.h"
 
 struct run {
     struct batch_item item;
     struct shard *shard;
     struct slice id, tags;
     struct store_when when;
-    char when_text[WHEN_SIZE];
     struct buffer old_record, new_record; /* empty in the first call, which finds out whether the job is dead;
                                              other jobs keep their records */
     int tries;
@@ -37,7 +35,7 @@ static void run_add_item(const struct batch_item *item, struct script_call *call
 {
     const struct run *run = (const struct run *)item;
     script_call_text(call, run->id);
-    script_call_text(call, slice_of(run->when_text));
+    script_call_when(call, run->when);
     script_call_text(call, run->tags);
     script_call_text(call, buffer_slice(&run->old_record));
     script_call_text(call, buffer_slice(&run->new_record));
@@ -134,7 +132,6 @@ void store_run(struct store *store, struct slice id, struct slice tags, struct s
     run->id = id;
     run->tags = tags;
     run->when = when;
-    when_format(when, run->when_text);
     run->fn = fn;
     run->arg = arg;
     buffer_init_fallible(&run->old_record, JOB_RECORD_MAX);

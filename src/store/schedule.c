@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-#include "store/when.h"
 
 enum { LIST_JOB_WEIGHT = BATCH_BYTES_MAX / 512 }; /* see JOB_WEIGHT in send.c */
 
@@ -14,7 +13,7 @@ struct schedule {
     struct batch_item item;
     struct shard *shard;
     struct slice id, record, once;
-    char when[WHEN_SIZE];
+    struct store_when when;
     store_scheduled_fn *fn;
     void *arg;
 };
@@ -27,11 +26,11 @@ void store_schedule(struct store *store, const struct store_schedule *job, store
     slice_cut(job->id, '/', &schedule->item.topic, &job_id);
     schedule->shard = store_shard_of(store, job->id);
     schedule->id = job->id;
+    schedule->when = job->when;
     schedule->record = job->record;
     schedule->once = job->once;
     schedule->fn = fn;
     schedule->arg = arg;
-    when_format(job->when, schedule->when);
     batch_add(&schedule->shard->batches[SHARD_BATCH_SCHEDULE], &schedule->item);
 }
 
@@ -39,7 +38,7 @@ static void schedule_add_item(const struct batch_item *item, struct script_call 
 {
     const struct schedule *schedule = (const struct schedule *)item;
     script_call_text(call, schedule->id);
-    script_call_text(call, slice_of(schedule->when));
+    script_call_when(call, schedule->when);
     script_call_text(call, schedule->record);
     script_call_text(call, schedule->once.size ? schedule->once : SLICE("-"));
 }
@@ -88,7 +87,6 @@ struct schedule_list {
     struct batch_item item;
     const struct store_schedule *jobs;
     size_t count;
-    char when[STORE_SCHEDULE_ALL_MAX][WHEN_SIZE];
     store_scheduled_all_fn *fn;
     void *arg;
 };
@@ -102,10 +100,8 @@ void store_schedule_all(struct store *store, const struct store_schedule *jobs, 
     list->count = count;
     list->fn = fn;
     list->arg = arg;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         list->item.bytes += jobs[i].record.size + LIST_JOB_WEIGHT;
-        when_format(jobs[i].when, list->when[i]);
-    }
     batch_add(&store_shard_of(store, jobs[0].id)->batches[SHARD_BATCH_SCHEDULE_ALL], &list->item);
 }
 
@@ -116,7 +112,7 @@ static void schedule_list_add_item(const struct batch_item *item, struct script_
     for (size_t i = 0; i < list->count; i++) {
         const struct store_schedule *job = &list->jobs[i];
         script_call_text(call, job->id);
-        script_call_text(call, slice_of(list->when[i]));
+        script_call_when(call, job->when);
         script_call_text(call, job->record);
         script_call_text(call, job->once.size ? job->once : SLICE("-"));
     }

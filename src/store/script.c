@@ -74,7 +74,7 @@ void script_call_text(struct script_call *call, struct slice text)
     call->argv[call->argc++] = text;
 }
 
-void script_call_number(struct script_call *call, int64_t number)
+static void add_number(struct script_call *call, const char *prefix, int64_t number)
 {
     struct number_block *block = call->numbers;
     if (!block || block->used == NUMBERS_IN_BLOCK) {
@@ -84,8 +84,19 @@ void script_call_number(struct script_call *call, int64_t number)
     }
     char *text = block->texts[block->used++];
     struct buffer digits = {.data = text, .capacity = NUMBER_BYTES, .max = NUMBER_BYTES - 1};
+    buffer_append(&digits, slice_of(prefix));
     buffer_append_number(&digits, number);
     script_call_text(call, slice_from(text, digits.size));
+}
+
+void script_call_number(struct script_call *call, int64_t number)
+{
+    add_number(call, "", number);
+}
+
+void script_call_when(struct script_call *call, struct store_when when)
+{
+    add_number(call, when.is_absolute ? "@" : "", when.ms);
 }
 
 /* Returns the status for an error reply of Redis (see the table in README.md), by its first word. All errors

@@ -11,6 +11,7 @@
 
 #include "io/redis.h"
 #include "store/script_list.h"
+#include "store/store.h"
 
 struct script_text {
     const char *name;
@@ -37,6 +38,7 @@ struct script_call *script_call_new(enum script_id, struct slice key);
 /* Adds the next argument of ARGV. Borrows a text until the callback. */
 void script_call_text(struct script_call *, struct slice text);
 void script_call_number(struct script_call *, int64_t number);
+void script_call_when(struct script_call *, struct store_when); /* "@ms" for a time, "ms" for a delay */
 
 /* Sends the call, and takes it. The status is UNAVAILABLE if Redis did not run the script, UNKNOWN if Redis
  * may have run the script, and FULL if Redis is out of memory. */

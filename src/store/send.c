@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-#include "store/when.h"
 
 enum {
     /* The weight of a job in a batch: 512 jobs are a full call, which takes Redis about 5 ms. */
@@ -21,7 +20,6 @@ struct send {
     struct batch_item item;
     struct shard *shard;
     struct store_send call;
-    char when[WHEN_SIZE];
     store_sent_fn *fn;
     void *arg;
 };
@@ -38,7 +36,6 @@ static void send_add(struct store *store, enum shard_batch batch, const struct s
     send->call = *call;
     send->fn = fn;
     send->arg = arg;
-    when_format(call->when, send->when);
     batch_add(&send->shard->batches[batch], &send->item);
 }
 
@@ -50,7 +47,7 @@ void store_send(struct store *store, const struct store_send *call, store_sent_f
 static void add_parts(const struct send *send, struct script_call *call, struct slice third)
 {
     script_call_text(call, send->call.id);
-    script_call_text(call, slice_of(send->when));
+    script_call_when(call, send->call.when);
     script_call_text(call, third);
     script_call_text(call, send->call.mark);
     script_call_text(call, send->call.group);

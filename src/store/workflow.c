@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-#include "store/when.h"
 
 /* ---- entries ---- */
 
@@ -13,15 +12,14 @@ static size_t entry_bytes(const struct workflow_entry *entry)
     return entry->job.size + entry->record.size + entry->element.size + BATCH_ITEM_OVERHEAD;
 }
 
-static void add_entry(const struct workflow_entry *entry, char when[WHEN_SIZE], struct script_call *call)
+static void add_entry(const struct workflow_entry *entry, struct script_call *call)
 {
     static const struct slice letters[] = {[WORKFLOW_STEP] = SLICE_INIT("s"),
                                            [WORKFLOW_CALL] = SLICE_INIT("c"),
                                            [WORKFLOW_ANSWER] = SLICE_INIT("a")};
-    when_format(entry->when, when);
     script_call_text(call, letters[entry->role]);
     script_call_text(call, entry->job);
-    script_call_text(call, slice_of(when));
+    script_call_when(call, entry->when);
     script_call_text(call, entry->record);
     script_call_text(call, entry->element);
 }
@@ -53,7 +51,6 @@ struct begin_item {
     struct batch_item item;
     struct workflow_begin begin;
     struct buffer if_failed, if_cancelled;
-    char when[WHEN_SIZE];
     workflow_begun_fn *fn;
     void *arg;
 };
@@ -65,7 +62,7 @@ static void begin_add_shared(const struct shard *shard, struct script_call *call
 
 static void begin_add_item(const struct batch_item *item, struct script_call *call)
 {
-    struct begin_item *entry = (struct begin_item *)(uintptr_t)item;
+    const struct begin_item *entry = (const struct begin_item *)item;
     script_call_text(call, entry->begin.id);
     script_call_text(call, entry->begin.settings);
     script_call_text(call, entry->begin.parent);
@@ -77,7 +74,7 @@ static void begin_add_item(const struct batch_item *item, struct script_call *ca
     script_call_number(call,
                        (int64_t)(entry->begin.kept_bytes +
                                  entry->begin.kept)); /* in Redis, each element has one more byte: its kind */
-    add_entry(&entry->begin.first, entry->when, call);
+    add_entry(&entry->begin.first, call);
 }
 
 static enum status read_begun(const struct redis_reply *result, struct workflow_begun *begun)
@@ -131,7 +128,6 @@ struct append_item {
     struct slice id;
     const struct workflow_entry *entries;
     size_t count;
-    char (*whens)[WHEN_SIZE];
     workflow_fn *fn;
     void *arg;
 };
@@ -142,7 +138,7 @@ static void append_add_item(const struct batch_item *item, struct script_call *c
     script_call_text(call, entry->id);
     script_call_number(call, (int64_t)entry->count);
     for (size_t i = 0; i < entry->count; i++)
-        add_entry(&entry->entries[i], entry->whens[i], call);
+        add_entry(&entry->entries[i], call);
 }
 
 static void append_end_item(struct batch_item *item, enum status status, int64_t now_us,
@@ -154,7 +150,6 @@ static void append_end_item(struct batch_item *item, enum status status, int64_t
     if (status == STATUS_OK)
         status = status_of(made_ms);
     entry->fn(entry->arg, status, status == STATUS_OK ? made_ms : 0);
-    free(entry->whens);
     free(entry);
 }
 
@@ -168,7 +163,6 @@ void workflow_append(struct store *store, struct slice id, const struct workflow
     entry->id = id;
     entry->entries = entries;
     entry->count = count;
-    entry->whens = (char(*)[WHEN_SIZE])NEW_ARRAY(char, (count + 1) * WHEN_SIZE);
     entry->fn = fn;
     entry->arg = arg;
     entry->item.bytes = id.size + BATCH_ITEM_OVERHEAD;

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
-#include "store/when.h"
 #include "store/workflow.h"
 
 /* An item of this size fills a call. So each call of wait.lua and notify.lua has one item only. */
@@ -13,7 +12,6 @@ enum { ALONE = BATCH_BYTES_MAX };
 struct wait_item {
     struct batch_item item;
     struct workflow_wait wait;
-    char when[WHEN_SIZE];
     workflow_waiting_fn *fn;
     void *arg;
 };
@@ -32,7 +30,7 @@ static void wait_add_item(const struct batch_item *item, struct script_call *cal
     script_call_text(call, wait->event);
     script_call_text(call, wait->text);
     script_call_text(call, wait->deadline.job);
-    script_call_text(call, slice_of(entry->when));
+    script_call_when(call, wait->deadline.when);
     script_call_text(call, wait->deadline.record);
     script_call_text(call, wait->deadline.element);
     script_call_text(call, wait->kept);
@@ -80,7 +78,6 @@ void workflow_wait(struct store *store, const struct workflow_wait *wait, workfl
     entry->wait = *wait;
     entry->fn = fn;
     entry->arg = arg;
-    when_format(wait->deadline.when, entry->when);
     batch_add(&store_shard_of(store, wait->id)->batches[SHARD_BATCH_WAIT], &entry->item);
 }
 

@@ -1,6 +1,7 @@
-/* workflow_stored.h - converts entries of workflows for the store; only the files of app/ include it. */
-#ifndef DUEPOST_APP_WORKFLOW_STORED_H
-#define DUEPOST_APP_WORKFLOW_STORED_H
+/* workflow_entry_private.h - converts an entry of a workflow for the store; only the files of app/ include
+ * it. */
+#ifndef DUEPOST_APP_WORKFLOW_ENTRY_PRIVATE_H
+#define DUEPOST_APP_WORKFLOW_ENTRY_PRIVATE_H
 
 #include "app/workflow_entry.h"
 #include "store/workflow.h"

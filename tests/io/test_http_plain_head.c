@@ -1,4 +1,4 @@
-#include "io/http_place.h"
+#include "io/http_plain_head.h"
 
 #include "support/suite.h"
 
@@ -49,20 +49,20 @@ static const struct {
 
 START_TEST(only_urls_with_one_spelling_are_split)
 {
-    struct http_place place;
-    bool is_split = http_place_split(slice_of(cases[_i].url), &place);
+    struct http_plain_url parts;
+    bool is_split = http_plain_url_split(slice_of(cases[_i].url), &parts);
     ck_assert_int_eq(is_split, cases[_i].authority != NULL);
     if (!is_split)
         return;
-    ck_assert(slice_equal(place.authority, slice_of(cases[_i].authority)));
-    ck_assert(slice_equal(place.target, slice_of(cases[_i].target)));
+    ck_assert(slice_equal(parts.authority, slice_of(cases[_i].authority)));
+    ck_assert(slice_equal(parts.target, slice_of(cases[_i].target)));
 }
 END_TEST
 
 Suite *suite(void)
 {
-    Suite *suite = suite_create("http_place");
-    TCase *tests = tcase_create("http_place");
+    Suite *suite = suite_create("http_plain_head");
+    TCase *tests = tcase_create("http_plain_head");
     tcase_add_loop_test(tests, only_urls_with_one_spelling_are_split, 0, sizeof cases / sizeof *cases);
     suite_add_tcase(suite, tests);
     return suite;

@@ -1,0 +1,24 @@
+/* http_plain_head.h - inside the HTTP client: the head of a request to a plain http url that is sent without
+ * libcurl. The functions are pure: no clock, no I/O. */
+#ifndef DUEPOST_IO_HTTP_PLAIN_HEAD_H
+#define DUEPOST_IO_HTTP_PLAIN_HEAD_H
+
+#include "io/http_call.h"
+
+struct buffer;
+
+/* The parts of a url that a head needs. Both borrow from the url, or are static. */
+struct http_plain_url {
+    struct slice authority; /* host, or host:port, as spelled */
+    struct slice target;    /* path and query */
+};
+
+/* Splits a url. Returns false for a url that libcurl might write differently in a request; libcurl must send
+ * such a request. */
+bool http_plain_url_split(struct slice url, struct http_plain_url *);
+
+/* Clears head, and writes the head of the request. */
+void http_plain_head_write(struct buffer *head, const struct http_call_request *,
+                           const struct http_plain_url *);
+
+#endif
