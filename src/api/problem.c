@@ -10,34 +10,27 @@ enum { DETAIL_MAX = 768 };
 
 static const char *title_of(unsigned status)
 {
-    switch (status) {
-    case 400:
-        return "Bad Request";
-    case 401:
-        return "Unauthorized";
-    case 403:
-        return "Forbidden";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 409:
-        return "Conflict";
-    case 412:
-        return "Precondition Failed";
-    case 413:
-        return "Content Too Large";
-    case 415:
-        return "Unsupported Media Type";
-    case 422:
-        return "Unprocessable Content";
-    case 429:
-        return "Too Many Requests";
-    case 507:
-        return "Insufficient Storage";
-    default:
-        return "Service Unavailable";
-    }
+    static const struct {
+        unsigned status;
+        const char *title;
+    } table[] = {
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {412, "Precondition Failed"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {507, "Insufficient Storage"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].status == status)
+            return table[i].title;
+    return "Service Unavailable";
 }
 
 /* ---- members ---- */
@@ -86,11 +79,32 @@ void problem_write_errors(struct buffer *members, const char *what, const struct
 
 const struct problem_words problem_of_read = {"request", "The request changes nothing; send it again."};
 
-static unsigned write_conflict(struct buffer *members, const char *detail, const struct app_job *job)
+/* The details of verdicts about a job that does not permit the request. Their problems have the job's state
+ * and the status 409. */
+static const char *const conflicts[] = {
+    [APP_EXISTS] = "Another job has this id.",
+    [APP_LEASED] = "The job is being delivered.",
+    [APP_EXPIRED] = "The job has expired: it would be dead again at once.",
+    [APP_ID_TAKEN] = "The job is dead, and meanwhile another job has its id.",
+    [APP_UNREADABLE] = "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
+    [APP_LACKING] =
+        "The job needs a later version of duepost: send the request to a process of that version.",
+    [APP_ENDED] = "The job has ended and needs no run. To send it again nevertheless, repeat the request "
+                  "with ?resend=true.",
+    [APP_NO_BODY] = "The history does not have the job's body, as the option --history-bodies says. Without "
+                    "it the job cannot be run again.",
+};
+
+static bool is_conflict(enum app_end end)
 {
-    problem_write(members, "%s", detail);
+    return end < sizeof conflicts / sizeof *conflicts && conflicts[end];
+}
+
+static unsigned write_conflict(struct buffer *members, const struct app_verdict *verdict)
+{
+    problem_write(members, "%s", conflicts[verdict->end]);
     struct json_writer json = json_writer_behind(members);
-    view_add_place(&json, job->state, job->at_ms);
+    view_add_place(&json, verdict->job.state, verdict->job.at_ms);
     return 409;
 }
 
@@ -157,9 +171,21 @@ static unsigned write_not_found(struct buffer *members, const struct exchange *e
     return 404;
 }
 
+static unsigned write_not_pull(struct buffer *members, struct slice topic)
+{
+    problem_write(
+        members,
+        "Jobs of this topic are POSTed. PATCH /topics/%.*s with {\"delivery\":\"pull\"} lets workers "
+        "lease them.",
+        SLICE_ARG(topic));
+    return 409;
+}
+
 unsigned problem_write_verdict(struct buffer *members, const struct exchange *exchange,
                                const struct app_verdict *verdict, const struct problem_words *words)
 {
+    if (is_conflict(verdict->end))
+        return write_conflict(members, verdict);
     switch (verdict->end) {
     case APP_INVALID:
         problem_write_errors(members, words->what, verdict->errors);
@@ -172,42 +198,8 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *ex
     case APP_NO_HISTORY:
         problem_write(members, "This server keeps no history. The option --history switches it on.");
         return 404;
-    case APP_ENDED:
-        return write_conflict(members,
-                              "The job has ended and needs no run. To send it again nevertheless, repeat the "
-                              "request with ?resend=true.",
-                              &verdict->job);
-    case APP_NO_BODY:
-        return write_conflict(
-            members,
-            "The history does not have the job's body, as the option --history-bodies says. "
-            "Without it the job cannot be run again.",
-            &verdict->job);
-    case APP_EXISTS:
-        return write_conflict(members, "Another job has this id.", &verdict->job);
-    case APP_LEASED:
-        return write_conflict(members, "The job is being delivered.", &verdict->job);
-    case APP_ID_TAKEN:
-        return write_conflict(members, "The job is dead, and meanwhile another job has its id.",
-                              &verdict->job);
-    case APP_EXPIRED:
-        return write_conflict(members, "The job has expired: it would be dead again at once.", &verdict->job);
-    case APP_UNREADABLE:
-        return write_conflict(
-            members, "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
-            &verdict->job);
-    case APP_LACKING:
-        return write_conflict(
-            members,
-            "The job needs a later version of duepost: send the request to a process of that version.",
-            &verdict->job);
     case APP_NOT_PULL:
-        problem_write(
-            members,
-            "Jobs of this topic are POSTed. PATCH /topics/%.*s with {\"delivery\":\"pull\"} lets workers "
-            "lease them.",
-            SLICE_ARG(exchange->topic));
-        return 409;
+        return write_not_pull(members, exchange->topic);
     case APP_KEY_REUSED:
         problem_write(members, "This Idempotency-Key was used for another request.");
         return 422;

@@ -6,13 +6,11 @@
 #include "app/use_case.h"
 #include "base/memory.h"
 
-enum { OPENING_MAX = 40 };
-
 struct replacement {
     struct app *app;
     const struct app_caller *caller;
     struct slice id;
-    /* the first OPENING_MAX bytes are reserved for the opening of the record, which the script writes */
+    /* the first JOB_OPENING_MAX bytes are reserved for the opening of the record, which the script writes */
     struct buffer record;
     app_verdict_fn *fn;
     void *arg;
@@ -27,10 +25,10 @@ static void replacement_free(struct replacement *replacement)
 /* Returns the record in the form that it now has in Redis. */
 static struct slice complete_record(const struct replacement *replacement, int64_t created_ms)
 {
-    char opening[OPENING_MAX + 1];
+    char opening[JOB_OPENING_MAX + 1];
     int size = snprintf(opening, sizeof opening, "{\"createdAt\":%lld,", (long long)created_ms);
-    assert(size > 0 && size <= OPENING_MAX);
-    size_t first = OPENING_MAX - (size_t)size;
+    assert(size > 0 && size <= JOB_OPENING_MAX);
+    size_t first = JOB_OPENING_MAX - (size_t)size;
     memcpy(replacement->record.data + first, opening, (size_t)size);
     return slice_skip(buffer_slice(&replacement->record), first);
 }
@@ -68,10 +66,10 @@ static void on_replaced(void *arg, enum status status, const struct store_replac
 
 static void replace(struct replacement *replacement, const struct app_replace *call)
 {
-    static const char opening[OPENING_MAX];
+    static const char opening[JOB_OPENING_MAX];
     const struct job *job = call->job;
     buffer_init_fallible(&replacement->record, JOB_RECORD_MAX);
-    buffer_append(&replacement->record, slice_from(opening, OPENING_MAX));
+    buffer_append(&replacement->record, slice_from(opening, JOB_OPENING_MAX));
     job_write(job, &replacement->record);
     if (replacement->record.failed) {
         use_case_refuse(APP_NO_MEMORY, replacement->fn, replacement->arg);
@@ -81,7 +79,7 @@ static void replace(struct replacement *replacement, const struct app_replace *c
     struct store_replace stored = {
         .id = call->id,
         .when = {job->has_due_at, job->has_due_at ? job->due_at_ms : job->delay_ms},
-        .record = slice_skip(buffer_slice(&replacement->record), OPENING_MAX),
+        .record = slice_skip(buffer_slice(&replacement->record), JOB_OPENING_MAX),
         .tags = call->tags,
     };
     store_replace(replacement->app->store, &stored, on_replaced, replacement);

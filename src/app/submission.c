@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "job/job_id.h"
 
-enum { SPELLING_MAX = 4096, OPENING_MAX = 40 };
+enum { SPELLING_MAX = 4096 };
 
 void app_submission_init(struct app_submission *submission, struct app *app, app_verdict_fn *fn, void *arg)
 {
@@ -55,7 +55,7 @@ static struct slice record_of(const struct app_submission *submission)
 static enum status read_sent(const struct app_submission *submission, struct buffer *text, struct job *job)
 {
     struct slice record = record_of(submission);
-    buffer_init_fallible(text, record.size + OPENING_MAX);
+    buffer_init_fallible(text, record.size + JOB_OPENING_MAX);
     buffer_append(text, SLICE("{\"createdAt\":1,"));
     buffer_append(text, record);
     return text->failed ? STATUS_NO_MEMORY : job_read(submission->id, buffer_slice(text), job);

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 
-enum { ANSWER_MAX = 256 * 1024 * 1024, URL_MAX = 8192 };
 #define TIMEOUT_S 60L
 
 struct remote {
@@ -205,7 +204,7 @@ enum status remote_ask(struct remote *remote, const char *method, const char *ta
 {
     struct buffer url;
     long status = 0;
-    buffer_init(&url, URL_MAX);
+    buffer_init(&url, REMOTE_URL_MAX);
     buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(remote->server)), target);
     CURLcode code = perform(remote, method, buffer_text(&url), body, answer);
     buffer_fini(&url);
@@ -227,7 +226,7 @@ json_t *remote_ask_json(struct remote *remote, const char *method, const char *t
     struct buffer answer;
     json_t *json = NULL;
     json_error_t error;
-    buffer_init(&answer, ANSWER_MAX);
+    buffer_init(&answer, REMOTE_ANSWER_MAX);
     if (remote_ask(remote, method, target, body, &answer, problem) == STATUS_OK) {
         json = json_loadb(answer.data ? answer.data : "", answer.size, 0, &error);
         if (!json)

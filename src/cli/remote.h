@@ -8,6 +8,11 @@
 #include "base/library.h"
 #include "base/status.h"
 
+enum {
+    REMOTE_URL_MAX = 8192,
+    REMOTE_ANSWER_MAX = 256 * 1024 * 1024,
+};
+
 struct remote;
 
 struct remote_options {

@@ -7,7 +7,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 
-enum { ANSWER_MAX = 256 * 1024 * 1024, URL_MAX = 8192, HEADER_MAX = 512 };
+enum { HEADER_MAX = 512 };
 #define CONNECT_TIMEOUT_MS 10000L
 
 struct remote_calls {
@@ -72,7 +72,7 @@ static void set_options(struct remote_call *call, const struct remote_request *r
         call->headers = curl_slist_append(call->headers, options->authorization);
     if (request->key)
         add_header(call, "Idempotency-Key: ", request->key);
-    buffer_init(&url, URL_MAX);
+    buffer_init(&url, REMOTE_URL_MAX);
     buffer_printf(&url, "%.*s%s", SLICE_ARG(remote_address(options->server)), request->target);
     curl_easy_setopt(easy, CURLOPT_URL, buffer_text(&url));
     buffer_fini(&url);
@@ -100,7 +100,7 @@ struct remote_call *remote_call_start(struct remote_calls *calls, const struct r
     struct remote_call *call = NEW(struct remote_call);
     *call = (struct remote_call){.calls = calls, .done = done, .arg = arg};
     list_append(&calls->list, &call->link);
-    buffer_init(&call->answer, ANSWER_MAX);
+    buffer_init(&call->answer, REMOTE_ANSWER_MAX);
     call->easy = curl_easy_init();
     if (!call->easy)
         abort();

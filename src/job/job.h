@@ -27,6 +27,7 @@ enum {
     JOB_DEPTH_MAX = 32,
     JOB_MEMBERS_MAX = 1000,            /* maximum number of members in one object */
     JOB_RECORD_MAX = 64 * 1024 * 1024, /* maximum size; far more than the API accepts */
+    JOB_OPENING_MAX = 40,              /* bytes of a record's beginning, {"createdAt":<ms>, */
     JOB_FORM_MAX = 32,                 /* bytes of form */
     JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
     JOB_WORKFLOW_MAX = 255,            /* bytes of workflow */

@@ -28,24 +28,6 @@ def log():
     assert path.read_text() == {expected!r}
 """
 TEST = """
-import sys
-import pytest
-sys.path.insert(0, {here!r})
-import scratch
-import session_end
-
-def pytest_configure(config):
-    config.pluginmanager.register(session_end)
-
-@pytest.fixture(scope="session")
-def log():
-    path = scratch.file("log")
-    path.write_text("a line")
-    yield path
-    assert path.read_text() == {expected!r}
-    print("the fixture has ended")
-"""
-TEST = """
 def test_fails(log):
     assert log.read_text() == "what the test expects"
 def test_is_not_run(log):
