@@ -196,59 +196,71 @@ local function visit_leased(ids)
   return true
 end
 
--- Merges the jobs of several topics' buckets into one list, up to the job (score, id). After this job, topics that
--- are not in names have jobs, too. Each topic is a lane with some of its entries. The lanes are a heap, ordered by
--- their next entries.
+-- A lane is the bucket of one topic, with some of its entries; its score and its id are those of its next entry.
 local CHUNK_MAX = 64
-local function visit_topics(names, end_score, end_id)
-  local lanes, size = {}, 0
-  local function refill(lane, score, id)
-    lane.entries = entries_behind(state, lane.topic, low, high, score, id, lane.chunk, is_newest_first)
-    lane.at, lane.chunk = 1, math.min(CHUNK_MAX, lane.chunk * 4)
-    lane.id, lane.score = lane.entries[1], tonumber(lane.entries[2])
-    return lane.id
+local function lane_refill(lane, score, id)
+  lane.entries = entries_behind(state, lane.topic, low, high, score, id, lane.chunk, is_newest_first)
+  lane.at, lane.chunk = 1, math.min(CHUNK_MAX, lane.chunk * 4)
+  lane.id, lane.score = lane.entries[1], tonumber(lane.entries[2])
+  return lane.id
+end
+
+-- Moves to the next entry of a lane. Returns nothing at the end of its bucket.
+local function lane_advance(lane)
+  local id, score = lane.id, lane.entries[lane.at + 1]
+  lane.at = lane.at + 2
+  lane.id, lane.score = lane.entries[lane.at], tonumber(lane.entries[lane.at + 1])
+  return lane.id or lane_refill(lane, score, id)
+end
+
+local function is_before(lane, other) return stands_before(lane.score, lane.id, other.score, other.id, is_newest_first) end
+
+-- A heap of lanes: the first of them has the next entry of all.
+local function heap_add(lanes, lane)
+  local at = #lanes + 1
+  while at > 1 and is_before(lane, lanes[math.floor(at / 2)]) do
+    lanes[at] = lanes[math.floor(at / 2)]
+    at = math.floor(at / 2)
   end
-  local function advance(lane)
-    local id, score = lane.id, lane.entries[lane.at + 1]
-    lane.at = lane.at + 2
-    lane.id, lane.score = lane.entries[lane.at], tonumber(lane.entries[lane.at + 1])
-    return lane.id or refill(lane, score, id)
+  lanes[at] = lane
+end
+
+-- Puts a lane into the heap instead of the first one.
+local function heap_replace_first(lanes, lane)
+  local at, size = 1, #lanes
+  while 2 * at <= size do
+    local below = 2 * at
+    if below < size and is_before(lanes[below + 1], lanes[below]) then below = below + 1 end
+    if is_before(lane, lanes[below]) then break end
+    lanes[at] = lanes[below]
+    at = below
   end
-  local function is_first(lane, other) return stands_before(lane.score, lane.id, other.score, other.id, is_newest_first) end
-  local function sink(lane)
-    local at = 1
-    while 2 * at <= size do
-      local below = 2 * at
-      if below < size and is_first(lanes[below + 1], lanes[below]) then below = below + 1 end
-      if is_first(lane, lanes[below]) then break end
-      lanes[at] = lanes[below]
-      at = below
-    end
-    lanes[at] = lane
-  end
+  lanes[at] = lane
+end
+
+local function heap_of(names)
+  local lanes = {}
   for name in string.gmatch(names, '[^\n]+') do
     local lane = {topic = name, chunk = 1}
-    if refill(lane, ARGV[5], ARGV[6]) then
-      size = size + 1
-      local at = size
-      while at > 1 and is_first(lane, lanes[math.floor(at / 2)]) do
-        lanes[at] = lanes[math.floor(at / 2)]
-        at = math.floor(at / 2)
-      end
-      lanes[at] = lane
-    end
+    if lane_refill(lane, ARGV[5], ARGV[6]) then heap_add(lanes, lane) end
   end
-  while size > 0 and look > 0 do
+  return lanes
+end
+
+-- Merges the jobs of several topics' buckets into one list, up to the job (score, id). After this job, topics that
+-- are not in names have jobs, too.
+local function visit_topics(names, end_score, end_id)
+  local lanes = heap_of(names)
+  while lanes[1] and look > 0 do
     local lane = lanes[1]
     if end_id ~= '' and stands_before(tonumber(end_score), end_id, lane.score, lane.id, is_newest_first) then break end
     look = look - 1
     if visit(lane.id, lane.entries[lane.at + 1]) then return false end
-    if advance(lane) then
-      sink(lane)
+    if lane_advance(lane) then
+      heap_replace_first(lanes, lane)
     else
-      local last = lanes[size]
-      size = size - 1
-      if size > 0 then sink(last) end
+      local last = table.remove(lanes)
+      if lanes[1] then heap_replace_first(lanes, last) end
     end
   end
   if look > 0 and end_id ~= '' then
