@@ -231,4 +231,6 @@ static const struct member rows[] = {
                   .check = check_body},
 };
 
+MEMBER_ROWS_FIT(rows);
+
 const struct members job_members = {MEMBER_ROWS(rows), .noun = "field", .prefix = ""};

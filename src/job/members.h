@@ -9,6 +9,7 @@
 #ifndef DUEPOST_JOB_MEMBERS_H
 #define DUEPOST_JOB_MEMBERS_H
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/json_writer.h"
@@ -85,6 +86,13 @@ struct members {
 #define MEMBER_FIELD(type, member) .field = offsetof(type, member), .bytes = sizeof((type *)0)->member
 #define MEMBER_HAS(type, member)   .has = offsetof(type, member), .has_bytes = sizeof((type *)0)->member
 #define MEMBER_ROWS(array)         .rows = array, .count = sizeof(array) / sizeof *(array)
+
+/* Fails the build if a table has more rows than the arrays with an entry for each row, or for each run of
+ * unknown members (carried.h). */
+#define MEMBER_ROWS_FIT(array)                                                                               \
+    static_assert(sizeof(array) / sizeof *(array) <= MEMBERS_MAX &&                                          \
+                      sizeof(array) / sizeof *(array) < CARRIED_RUNS_MAX,                                    \
+                  "too many members: raise MEMBERS_MAX and CARRIED_RUNS_MAX")
 
 /* ---- texts of clients ---- */
 

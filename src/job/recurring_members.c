@@ -146,4 +146,6 @@ static const struct member rows[] = {
                        HAS(job.size), .check = check_job},
 };
 
+MEMBER_ROWS_FIT(rows);
+
 const struct members recurring_members = {MEMBER_ROWS(rows), .noun = "field", .prefix = ""};

@@ -101,6 +101,8 @@ static const struct member rows[] = {
 #endif
 };
 
+MEMBER_ROWS_FIT(rows);
+
 const struct members topic_settings_members = {MEMBER_ROWS(rows), .noun = "setting", .prefix = ""};
 
 /* ---- reading ---- */
