@@ -28,9 +28,9 @@ enum {
     SENT_BYTES_MAX = 4 * 1024 * 1024, /* maximum size of the texts of the jobs in the store */
     GROUP_BYTES = SENT_BYTES_MAX / 8, /* a job with a group counts as this much: it becomes up to 100 jobs */
     OPEN_MAX = 16,                    /* maximum number of open batches; other batches wait with their text */
-    SAID_MAX = 16 * 1024 * 1024,      /* limit of the answer; the next two values keep the answer below it */
-    SAID_PLENTY = 4 * 1024 * 1024,    /* in an answer that is already longer than this, one sentence */
-    SAID_LONG = 1024,                 /* replaces the errors of a job if these are longer than this */
+    SAID_MAX = 16 * 1024 * 1024,      /* maximum size of the answer */
+    SAID_PLENTY = 4 * 1024 * 1024,    /* size of an answer from which on long errors are shortened */
+    SAID_LONG = 1024,                 /* size of a job's errors that one sentence then replaces */
 };
 
 struct job_batches {

@@ -209,7 +209,7 @@ static void lease_ends_begin(struct exchange *exchange, enum lease_end_kind kind
         buffer_init(&ends->items[i].members, RESULTS_MAX);
     }
     ends->pending =
-        items->count + 1; /* one more than the items, so that no answer is sent before all items have begun */
+        items->count + 1; /* counts this loop like an item, so that no answer is sent before the loop ends */
     for (size_t i = 0; i < items->count; i++)
         begin_item(&ends->items[i], items->items[i]);
     answer_if_ended(ends);

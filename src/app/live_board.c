@@ -31,7 +31,8 @@ struct live_board {
     char *settings; /* NULL: none */
 };
 
-/* Copies a text without spaces and control characters, and never an empty one. */
+/* Copies a text as one word of a message: '-' replaces spaces, control characters and bytes beyond ASCII, and
+ * an empty text. */
 static void copy_word(char word[LIVE_WORD_SIZE], const char *text)
 {
     size_t size = 0;

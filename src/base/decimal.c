@@ -7,7 +7,8 @@ enum {
 }; /* Number of digits that are kept. 19 digits fit into 64 bits; their product with a multiplier fits into
       128. */
 
-/* Larger exponents count as this one: no text has enough digits to make up for it. */
+/* Larger exponents count as this one. With such an exponent a number is 0 or too large in any case, because
+ * no text has as many digits. */
 #define EXPONENT_MAX INT64_C(1000000000000)
 
 /* The number is significand * 10^exponent. If is_cut is true, digits were dropped, and the real number is

@@ -32,7 +32,7 @@ static int open_input(struct slice input)
     return fd;
 }
 
-/* Restores the dispositions and the mask that a program expects. */
+/* Restores the signal dispositions and the signal mask that a program expects. */
 static void reset_signals(void)
 {
     sigset_t none;

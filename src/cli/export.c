@@ -24,7 +24,8 @@ static bool export_write_ndjson(struct buffer *line, struct slice job)
     return !line->failed;
 }
 
-/* The columns of CSV. All times of an end have one column; each member of the last attempt has a column. */
+/* The columns of CSV. The column endedAt has deliveredAt, cancelledAt or deadAt. Each member of the last
+ * attempt has a column. */
 static const struct column {
     const char *name, *members[3];
     bool is_of_attempt;

@@ -7,8 +7,8 @@
 
 #include "cli/call.h"
 
-/* Return whether text is such a name. Return false for NULL, and otherwise; the problem of the call then says
- * what is expected. */
+/* Return whether text is such a name. If it is not, or is NULL, the problem of the call says what is
+ * expected. */
 bool name_is_topic(struct call *, const char *text);
 bool name_is_topic_or_pattern(struct call *, const char *text);
 bool name_is_group(struct call *, const char *text);

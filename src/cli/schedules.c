@@ -55,8 +55,8 @@ static json_t *ask_schedule(struct call *call, const char *method, const char *s
     return answer;
 }
 
-/* Prints the answer: as JSON, or as the name TOPIC/ID, with the id that member has, and then end. Frees the
- * answer. Returns false without an answer. */
+/* Prints the answer as JSON or, without --json, as TOPIC/ID followed by end; member is the name of the member
+ * with the ID. Frees the answer. Returns false if answer is NULL. */
 static bool print_name(const struct call *call, json_t *answer, const char *member, const char *end)
 {
     bool is_there = answer;

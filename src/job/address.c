@@ -30,7 +30,7 @@ static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
     }
     uint64_t sum = 0;
     for (size_t i = 0; i < part.size; i++) {
-        unsigned digit = (unsigned)hex_value(part.data[i]); /* no digit: the largest number */
+        unsigned digit = (unsigned)hex_value(part.data[i]); /* any other byte becomes UINT_MAX */
         if (digit >= base)
             return false;
         sum = sum * base + digit;

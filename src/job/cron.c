@@ -221,7 +221,7 @@ enum status cron_parse(struct slice text, struct cron *cron, struct problem *pro
 
 /* ---- matching ---- */
 
-/* Returns the first set bit from a place on, or -1. */
+/* Returns the lowest set bit that is not below from, or -1. */
 static int next_bit(uint64_t bits, int from)
 {
     return from > 63 || !(bits >> from) ? -1 : from + __builtin_ctzll(bits >> from);

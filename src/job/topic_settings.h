@@ -58,8 +58,8 @@ struct topic_settings {
     int64_t retention_ms;            /* how long a job can be read after its end; 0: not set */
     int64_t jitter_ppm;              /* maximum random share by which each wait grows, in millionths */
     bool has_breaker, is_breaker_on; /* whether breakers of receivers hold the topic's jobs */
-    /* JSON that the part of the server which wrote a sibling topic's settings stores with them; empty: none.
-     * Borrows the text. Clients cannot set or see it. */
+    /* JSON of the code that writes a sibling topic's settings, such as the settings of a QStash queue; empty:
+     * none. Borrows the text. Clients cannot set or see it. */
     struct slice note;
     /* JSON of the keys with which forms of delivery sign; empty: none. Borrows the text. Clients cannot set
      * or see it. */

@@ -234,7 +234,7 @@ HANDLER(batch_handle)
     batch->groups = NEW_ARRAY(struct run_group *, count + 1);
     batch->pending = 1; /* one more than the items, until all items are begun */
     buffer_init_fallible(&batch->text, body.size + 1);
-    buffer_reserve(&batch->text, body.size); /* decoded strings must not move */
+    buffer_reserve(&batch->text, body.size); /* grows only here: slices point into it */
     exchange_keep(exchange, batch, batch_free);
     if (batch->text.failed) {
         exchange_refuse(exchange, 503, "there is no memory for the batch; nothing changed");

@@ -72,7 +72,7 @@ static unsigned states_in(const struct walk *walk, enum event_place place)
         1U << EVENT_CREATED | 1U << EVENT_ACTIVE | 1U << EVENT_RETRY | 1U << EVENT_ERROR;
     bool is_any = walk->states & during;
     unsigned states = 0;
-    if (is_any || walk->states & 1U << EVENT_FAILED) /* a dead letter that was deleted is cancelled */
+    if (is_any || walk->states & 1U << EVENT_FAILED) /* a deleted dead letter has the state cancelled */
         states |= 1U << JOB_STATE_DEAD | 1U << JOB_STATE_CANCELLED;
     if (is_any || walk->states & 1U << EVENT_DELIVERED)
         states |= 1U << JOB_STATE_DELIVERED;

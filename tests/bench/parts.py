@@ -140,7 +140,7 @@ def read_headers(stream):
 
 
 class Receiver:
-    """receiver.c, with and without TLS. Its certificate is self-signed: ca_file."""
+    """receiver.c, with and without TLS. ca_file is its certificate, which is self-signed."""
 
     def __init__(self, binary, scratch):
         self._folder = tempfile.TemporaryDirectory(prefix="duepost-bench-", dir=scratch)

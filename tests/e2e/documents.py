@@ -222,7 +222,7 @@ class Page:
             self._fail(block, f"'{block.directive}' names no file of the tree")
 
     def _needs(self, text):
-        """The languages that commands take, and npm."""
+        """Returns the languages of the programs that these commands run, and npm if they use it."""
         found = {language for language, command in COMMANDS.items()
                  if re.search(rf"^{command.split()[0]} .*\.(py|mjs|go|php|java)\b", text, re.M)}
         return found | ({"npm"} if re.search("^npm install ", text, re.M) else set())

@@ -43,7 +43,7 @@ class Loopback:
 
     @staticmethod
     def port(_usual):
-        """Returns a port that is free, because other processes on this host use ports, too."""
+        """Returns any free port. The usual port may be in use, because other tests and programs run on this host."""
         return free_port()
 
 

@@ -77,7 +77,7 @@ def test_a_delayed_job_that_was_changed_meanwhile_is_left_alone(gated, receiver,
 
 
 def test_changes_during_a_bulk_action_are_confirmed_and_stay(start, redis, receiver, topic):
-    """Without a gate: owners replace jobs while a bulk action is under way."""
+    """Owners replace jobs at random moments of a bulk action, which no gate holds back."""
     server = start("--breaker", "off", redis=redis())
     total = 600
     server.schedule_many([{"topic": topic, "jobId": f"j{i}", "url": receiver.url(), "dueAt": from_ms(FAR)} for i in range(total)])

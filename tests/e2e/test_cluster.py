@@ -180,7 +180,8 @@ def test_shards_without_data_are_there_at_once(start, cluster):
 
 
 def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic):
-    # With one reactor each: the metrics show when any reactor of a process has seen it.
+    # Each process has one reactor, because the metrics show a breaker as soon as any reactor of the process has seen
+    # it.
     servers = [start("--prefix", "breaker:", "--breaker-wait", "60s", "--reactors", "1", redis=cluster.address) for _ in range(2)]
     names = topics(topic)
     sick = Receiver()
@@ -282,7 +283,7 @@ def test_a_shard_that_is_away_leaves_the_others_working(start, cluster, server, 
 
 
 def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, receiver, topic):
-    """The attempts of this shard use all places that one shard may have, and their outcomes cannot be recorded."""
+    """The attempts of this shard use all slots that one shard may use, and their outcomes cannot be recorded."""
     *lost, away = partial
     server = start("--prefix", "hangs:", "--max-in-flight", "32", "--reactors", "1", redis=cluster.address)
     names = topics(topic)

@@ -12,7 +12,8 @@ KEYS = "duepost:{0}:"
 HEAD = '{"createdAt":1700000000000,"url":"http://127.0.0.1:9/"'
 MAX = str(2**63 - 1)
 
-# (text, whether it may stay in Redis, because it is a valid record, or the empty text, which counts as no job)
+# Pairs of a text and whether it may stay in Redis as a record. Valid records may, and so may the empty text, which
+# counts as no job.
 RECORDS = [
     ("", True), ("x", False), ("{", False), ("[]", False), ("null", False), ("{}", False), ("\xff\xfe", False),
     (HEAD, False), (HEAD + ',"lastAttempt":{"at":' + MAX + '}}', False), (HEAD + ',"lastAttempt":{"durationMs":' + MAX + '}}', False),

@@ -434,7 +434,7 @@ def test_held_jobs_resume_when_a_pattern_turns_the_breaker_off(start, receiver, 
 
 
 def test_held_jobs_resume_when_their_topic_loses_its_breaker(start, receiver, topic):
-    """Breakers are off, and the topic had one by a setting of its own."""
+    """The option is --breaker off. The topic has a breaker by its own setting, and then loses this setting."""
     server, kept = start("--breaker", "off", "--breaker-wait", "300s"), topic + ".kept"
     for name in topic, kept:
         settings(server, name, breaker=True)
@@ -448,7 +448,7 @@ def test_held_jobs_resume_when_their_topic_loses_its_breaker(start, receiver, to
 
 @pytest.mark.parametrize("body", [None, {"timeout": 5}], ids=str)
 def test_held_jobs_resume_when_a_pattern_loses_its_breaker(start, receiver, topic, body):
-    """Breakers are off, and two patterns had one. body: the new settings of the first pattern; None removes it."""
+    """The option is --breaker off. Two patterns turn breakers on, and the first of them loses this setting. body: its new settings; None removes the pattern."""
     server, kept, pattern = start("--breaker", "off", "--breaker-wait", "300s"), "kept-" + topic, f"/topics/{topic}-*"
     for name in pattern, "/topics/kept-*":
         server.request("PUT", name, json.dumps({"breaker": True}), JSON).expect(200)

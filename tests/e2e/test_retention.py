@@ -85,7 +85,7 @@ def test_many_that_are_cancelled_are_kept_each(server, receiver, topic):
 
 
 def test_large_jobs_are_kept_whole(server, receiver, topic):
-    """More than one call of Redis moves."""
+    """The records are larger together than the bytes that one call of Redis moves."""
     keep(server, topic)
     bodies = {f"j{number}": f"{number}" + "x" * 1_000_000 for number in range(12)}
     for job_id, body in bodies.items():
@@ -211,7 +211,7 @@ def test_a_dead_job_stays_next_to_a_new_one(server, receiver, topic, method, tar
     server.request(method, target.format(topic), json.dumps(new), JSON).expect(201)
     assert server.job(topic, "a")["state"] == "delayed" and attempts(server, topic) == []
     assert server.get(f"/jobs?state=dead&topic={topic}").expect(200)["jobs"] == [dead]
-    # A redrive leaves the new one alone.
+    # A redrive does not run the new job, because it is not dead.
     assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)["done"] == 0
     assert server.job(topic, "a")["state"] == "delayed"
     # When the new job ends, it is not kept, and the dead job is shown again.
@@ -258,7 +258,7 @@ def test_kept_jobs_are_removed_after_their_retention(server, receiver, topic):
 
 
 def test_a_thousand_go_at_once(start, receiver, topic):
-    """More than one call of Redis removes."""
+    """There are more jobs than one call of Redis removes."""
     server = start()
     keep(server, topic, retention=1)
     server.schedule_many([{"topic": topic, "jobId": f"j{n}", "url": receiver.url(), "delay": 3600} for n in range(1000)])

@@ -5,7 +5,7 @@ import json
 from patience import until
 from test_cli import ask, rows
 
-# 29 February: no job is made while the test runs.
+# Fires on 29 February only, so no job is created while the test runs.
 RARELY = "30 4 29 feb *"
 
 

@@ -161,7 +161,7 @@ def change(ask, url):
 
 
 def be_delivered(ask, receiver, port_of_nobody):
-    """Attempts that end in every way; those that fail are dead soon, and onDead gets a notice."""
+    """Makes attempts that end in every way. Jobs that fail are dead soon, and onDead gets a callback."""
     receiver.script("secrets", 200, job_id="fine")
     receiver.script("secrets", Answer(500, body=canary("answer").encode()), job_id="failed")
     receiver.script("secrets", 410, job_id="gone")
@@ -188,7 +188,7 @@ def be_delivered(ask, receiver, port_of_nobody):
 
 
 def read_notice(ask, state, job_id=None):
-    """Reads a notice in each way that there is, and returns its id."""
+    """Reads a callback job over each route that shows it, and returns its id."""
     if job_id is None:
         job_id, = [job["jobId"] for job in ask("GET", f"/jobs?state={state}&topic=told~callbacks").expect(200)["jobs"]]
     found = ask("GET", f"/jobs/told~callbacks/{job_id}").expect(200)

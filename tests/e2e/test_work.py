@@ -18,7 +18,7 @@ from worker import Worker, is_running, pull, pull_post
 
 @pytest.fixture
 def work():
-    """work(server, topic, ...) starts a worker of the test's own."""
+    """work(server, topic, ...) starts a worker for this test only."""
     started = []
 
     def one(*words, **named):

@@ -15,7 +15,7 @@ def _openssl(*words, directory):
 
 
 class Authority:
-    """ca.pem is what to trust."""
+    """Clients must trust ca.pem."""
 
     def __init__(self):
         self.directory = scratch.directory("ca")

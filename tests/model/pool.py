@@ -96,7 +96,7 @@ class Pool(Workflows):
         self.spent = {}  # topic -> us up to which its rate is spent
         self.begun = {}  # topic -> (slot -> attempts that began in the slot, the first slot that counts, us)
         self.bell = []
-        self.touched = {}  # topic -> whether anything but new places has changed, or FREED, in order
+        self.touched = {}  # topics that the call has touched, in order -> True, False if jobs were only put into its bucket, or FREED if only attempts have ended
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints) of what was sent to a group
         self.sends_until = {}  # topic/jobId -> when a call looks at the send next, ms

@@ -28,8 +28,9 @@ local function most_of(topic, most)
   return math.min(most, limit - in_flight[topic]), limit
 end
 
--- When a topic is far behind, a quarter of its places go to the jobs that became due last, so that a new job does not wait for
--- all retries before it. A topic with a limit of a few jobs at once keeps its order.
+-- When the jobs of a topic are long overdue, a quarter of the jobs that a claim leases are the ones that became due
+-- last, so that a new job does not wait for all retries before it. A topic with a limit of a few jobs at once keeps
+-- its order.
 local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function take_newest(turn, most)
   local quarter = turn.limit < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
@@ -43,9 +44,9 @@ local function take_newest(turn, most)
   turn.is_front = false
 end
 
--- Reads the due jobs at the front of a topic's bucket, up to a number. Sets turn.next to the score of the place
--- after them, or to false. At light load one job is due and many wait, so the first read is short. Each read is
--- longer than the one before.
+-- Reads the due jobs at the front of a topic's bucket, up to a number. Sets turn.next to the score of the next job in
+-- the bucket, or to false at the end of the bucket. At light load one job is due and many wait, so the first read is
+-- short. Each read is longer than the one before.
 local function read_due_places(turn, most)
   local ids, scores, times, number = turn.ids, turn.scores, turn.times, 0
   turn.next = false

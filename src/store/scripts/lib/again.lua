@@ -2,7 +2,8 @@
 -- uses: line places topic
 
 -- Puts a job back. due: its score before the claim, which the claim has noted. at: the time at which its next attempt
--- may begin, ms; false: at once, at its old place. In a fifo topic, the job keeps its place and holds the line.
+-- may begin, ms; false: at once, at its old place. In a fifo topic, the job keeps its place, and all later jobs wait
+-- for it, see line.lua.
 local function again(id, due, at)
   local keeps_place = has_settings() and is_fifo(topic_of(id))
   -- If the clock has stepped back, the job keeps its old time, so that it is not early.

@@ -3,4 +3,4 @@
 
 local KEPT_UNTIL = base .. 'kept_until' -- id -> until when, ms: delivered, cancelled
 local DEAD_DUE = base .. 'dead_due' -- topic -> see date_dead
-local function index_of(state, topic) return base .. state .. ':' .. topic end -- id -> when it ended so, ms
+local function index_of(state, topic) return base .. state .. ':' .. topic end -- id -> when the job got this state, ms

@@ -1,7 +1,7 @@
--- take.lua - takes an id from its place.
+-- take.lua - takes an id from where it is: from the leases, or from its bucket.
 -- uses: places
 
--- Removes an id from its place. Returns the kind of this place.
+-- Removes an id from the leases or from its bucket. Returns 'leased', 'waiting', or nothing if it was in neither.
 -- rare: take
 local function take(id)
   local topic = topic_of(id)
