@@ -1,4 +1,4 @@
-/* groups.h - use cases for groups: reads one group, and changes it. topics.h has the list. */
+/* groups.h - use cases for groups: reads one group, and changes it. app_groups in topics.h lists groups. */
 #ifndef DUEPOST_APP_GROUPS_H
 #define DUEPOST_APP_GROUPS_H
 

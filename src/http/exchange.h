@@ -21,7 +21,7 @@ struct exchange {
     bool is_probe;              /* the route reports health, see struct route */
     int64_t began_us;           /* time at which the request began (CLOCK_BOOTTIME) */
     struct token_table *tokens; /* shared; the table that contains token */
-    struct token *token;        /* NULL: there are no tokens, or the route is free */
+    struct token *token;        /* NULL: there are no tokens, or the route needs no token */
     struct app_caller caller;   /* passed to use cases; without tokens it has a right to all topics */
     struct slice topic, job_id; /* names from the path, decoded; empty if the route has none */
     struct slice key;           /* see route_names */

@@ -384,7 +384,7 @@ class Pool(Workflows):
             self.shown = dict(self.bucket)
 
     def put_back(self, job_id, score):
-        """Puts a job back to its old place."""
+        """Puts a job back into its bucket, with the score that it had."""
         self.show()
         self.touched.setdefault(topic_of(job_id), False)
         self.places.setdefault(topic_of(job_id), []).append((job_id, score))

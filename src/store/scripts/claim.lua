@@ -69,8 +69,8 @@ local function read_due_places(turn, most)
 end
 
 local NONE_HELD = {}
--- Plans the turn of a topic: which of its due jobs may be leased, up to a number, and their places. turn.next is
--- the score of the place after them, or false.
+-- Plans the turn of a topic: which of its due jobs may be leased, up to a number, with their scores. turn.next is the
+-- score of the next job in the bucket, or false at its end.
 local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0,
     holders = {}, has_rate = has_settings() and settings_of(topic).rate, spending = 0, is_front = true}

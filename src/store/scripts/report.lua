@@ -29,7 +29,7 @@
 -- affect attempts are published at once on the wake-up channel, as 'receivers'.
 -- uses: clock probe publish reported
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
-local PACE_MIN_MS, PACES = 1000, 6 -- distance between two probes of a round: the wait / PACES, at least PACE_MIN_MS
+local PACE_MIN_MS, PACES = 1000, 6 -- time between two probes of a round: the wait / PACES, at least PACE_MIN_MS
 local KEPT_MAX, FORGET_MAX = 10000, 16
 local SIZE = 8
 local first_wait = tonumber(ARGV[2])

@@ -21,7 +21,8 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
--- Removes a job from the places that this call will write. The job is in no bucket yet, see write_places.
+-- Removes a job from the entries of buckets that this call has not written yet. The job is in no bucket yet, see
+-- write_places.
 -- rare: workflow
 local function unput(id)
   local list = places[topic_of(id)]

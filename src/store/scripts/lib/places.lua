@@ -39,7 +39,7 @@ end
 -- New places in buckets, by topic: score, id, score, id ... finish writes them.
 local places = {}
 
--- Puts a job back to its old place. score is the score that its claim has noted.
+-- Puts a job back into its bucket, with the score that its claim has noted.
 local function put_back(id, score, topic)
   topic = topic or topic_of(id)
   local list = places[topic]
