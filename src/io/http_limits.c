@@ -107,51 +107,51 @@ static void count_out(struct http_limits *limits, uint64_t address)
     free(origin);
 }
 
-static enum http_room enter(struct http_limits *limits, struct http_place *place)
+static enum http_room enter(struct http_limits *limits, struct http_share *share)
 {
     if (limits->counts.connections >= limits->options.connections)
         return HTTP_ROOM_NONE;
-    if (place->is_counted && !count_in(limits, place->address))
+    if (share->is_counted && !count_in(limits, share->address))
         return HTTP_ROOM_NONE_FOR_ADDRESS;
     limits->counts.connections++;
-    place->is_taken = true;
+    share->is_taken = true;
     return HTTP_ROOM;
 }
 
 enum http_room http_limits_enter(struct http_limits *limits, const struct sockaddr *from,
-                                 struct http_place *place)
+                                 struct http_share *share)
 {
     const struct http_limits_options *options = &limits->options;
     uint64_t address = address_of(from);
     bool is_spared = options->spares_loopback && is_loopback(address);
-    *place = (struct http_place){.is_counted = options->per_address > 0 && !is_spared, .address = address};
+    *share = (struct http_share){.is_counted = options->per_address > 0 && !is_spared, .address = address};
     pthread_mutex_lock(&limits->lock);
-    enum http_room room = enter(limits, place);
+    enum http_room room = enter(limits, share);
     limits->counts.refused += room != HTTP_ROOM;
     pthread_mutex_unlock(&limits->lock);
     return room;
 }
 
-void http_limits_leave(struct http_limits *limits, struct http_place *place)
+void http_limits_leave(struct http_limits *limits, struct http_share *share)
 {
-    if (!place->is_taken)
+    if (!share->is_taken)
         return;
     pthread_mutex_lock(&limits->lock);
     limits->counts.connections--;
-    if (place->is_counted)
-        count_out(limits, place->address);
+    if (share->is_counted)
+        count_out(limits, share->address);
     pthread_mutex_unlock(&limits->lock);
-    *place = (struct http_place){0};
+    *share = (struct http_share){0};
 }
 
-bool http_limits_linger(struct http_limits *limits, struct http_place *place)
+bool http_limits_linger(struct http_limits *limits, struct http_share *share)
 {
     pthread_mutex_lock(&limits->lock);
     bool has_room = limits->counts.lingering < limits->options.lingering;
     limits->counts.lingering += has_room;
-    if (has_room && place->is_taken && place->is_counted) {
-        count_out(limits, place->address);
-        place->is_counted = false;
+    if (has_room && share->is_taken && share->is_counted) {
+        count_out(limits, share->address);
+        share->is_counted = false;
     }
     pthread_mutex_unlock(&limits->lock);
     return has_room;

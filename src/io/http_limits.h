@@ -30,20 +30,20 @@ void http_limits_free(struct http_limits *); /* NULL is ignored */
 
 enum http_room { HTTP_ROOM, HTTP_ROOM_NONE, HTTP_ROOM_NONE_FOR_ADDRESS };
 
-/* The part of the limits that a connection holds. A zeroed place holds nothing. */
-struct http_place {
+/* The part of the limits that a connection holds. A zeroed share holds nothing. */
+struct http_share {
     bool is_taken;
     bool is_counted; /* the connection is in the count of its address */
     uint64_t address;
 };
 
-/* Takes a place for a connection. If HTTP_ROOM, the place is held until http_limits_leave. */
-enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *from, struct http_place *);
-void http_limits_leave(struct http_limits *, struct http_place *); /* may be called twice */
+/* Takes a share for a connection. If HTTP_ROOM, the share is held until http_limits_leave. */
+enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *from, struct http_share *);
+void http_limits_leave(struct http_limits *, struct http_share *); /* may be called twice */
 
 /* Counts a request that may wait long for its answer. Returns false if the limit is reached. The connection
  * of the request does not count for its address any more, because many workers may be behind one address. */
-bool http_limits_linger(struct http_limits *, struct http_place *);
+bool http_limits_linger(struct http_limits *, struct http_share *);
 void http_limits_end_linger(struct http_limits *);
 
 struct http_limits_counts {

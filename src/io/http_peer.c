@@ -28,7 +28,7 @@ static bool cut_idle(struct http_peers *peers)
     struct http_deadline *idle = http_deadlines_cut_first(peers->deadlines, HTTP_STEP_NEXT);
     if (!idle)
         return false;
-    http_limits_leave(peers->limits, &LIST_ENTRY(idle, struct http_peer, deadline)->place);
+    http_limits_leave(peers->limits, &LIST_ENTRY(idle, struct http_peer, deadline)->share);
     return true;
 }
 
@@ -37,9 +37,9 @@ static bool has_room(struct http_peer *peer, const struct sockaddr *from)
     struct http_peers *peers = peer->peers;
     if (!peers->limits)
         return false;
-    enum http_room room = http_limits_enter(peers->limits, from, &peer->place);
+    enum http_room room = http_limits_enter(peers->limits, from, &peer->share);
     if (room == HTTP_ROOM_NONE && cut_idle(peers))
-        room = http_limits_enter(peers->limits, from, &peer->place);
+        room = http_limits_enter(peers->limits, from, &peer->share);
     return room == HTTP_ROOM;
 }
 
@@ -91,7 +91,7 @@ void http_peer_free(struct http_peer *peer)
     forget_extra(peer);
     http_deadline_clear(&peer->deadline);
     if (peer->peers->limits)
-        http_limits_leave(peer->peers->limits, &peer->place);
+        http_limits_leave(peer->peers->limits, &peer->share);
     http_tls_release(peer->tls);
     free(peer);
 }

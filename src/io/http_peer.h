@@ -25,7 +25,7 @@ struct http_peers {
 struct http_peer {
     struct http_peers *peers;
     struct http_deadline deadline;
-    struct http_place place;
+    struct http_share share;
     struct http_tls *tls; /* certificate, a reference of this peer (http_tls_share); NULL: plain HTTP */
     struct list extra_link;
     bool is_extra;

@@ -160,7 +160,7 @@ bool http_request_linger(struct http_request *request, void (*on_left)(void *arg
 {
     struct http_requests *requests = request->requests;
     assert(!request->is_lingering && !request->response);
-    if (!requests->handler.limits || !http_limits_linger(requests->handler.limits, &request->peer->place))
+    if (!requests->handler.limits || !http_limits_linger(requests->handler.limits, &request->peer->share))
         return false;
     request->is_lingering = true;
     requests->lingering++;

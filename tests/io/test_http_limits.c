@@ -22,25 +22,25 @@ static struct sockaddr_storage address(const char *text)
     return storage;
 }
 
-static enum http_room enter(struct http_limits *limits, const char *from, struct http_place *place)
+static enum http_room enter(struct http_limits *limits, const char *from, struct http_share *share)
 {
     struct sockaddr_storage storage = address(from);
-    return http_limits_enter(limits, (const struct sockaddr *)&storage, place);
+    return http_limits_enter(limits, (const struct sockaddr *)&storage, share);
 }
 
-START_TEST(places_are_counted_in_and_out)
+START_TEST(shares_are_counted_in_and_out)
 {
     struct http_limits *limits = http_limits_new(&(struct http_limits_options){.connections = 2});
-    struct http_place places[3];
-    ck_assert_int_eq(enter(limits, "192.0.2.1", &places[0]), HTTP_ROOM);
-    ck_assert_int_eq(enter(limits, "192.0.2.1", &places[1]), HTTP_ROOM);
-    ck_assert_int_eq(enter(limits, "192.0.2.2", &places[2]), HTTP_ROOM_NONE);
-    http_limits_leave(limits, &places[2]); /* the place holds nothing, so this has no effect */
-    ck_assert_int_eq(enter(limits, "192.0.2.2", &places[2]), HTTP_ROOM_NONE);
-    http_limits_leave(limits, &places[0]);
-    http_limits_leave(limits, &places[0]);
-    ck_assert_int_eq(enter(limits, "192.0.2.2", &places[2]), HTTP_ROOM);
-    ck_assert_int_eq(enter(limits, "192.0.2.2", &places[0]), HTTP_ROOM_NONE);
+    struct http_share shares[3];
+    ck_assert_int_eq(enter(limits, "192.0.2.1", &shares[0]), HTTP_ROOM);
+    ck_assert_int_eq(enter(limits, "192.0.2.1", &shares[1]), HTTP_ROOM);
+    ck_assert_int_eq(enter(limits, "192.0.2.2", &shares[2]), HTTP_ROOM_NONE);
+    http_limits_leave(limits, &shares[2]); /* the share holds nothing, so this has no effect */
+    ck_assert_int_eq(enter(limits, "192.0.2.2", &shares[2]), HTTP_ROOM_NONE);
+    http_limits_leave(limits, &shares[0]);
+    http_limits_leave(limits, &shares[0]);
+    ck_assert_int_eq(enter(limits, "192.0.2.2", &shares[2]), HTTP_ROOM);
+    ck_assert_int_eq(enter(limits, "192.0.2.2", &shares[0]), HTTP_ROOM_NONE);
     http_limits_free(limits);
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(addresses_are_told_apart)
 {
     struct http_limits *limits =
         http_limits_new(&(struct http_limits_options){.connections = 9, .per_address = 1});
-    struct http_place one, other;
+    struct http_share one, other;
     ck_assert_int_eq(enter(limits, pairs[_i].one, &one), HTTP_ROOM);
     ck_assert_int_eq(enter(limits, pairs[_i].other, &other),
                      pairs[_i].is_same ? HTTP_ROOM_NONE_FOR_ADDRESS : HTTP_ROOM);
@@ -81,11 +81,11 @@ START_TEST(loopback_can_be_spared)
     static const char *const own[] = {"127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"};
     struct http_limits *limits = http_limits_new(
         &(struct http_limits_options){.connections = 99, .per_address = 1, .spares_loopback = true});
-    struct http_place place;
+    struct http_share share;
     for (size_t i = 0; i < 2 * sizeof own / sizeof *own; i++)
-        ck_assert_int_eq(enter(limits, own[i % 4], &place), HTTP_ROOM);
-    ck_assert_int_eq(enter(limits, "128.0.0.1", &place), HTTP_ROOM);
-    ck_assert_int_eq(enter(limits, "128.0.0.1", &place), HTTP_ROOM_NONE_FOR_ADDRESS);
+        ck_assert_int_eq(enter(limits, own[i % 4], &share), HTTP_ROOM);
+    ck_assert_int_eq(enter(limits, "128.0.0.1", &share), HTTP_ROOM);
+    ck_assert_int_eq(enter(limits, "128.0.0.1", &share), HTTP_ROOM_NONE_FOR_ADDRESS);
     http_limits_free(limits);
 }
 END_TEST
@@ -109,7 +109,7 @@ static void *come_and_go(void *arg)
     struct http_limits *limits = arg;
     for (int i = 0; i < 20000; i++) {
         char text[32];
-        struct http_place own, shared;
+        struct http_share own, shared;
         snprintf(text, sizeof text, "10.0.%d.%d", i % 64, i % 251);
         enum http_room of_own = enter(limits, text, &own), of_shared = enter(limits, "192.0.2.1", &shared);
         if (of_own == HTTP_ROOM)
@@ -124,7 +124,7 @@ START_TEST(threads_leave_nothing_behind)
 {
     struct http_limits *limits =
         http_limits_new(&(struct http_limits_options){.connections = 5, .per_address = 2});
-    struct http_place places[6];
+    struct http_share shares[6];
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, limits), 0);
@@ -133,7 +133,7 @@ START_TEST(threads_leave_nothing_behind)
     for (int i = 0; i < 6; i++) {
         char text[32];
         snprintf(text, sizeof text, "10.0.0.%d", i / 2);
-        ck_assert_int_eq(enter(limits, text, &places[i]), i < 5 ? HTTP_ROOM : HTTP_ROOM_NONE);
+        ck_assert_int_eq(enter(limits, text, &shares[i]), i < 5 ? HTTP_ROOM : HTTP_ROOM_NONE);
     }
     http_limits_free(limits);
 }
@@ -143,7 +143,7 @@ Suite *suite(void)
 {
     Suite *s = suite_create("http_limits");
     TCase *tc = tcase_create("limits");
-    tcase_add_test(tc, places_are_counted_in_and_out);
+    tcase_add_test(tc, shares_are_counted_in_and_out);
     tcase_add_loop_test(tc, addresses_are_told_apart, 0, (int)(sizeof pairs / sizeof *pairs));
     tcase_add_test(tc, loopback_can_be_spared);
     tcase_add_test(tc, bytes_are_counted_in_and_out);
