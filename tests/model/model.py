@@ -1727,7 +1727,7 @@ CONTROLS = {
     "change ignores what was seen": [("change", "if not seen or seen == 'dead' and when ~= '-' then", "if false then")],
     "replace of what is delivered": [("replace", "deadline_of(id)", "false")],
     "early": [("claim", "or time >= DUE_BEFORE then", "or time > now + 3000 then")],
-    "a later job of the same ms comes before": [("lib/places", "last and last + 1 / TIES or ms", "ms")],
+    "a later job of the same ms comes before": [("lib/places", "last and last + TIE or ms", "ms")],
     "a job that is given back has a new place": [("abandon", "again(ids[i], string.match(claim, '%S+$'), false)",
                                                   "put(ids[i], math.floor(tonumber(string.match(claim, '%S+$'))))")],
     "a job that resumes is early": [("lib/resume", "put_back(ids[i], dues[i])", "put_back(ids[i], dues[i] - 1000)")],
