@@ -1,5 +1,5 @@
-/* recurrence.h - computes the times of a schedule, and decides which of them are fired. The functions are
- * pure: no clock, no I/O.
+/* recurrence.h - computes the times of a schedule; recurrence_progress.h decides which of them are fired. The
+ * functions are pure: no clock, no I/O.
  *
  * Times are ms since 1970 in UTC. A schedule with cron follows the wall clock of its zone, as Debian's
  * cron(8) does:
@@ -52,19 +52,5 @@ int64_t recurrence_next_ms(const struct recurrence *, int64_t after_ms);
 /* Returns how much later than its time at_ms an occurrence is due: 0 to jitter_ms, but less than the gap to
  * the next time. The result is the same in each process. */
 int64_t recurrence_jitter_ms(const struct recurrence *, int64_t at_ms);
-
-/* The occurrences to fire now. */
-struct recurrence_decision {
-    int64_t times_ms[RECURRENCE_FIRED_MAX]; /* ascending */
-    size_t count;    /* number of times in times_ms; 0: all were skipped, or expected_ms is later */
-    bool is_missed;  /* some of the times were missed */
-    int64_t next_ms; /* the next time after these; later than now, or RECURRENCE_NEVER_MS */
-};
-
-/* Decides at now_ms. expected_ms is the first time that was neither fired nor skipped. The caller may fire
- * only the first n occurrences; the next expected time is then times_ms[n]. Every time up to now that is not
- * in times_ms is skipped. */
-void recurrence_decide(const struct recurrence *, int64_t expected_ms, int64_t now_ms,
-                       struct recurrence_decision *);
 
 #endif

@@ -12,6 +12,7 @@ enum {
     FIRST_OF_PAGE = 2,   /* index of the first schedule in a reply */
     FIRST_OF_FIRES = 3,
     SCHEDULE_PARTS = 4,
+    FIRES_PARTS = 5, /* the last one is the progress */
 };
 
 /* ---- reading ---- */
@@ -55,13 +56,13 @@ static void read_entry(struct slice text, struct store_recurring *schedule)
     schedule->last.job = text;
 }
 
-/* Reads the schedules of a shard's reply from index first on. Returns their number. */
-static size_t read_schedules(const struct redis_reply *reply, size_t shard, size_t first, size_t max,
-                             struct store_recurring *schedules)
+/* Reads the schedules of a shard's reply from index first on. Each has this number of parts. Returns the
+ * number of schedules. */
+static size_t read_schedules(const struct redis_reply *reply, size_t shard, size_t first, size_t parts,
+                             size_t max, struct store_recurring *schedules)
 {
     size_t count = 0;
-    for (size_t at = first; at + SCHEDULE_PARTS <= redis_reply_size(reply) && count < max;
-         at += SCHEDULE_PARTS) {
+    for (size_t at = first; at + parts <= redis_reply_size(reply) && count < max; at += parts) {
         struct store_recurring *schedule = &schedules[count++];
         *schedule = (struct store_recurring){
             .shard = shard,
@@ -71,6 +72,8 @@ static size_t read_schedules(const struct redis_reply *reply, size_t shard, size
             .now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000,
         };
         read_entry(redis_reply_text(redis_reply_at(reply, at + 3)), schedule);
+        if (parts == FIRES_PARTS)
+            schedule->progress = redis_reply_text(redis_reply_at(reply, at + 4));
     }
     return count;
 }
@@ -104,7 +107,8 @@ static void on_page(void *arg, enum status status, const struct redis_reply *rep
     if (status == STATUS_OK && redis_reply_size(reply) < FIRST_OF_PAGE)
         status = reply_refuse("recurring");
     if (status == STATUS_OK) {
-        count = read_schedules(reply, walk->list.from.shard, FIRST_OF_PAGE, SCHEDULES_MAX, schedules);
+        count = read_schedules(reply, walk->list.from.shard, FIRST_OF_PAGE, SCHEDULE_PARTS, SCHEDULES_MAX,
+                               schedules);
         next = next_of(walk, count > 0 && redis_reply_integer(redis_reply_at(reply, 1)) == 1,
                        schedules + (count > 0 ? count - 1 : 0));
         for (size_t i = 0; i < count; i++)
@@ -169,7 +173,8 @@ static void on_fires(void *arg, enum status status, const struct redis_reply *re
         fires.now_ms = redis_reply_integer(redis_reply_at(reply, 0)) / 1000;
         fires.due = redis_reply_integer(redis_reply_at(reply, 1));
         fires.later_ms = redis_reply_integer(redis_reply_at(reply, 2));
-        fires.count = read_schedules(reply, call->shard, FIRST_OF_FIRES, SHARD_FIRES_MAX, schedules);
+        fires.count =
+            read_schedules(reply, call->shard, FIRST_OF_FIRES, FIRES_PARTS, SHARD_FIRES_MAX, schedules);
     }
     call->fn(call->arg, status, &fires);
     free(call);
@@ -289,7 +294,8 @@ static void add_fire(struct shard *shard, enum shard_batch batch, const struct s
                      store_fire_fn *fn, void *arg)
 {
     struct fire *fire = NEW(struct fire);
-    fire->item.bytes = call->id.size + call->job.size + call->record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
+    fire->item.bytes = call->id.size + call->job.size + call->record.size + call->progress.size +
+                       2 * (size_t)BATCH_ITEM_OVERHEAD;
     for (size_t i = 0; i < call->count; i++)
         fire->item.bytes += call->jobs[i].record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
     fire->call = *call;
@@ -319,6 +325,8 @@ static struct slice kind_word(enum store_fired kind)
         return SLICE("noGroup");
     case STORE_FIRED_UNSENDABLE:
         return SLICE("unsendable");
+    case STORE_FIRED_MOVED:
+        return SLICE("move");
     default:
         return SLICE("hold");
     }
@@ -341,6 +349,10 @@ static void fire_add_item(const struct batch_item *item, struct script_call *cal
     script_call_number(call, fire->time_ms);
     script_call_number(call, fire->is_missed);
     script_call_number(call, fire->is_exclusive);
+    if (fire->progress.size > 0)
+        script_call_text(call, fire->progress);
+    else
+        script_call_text(call, fire->progress.data ? SLICE("-") : SLICE("="));
     script_call_text(call, fire->job);
     script_call_when(call, (struct store_when){fire->due_ms > 0, fire->due_ms});
     script_call_text(call, fire->record);

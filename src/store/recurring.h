@@ -5,6 +5,7 @@
 #ifndef DUEPOST_STORE_RECURRING_H
 #define DUEPOST_STORE_RECURRING_H
 
+#include "job/recurrence_progress.h"
 #include "store/shard.h"
 
 /* The outcome of a schedule's last time. */
@@ -18,8 +19,9 @@ enum store_fired {
     STORE_FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */
     STORE_FIRED_NO_GROUP,   /* the group of the definition does not exist */
     STORE_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
-    STORE_FIRED_HELD, /* the definition, its time zone or its group cannot be read; each process tries again
-                         every few seconds */
+    STORE_FIRED_HELD,  /* the definition, its time zone or its group cannot be read; each process tries again
+                          every few seconds */
+    STORE_FIRED_MOVED, /* only in store_fire: the clock has stepped back, so the next time is another */
 };
 
 struct store_recurring {
@@ -28,8 +30,9 @@ struct store_recurring {
     struct slice record;
     int64_t
         next_ms; /* time of the next occurrence; while the schedule is held, time of the next try; -1: none */
-    int64_t now_ms;   /* time of reading */
-    struct slice tag; /* tag of the record */
+    int64_t now_ms;        /* time of reading */
+    struct slice tag;      /* tag of the record */
+    struct slice progress; /* text of recurrence_progress.h; only in shard_fires */
     struct {
         enum store_fired outcome;
         bool is_missed;   /* the outcome concerns times that were missed by more than the schedule's grace */
@@ -85,7 +88,9 @@ struct store_fire {
     /* next_ms as it was read; -1: a client requests this occurrence, and the schedule does not change */
     int64_t expected_ms;
     int64_t next_ms;       /* -1: the schedule does not fire any more */
-    enum store_fired kind; /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job */
+    enum store_fired kind; /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job; MOVED:
+                              only change the next time. Its expected_ms may be -1: there was no next time */
+    struct slice progress; /* the new text; empty: it is removed; data is NULL: it does not change */
     int64_t time_ms;       /* time of the occurrence */
     bool is_missed;
     bool is_exclusive;   /* no occurrence is created while the last one is in the pool */
@@ -117,9 +122,11 @@ void shard_fire(struct shard *, const struct store_fire *, store_fire_fn *, void
 
 struct shard_fires {
     int64_t now_ms;
-    int64_t due;                             /* number of schedules whose time has come */
-    int64_t later_ms;                        /* earliest time after now; -1: none */
-    const struct store_recurring *schedules; /* the first schedules whose time has come */
+    int64_t due;      /* number of schedules whose time has come, or has to be moved */
+    int64_t later_ms; /* earliest time after now; -1: none */
+    /* The first schedules whose time has come, then those whose next time has to be moved, because the clock
+     * has stepped back. The next time of the latter is later than now_ms, or -1. */
+    const struct store_recurring *schedules;
     size_t count;
 };
 

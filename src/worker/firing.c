@@ -7,6 +7,7 @@
 #include "io/time_zones.h"
 #include "job/group_jobs.h"
 #include "job/job_id.h"
+#include "job/recurrence_progress.h"
 #include "job/recurring.h"
 #include "worker/pace.h"
 
@@ -52,6 +53,7 @@ struct shooting {
     struct slice id, tag;
     struct store_recurring schedule; /* slices point into text; its last job is not used */
     struct recurring recurring;
+    struct recurrence_progress progress; /* after the items that were sent */
     bool is_read;
     struct sending *sending; /* job that is being sent to a group; NULL: none */
 };
@@ -66,7 +68,7 @@ struct sending {
 struct occurrence {
     struct shooting *shooting;
     struct store_fire call;
-    struct buffer job; /* owned: id of the job */
+    struct buffer job; /* owned: id of the job, then the progress */
 };
 
 /* ---- timer ---- */
@@ -229,20 +231,36 @@ static void add_jobs(struct shooting *shooting, struct store_fire *call)
     call->count = sending->made.count;
 }
 
-static void send_item(struct shooting *shooting, const struct store_fire *call)
+/* Adds the schedule's progress to the call, if it differs from that after the previous item. */
+static void add_progress(struct shooting *shooting, const struct recurrence_progress *progress,
+                         struct occurrence *occurrence)
+{
+    size_t id_bytes = occurrence->job.size;
+    if (!recurrence_progress_differs(&shooting->progress, progress))
+        return;
+    recurrence_progress_write(progress, &occurrence->job);
+    occurrence->call.progress = slice_skip(buffer_slice(&occurrence->job), id_bytes);
+    shooting->progress = *progress;
+}
+
+/* progress is that after this item. */
+static void send_item(struct shooting *shooting, const struct store_fire *call,
+                      const struct recurrence_progress *progress)
 {
     struct occurrence *occurrence = NEW(struct occurrence);
     occurrence->shooting = shooting;
     occurrence->call = *call;
     occurrence->call.id = shooting->id;
     occurrence->call.tag = shooting->tag;
-    buffer_init(&occurrence->job, JOB_KEY_MAX);
+    buffer_init(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
+    buffer_reserve(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE); /* slices point into it */
     if (call->kind == STORE_FIRED_DONE) {
         recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
                                 &occurrence->job);
         occurrence->call.job = buffer_slice(&occurrence->job);
         add_jobs(shooting, &occurrence->call);
     }
+    add_progress(shooting, progress, occurrence);
     shooting->items++;
     shard_fire(shooting->firing->shard, &occurrence->call, on_fired, occurrence);
 }
@@ -251,22 +269,61 @@ static void send_item(struct shooting *shooting, const struct store_fire *call)
 
 /* Returns the time of the next occurrence. The time in fires differs from it while the schedule is held: then
  * it is the time of the next try. */
-static int64_t expected_ms(const struct store_recurring *schedule)
+static int64_t occurrence_ms(const struct store_recurring *schedule)
 {
     bool is_held = schedule->last.outcome == STORE_FIRED_HELD;
     return is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
+}
+
+/* Returns the first time to decide about. A held occurrence is in the future if the clock has stepped back.
+ */
+static int64_t expected_ms(const struct store_recurring *schedule)
+{
+    int64_t at_ms = occurrence_ms(schedule);
+    return at_ms <= schedule->now_ms ? at_ms : schedule->next_ms;
+}
+
+/* Returns whether the next time of a schedule has to be moved, because the clock has stepped back. */
+static bool is_ahead(const struct store_recurring *schedule)
+{
+    return schedule->next_ms < 0 || schedule->next_ms > schedule->now_ms;
+}
+
+/* Moves a schedule to the first time later than now that is not over. Without a recurrence, or if a held
+ * occurrence has come, the time is now. */
+static void firing_move(struct shooting *shooting, const struct recurrence *recurrence)
+{
+    const struct store_recurring *schedule = &shooting->schedule;
+    struct recurrence_progress progress = shooting->progress;
+    int64_t next_ms = schedule->now_ms;
+    progress.back_ms = -1;
+    bool is_held = schedule->last.outcome == STORE_FIRED_HELD && expected_ms(schedule) <= schedule->now_ms;
+    if (recurrence && !is_held) {
+        next_ms = recurrence_progress_next_ms(&progress, recurrence, schedule->now_ms);
+        recurrence_progress_set_back(&progress, recurrence, next_ms);
+    }
+    struct store_fire call = {.kind = STORE_FIRED_MOVED,
+                              .expected_ms = schedule->next_ms,
+                              .next_ms = next_ms == RECURRENCE_NEVER_MS ? -1 : next_ms};
+    send_item(shooting, &call, &progress);
 }
 
 /* Holds a schedule that cannot be fired now. Any process tries to fire it again after FIRING_HOLD_MS. */
 static void firing_hold(struct shooting *shooting, const char *event, const char *why)
 {
     const struct store_recurring *schedule = &shooting->schedule;
+    if (is_ahead(schedule)) {
+        firing_move(shooting, NULL); /* the next step holds it */
+        return;
+    }
     struct store_fire call = {.kind = STORE_FIRED_HELD,
                               .expected_ms = schedule->next_ms,
                               .next_ms = schedule->now_ms + FIRING_HOLD_MS,
                               .time_ms = expected_ms(schedule)};
+    struct recurrence_progress progress = shooting->progress;
     log_error(event, LOG_SLICE("schedule", schedule->id), LOG_TEXT("why", why));
-    send_item(shooting, &call);
+    progress.back_ms = schedule->now_ms; /* if the clock steps back, the next try is not postponed */
+    send_item(shooting, &call, &progress);
 }
 
 /* Fires the occurrences that recurrence_decide has chosen, or the first of them. kind is DONE, or the reason
@@ -276,7 +333,8 @@ static void fire_decided(struct shooting *shooting, const struct recurrence *rec
 {
     const struct store_recurring *schedule = &shooting->schedule;
     struct recurrence_decision decision;
-    recurrence_decide(recurrence, expected_ms(schedule), schedule->now_ms, &decision);
+    struct recurrence_progress progress = shooting->progress;
+    recurrence_decide(recurrence, &progress, expected_ms(schedule), schedule->now_ms, &decision);
     int64_t end_ms = decision.next_ms == RECURRENCE_NEVER_MS ? -1 : decision.next_ms;
     struct store_fire call = {
         .kind = decision.count ? kind : STORE_FIRED_SKIPPED,
@@ -286,14 +344,20 @@ static void fire_decided(struct shooting *shooting, const struct recurrence *rec
         .is_missed = decision.is_missed,
         .is_exclusive = recurring_overlap(&shooting->recurring) == OVERLAP_SKIP,
     };
-    if (decision.count == 0)
-        send_item(shooting, &call);
+    if (decision.count == 0) {
+        recurrence_progress_skip(&progress, recurrence, schedule->now_ms);
+        recurrence_progress_set_back(&progress, recurrence, decision.next_ms);
+        send_item(shooting, &call, &progress);
+    }
     for (size_t i = 0; i < decision.count && i < STEP_OCCURRENCES; i++) {
         call.time_ms = decision.times_ms[i];
         call.due_ms =
             call.time_ms + shooting->recurring.delay_ms + recurrence_jitter_ms(recurrence, call.time_ms);
         call.next_ms = i + 1 < decision.count ? decision.times_ms[i + 1] : end_ms;
-        send_item(shooting, &call);
+        recurrence_progress_take(&progress, recurrence, call.time_ms);
+        recurrence_progress_set_back(&progress, recurrence,
+                                     i + 1 < decision.count ? call.next_ms : decision.next_ms);
+        send_item(shooting, &call, &progress);
         call.expected_ms = call.next_ms;
     }
 }
@@ -310,6 +374,10 @@ static void fire_times(struct shooting *shooting, enum store_fired kind)
         return;
     }
     recurring_recurrence(&shooting->recurring, shooting->id, zone, &recurrence);
+    if (is_ahead(schedule)) {
+        firing_move(shooting, &recurrence);
+        return;
+    }
     if (schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
         recurrence.misfire = MISFIRE_ALL; /* each time is fired: the schedule is late only because the pool
                                              had no room for its jobs */
@@ -400,7 +468,7 @@ static void decide(struct shooting *shooting)
         firing_hold(shooting, "schedule_unreadable", "the definition cannot be read");
     else if (recurring->lacks.size)
         firing_hold(shooting, "schedule_unserved", "the definition needs a later version");
-    else if (recurring->group.size)
+    else if (recurring->group.size && !is_ahead(&shooting->schedule))
         read_group(shooting);
     else
         fire_times(shooting, STORE_FIRED_DONE);
@@ -411,6 +479,7 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
     struct shooting *shooting = NEW(struct shooting);
     struct slice tag = schedule->tag.size ? schedule->tag : SLICE("-"); /* matches no definition */
     size_t bytes = schedule->id.size + tag.size + schedule->record.size;
+    recurrence_progress_read(schedule->progress, occurrence_ms(schedule), &shooting->progress);
     shooting->firing = firing;
     shooting->items = 1;
     shooting->now_ms = schedule->now_ms;

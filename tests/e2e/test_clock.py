@@ -1,5 +1,6 @@
 """duepost measures time with clocks that do not jump, so the host's wall clock may jump."""
 
+import datetime
 import json
 import time
 
@@ -52,3 +53,42 @@ def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, r
         def after():
             return [a.job_id for a in receiver.of(name) if a.job_id.startswith("after")]
         until(lambda: len(after()) == 3, 10, lambda: f"{after()} of {name}")
+
+
+@pytest.mark.parametrize("are_both", [False, True], ids=["redis", "both"])
+def test_schedules_go_on_after_the_clock_has_stepped_forward_and_back(start, redis, receiver, topic, are_both):
+    """The times that were left out while the clock was ahead have not been made, so they are made at their correct time. A
+    time that was made while the clock was ahead is not made again."""
+    clock = MovableClock()
+    extra = {**clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"} if are_both else {}
+    server = start("--reactors", "1", redis=redis(environment=clock.environment), extra=extra)
+    kinds = {"every": {"every": 1}, "cron": {"cron": "* * * * * *"}}
+    for name, times in kinds.items():
+        definition = {**times, "job": {"url": receiver.url()}}
+        server.request("PUT", f"/schedules/{topic}.{name}/s", json.dumps(definition), {"Content-Type": "application/json"}).expect(201)
+
+    def times(name):
+        """Checks that no occurrence was delivered twice, and returns their times in s."""
+        found = [a.job_id for a in receiver.of(f"{topic}.{name}")]
+        assert len(found) == len(set(found)), found
+        return [datetime.datetime.strptime(job_id[2:17], "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc).timestamp()
+                for job_id in found]
+
+    for _ in range(2):
+        for name in kinds:
+            until(lambda: any(abs(t - time.time()) < 2 for t in times(name)), 10, "occurrences before the step")
+        clock.move_by(3600)
+        for name in kinds:
+            until(lambda: sum(t > time.time() + 3500 for t in times(name)) > 1, 10, "occurrences of the clock that is ahead")
+        clock.move_by(0)
+        back = time.time()
+        for name in kinds:
+            until(lambda: [t for t in times(name) if back < t < back + 1800], 5, lambda: f"{name}: {times(name)}")
+    back = time.time() + 1
+    time.sleep(3)  # no occurrence may be made early or twice
+    for name in kinds:
+        until(lambda: max(t for t in times(name) if t < back + 1800) > back + 2, 5, "the next occurrences")
+        now = [t for t in times(name) if back <= t < back + 1800]
+        assert len(now) >= 2 and max(now) <= time.time()
+        gaps = {round(b - a) for a, b in zip(sorted(now), sorted(now)[1:])}
+        assert gaps == {1}, now

@@ -17,7 +17,8 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
          "groups": "hash", "group_names": "zset", "sends": "hash", "sends_until": "zset",
          "history": "hash", "ended": "hash", "ended_ids": "list", "ended_read": "list",
          "workflows": "hash", "workflow_times": "zset", "workflows_over": "zset", "workflow_jobs": "hash", "waits": "hash",
-         "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset"}
+         "schedules": "hash", "fired": "hash", "fires": "zset", "schedule_names": "zset",
+         "skipped": "hash", "skipped_until": "zset"}
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "waiters": "zset", "event_names": "hash",

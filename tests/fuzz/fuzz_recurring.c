@@ -1,10 +1,29 @@
 #include "fuzz.h"
 #include "job/json.h"
+#include "job/recurrence_progress.h"
 #include "job/recurring.h"
 
 enum { TEXT_MAX = 1 << 20 };
 
 static struct recurrence_decision decision;
+
+/* If the clock steps back, only times that the decision has skipped are fired. */
+static void check_progress(const struct recurrence *recurrence, struct recurrence_progress *progress,
+                           int64_t now_ms)
+{
+    for (size_t i = 0; i < decision.count; i++)
+        recurrence_progress_take(progress, recurrence, decision.times_ms[i]);
+    if (decision.count == 0)
+        recurrence_progress_skip(progress, recurrence, now_ms);
+    recurrence_progress_set_back(progress, recurrence, decision.next_ms);
+    assert(progress->front_ms == decision.next_ms && progress->back_ms <= now_ms);
+    if (progress->back_ms < 0)
+        return;
+    assert(recurrence_progress_next_ms(progress, recurrence, progress->back_ms - 1) == progress->back_ms);
+    for (size_t i = 0; i < decision.count; i++)
+        assert(recurrence_progress_next_ms(progress, recurrence, decision.times_ms[i] - 1) !=
+               decision.times_ms[i]);
+}
 
 /* The times of a decision about missed times must be in order, and not in the future. */
 static void check_times(const struct recurring *recurring)
@@ -18,11 +37,14 @@ static void check_times(const struct recurring *recurring)
     int64_t jitter_ms = recurrence_jitter_ms(&recurrence, first_ms);
     assert(jitter_ms >= 0 && jitter_ms <= recurring->jitter_ms);
     int64_t now_ms = first_ms + 3600000;
-    recurrence_decide(&recurrence, first_ms, now_ms, &decision);
+    struct recurrence_progress progress;
+    recurrence_progress_read(SLICE(""), first_ms, &progress);
+    recurrence_decide(&recurrence, &progress, first_ms, now_ms, &decision);
     assert(decision.next_ms > now_ms);
     for (size_t i = 0; i < decision.count; i++)
         assert(decision.times_ms[i] <= now_ms &&
                decision.times_ms[i] >= (i ? decision.times_ms[i - 1] + 1 : first_ms));
+    check_progress(&recurrence, &progress, now_ms);
 }
 
 static void check_shown(const struct recurring *recurring, const struct job *job)

@@ -13,7 +13,7 @@
 #define DUE           NAMED NEVER("T") AT("now-10")
 #define PAUSED        NAMED NEVER("T")
 #define FIRE(rest)    "fire 0 9 t/s T now-10 now+60 " rest
-#define JOB           "fire now-10 0 0 t/s~1 @now-10 \"url\":\"u\"} - 0"
+#define JOB           "fire now-10 0 0 = t/s~1 @now-10 \"url\":\"u\"} - 0"
 #define MADE          "bucket:t: t/s~1@now\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\nready: t\nturns: t@1\n"
 #define LAST(outcome) FIRED("T," outcome ",0,now-10,now,t/s~1")
 
@@ -64,19 +64,19 @@ START_TEST(an_occurrence_is_made_once)
         {COMING, "fire 0 9 t/s T now+9000 now+9060 " JOB, "0", NULL}, {PAUSED, FIRE(JOB), "0", NULL},
         {ABSENT, FIRE(JOB), "0", NULL}, {AT("now-10"), FIRE(JOB), "0", ABSENT},
         /* The job is due later than its time, because of the jitter. */
-        {DUE, FIRE("fire now-10 0 0 t/s~1 @now+50 \"url\":\"u\"} - 0"), "now+50 wake now+50",
+        {DUE, FIRE("fire now-10 0 0 = t/s~1 @now+50 \"url\":\"u\"} - 0"), "now+50 wake now+50",
          "bucket:t: t/s~1@now+50\ndue: t@now+50\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\n" NAMED LAST(
              "fire") AT("now+60")},
         /* Several missed times of one schedule are fired in one call. */
         {DUE,
-         "fire 0 9 t/s T now-10 now-5 fire now-10 1 0 t/s~1 @now-10 \"url\":\"u\"} - 0 "
-         "t/s T now-5 now+60 fire now-5 1 0 t/s~2 @now-5 \"url\":\"u\"} - 0",
+         "fire 0 9 t/s T now-10 now-5 fire now-10 1 0 = t/s~1 @now-10 \"url\":\"u\"} - 0 "
+         "t/s T now-5 now+60 fire now-5 1 0 = t/s~2 @now-5 \"url\":\"u\"} - 0",
          "now now",
          "bucket:t: t/s~1@now t/s~2@now.0005\n"
          "jobs: t/s~1={\"createdAt\":now,\"url\":\"u\"} t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\n"
          "turns: t@1\n" NAMED FIRED("T,fire,1,now-5,now,t/s~2") AT("now+60")},
         /* The job belongs to a sibling topic. */
-        {DUE, FIRE("fire now-10 0 0 t~x/m @now-10 \"url\":\"u\"} - 0"), "now",
+        {DUE, FIRE("fire now-10 0 0 = t~x/m @now-10 \"url\":\"u\"} - 0"), "now",
          "bucket:t~x: t~x/m@now\njobs: t~x/m={\"createdAt\":now,\"url\":\"u\"}\nready: t~x\n"
          "turns: t~x@1\n" NAMED FIRED("T,fire,0,now-10,now,t~x/m") AT("now+60")}, );
 }
@@ -87,19 +87,19 @@ START_TEST(a_time_may_pass_without_a_job)
 #define OTHER "bucket:t: t/s~1@now-9\njobs: t/s~1={r}\nready: t\nturns: t@1\n"
 #define ONCE  NAMED FIRED("T,fire,0,now-99,now-99,t/s~1") AT("now-10")
     CHECK_EXAMPLES( //
-        {DUE, FIRE("skip now-10 1 0 '' 0 '' - 0"), "1", NAMED FIRED("T,skip,1,now-10,now,") AT("now+60")},
-        {DUE, FIRE("hold now-10 0 0 '' 0 '' - 0"), "1", NAMED FIRED("T,hold,0,now-10,now,") AT("now+60")},
+        {DUE, FIRE("skip now-10 1 0 = '' 0 '' - 0"), "1", NAMED FIRED("T,skip,1,now-10,now,") AT("now+60")},
+        {DUE, FIRE("hold now-10 0 0 = '' 0 '' - 0"), "1", NAMED FIRED("T,hold,0,now-10,now,") AT("now+60")},
         {OTHER DUE, FIRE(JOB), "-6", OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
-        {DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"} - 0"), "-5",
+        {DUE, FIRE("fire now-10 0 0 = t/s~1 @now-10 \"url\":\"\"} - 0"), "-5",
          NAMED FIRED("T,noUrl,0,now-10,now,") AT("now+60")},
         /* A taken id is reported, even if the job also lacks a url. */
-        {OTHER DUE, FIRE("fire now-10 0 0 t/s~1 @now-10 \"url\":\"\"} - 0"), "-6",
+        {OTHER DUE, FIRE("fire now-10 0 0 = t/s~1 @now-10 \"url\":\"\"} - 0"), "-6",
          OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
         {OTHER DUE, "fire 1 9 t/s T now-10 now+60 " JOB, "-6",
          OTHER NAMED FIRED("T,conflict,0,now-10,now,") AT("now+60")},
-        {OTHER ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"} - 0"), "-20",
+        {OTHER ONCE, FIRE("fire now-10 0 1 = t/s~2 @now-10 \"url\":\"u\"} - 0"), "-20",
          OTHER NAMED FIRED("T,overlap,0,now-10,now,t/s~1") AT("now+60")},
-        {ONCE, FIRE("fire now-10 0 1 t/s~2 @now-10 \"url\":\"u\"} - 0"), "now",
+        {ONCE, FIRE("fire now-10 0 1 = t/s~2 @now-10 \"url\":\"u\"} - 0"), "now",
          "bucket:t: t/s~2@now\njobs: t/s~2={\"createdAt\":now,\"url\":\"u\"}\nready: t\nturns: t@1\n" NAMED
              FIRED("T,fire,0,now-10,now,t/s~2") AT("now+60")}, );
 }
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(a_client_may_ask_for_an_occurrence)
 {
-#define RUN "fire now-10 0 0 t/s~1 0 \"url\":\"u\"} - 0"
+#define RUN "fire now-10 0 0 = t/s~1 0 \"url\":\"u\"} - 0"
     CHECK_EXAMPLES( //
         {COMING, "fire 0 9 t/s T - - " RUN, "now", MADE COMING},
         {PAUSED, "fire 0 9 t/s T - - " RUN, "now", MADE PAUSED},
@@ -133,7 +133,7 @@ END_TEST
 START_TEST(a_run_is_repeated_under_its_key)
 {
 #define KEPT      "idempotency: k=f,now,now+9,t/s~1\nwindows: k@now+9\n"
-#define ASK(once) "fire 0 9 t/s T - - fire now-10 0 0 t/s~1 0 \"url\":\"u\"} '" once "' 0"
+#define ASK(once) "fire 0 9 t/s T - - fire now-10 0 0 = t/s~1 0 \"url\":\"u\"} '" once "' 0"
     CHECK_EXAMPLES( //
         {COMING, ASK("f,k"), "now", MADE COMING KEPT},
         {COMING KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL}, {COMING KEPT, ASK("g,k"), "-8", NULL},
@@ -141,18 +141,18 @@ START_TEST(a_run_is_repeated_under_its_key)
         {NAMED NEVER("U") KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL},
         {KEPT, ASK("f,k"), "(repeated now t/s~1)", NULL},
         /* No answer is stored under the key if no job was created. */
-        {COMING, "fire 0 9 t/s U - - fire now-10 0 0 t/s~1 0 \"url\":\"u\"} 'f,k' 0", "0", NULL},
+        {COMING, "fire 0 9 t/s U - - fire now-10 0 0 = t/s~1 0 \"url\":\"u\"} 'f,k' 0", "0", NULL},
         {OTHER COMING, ASK("f,k"), "-6", NULL},
         /* only an earlier answer is looked for */
-        {COMING KEPT, "fire 0 9 t/s T - - unsendable now-10 0 0 t/s~2 0 '' 'f,k' 0", "(repeated now t/s~1)",
+        {COMING KEPT, "fire 0 9 t/s T - - unsendable now-10 0 0 = t/s~2 0 '' 'f,k' 0", "(repeated now t/s~1)",
          NULL},
-        {COMING, "fire 0 9 t/s T - - unsendable now-10 0 0 t/s~2 0 '' 'f,k' 0", "0", NULL}, );
+        {COMING, "fire 0 9 t/s T - - unsendable now-10 0 0 = t/s~2 0 '' 'f,k' 0", "0", NULL}, );
 }
 END_TEST
 
 START_TEST(an_occurrence_goes_to_a_group)
 {
-#define PAIR "fire now-10 0 0 t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"
+#define PAIR "fire now-10 0 0 = t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"
 #define PAIR_LEFT                                                                                            \
     "bucket:t: t/s~0~a@now+9\ndue: t@now+9\njobs: t/s~0~a={r}\nsends: t/s~0=m,g,a,b\nsends_until: "          \
     "t/s~0@now+9\n"
@@ -171,17 +171,63 @@ START_TEST(an_occurrence_goes_to_a_group)
         {DUE, "fire 1 9 t/s T now-10 now+60 " PAIR, "-7", NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
         /* overlap: a job of the last occurrence is still in the pool */
         {PAIR_LEFT NAMED FIRED("T,fire,0,now-99,now-99,t/s~0") AT("now-10"),
-         FIRE("fire now-10 0 1 t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"), "-20",
+         FIRE("fire now-10 0 1 = t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"), "-20",
          PAIR_LEFT NAMED FIRED("T,overlap,0,now-10,now,t/s~0") AT("now+60")},
         /* the group does not exist, or does not fit the job */
-        {DUE, FIRE("noGroup now-10 0 0 '' 0 '' - 0"), "1",
+        {DUE, FIRE("noGroup now-10 0 0 = '' 0 '' - 0"), "1",
          NAMED FIRED("T,noGroup,0,now-10,now,") AT("now+60")},
-        {DUE, FIRE("unsendable now-10 0 0 '' 0 '' - 0"), "1",
+        {DUE, FIRE("unsendable now-10 0 0 = '' 0 '' - 0"), "1",
          NAMED FIRED("T,unsendable,0,now-10,now,") AT("now+60")},
         {DUE, FIRE("other now-10 0 0 '' 0 '' - 0"), "ERR", NULL},
-        {DUE, FIRE("fire now-10 0 0 t/s~1 0 '' - 2 m g a x"), "ERR", NULL},
-        {DUE, FIRE("fire now-10 0 0 t/s~1 0 '' - 1 m g a/b x"), "ERR", NULL},
-        {DUE, FIRE("fire now-10 0 0 t/s~1 0 '' - 1 m '' a x"), "ERR", NULL}, );
+        {DUE, FIRE("fire now-10 0 0 = t/s~1 0 '' - 2 m g a x"), "ERR", NULL},
+        {DUE, FIRE("fire now-10 0 0 = t/s~1 0 '' - 1 m g a/b x"), "ERR", NULL},
+        {DUE, FIRE("fire now-10 0 0 = t/s~1 0 '' - 1 m '' a x"), "ERR", NULL}, );
+}
+END_TEST
+
+START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
+{
+#define SKIPPED(text) "skipped: t/s=" text "\n"
+#define UNTIL(time)   "skipped_until: t/s@" time "\n"
+#define AHEAD         COMING SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")
+#define SKIP(text)    "fire 0 9 t/s T now-10 now+60 fire now-10 1 0 '" text "' t/s~1 @now-10 \"url\":\"u\"} - 0"
+#define MISSED        MADE NAMED FIRED("T,fire,1,now-10,now,t/s~1") AT("now+60")
+#define MOVE(rest)    "fire 0 9 t/s T " rest " t/s~1 0 '' - 0"
+    CHECK_EXAMPLES( //
+        {DUE, SKIP("5,9,3,5"), "now", MISSED SKIPPED("5,9,3,5") UNTIL("5")},
+        {DUE SKIPPED("5,9,3,5") UNTIL("5"), SKIP("0,9,3,5"), "now", MISSED SKIPPED("0,9,3,5")},
+        {DUE SKIPPED("5,9,3,5") UNTIL("5"), SKIP("="), "now", MISSED SKIPPED("5,9,3,5") UNTIL("5")},
+        {DUE SKIPPED("5,9,3,5") UNTIL("5"), SKIP("-"), "now", MISSED}, {DUE, SKIP("x"), "ERR", NULL},
+        /* Nothing changes if the time stays, or is not the expected one. */
+        {FULL DUE, "fire 1 9 t/s T now-10 now+60 fire now-10 0 0 '5,9,3,5' t/s~1 0 '\"url\":\"u\"}' - 0",
+         "-7", FULL NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
+        {COMING, SKIP("5,9,3,5"), "0", NULL},
+        /* A schedule moves to an earlier time, even if it had ended. */
+        {AHEAD, MOVE("now+9000 now+30 move 0 0 0 '7,8,5,6'"), "1",
+         NAMED NEVER("T") AT("now+30") SKIPPED("7,8,5,6") UNTIL("7")},
+        {PAUSED SKIPPED("9,9,9,9") UNTIL("now+40"), MOVE("- now+30 move 0 0 0 -"), "1",
+         NAMED NEVER("T") AT("now+30")},
+        {AHEAD, MOVE("now+9000 - move 0 0 0 ="), "1",
+         NAMED NEVER("T") SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")},
+        {AHEAD, MOVE("now+9001 now+30 move 0 0 0 -"), "0", NULL},
+        {AHEAD, MOVE("- now+30 move 0 0 0 -"), "0", NULL},
+        {PAUSED, MOVE("now+30 now+20 move 0 0 0 -"), "0", NULL},
+        {AHEAD, "fire 0 9 t/s U now+9000 now+30 move 0 0 0 - '' 0 '' - 0", "0", NULL},
+        {SKIPPED("5,9,3,5") UNTIL("5"), MOVE("- now+30 move 0 0 0 -"), "0", ABSENT},
+        /* Another definition has other times. */
+        {AHEAD, "define t/s T d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
+        {AHEAD, "define t/s T d =", "1",
+         NAMED NEVER(D_TAG) AT("now+9000") SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")},
+        {AHEAD, "undefine t/s T", "1", ABSENT},
+        /* They are listed after the schedules whose time has come, and carry says that there is something to
+           do. */
+        {AHEAD, "fires 9", "1 now+9000 t/s now+9000 d T - 0 0 0  now+40 now+60 now+20 now+40", NULL},
+        {AHEAD, "fires 0", "1 now+9000", NULL},
+        {PAUSED SKIPPED("9,9,9,9") UNTIL("now+40"), "fires 9", "1 -1 t/s -1 d T - 0 0 0  9 9 9 9", NULL},
+        {COMING SKIPPED("9,9,9,9") UNTIL("now"), "fires 9", "0 now+9000", NULL},
+        {AHEAD, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 0 now", AHEAD "carry: at=now beat=1 owner=me\n"},
+        {AHEAD, "carry me 0 9 '' 0 5000 500", "me 1 -1 -1 0 0 now+9000",
+         AHEAD "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST
 
@@ -191,8 +237,8 @@ START_TEST(schedules_are_read)
     "schedule_names: t/s@0 u/v@0\nschedules: t/s=d u/v=e\nfired: t/s=T,-,0,0,0, u/v=U,-,0,0,0,\n"            \
     "fires: t/s@now-10 u/v@now+10\n"
     CHECK_EXAMPLES( //
-        {TWO, "fires 9", "1 now+10 t/s now-10 d T - 0 0 0 ", NULL}, {TWO, "fires 0", "1 now+10", NULL},
-        {ABSENT, "fires 9", "0 -1", NULL}, {AT("now-10"), "fires 9", "1 -1 t/s now-10 '' ''", NULL},
+        {TWO, "fires 9", "1 now+10 t/s now-10 d T - 0 0 0  ''", NULL}, {TWO, "fires 0", "1 now+10", NULL},
+        {ABSENT, "fires 9", "0 -1", NULL}, {AT("now-10"), "fires 9", "1 -1 t/s now-10 '' '' ''", NULL},
         {TWO, "recurring '' '' '' 1 ''", "1 t/s now-10 d T - 0 0 0 ", NULL},
         {TWO, "recurring '' '' t/s 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring '' u '' 9 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
@@ -221,6 +267,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_client_may_ask_for_an_occurrence);
     tcase_add_test(tests, a_run_is_repeated_under_its_key);
     tcase_add_test(tests, an_occurrence_goes_to_a_group);
+    tcase_add_test(tests, skipped_times_are_kept_until_the_clock_steps_back);
     tcase_add_test(tests, schedules_are_read);
     suite_add_tcase(suite, tests);
     return suite;

@@ -279,10 +279,12 @@ class World:
         }
 
     def read_schedules(self):
-        schedules, fired, fires, names = self.link.pipeline([
+        schedules, fired, skipped, until, fires, names = self.link.pipeline([
             ("HGETALL", BASE + "schedules"), ("HGETALL", BASE + "fired"),
+            ("HGETALL", BASE + "skipped"), ("ZRANGE", BASE + "skipped_until", 0, -1, "WITHSCORES"),
             ("ZRANGE", BASE + "fires", 0, -1, "WITHSCORES"), ("ZRANGE", BASE + "schedule_names", 0, -1)])
         return {"schedules": dict(zip(schedules[::2], schedules[1::2])), "fired": dict(zip(fired[::2], fired[1::2])),
+                "skipped": dict(zip(skipped[::2], skipped[1::2])), "skipped until": dict(zip(until[::2], map(int, until[1::2]))),
                 "fires": dict(zip(fires[::2], map(int, fires[1::2]))), "schedule names": names}
 
     def read_workflows(self):
@@ -350,7 +352,7 @@ class World:
         names = [BASE + name for name in ("jobs", "leases", "lingering", "dead", "due", "turns", "ready", "crashes", "attempts",
                                           "kept", "kept_until", "dead_due", "carry", "topics", "patterns", "meta", "rates", "numbers",
                                           "behind", "names", "survey", "held", "lines", "sends", "sends_until",
-                                          "schedules", "fired", "fires", "schedule_names",
+                                          "schedules", "fired", "fires", "schedule_names", "skipped", "skipped_until",
                                           "pulled", "pull_lingering", "pull_waiters", "idempotency", "windows", "history", "ended", "ended_ids", "ended_read", "ended_last",
                                           "workflows", "workflow_jobs", "workflow_times", "workflows_over")]
         names += self.workflow_keys
@@ -447,14 +449,14 @@ class World:
             worker.is_owner, worker.armed_ms = False, INF if answer[2] < 0 else answer[2]
             if worker.seen != (answer[0], answer[1]):
                 worker.seen, worker.seen_us = (answer[0], answer[1]), self.boot_us
-            self.check("carry", (worker.name, is_tick), answer[2:], [*self.pool.carry(most, is_tick, False), 0, *self.next_fire()])
+            self.check("carry", (worker.name, is_tick), answer[2:], [*self.pool.carry(most, is_tick, False), 0, *self.next_fire(is_tick)])
             return
         if not worker.is_owner:
             worker.is_owner, worker.seen = True, None
             worker.disturbed_us = self.boot_us
         next_due, until_lost, offered = self.pool.carry(most, is_tick, True)
         worker.armed_ms = INF if answer[2] < 0 else answer[2]
-        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends() or self.pool.has_old_keys()), *self.next_fire()])
+        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends() or self.pool.has_old_keys()), *self.next_fire(is_tick)])
         if offered < most:
             self.check_calendar()
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
@@ -1072,8 +1074,10 @@ class World:
 
     # ---- schedules ----
 
-    def next_fire(self):
+    def next_fire(self, is_tick):
         """Returns the last word of an answer of carry, which is missing if no schedule fires."""
+        if is_tick and self.pool.ahead():
+            return [self.pool.now]
         return [min(self.pool.fires.values())] if self.pool.fires else []
 
     def some_tag(self, name):
@@ -1101,6 +1105,11 @@ class World:
             return (0,)
         return (len(endpoints), "m", "g", *(word for endpoint in endpoints for word in (endpoint, self.some_record())))
 
+    def some_skipped(self):
+        """Returns the text of the times that a schedule has skipped."""
+        until = self.pool.now + self.chance.choice((-1000, -1, 0, 1, 1000))
+        return self.chance.choice(("=", "=", "=", "-", f"0 {until + 1} 5 6", f"{until} {until + 1}", f"{until} {until + 1} 5 {until}"))
+
     def step_fire(self):
         """A process fires what it has listed, perhaps long ago, or what a client asks for."""
         if self.is_away:
@@ -1108,8 +1117,9 @@ class World:
         due = sorted((at, name) for name, at in self.pool.fires.items() if at <= self.pool.now)
         later = min((at for at in self.pool.fires.values() if at > self.pool.now), default=-1)
         found = self.call("fires", 9)
-        self.check("fires", (9,), found, [len(due), later, *(word for at, name in due for word in (
-            name, at, self.pool.schedules[name], " ".join(map(str, self.pool.fired[name]))))])
+        ahead = [(self.pool.fires.get(name, -1), name) for _, name in self.pool.ahead()]
+        self.check("fires", (9,), found, [len(due) + len(ahead), later, *(word for at, name in (due + ahead)[:9] for word in (
+            name, at, self.pool.schedules[name], " ".join(map(str, self.pool.fired[name])), self.pool.skipped.get(name, "")))])
         some = due if self.chance.random() < 0.8 else [(at, name) for name, at in self.pool.fires.items()]  # also those to come
         listed = [(name, self.pool.fired[name][0], at) for at, name in some]
         if listed and self.chance.random() < 0.15:  # its definition changes before it is fired, and keeps its time
@@ -1119,15 +1129,19 @@ class World:
         for name, tag, at in self.chance.choice((listed, listed, self.listed)) + self.chance.choice(([], listed)):
             kind = self.chance.choice(("fire", "fire", "fire", "skip", "hold"))
             next_ms = self.chance.choice(("-", str(at + 300), str(at + 300), str(self.pool.now + 2000)))
-            items.append((name, tag, str(at), next_ms, kind, str(at), self.chance.choice("01"), self.chance.choice("001"),
+            items.append((name, tag, str(at), next_ms, kind, str(at), self.chance.choice("01"), self.chance.choice("001"), self.some_skipped(),
                           f"{name}~{at}" if kind == "fire" else "", f"@{at + self.chance.choice((0, 0, 400))}", self.some_record(), "-",
                           *(self.some_group() if kind == "fire" else (0,))))
+        for at, name in ahead if self.chance.random() < 0.8 else [(at, name) for name, at in self.pool.fires.items()]:
+            expected = str(at) if at >= 0 else "-"
+            items.append((name, self.some_tag(name), expected, self.chance.choice(("-", str(self.pool.now + 300))), "move", "0", "0", "0",
+                          self.some_skipped(), "", "0", "", "-", 0))
         if self.chance.random() < 0.2:
             name = self.chance.choice(SCHEDULES)
-            items.append((name, self.some_tag(name), "-", "-", "fire", "0", "0", "0", f"{name}~run-{self.chance.randrange(3)}", "0", self.some_record(), "-", *self.some_group()))
+            items.append((name, self.some_tag(name), "-", "-", "fire", "0", "0", "0", "=", f"{name}~run-{self.chance.randrange(3)}", "0", self.some_record(), "-", *self.some_group()))
         self.listed = self.chance.choice((listed, self.listed))
         for item, result in zip(items, self.call_items("fire", (self.chance.choice((0, 0, 0, 6)), 86400000), items) if items else ()):
-            for job_id in [f"{item[8]}~{endpoint}" for endpoint in item[15::2]] or [item[8]] if result > 1 else ():
+            for job_id in [f"{item[9]}~{endpoint}" for endpoint in item[16::2]] or [item[9]] if result > 1 else ():
                 expect(job_id not in self.lives, job_id, "was fired twice")
                 expect(item[2] == "-" or self.pool.now >= int(item[2]), job_id, "was fired early")
                 self.lives[job_id] = Life(job_id, result)

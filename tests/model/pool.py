@@ -102,6 +102,7 @@ class Pool(Workflows):
         self.sends_until = {}  # topic/jobId -> when a call looks at the send next, ms
         self.schedules = {}  # topic/scheduleId -> definition
         self.fired = {}  # topic/scheduleId -> (tag, outcome, missed, time, when that was written, id of the last job)
+        self.skipped = {}  # topic/scheduleId -> until, front, first, last, ...: times that were missed and skipped
         self.fires = {}  # topic/scheduleId -> time of the next occurrence, ms
         self.backlog = 0  # bytes of the outbox; 0: there is no history
         self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields that wait, fields that were read
@@ -738,6 +739,8 @@ class Pool(Workflows):
             outcome, *rest = was[1:] if was else ("-", 0, 0, 0, "")
             self.schedules[name] = definition
             self.fired[name] = (hashlib.sha1(definition.encode()).hexdigest(), "-" if outcome == "hold" and next_ms != "=" else outcome, *rest)
+            if next_ms != "=":
+                self.skipped.pop(name, None)
             if next_ms == "-":
                 self.fires.pop(name, None)
             elif next_ms != "=":
@@ -751,13 +754,16 @@ class Pool(Workflows):
             was = self.fired.get(name)
             answers.append(-1 if not was else -4 if tag not in ("*", was[0]) else 1)
             if answers[-1] == 1:
-                self.schedules.pop(name), self.fired.pop(name), self.fires.pop(name, None)
+                self.schedules.pop(name), self.fired.pop(name), self.fires.pop(name, None), self.skipped.pop(name, None)
         return answers
 
     def fire(self, max_jobs, items):
         answers = []
-        for name, tag, expected, next_ms, kind, time_ms, missed, overlap, job_id, when, record, once, number, *send in items:
+        for name, tag, expected, next_ms, kind, time_ms, missed, overlap, skipped, job_id, when, record, once, number, *send in items:
             was = self.fired.get(name)
+            if kind == "move":
+                answers.append(self.move(name, tag, expected, next_ms, skipped))
+                continue
             if not was or was[0] != tag or expected != "-" and not self.now >= self.fires.get(name, INF) == int(expected):
                 answers.append(0)
                 continue
@@ -771,11 +777,33 @@ class Pool(Workflows):
             self.fired[name] = (tag, outcome, int(missed), int(time_ms), self.now, job_id if result > 1 else was[5])
             if result == -7:
                 continue
-            self.fires.pop(name)
-            if next_ms != "-":
-                self.fires[name] = int(next_ms)
+            self.set_next(name, next_ms, skipped)
         self.finish()
         return answers
+
+    def set_next(self, name, next_ms, skipped):
+        self.fires.pop(name, None)
+        if next_ms != "-":
+            self.fires[name] = int(next_ms)
+        if skipped == "-":
+            self.skipped.pop(name, None)
+        elif skipped != "=":
+            self.skipped[name] = skipped
+
+    def move(self, name, tag, expected, next_ms, skipped):
+        """Sets another next time, because the clock has stepped back."""
+        if self.fired.get(name, ("",))[0] != tag or str(self.fires.get(name, "-")) != expected:
+            return 0
+        self.set_next(name, next_ms, skipped)
+        return 1
+
+    def ahead(self):
+        """Returns the schedules whose next time has to be computed again, by the time up to which they have skipped times."""
+        until = self.skipped_until().items()
+        return sorted((at, name) for name, at in until if at > self.now)
+
+    def skipped_until(self):
+        return {name: int(text.split()[0]) for name, text in self.skipped.items() if text.split()[0] != "0"}
 
     def is_in_pool(self, job_id):
         """Returns whether this job, or one that was sent to a group under its id, is in the pool."""
@@ -1585,7 +1613,8 @@ class Pool(Workflows):
             "outbox numbers": [self.outbox_bytes(), len(self.dropped), self.outbox_again, self.outbox_removed],
             "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
-            "schedules": self.schedules, "fires": self.fires, "schedule names": sorted(self.schedules),
+            "schedules": self.schedules, "fires": self.fires, "skipped": self.skipped,
+            "skipped until": self.skipped_until(), "schedule names": sorted(self.schedules),
             "fired": {name: " ".join(map(str, words)) for name, words in self.fired.items()},
             "sends": {send_id: " ".join([mark, group, *endpoints]) for send_id, (mark, group, endpoints) in self.sends.items()},
         }

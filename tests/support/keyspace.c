@@ -55,8 +55,8 @@ static bool is_hash(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("ended")) ||
            slice_equal(name, SLICE("ended_last")) || slice_equal(name, SLICE("history")) ||
-           slice_equal(name, SLICE("sends")) || slice_equal(name, SLICE("workflows")) ||
-           slice_equal(name, SLICE("waits")) ||
+           slice_equal(name, SLICE("sends")) || slice_equal(name, SLICE("skipped")) ||
+           slice_equal(name, SLICE("workflows")) || slice_equal(name, SLICE("waits")) ||
            is_one_of(name, (const char *const[]){
                                "jobs",      "holders:",      "crashes",     "attempts",     "carry",
                                "meta",      "topics",        "patterns",    "rates",        "begun:",
@@ -73,7 +73,7 @@ static bool is_list(struct slice name)
 
 static bool has_words(struct slice name)
 {
-    return slice_equal(name, SLICE("ended")) ||
+    return slice_equal(name, SLICE("ended")) || slice_equal(name, SLICE("skipped")) ||
            is_one_of(name, (const char *const[]){"holders:", "crashes", "kept", "receivers", "sends", "fired",
                                                  "idempotency", "lines", "workflow:", "workflow_jobs",
                                                  "waits", "element_jobs:", NULL});

@@ -5,7 +5,6 @@
 #include "job/recurrence.h"
 
 static struct recurrence recurrence;
-static struct recurrence_decision decision;
 static struct problem problem;
 
 static int64_t ms_of(const char *text)
@@ -189,85 +188,6 @@ START_TEST(jitter_differs_between_schedules)
 }
 END_TEST
 
-/* ---- missed times ---- */
-
-enum { MINUTE = 60000 };
-
-START_TEST(decides_what_to_fire)
-{
-    static const struct {
-        enum misfire misfire;
-        int expected, now; /* minutes; the schedule has a time each minute */
-        int grace;
-        int count, first, next;
-        bool is_missed;
-    } cases[] = {
-        {MISFIRE_ONE, 1, 0, 1, 0, 0, 1, false},
-        {MISFIRE_ONE, 1, 1, 1, 1, 1, 2, false},
-        {MISFIRE_ONE, 1, 2, 1, 2, 1, 3, false},
-        {MISFIRE_ONE, 1, 3, 1, 1, 3, 4, true},
-        {MISFIRE_ONE, 1, 101, 1, 1, 101, 102, true},
-        {MISFIRE_ONE, 1, 11, 10, 11, 1, 12, false},
-        {MISFIRE_SKIP, 1, 2, 1, 2, 1, 3, false},
-        {MISFIRE_SKIP, 1, 3, 1, 2, 2, 4, true},
-        {MISFIRE_SKIP, 1, 101, 1, 2, 100, 102, true},
-        {MISFIRE_ALL, 1, 3, 1, 3, 1, 4, true},
-        {MISFIRE_ALL, 1, 1000, 1, 1000, 1, 1001, true},
-        {MISFIRE_ALL, 1, 1001, 1, 1000, 2, 1002, true},
-        {MISFIRE_ALL, 1, 600000, 1, 1000, 599001, 600001, true},
-        {MISFIRE_ONE, 1, 2000, 5000, 1000, 1001, 2001, false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        int64_t base_ms = ms_of("2026-01-01T00:00:00Z");
-        set_cron("* * * * *", time_zone_utc());
-        recurrence.misfire = cases[i].misfire;
-        recurrence.grace_ms = cases[i].grace * (int64_t)MINUTE;
-        recurrence_decide(&recurrence, base_ms + cases[i].expected * (int64_t)MINUTE,
-                          base_ms + cases[i].now * (int64_t)MINUTE, &decision);
-        ck_assert_msg((int)decision.count == cases[i].count, "%zu: %zu", i, decision.count);
-        for (size_t n = 0; n < decision.count; n++)
-            ck_assert_int_eq(decision.times_ms[n], base_ms + (cases[i].first + (int64_t)n) * MINUTE);
-        ck_assert_int_eq(decision.next_ms, base_ms + cases[i].next * (int64_t)MINUTE);
-        ck_assert_int_eq(decision.is_missed, cases[i].is_missed);
-    }
-}
-END_TEST
-
-START_TEST(skips_a_time_of_which_nothing_is_left)
-{
-    set_every(86400000, ms_of("2026-01-01T00:00:00Z"));
-    recurrence.misfire = MISFIRE_SKIP;
-    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.001Z"),
-                      &decision);
-    ck_assert(decision.count == 0 && decision.is_missed);
-    ck_assert_int_eq(decision.next_ms, ms_of("2026-01-03T00:00:00Z"));
-    recurrence_decide(&recurrence, ms_of("2026-01-02T00:00:00Z"), ms_of("2026-01-02T00:01:00.000Z"),
-                      &decision);
-    ck_assert(decision.count == 1 && !decision.is_missed);
-}
-END_TEST
-
-START_TEST(fires_nothing_after_the_end)
-{
-    set_every(60000, ms_of("2026-01-01T00:00:00Z"));
-    recurrence.last_ms = ms_of("2026-01-01T00:02:00Z");
-    recurrence.misfire = MISFIRE_ALL;
-    recurrence_decide(&recurrence, ms_of("2026-01-01T00:01:00Z"), ms_of("2026-01-01T00:10:00Z"), &decision);
-    ck_assert_uint_eq(decision.count, 2);
-    ck_assert_int_eq(decision.next_ms, RECURRENCE_NEVER_MS);
-}
-END_TEST
-
-/* An expected time that is no longer a time of the schedule, because the rules of its zone have changed. */
-START_TEST(an_expected_time_that_is_wrong_fires_nothing)
-{
-    set_cron("@hourly", time_zone_utc());
-    recurrence_decide(&recurrence, ms_of("2026-01-01T00:30:00Z"), ms_of("2026-01-01T00:30:00Z"), &decision);
-    ck_assert_uint_eq(decision.count, 0);
-    ck_assert_int_eq(decision.next_ms, ms_of("2026-01-01T01:00:00Z"));
-}
-END_TEST
-
 /* ---- properties ---- */
 
 static uint32_t dice = 1;
@@ -349,10 +269,6 @@ Suite *suite(void)
     tcase_add_test(tests, keeps_within_its_bounds);
     tcase_add_test(tests, jitter_is_less_than_the_gap_and_the_same_each_time);
     tcase_add_test(tests, jitter_differs_between_schedules);
-    tcase_add_test(tests, decides_what_to_fire);
-    tcase_add_test(tests, skips_a_time_of_which_nothing_is_left);
-    tcase_add_test(tests, fires_nothing_after_the_end);
-    tcase_add_test(tests, an_expected_time_that_is_wrong_fires_nothing);
     tcase_add_test(tests, times_are_later_and_none_is_left_out);
     suite_add_tcase(all, tests);
     return all;

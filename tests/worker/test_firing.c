@@ -9,6 +9,10 @@
 
 #define EACH_MINUTE                                                                                          \
     "{\"createdAt\":1000,\"every\":60,\"misfire\":\"all\",\"grace\":1,\"job\":{\"url\":\"http://h/\"}}"
+#define TO_GROUP                                                                                             \
+    "{\"createdAt\":1000,\"every\":60,\"grace\":1,\"misfire\":\"all\",\"group\":\"g\",\"needs\":["           \
+    "\"groups\"],"                                                                                           \
+    "\"job\":{\"url\":\"\",\"body\":1}}"
 #define MINUTE_MS INT64_C(60000)
 #define TIMER_US  INT64_C(1000) /* longer than the delay that the timer adds to a wait */
 
@@ -202,6 +206,79 @@ START_TEST(a_schedule_that_cannot_be_read_is_held)
 }
 END_TEST
 
+/* The clock of Redis has been two hours ahead. The times from one minute to the next hour were skipped, the
+ * next time is that after two hours. */
+static struct store_recurring ahead(const char *record, char progress[100])
+{
+    struct store_recurring schedule = each_minute(record);
+    snprintf(progress, 100, "%lld %lld %lld %lld", (long long)(next_ms + 60 * MINUTE_MS),
+             (long long)(next_ms + 120 * MINUTE_MS), (long long)next_ms,
+             (long long)(next_ms + 60 * MINUTE_MS));
+    schedule.next_ms = next_ms + 120 * MINUTE_MS;
+    schedule.progress = slice_of(progress);
+    return schedule;
+}
+
+START_TEST(after_a_step_back_a_schedule_goes_on_with_a_time_that_was_skipped)
+{
+    static const char *const records[] = {EACH_MINUTE, TO_GROUP};
+    char progress[100], expected[100];
+    struct store_recurring schedule = ahead(records[_i], progress);
+    note(world_redis_ms(), true);
+    world_pass(TIMER_US);
+    answer_with(schedule);
+    const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
+    snprintf(expected, sizeof expected, "0%s", strchr(progress, ' '));
+    ck_assert_int_eq(fire->kind, STORE_FIRED_MOVED);
+    ck_assert_int_eq(fire->expected_ms, schedule.next_ms);
+    ck_assert_int_eq(fire->next_ms, next_ms);
+    ck_assert_msg(slice_equal(fire->progress, slice_of(expected)), "%.*s", SLICE_ARG(fire->progress));
+    world_answer_fire(STATUS_OK);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 0);
+    world_pass(PACE_LATE_MS * INT64_C(1000));
+    answer_none(next_ms);
+    /* Then its time comes. The rest of the times is still skipped, and none of them is before the next one.
+     */
+    pass_to(next_ms);
+    schedule.next_ms = next_ms;
+    schedule.now_ms = world_redis_ms();
+    schedule.record = slice_of(EACH_MINUTE);
+    schedule.progress = slice_of(expected);
+    answer_with(schedule);
+    fire = &world_call(WORLD_FIRE)->fire;
+    snprintf(progress, sizeof progress, "0 %lld %lld %lld", (long long)(next_ms + 120 * MINUTE_MS),
+             (long long)(next_ms + MINUTE_MS), (long long)(next_ms + 60 * MINUTE_MS));
+    ck_assert_int_eq(fire->kind, STORE_FIRED_DONE);
+    ck_assert_int_eq(fire->time_ms, next_ms);
+    ck_assert_int_eq(fire->next_ms, next_ms + MINUTE_MS);
+    ck_assert_msg(slice_equal(fire->progress, slice_of(progress)), "%.*s", SLICE_ARG(fire->progress));
+    world_answer_fire(STATUS_OK);
+}
+END_TEST
+
+/* The times of a schedule that is held, or cannot be read, are not known: it is tried now. */
+START_TEST(after_a_step_back_a_held_schedule_is_tried_at_once)
+{
+    char progress[100];
+    struct store_recurring schedule = ahead(_i ? "{" : EACH_MINUTE, progress);
+    if (_i == 0) {
+        schedule.last.outcome = STORE_FIRED_HELD;
+        schedule.last.time_ms = schedule.now_ms - 1;
+    }
+    note(world_redis_ms(), true);
+    world_pass(TIMER_US);
+    schedule.now_ms = world_redis_ms();
+    answer_with(schedule);
+    const struct store_fire *fire = &world_call(WORLD_FIRE)->fire;
+    ck_assert_int_eq(fire->kind, STORE_FIRED_MOVED);
+    ck_assert_int_eq(fire->expected_ms, schedule.next_ms);
+    ck_assert_int_eq(fire->next_ms, schedule.now_ms);
+    ck_assert(slice_starts_with(fire->progress, SLICE("0 ")));
+    world_answer_fire(STATUS_OK);
+    ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRES_HELD), 0);
+}
+END_TEST
+
 /* The pool is full, or Redis does not answer, so the step makes no progress. */
 START_TEST(a_step_without_progress_is_tried_again_a_second_later)
 {
@@ -234,10 +311,6 @@ START_TEST(nothing_is_fired_after_stop)
 }
 END_TEST
 
-#define TO_GROUP                                                                                             \
-    "{\"createdAt\":1000,\"every\":60,\"grace\":1,\"misfire\":\"all\",\"group\":\"g\",\"needs\":["           \
-    "\"groups\"],"                                                                                           \
-    "\"job\":{\"url\":\"\",\"body\":1}}"
 #define TWO_ENDPOINTS "{\"endpoints\":{\"a\":{\"url\":\"http://a/\"},\"b\":{\"url\":\"http://b/\"}}}"
 
 START_TEST(a_job_goes_to_each_endpoint_of_a_group)
@@ -351,6 +424,8 @@ Suite *suite(void)
     tcase_add_test(tests, an_earlier_time_wakes_it);
     tcase_add_test(tests, a_step_of_the_clock_of_redis_delays_nothing);
     tcase_add_loop_test(tests, a_schedule_that_cannot_be_read_is_held, 0, 3);
+    tcase_add_loop_test(tests, after_a_step_back_a_schedule_goes_on_with_a_time_that_was_skipped, 0, 2);
+    tcase_add_loop_test(tests, after_a_step_back_a_held_schedule_is_tried_at_once, 0, 2);
     tcase_add_loop_test(tests, a_step_without_progress_is_tried_again_a_second_later, 0, 3);
     tcase_add_test(tests, nothing_is_fired_after_stop);
     tcase_add_test(tests, a_job_goes_to_each_endpoint_of_a_group);

@@ -44,6 +44,7 @@ if #turns_added == 0 and is_tick and is_owner then ring() end
 if #topics > 0 then next_due = first_due() end
 if next_due == math.huge then next_due = -1 end
 local next_fire = first_fire()
+if is_tick and has_clock_stepped_back() then next_fire = now end
 if next_fire == math.huge then next_fire = nil end
 if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, 0, next_fire} end
 

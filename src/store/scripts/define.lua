@@ -21,6 +21,10 @@ local function define(id, tag, definition, next_at)
   call('HSET', SCHEDULES, id, definition)
   call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or NOT_FIRED))
   if not its_tag then call('ZADD', SCHEDULE_NAMES, 0, id) end
+  if its_tag and next_at ~= '=' then
+    call('HDEL', SKIPPED, id)
+    call('ZREM', SKIPPED_UNTIL, id)
+  end
   if next_at == '-' then
     call('ZREM', FIRES, id)
   elseif next_at ~= '=' then

@@ -7,13 +7,15 @@
 -- then for each item:
 --   id        of the schedule
 --   tag       of its definition
---   expected  its time in fires, ms; or '-' for an occurrence that a client requests
+--   expected  its time in fires, ms; or '-' for an occurrence that a client requests. With 'move', '-' if it has none
 --   next      its next time, ms, or '-'
 --   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why no job is created: 'skip',
---             'noGroup', 'unsendable'. With such a word, the call only looks for the first answer under the key of once
+--             'noGroup', 'unsendable'. With such a word, the call only looks for the first answer under the key of once.
+--             'move': only the next time changes, because the clock has stepped back; expected has not come yet
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
 --   overlap   1: no job is created while the job of the last occurrence is in the pool; else 0
+--   skipped   its new text in skipped; '-': none; '=': it does not change
 --   job       id of the job, whose topic is that of the schedule or one of its siblings
 --   when      of the job, as in schedule.lua
 --   record    of the job, as in schedule.lua
@@ -26,9 +28,9 @@
 -- idempotency key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 -- uses: idempotency places probe put_send schedules url when
 
-local ITEM = 13 -- arguments of an item without endpoints
+local ITEM = 14 -- arguments of an item without endpoints
 local KINDS = {}
-for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable'}) do KINDS[kind] = true end
+for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable', 'move'}) do KINDS[kind] = true end
 
 local function is_time(word) return word == '-' or string.find(word, '^%d+$') end
 
@@ -38,17 +40,18 @@ local function owner_of_id(id) return string.match(topic_of(id), '^[^~]*') end
 -- Reads an item, and refuses the call before its first write if the item has another form.
 local function read_item(at)
   local item = {id = ARGV[at], tag = ARGV[at + 1], expected = ARGV[at + 2], next_at = ARGV[at + 3], kind = ARGV[at + 4],
-    time = ARGV[at + 5], missed = ARGV[at + 6], overlap = ARGV[at + 7], job = ARGV[at + 8], when = ARGV[at + 9],
-    record = ARGV[at + 10], once = ARGV[at + 11], size = ITEM}
-  local number = tonumber(string.match(ARGV[at + 12] or '', '^%d+$'))
+    time = ARGV[at + 5], missed = ARGV[at + 6], overlap = ARGV[at + 7], skipped = ARGV[at + 8], job = ARGV[at + 9],
+    when = ARGV[at + 10], record = ARGV[at + 11], once = ARGV[at + 12], size = ITEM}
+  local number = tonumber(string.match(ARGV[at + 13] or '', '^%d+$'))
   if not number then error('wrong number of arguments') end
   if not is_time(item.expected) or not is_time(item.next_at) then error('not a number') end
   if not string.find(item.time, '^%d+$') or not string.find(item.when, '^@?%d+$') then error('not a number') end
+  if not string.find(item.skipped, '^[-=]$') and not string.find(item.skipped, '^%d+ %d') then error('not times') end
   if not KINDS[item.kind] or not string.find(item.id, '^[^/]+/.') then error('not an item') end
   local is_of_id = string.sub(item.job, 1, #item.id) == item.id -- the usual form, of the same topic
   if item.kind == 'fire' and not is_of_id and owner_of_id(item.job) ~= owner_of_id(item.id) then error('another topic') end
   if number > 0 then
-    item.mark, item.group, item.size = ARGV[at + 13], ARGV[at + 14], ITEM + 2 + 2 * number
+    item.mark, item.group, item.size = ARGV[at + 14], ARGV[at + 15], ITEM + 2 + 2 * number
     item.endpoints, item.records = read_send_jobs(at + ITEM + 2, number)
     if not string.match(item.mark .. ' ' .. item.group, '^%S+ %S+$') then error('not a mark and a group') end
   end
@@ -86,6 +89,30 @@ local function write_all(command, key, words)
   for first = 1, #words, UNPACK_MAX do call(command, key, unpack(words, first, math.min(first + UNPACK_MAX - 1, #words))) end
 end
 
+local skipped = {} -- id -> new text, or '-'
+local function write_skipped()
+  local texts, scores, removed, not_scored = {}, {}, {}, {}
+  for id, text in pairs(skipped) do
+    if text ~= '-' then
+      texts[#texts + 1] = id
+      texts[#texts + 1] = text
+    else
+      removed[#removed + 1] = id
+    end
+    local until_ms = string.match(text, '^[1-9]%d*')
+    if until_ms then
+      scores[#scores + 1] = until_ms
+      scores[#scores + 1] = id
+    else
+      not_scored[#not_scored + 1] = id
+    end
+  end
+  write_all('HSET', SKIPPED, texts)
+  write_all('ZADD', SKIPPED_UNTIL, scores)
+  write_all('HDEL', SKIPPED, removed)
+  write_all('ZREM', SKIPPED_UNTIL, not_scored)
+end
+
 local function write_schedules()
   local texts, scores, ended = {}, {}, {}
   for id in pairs(changed_entries) do
@@ -103,6 +130,7 @@ local function write_schedules()
   write_all('HSET', FIRED, texts)
   write_all('ZADD', FIRES, scores)
   write_all('ZREM', FIRES, ended)
+  write_skipped()
 end
 
 -- time: false if the schedule does not fire any more.
@@ -152,15 +180,30 @@ local function run(item)
   return result
 end
 
+local function set_next(item)
+  set_time(item.id, item.next_at ~= '-' and item.next_at)
+  if item.skipped ~= '=' then skipped[item.id] = item.skipped end
+end
+
+local function move(item)
+  if (times[item.id] and tonumber(times[item.id])) ~= (item.expected ~= '-' and tonumber(item.expected)) then return 0 end
+  set_next(item)
+  return 1
+end
+
 local function fire(item)
   local id, kind = item.id, item.kind
   local answer = item.once ~= '-' and answered(item.once)
   if answer then return answer end
   local its_tag, last = string.match(entries[id] or '', '^(%S+) (.*)$')
   if its_tag ~= item.tag then
-    if not its_tag then set_time(id, false) end -- a time without a schedule
+    if not its_tag then -- a time without a schedule
+      set_time(id, false)
+      skipped[id] = '-'
+    end
     return 0
   end
+  if kind == 'move' then return move(item) end
   if item.expected == '-' then return kind == 'fire' and run(item) or 0 end
   if not is_expected(id, item.expected) then return 0 end
   local previous, result, outcome = string.match(last, '^%S+ %S+ %S+ %S+ (.*)$') or '', 1, kind
@@ -168,7 +211,7 @@ local function fire(item)
   local made = result > 1 and item.job or previous
   entries[id] = table.concat({item.tag, outcome, item.missed, item.time, integer(now), made}, ' ')
   changed_entries[id] = true
-  if result ~= RESULT_FULL then set_time(id, item.next_at ~= '-' and item.next_at) end
+  if result ~= RESULT_FULL then set_next(item) end
   return result
 end
 

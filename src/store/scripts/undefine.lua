@@ -12,6 +12,8 @@ local function undefine(id, tag)
   call('HDEL', SCHEDULES, id)
   call('HDEL', FIRED, id)
   call('ZREM', FIRES, id)
+  call('HDEL', SKIPPED, id)
+  call('ZREM', SKIPPED_UNTIL, id)
   call('ZREM', SCHEDULE_NAMES, id)
   return 1
 end

@@ -1,0 +1,262 @@
+#include "job/recurrence_progress.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/timestamp.h"
+
+/* ---- text ---- */
+
+/* Takes the next number of a text. Returns false if the text does not begin with one. */
+static bool take_number(struct slice *text, int64_t *number)
+{
+    struct slice word;
+    uint64_t found;
+    slice_cut(*text, ' ', &word, text);
+    if (!slice_to_number(word, TIMESTAMP_MAX_MS, &found))
+        return false;
+    *number = (int64_t)found;
+    return true;
+}
+
+void recurrence_progress_read(struct slice text, int64_t expected_ms, struct recurrence_progress *progress)
+{
+    int64_t back_ms, front_ms;
+    progress->back_ms = -1;
+    progress->front_ms = expected_ms < 0 ? RECURRENCE_NEVER_MS : expected_ms;
+    progress->count = 0;
+    if (!take_number(&text, &back_ms) || !take_number(&text, &front_ms))
+        return;
+    if (back_ms > 0)
+        progress->back_ms = back_ms;
+    /* The text is not rewritten while the schedule only moves from front to front. */
+    if (front_ms > progress->front_ms)
+        progress->front_ms = front_ms < TIMESTAMP_MAX_MS ? front_ms : RECURRENCE_NEVER_MS;
+    while (progress->count < RECURRENCE_SKIPPED_MAX) {
+        struct recurrence_range *range = &progress->skipped[progress->count];
+        if (!take_number(&text, &range->first_ms) || !take_number(&text, &range->last_ms))
+            return;
+        progress->count++;
+    }
+}
+
+void recurrence_progress_write(const struct recurrence_progress *progress, struct buffer *out)
+{
+    if (progress->back_ms < 0 && progress->count == 0)
+        return;
+    int64_t front_ms = progress->front_ms < TIMESTAMP_MAX_MS ? progress->front_ms : TIMESTAMP_MAX_MS;
+    buffer_printf(out, "%" PRId64 " %" PRId64, progress->back_ms < 0 ? 0 : progress->back_ms, front_ms);
+    for (size_t i = 0; i < progress->count; i++)
+        buffer_printf(out, " %" PRId64 " %" PRId64, progress->skipped[i].first_ms,
+                      progress->skipped[i].last_ms);
+}
+
+bool recurrence_progress_differs(const struct recurrence_progress *a, const struct recurrence_progress *b)
+{
+    return a->back_ms != b->back_ms || a->count != b->count ||
+           memcmp(a->skipped, b->skipped, a->count * sizeof *a->skipped) != 0;
+}
+
+/* ---- searches ---- */
+
+/* Returns whether there are more than max times later than after_ms and up to now_ms. */
+static bool has_more(const struct recurrence *recurrence, int64_t after_ms, int64_t now_ms, size_t max)
+{
+    int64_t at_ms = after_ms;
+    for (size_t i = 0; i <= max; i++) {
+        at_ms = recurrence_next_ms(recurrence, at_ms);
+        if (at_ms > now_ms)
+            return false;
+    }
+    return true;
+}
+
+/* Returns the earliest time, not before after_ms, that at most max times follow up to now_ms. Searches by
+ * bisection, because there may be millions of times. */
+static int64_t cut_times(const struct recurrence *recurrence, int64_t after_ms, int64_t now_ms, size_t max)
+{
+    if (!has_more(recurrence, after_ms, now_ms, max))
+        return after_ms;
+    /* Invariant: more than max times are later than low, and at most max times are later than high. */
+    int64_t low = after_ms, high = now_ms;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (has_more(recurrence, middle, now_ms, max))
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+/* Returns the last time from first_ms to last_ms; without such a time, a time before first_ms. */
+static int64_t last_time(const struct recurrence *recurrence, int64_t first_ms, int64_t last_ms)
+{
+    return cut_times(recurrence, first_ms - 1, last_ms, 0);
+}
+
+static int64_t min_ms(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max_ms(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- progress ---- */
+
+int64_t recurrence_progress_next_ms(const struct recurrence_progress *progress,
+                                    const struct recurrence *recurrence, int64_t after_ms)
+{
+    for (size_t i = 0; i < progress->count; i++) {
+        const struct recurrence_range *range = &progress->skipped[i];
+        if (range->last_ms <= after_ms)
+            continue;
+        int64_t at_ms = recurrence_next_ms(recurrence, max_ms(after_ms, range->first_ms - 1));
+        if (at_ms <= range->last_ms)
+            return at_ms;
+    }
+    return recurrence_next_ms(recurrence, max_ms(after_ms, progress->front_ms - 1));
+}
+
+void recurrence_progress_set_back(struct recurrence_progress *progress, const struct recurrence *recurrence,
+                                  int64_t next_ms)
+{
+    progress->back_ms = -1;
+    for (size_t i = progress->count; i-- > 0;) {
+        const struct recurrence_range *range = &progress->skipped[i];
+        if (range->first_ms >= next_ms)
+            continue;
+        progress->back_ms =
+            range->last_ms < next_ms ? range->last_ms : last_time(recurrence, range->first_ms, next_ms - 1);
+        return;
+    }
+}
+
+static void remove_range(struct recurrence_progress *progress, size_t index)
+{
+    progress->count--;
+    memmove(progress->skipped + index, progress->skipped + index + 1,
+            (progress->count - index) * sizeof *progress->skipped);
+}
+
+/* Adds a range at index, unless it is empty. If there is no room, the earliest range is dropped. */
+static void add_range(struct recurrence_progress *progress, size_t index, int64_t first_ms, int64_t last_ms)
+{
+    if (first_ms > last_ms)
+        return;
+    if (progress->count == RECURRENCE_SKIPPED_MAX) {
+        if (index == 0)
+            return;
+        remove_range(progress, 0);
+        index--;
+    }
+    memmove(progress->skipped + index + 1, progress->skipped + index,
+            (progress->count - index) * sizeof *progress->skipped);
+    progress->skipped[index] = (struct recurrence_range){first_ms, last_ms};
+    progress->count++;
+}
+
+/* Skips the times from the front up to last_ms. The range before them is extended if no time is between. */
+static void skip_front(struct recurrence_progress *progress, const struct recurrence *recurrence,
+                       int64_t last_ms)
+{
+    int64_t first_ms = progress->front_ms;
+    struct recurrence_range *before = progress->count ? &progress->skipped[progress->count - 1] : NULL;
+    last_ms = last_time(recurrence, first_ms, last_ms);
+    if (first_ms > last_ms)
+        return;
+    if (before && recurrence_next_ms(recurrence, before->last_ms) >= first_ms)
+        before->last_ms = last_ms;
+    else
+        add_range(progress, progress->count, first_ms, last_ms);
+}
+
+void recurrence_progress_skip(struct recurrence_progress *progress, const struct recurrence *recurrence,
+                              int64_t now_ms)
+{
+    if (progress->front_ms > now_ms)
+        return;
+    skip_front(progress, recurrence, now_ms);
+    progress->front_ms = recurrence_next_ms(recurrence, now_ms);
+}
+
+/* Removes a time from a range, which may become two. */
+static void split_range(struct recurrence_progress *progress, const struct recurrence *recurrence,
+                        size_t index, int64_t time_ms)
+{
+    struct recurrence_range range = progress->skipped[index];
+    remove_range(progress, index);
+    add_range(progress, index, recurrence_next_ms(recurrence, time_ms), range.last_ms);
+    if (time_ms > range.first_ms)
+        add_range(progress, index, range.first_ms, last_time(recurrence, range.first_ms, time_ms - 1));
+}
+
+void recurrence_progress_take(struct recurrence_progress *progress, const struct recurrence *recurrence,
+                              int64_t time_ms)
+{
+    if (time_ms >= progress->front_ms) {
+        skip_front(progress, recurrence, time_ms - 1);
+        progress->front_ms = recurrence_next_ms(recurrence, time_ms);
+        return;
+    }
+    for (size_t i = 0; i < progress->count; i++)
+        if (progress->skipped[i].first_ms <= time_ms && time_ms <= progress->skipped[i].last_ms) {
+            split_range(progress, recurrence, i, time_ms);
+            return;
+        }
+}
+
+/* ---- decisions ---- */
+
+/* Moves *after_ms forward so far that at most room times are left from there to last_ms. Returns their
+ * number. */
+static size_t keep_latest(const struct recurrence *recurrence, int64_t *after_ms, int64_t last_ms,
+                          size_t room)
+{
+    size_t count = 0;
+    *after_ms = cut_times(recurrence, *after_ms, last_ms, room);
+    for (int64_t at_ms = recurrence_next_ms(recurrence, *after_ms); at_ms <= last_ms;
+         at_ms = recurrence_next_ms(recurrence, at_ms))
+        count++;
+    return count;
+}
+
+/* Lists the latest times that are not over, at most max, later than after_ms and up to now_ms. */
+static void list_times(const struct recurrence *recurrence, const struct recurrence_progress *progress,
+                       int64_t after_ms, int64_t now_ms, size_t max, struct recurrence_decision *decision)
+{
+    struct recurrence_range ranges[RECURRENCE_SKIPPED_MAX + 1]; /* the times later than first_ms */
+    size_t first = progress->count + 1;
+    while (first-- > 0 && max > 0) {
+        bool is_front = first == progress->count;
+        const struct recurrence_range *skipped = &progress->skipped[is_front ? 0 : first];
+        int64_t from_ms = is_front ? progress->front_ms : skipped->first_ms;
+        ranges[first].first_ms = max_ms(after_ms, from_ms - 1);
+        ranges[first].last_ms = is_front ? now_ms : min_ms(now_ms, skipped->last_ms);
+        max -= keep_latest(recurrence, &ranges[first].first_ms, ranges[first].last_ms, max);
+    }
+    for (size_t i = first + 1; i <= progress->count; i++)
+        for (int64_t at_ms = recurrence_next_ms(recurrence, ranges[i].first_ms); at_ms <= ranges[i].last_ms;
+             at_ms = recurrence_next_ms(recurrence, at_ms))
+            decision->times_ms[decision->count++] = at_ms;
+}
+
+void recurrence_decide(const struct recurrence *recurrence, const struct recurrence_progress *progress,
+                       int64_t expected_ms, int64_t now_ms, struct recurrence_decision *decision)
+{
+    int64_t after_ms = expected_ms - 1; /* only times later than this are fired */
+    decision->count = 0;
+    decision->is_missed = expected_ms < now_ms - recurrence->grace_ms;
+    if (expected_ms > now_ms) {
+        decision->next_ms = recurrence_progress_next_ms(progress, recurrence, after_ms);
+        return;
+    }
+    if (decision->is_missed && recurrence->misfire == MISFIRE_SKIP)
+        after_ms = now_ms - recurrence->grace_ms - 1;
+    bool is_one = decision->is_missed && recurrence->misfire == MISFIRE_ONE;
+    list_times(recurrence, progress, after_ms, now_ms, is_one ? 1 : RECURRENCE_FIRED_MAX, decision);
+    decision->next_ms = recurrence_progress_next_ms(progress, recurrence, now_ms);
+}

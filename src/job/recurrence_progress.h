@@ -1,0 +1,66 @@
+/* recurrence_progress.h - how far a schedule has come: the times that are over, and those that were skipped.
+ * The functions are pure: no clock, no I/O.
+ *
+ * Normally a time that has passed never comes again. After a clock was ahead and steps back, the times that
+ * were missed meanwhile are in the future again. A time is over if its job was created or refused, and is
+ * then never fired again. A time that was skipped, because it was missed, can still be fired. */
+#ifndef DUEPOST_JOB_RECURRENCE_PROGRESS_H
+#define DUEPOST_JOB_RECURRENCE_PROGRESS_H
+
+#include "base/buffer.h"
+#include "job/recurrence.h"
+
+enum {
+    RECURRENCE_SKIPPED_MAX = 16, /* if there are more ranges, the earliest is dropped: its times are over */
+    RECURRENCE_PROGRESS_SIZE = 20 * 36 /* maximum bytes of the text */
+};
+
+struct recurrence_progress {
+    int64_t front_ms; /* all times from here on have neither been fired nor skipped */
+    int64_t back_ms;  /* if the clock steps back to before this time, the schedule's next time has to be
+                         computed  again; -1: never */
+    struct recurrence_range {
+        int64_t first_ms, last_ms;     /* both are skipped times, and so are all times between them */
+    } skipped[RECURRENCE_SKIPPED_MAX]; /* ascending, and earlier than front_ms */
+    size_t count;
+};
+
+/* Reads a text that recurrence_progress_write wrote; a text that cannot be read has no skipped times.
+ * expected_ms is the schedule's next time; -1: it has none. */
+void recurrence_progress_read(struct slice text, int64_t expected_ms, struct recurrence_progress *);
+
+/* Writes "<back> <front> <first> <last> ...". Writes nothing if back_ms is -1 and there are no skipped times.
+ */
+void recurrence_progress_write(const struct recurrence_progress *, struct buffer *);
+
+/* Returns whether the text of a has to be replaced by that of b. */
+bool recurrence_progress_differs(const struct recurrence_progress *a, const struct recurrence_progress *b);
+
+/* Returns the first time later than after_ms that is not over, or RECURRENCE_NEVER_MS. */
+int64_t recurrence_progress_next_ms(const struct recurrence_progress *, const struct recurrence *,
+                                    int64_t after_ms);
+
+/* Sets back_ms of a schedule whose next time is next_ms: to the latest skipped time that is earlier. */
+void recurrence_progress_set_back(struct recurrence_progress *, const struct recurrence *, int64_t next_ms);
+
+/* Notes that time_ms is over. Earlier times that had neither been fired nor skipped are skipped now. */
+void recurrence_progress_take(struct recurrence_progress *, const struct recurrence *, int64_t time_ms);
+
+/* Notes that all times up to now_ms that are not over are skipped. */
+void recurrence_progress_skip(struct recurrence_progress *, const struct recurrence *, int64_t now_ms);
+
+/* The occurrences to fire now. */
+struct recurrence_decision {
+    int64_t times_ms[RECURRENCE_FIRED_MAX]; /* ascending */
+    size_t count;    /* number of times in times_ms; 0: all were skipped, or expected_ms is later */
+    bool is_missed;  /* some of the times were missed */
+    int64_t next_ms; /* the next time after these; later than now, or RECURRENCE_NEVER_MS */
+};
+
+/* Decides at now_ms. expected_ms is the next time of the schedule. The caller may fire only the first n
+ * occurrences; the next expected time is then times_ms[n]. Every time from expected_ms to now that is neither
+ * over nor in times_ms is skipped. */
+void recurrence_decide(const struct recurrence *, const struct recurrence_progress *, int64_t expected_ms,
+                       int64_t now_ms, struct recurrence_decision *);
+
+#endif
