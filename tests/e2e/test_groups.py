@@ -328,6 +328,18 @@ def test_cancel_takes_those_that_are_left_as_they_were_sent(server, receiver, to
     assert f'event=group_job_cancelled who=- from=127.0.0.1 job={topic}/j outcome=done' in server.log()
 
 
+def test_another_job_with_the_id_of_a_sent_job_is_not_cancelled(server, receiver, topic):
+    make(server, receiver, topic, "a", "b")
+    server.schedule(topic=topic, jobId="j", group=topic, delay=FAR)
+    server.request("DELETE", f"/jobs/{topic}/j~a").expect(200)
+    server.schedule(topic=topic, jobId="j~a", url=receiver.url("/own"), delay=FAR)
+    assert states(server, topic, "j", topic) == {"a": "ended", "b": "delayed"}
+    assert cancel(server, topic, "j", topic).expect(200)["cancelled"] == 1
+    assert cancel(server, topic, "j", topic).status == 404
+    assert server.get(f"/jobs/{topic}/j~a").expect(200)["state"] == "delayed"
+    server.get(f"/jobs/{topic}/j~b").expect(404)
+
+
 def test_ended_jobs_that_are_kept_are_shown_as_such(server, receiver, topic):
     server.request("PUT", f"/topics/{topic}", '{"retention":3600}', JSON).expect(200)
     make(server, receiver, topic, "a", "b", "c")

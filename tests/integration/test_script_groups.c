@@ -3,7 +3,7 @@
 #include "support/script_examples.h"
 #include "support/suite.h"
 
-/* Job t/s was sent to group g with the endpoints a and b, and its jobs wait. */
+/* Job t/s was sent to group g with the endpoints a and b by an earlier version, and its jobs wait. */
 #define SENT                                                                                                 \
     "bucket:t: t/s~a@now+5000 t/s~b@now+5000.0005\n"                                                         \
     "due: t@now+5000\n"                                                                                      \
@@ -13,7 +13,7 @@
 
 #define MADE(created)                                                                                        \
     "jobs: t/s~a={\"createdAt\":" created ",\"r\"} t/s~b={\"createdAt\":" created ",\"q\"}\n"                \
-    "sends: t/s=m,g,a,b\n"
+    "sends: t/s=m,g,a,b,@" created "\n"
 
 START_TEST(send_schedules_all_jobs)
 {
@@ -26,12 +26,13 @@ START_TEST(send_schedules_all_jobs)
                        "sends_until: t/s@now+65000\n"},
         {ABSENT, "send 0 9 t/s @now+900000000 - m g 1 a \"r\"}", "(sent now+900000000) wake now+900000000",
          "bucket:t: t/s~a@now+900000000\ndue: t@now+900000000\njobs: t/s~a={\"createdAt\":now,\"r\"}\n"
-         "sends: t/s=m,g,a\nsends_until: t/s@now+86400000\n"},
+         "sends: t/s=m,g,a,@now\nsends_until: t/s@now+86400000\n"},
         /* two sends in one call */
         {ABSENT, "send 0 9 t/s 0 - m g 1 a \"r\"} u/s 0 - m g 1 a \"r\"}", "(sent now) (sent now)",
          "bucket:t: t/s~a@now\nbucket:u: u/s~a@now\n"
          "jobs: t/s~a={\"createdAt\":now,\"r\"} u/s~a={\"createdAt\":now,\"r\"}\nready: t\n"
-         "sends: t/s=m,g,a u/s=m,g,a\nsends_until: t/s@now+60000 u/s@now+60000\nturns: t@1 u@2\n"}, );
+         "sends: t/s=m,g,a,@now u/s=m,g,a,@now\nsends_until: t/s@now+60000 u/s@now+60000\nturns: t@1 "
+         "u@2\n"}, );
 }
 END_TEST
 
@@ -76,7 +77,7 @@ START_TEST(send_finds_the_same_while_a_job_of_it_is_there)
         {HALF_ENDED, "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(same a ended 0 b delayed now+5000)", NULL},
         {ALL_ENDED, "send 0 9 t/s 0 - m g 0", "-1", NULL},
         {ALL_ENDED, "send 0 9 t/s 0 - other h 1 z \"r\"}", "(sent now)",
-         "bucket:t: t/s~z@now\njobs: t/s~z={\"createdAt\":now,\"r\"}\nready: t\nsends: t/s=other,h,z\n"
+         "bucket:t: t/s~z@now\njobs: t/s~z={\"createdAt\":now,\"r\"}\nready: t\nsends: t/s=other,h,z,@now\n"
          "sends_until: t/s@now+60000\nturns: t@1\n"}, );
 }
 END_TEST
@@ -155,7 +156,7 @@ START_TEST(replace_send_replaces_what_was_sent)
 #define PUT_MADE                                                                                             \
     "bucket:t: t/s~b@now t/s~c@now.0005\n"                                                                   \
     "jobs: t/s~b={\"createdAt\":now,\"x\"} t/s~c={\"createdAt\":now,\"y\"}\nready: t\n"                      \
-    "sends: t/s=n,h,b,c\nsends_until: t/s@now+60000\nturns: t@1\n"
+    "sends: t/s=n,h,b,c,@now\nsends_until: t/s@now+60000\nturns: t@1\n"
     CHECK_EXAMPLES( //
         {ABSENT, PUT, "(replaced 0 0 now now)", PUT_MADE}, {SENT, PUT, "(replaced 1 1 now now)", PUT_MADE},
         {SENT, "replace_send 2 t/s 0 '' n h 2 b \"x\"} c \"y\"}", "(replaced 1 1 now now)", PUT_MADE},
@@ -182,7 +183,7 @@ START_TEST(replace_send_replaces_what_was_sent)
          "(replaced 0 0 now) (replaced 1 0 now now)",
          "bucket:t: t/s~b@now.0005 t/s~c@now.001\n"
          "jobs: t/s~b={\"createdAt\":now,\"x\"} t/s~c={\"createdAt\":now,\"y\"}\nready: t\n"
-         "sends: t/s=n,h,b,c\nsends_until: t/s@now+60000\nturns: t@1\n"},
+         "sends: t/s=n,h,b,c,@now\nsends_until: t/s@now+60000\nturns: t@1\n"},
         {ABSENT, "replace_send 0 t/s 0 '' n h 2 b \"x\"} c \"y\"} t/s 0 '' m g 1 b \"r\"}",
          "(replaced 0 0 now now) -2", PUT_MADE},
         {ABSENT, "replace_send 0 t/s 0 '' n h 0", "ERR", NULL},
@@ -224,6 +225,40 @@ START_TEST(unsend_cancels_those_that_are_left)
         {MIXED, "unsend t/s other t/x g", "-1 -1", NULL},
         {SENT, "unsend t/s g t/s g", "(a 0 b 0) -1", ABSENT},
         {"sends: t/s=m,g,a\nsends_until: t/s@now+9\n", "unsend t/s g", "(a -1)", ABSENT}, );
+}
+END_TEST
+
+/* The jobs of a send have ended, and other jobs have taken their ids: a of the pool, d dead. b is left. */
+START_TEST(other_jobs_with_their_ids_do_not_belong_to_a_send)
+{
+#define OTHER(time) "{\"createdAt\":" time ",\"r\"}"
+#define TAKEN                                                                                                \
+    "bucket:t: t/s~a@now+9\ndue: t@now+9\ndead: t/s~d@now-4\ndead:t: t/s~d@now-4\ndead_due: t@inf\n"         \
+    "jobs: t/s~a=" OTHER("now-1") "\nkept: t/s~d=dead,now-4,0,32," OTHER("now-1") "\n"
+#define LEFT                                                                                                 \
+    "bucket:t: t/s~a@now+9 t/s~b@now+9\ndue: t@now+9\n"                                                      \
+    "jobs: t/s~a=" OTHER("now-1") " t/s~b=" OTHER("now-2") "\n"
+#define OF(endpoints) "sends: t/s=m,g," endpoints ",@now-2\nsends_until: t/s@now+9\n"
+    CHECK_EXAMPLES( //
+        {TAKEN OF("a,d"), "unsend t/s g", "(a -1 d -1)", TAKEN},
+        {LEFT OF("a,b,c"), "unsend t/s g", "(a -1 b 0 c -1)",
+         "bucket:t: t/s~a@now+9\ndue: t@now+9\njobs: t/s~a=" OTHER("now-1") "\n"},
+        /* a of the send is dead, and another job has its id */
+        {"bucket:t: t/s~a@now+9\ndue: t@now+9\ndead: t/s~a@now-4\ndead:t: t/s~a@now-4\ndead_due: t@inf\n"
+         "jobs: t/s~a=" OTHER("now-1") "\nkept: t/s~a=dead,now-4,0,32," OTHER("now-2") "\n" OF("a"),
+         "unsend t/s g", "(a 0)", "bucket:t: t/s~a@now+9\ndue: t@now+9\njobs: t/s~a=" OTHER("now-1") "\n"},
+        /* their states are not those of the send */
+        {LEFT OF("a,b,c"), "sent t/s g", "a ended 0 b delayed now+9 c ended 0", NULL},
+        /* what was sent has ended, so it is not sent twice; but the id is taken */
+        {LEFT OF("a"), "send 0 9 t/s 0 - m g 1 a \"r\"}", "(taken t/s~a)", NULL},
+        {LEFT OF("a"), "send 0 9 t/s 0 - m g 0", "-1", NULL},
+        {LEFT OF("a,b"), "send 0 9 t/s 0 - m g 0", "(same a ended 0 b delayed now+9)", NULL},
+        /* PUT replaces all jobs that have its ids, and of the others only those of the earlier send */
+        {LEFT OF("a,b"), "replace_send 0 t/s @now+9 '' n h 1 c \"r\"}", "(replaced 0 1 now+9)",
+         "bucket:t: t/s~a@now+9 t/s~c@now+9.0005\ndue: t@now+9\n"
+         "jobs: t/s~a=" OTHER("now-1") " t/s~c=" OTHER(
+             "now") "\n"
+                    "sends: t/s=n,h,c,@now\nsends_until: t/s@now+60009\n"}, );
 }
 END_TEST
 
@@ -287,6 +322,7 @@ Suite *suite(void)
     tcase_add_test(tests, replace_send_replaces_what_was_sent);
     tcase_add_test(tests, sent_shows_the_states);
     tcase_add_test(tests, unsend_cancels_those_that_are_left);
+    tcase_add_test(tests, other_jobs_with_their_ids_do_not_belong_to_a_send);
     tcase_add_test(tests, forget_drops_sends_whose_jobs_have_ended);
     tcase_add_test(tests, group_writes_what_has_not_changed);
     tcase_add_test(tests, groups_are_read_by_name);

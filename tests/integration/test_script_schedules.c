@@ -159,7 +159,7 @@ START_TEST(an_occurrence_goes_to_a_group)
 #define PAIR_MADE                                                                                            \
     "bucket:t: t/s~1~a@now t/s~1~b@now.0005\n"                                                               \
     "jobs: t/s~1~a={\"createdAt\":now,\"x\"} t/s~1~b={\"createdAt\":now,\"y\"}\nready: t\n"                  \
-    "sends: t/s~1=m,g,a,b\nsends_until: t/s~1@now+60000\nturns: t@1\n"
+    "sends: t/s~1=m,g,a,b,@now\nsends_until: t/s~1@now+60000\nturns: t@1\n"
     CHECK_EXAMPLES( //
         {DUE, FIRE(PAIR), "now", PAIR_MADE NAMED LAST("fire") AT("now+60")},
         {DUE, FIRE(PAIR) " t/s T now-10 now+60 " PAIR, "now 0", PAIR_MADE NAMED LAST("fire") AT("now+60")},

@@ -98,7 +98,7 @@ class Pool(Workflows):
         self.bell = []
         self.touched = {}  # topics that the call has touched, in order -> True, False if jobs were only put into its bucket, or FREED if only attempts have ended
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
-        self.sends = {}  # topic/jobId -> (mark, group, endpoints) of what was sent to a group
+        self.sends = {}  # topic/jobId -> (mark, group, endpoints, createdAt) of what was sent to a group
         self.sends_until = {}  # topic/jobId -> when a call looks at the send next, ms
         self.schedules = {}  # topic/scheduleId -> definition
         self.fired = {}  # topic/scheduleId -> (tag, outcome, missed, time, when that was written, id of the last job)
@@ -807,7 +807,7 @@ class Pool(Workflows):
 
     def is_in_pool(self, job_id):
         """Returns whether this job, or one that was sent to a group under its id, is in the pool."""
-        return job_id in self.jobs or job_id in self.sends and self.first_left(job_id, self.sends[job_id][2])
+        return job_id in self.jobs or job_id in self.sends and self.first_left(job_id, *self.sends[job_id][2:])
 
     def make(self, max_jobs, job_id, when, record, previous, send):
         if self.is_in_pool(previous):
@@ -824,20 +824,24 @@ class Pool(Workflows):
 
     def start_all(self, send_id, when, mark, group, *parts):
         """Starts the jobs of a send, and returns their due times."""
-        due, _ = self.due_of(when)
-        self.sends[send_id] = mark, group, parts[::2]
+        due, created = self.due_of(when)
+        self.sends[send_id] = mark, group, parts[::2], created
         self.sends_until[send_id] = self.now + max(60_000, min(86_400_000, due - self.now + 60_000))
         return [self.start(f"{send_id}~{endpoint}", when, record)[0] for endpoint, record in zip(parts[::2], parts[1::2])]
 
-    def first_left(self, send_id, endpoints):
-        return next((f"{send_id}~{endpoint}" for endpoint in endpoints if f"{send_id}~{endpoint}" in self.jobs), None)
+    def is_of_send(self, job_id, sent_at):
+        """Returns whether the job is in the pool, and was created by a send of this time; None: any job of the pool."""
+        return job_id in self.jobs and (sent_at is None or self.jobs[job_id].startswith(f'{{"createdAt":{sent_at},'))
 
-    def sent_states(self, send_id, endpoints):
+    def first_left(self, send_id, endpoints, sent_at=None):
+        return next((f"{send_id}~{endpoint}" for endpoint in endpoints if self.is_of_send(f"{send_id}~{endpoint}", sent_at)), None)
+
+    def sent_states(self, send_id, endpoints, sent_at):
         """Endpoint, state, time, ..."""
         found = []
         for endpoint in endpoints:
             job_id = f"{send_id}~{endpoint}"
-            state = self.state(job_id) if job_id in self.jobs else self.kept[job_id][:2] if job_id in self.kept else ("ended", 0)
+            state = self.state(job_id) if self.is_of_send(job_id, sent_at) else self.kept[job_id][:2] if job_id in self.kept else ("ended", 0)
             found += [endpoint, *state]
         return found
 
@@ -845,10 +849,10 @@ class Pool(Workflows):
         answers = []
         for send_id, when, _, mark, group, number, *parts in items:
             was = self.sends.get(send_id)
-            left = was and self.first_left(send_id, was[2])
+            left = was and self.first_left(send_id, *was[2:])
             taken = left or self.first_left(send_id, parts[::2])
             if left and was[:2] == (mark, group):
-                answers.append(["same", *self.sent_states(send_id, was[2])])
+                answers.append(["same", *self.sent_states(send_id, *was[2:])])
             elif left or number and taken:
                 answers.append(["taken", taken])
             elif not number or max_jobs and max_jobs - len(self.jobs) < number:
@@ -863,8 +867,8 @@ class Pool(Workflows):
         for send_id, when, only, mark, group, number, *parts in items:
             ids = [f"{send_id}~{endpoint}" for endpoint in parts[::2]]
             same = [job_id for job_id in ids if job_id in self.jobs]
-            earlier = self.sends[send_id][2] if send_id in self.sends else ()
-            others = [job_id for job_id in (f"{send_id}~{endpoint}" for endpoint in earlier) if job_id in self.jobs and job_id not in ids]
+            earlier, sent_at = self.sends[send_id][2:] if send_id in self.sends else ((), None)
+            others = [job_id for job_id in (f"{send_id}~{endpoint}" for endpoint in earlier) if self.is_of_send(job_id, sent_at) and job_id not in ids]
             leased = next((job_id for job_id in same + others if self.deadline(job_id)), None)
             more = number - len(same) - len(others)
             if only and same + others:
@@ -884,7 +888,7 @@ class Pool(Workflows):
 
     def sent(self, send_id, group):
         was = self.sends.get(send_id)
-        return self.sent_states(send_id, was[2]) if was and was[1] == group else []
+        return self.sent_states(send_id, *was[2:]) if was and was[1] == group else []
 
     def unsend(self, items):
         answers, self.met = [], []
@@ -893,10 +897,20 @@ class Pool(Workflows):
             if not was or was[1] != group:
                 answers.append(-1)
                 continue
-            answers.append([word for endpoint in was[2] for word in (endpoint, self.cancel_one(f"{send_id}~{endpoint}", ""))])
+            answers.append([word for endpoint in was[2] for word in (endpoint, self.cancel_sent(f"{send_id}~{endpoint}", was[3]))])
             self.sends.pop(send_id), self.sends_until.pop(send_id)
         self.finish()
         return answers
+
+    def cancel_sent(self, job_id, sent_at):
+        if self.is_of_send(job_id, sent_at):
+            return self.cancel_one(job_id, "")
+        if job_id in self.dead and self.kept[job_id][3].startswith(f'{{"createdAt":{sent_at},'):
+            self.met.append("dead")
+            self.remove_dead(job_id)
+            return 0
+        self.met.append(None)
+        return -1
 
     def forget_sends(self, most):
         """Forgets sends without jobs, and returns how many sends it has looked at."""
@@ -1616,5 +1630,5 @@ class Pool(Workflows):
             "schedules": self.schedules, "fires": self.fires, "skipped": self.skipped,
             "skipped until": self.skipped_until(), "schedule names": sorted(self.schedules),
             "fired": {name: " ".join(map(str, words)) for name, words in self.fired.items()},
-            "sends": {send_id: " ".join([mark, group, *endpoints]) for send_id, (mark, group, endpoints) in self.sends.items()},
+            "sends": {send_id: " ".join([mark, group, *endpoints, f"@{sent_at}"]) for send_id, (mark, group, endpoints, sent_at) in self.sends.items()},
         }

@@ -144,8 +144,8 @@ end
 -- Returns whether the job with this id, or a job that was sent to a group under this id, is in the pool.
 local function is_in_pool(id)
   if call('HEXISTS', JOBS, id) == 1 then return true end
-  local _, _, endpoints = send_of(id)
-  return endpoints and first_left(id, endpoints) ~= nil
+  local _, _, endpoints, sent_at = send_of(id)
+  return endpoints and first_left(id, endpoints, sent_at) ~= nil
 end
 
 -- Schedules the jobs of an occurrence that is sent to a group.

@@ -30,10 +30,10 @@ local function met_jobs(send)
     is_new[id] = true
     if call('HEXISTS', JOBS, id) == 1 then same[#same + 1] = id end
   end
-  local _, _, endpoints = send_of(send.id)
+  local _, _, endpoints, sent_at = send_of(send.id)
   for i = 1, #(endpoints or {}) do
     local id = job_of(send.id, endpoints[i])
-    if not is_new[id] and call('HEXISTS', JOBS, id) == 1 then others[#others + 1] = id end
+    if not is_new[id] and is_of_send(id, sent_at) then others[#others + 1] = id end
   end
   return same, others
 end

@@ -25,10 +25,10 @@ local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 -- Looks for an earlier send with this id that still has jobs in the pool. Returns 'same' and the jobs'
 -- states, or the id of one of these jobs.
 local function earlier(send)
-  local mark, group, endpoints = send_of(send.id)
-  local left = mark and first_left(send.id, endpoints)
+  local mark, group, endpoints, sent_at = send_of(send.id)
+  local left = mark and first_left(send.id, endpoints, sent_at)
   if not left then return end
-  if mark == send.mark and group == send.group then return add_states({'same'}, send.id, endpoints) end
+  if mark == send.mark and group == send.group then return add_states({'same'}, send.id, endpoints, sent_at) end
   return {'taken', left}
 end
 

@@ -6,6 +6,6 @@
 -- some time ago. The state 'ended' means that the job is neither in the pool nor kept. The time is when the
 -- job is due, when its lease ends, or when it ended.
 -- uses: clock sent
-local _, group, endpoints = send_of(ARGV[2])
+local _, group, endpoints, sent_at = send_of(ARGV[2])
 if group ~= ARGV[3] then return {now_us} end
-return add_states({now_us}, ARGV[2], endpoints)
+return add_states({now_us}, ARGV[2], endpoints, sent_at)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- unsend.lua - removes the jobs that were sent to a group and have not been delivered or cancelled, because
--- their owner requests it.
+-- their owner requests it. Other jobs that have taken their ids stay.
 --
 -- ARGV from 2: topic/jobId, group, ...
 -- Returns {now_us, result ...}. A result is NOT_FOUND, or {endpoint, code, endpoint, code, ...}: the endpoints to
@@ -8,17 +8,26 @@
 -- uses: cancel check sends
 check(2, 2)
 
+-- Returns a code as in cancel.lua. A job of the send may be dead while another job of the pool has its id.
+local function cancel_sent(id, sent_at)
+  if not sent_at or is_of_send(id, sent_at) then return cancel(id, '') end
+  if not call('ZSCORE', DEAD, id) then return RESULT_NOT_FOUND end
+  local _, _, _, record = kept_job(id)
+  return record and was_created(record, sent_at) and cancel_dead(id) or RESULT_NOT_FOUND
+end
+
 local function unsend(id, wanted)
-  local _, group, endpoints = send_of(id)
+  local mark, group, endpoints, sent_at = send_of(id)
   if group ~= wanted then return RESULT_NOT_FOUND end
-  local result, is_whole = {}, true
+  local result, left = {}, {}
   for i = 1, #endpoints do
-    local code = cancel(job_of(id, endpoints[i]), '')
-    is_whole = is_whole and code ~= RESULT_AGAIN
+    local code = has_read_enough() and RESULT_AGAIN or cancel_sent(job_of(id, endpoints[i]), sent_at)
+    if code == RESULT_AGAIN then left[#left + 1] = endpoints[i] end
     result[#result + 1] = endpoints[i]
     result[#result + 1] = code
   end
-  if is_whole then drop_send(id) end
+  -- The next call reads only the jobs that are left: other jobs with these ids must not use up its limit of bytes again.
+  if #left > 0 then note_send(id, mark, group, left, sent_at) else drop_send(id) end
   return result
 end
 

@@ -1,4 +1,4 @@
--- put_send.lua - schedules the jobs of a send, one for each endpoint of a group. Only this file writes the key sends.
+-- put_send.lua - schedules the jobs of a send, one for each endpoint of a group. Only this file adds to the key sends.
 -- uses: places sends when
 
 local SENDS_MAX, SENT_MIN_MS, SENT_MAX_MS = 1000000, 60000, 86400000
@@ -13,7 +13,7 @@ local function put_send(id, when, mark, group, endpoints, records)
     call('HSET', JOBS, job, opening .. records[i])
     times[i] = put(job, due)
   end
-  call('HSET', SENDS, id, table.concat({mark, group, unpack(endpoints)}, ' '))
+  note_send(id, mark, group, endpoints, integer(created))
   call('ZADD', SENDS_UNTIL, integer(now + math.max(SENT_MIN_MS, math.min(SENT_MAX_MS, due - now + SENT_MIN_MS))), id)
   return times
 end
