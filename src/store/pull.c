@@ -31,9 +31,17 @@ struct pull {
     struct nonce nonce;
     int64_t sent_us; /* time at which the call was sent (CLOCK_BOOTTIME) */
     unsigned tries;
+    struct buffer forgetting; /* owned: what.once, and before it '!' and the nonce of an answer to forget;
+                                 empty: none */
     store_pull_fn *fn;
     void *arg;
 };
+
+static void pull_free(struct pull *pull)
+{
+    buffer_fini(&pull->forgetting);
+    free(pull);
+}
 
 /* ---- calls without a reply ---- */
 
@@ -108,6 +116,10 @@ struct pull_result {
     struct job *jobs;
     struct store_pulled_job *given;
     size_t count;
+    struct pulled *unfit; /* jobs that the worker does not get */
+    size_t unfit_count;
+    bool has_stored; /* lease.lua has stored the jobs under the idempotency key: they have not all expired */
+    bool is_forgotten; /* the jobs are those of an answer that is now forgotten */
     struct store_pulled pulled;
 };
 
@@ -133,10 +145,12 @@ static void add_pulled(const struct pull *pull, const struct redis_reply *result
     struct job *job = &to->jobs[to->count];
     snprintf(pulled.nonce.text, sizeof pulled.nonce.text, "%.*s", SLICE_ARG(nonce));
     bool is_job = job_read(pulled.id, pulled.record, job) == STATUS_OK;
-    if (!is_job || job->lacks.size || job_is_expired(job, pulled.leased_ms)) {
+    bool is_expired = is_job && job_is_expired(job, pulled.leased_ms);
+    to->has_stored |= !is_expired;
+    if (!is_job || job->lacks.size || is_expired) {
         if (is_job)
             job_fini(job);
-        end_unfit(pull, &pulled, to->pulled.now_ms);
+        to->unfit[to->unfit_count++] = pulled;
         return;
     }
     to->given[to->count++] = (struct store_pulled_job){
@@ -170,42 +184,85 @@ static enum status status_of(int64_t code)
 static void pull_fail(struct pull *pull, enum status status)
 {
     pull->fn(pull->arg, status, NULL);
-    free(pull);
+    pull_free(pull);
+}
+
+static void pull_result_read(const struct pull *pull, const struct redis_reply *result,
+                             struct pull_result *to)
+{
+    size_t count = (redis_reply_size(result) - FIRST_PULLED) / PULLED_PARTS;
+    to->pulled.is_repeated = redis_reply_integer(redis_reply_at(result, 1)) == 1;
+    to->is_forgotten = redis_reply_integer(redis_reply_at(result, 1)) == 2;
+    /* After the jobs of a forgotten answer, the next call leases others. */
+    to->pulled.has_more = to->is_forgotten || redis_reply_integer(redis_reply_at(result, 2)) == 1;
+    to->pulled.next_ms = redis_reply_integer(redis_reply_at(result, 3));
+    to->jobs = memory_resize(
+        NULL,
+        (count + 1) *
+            sizeof *to->jobs); /* the memory need not be zero, because job_read sets all members of a job */
+    to->given = NEW_ARRAY(struct store_pulled_job, count + 1);
+    to->unfit = NEW_ARRAY(struct pulled, count + 1);
+    for (size_t i = 0; i < count; i++)
+        add_pulled(pull, result, FIRST_PULLED + i * PULLED_PARTS, to);
+}
+
+static void pull_result_fini(struct pull_result *to)
+{
+    for (size_t i = 0; i < to->count; i++)
+        job_fini(&to->jobs[i]);
+    free(to->jobs);
+    free(to->given);
+    free(to->unfit);
+}
+
+/* Returns whether an answer without a job for the worker is stored under the idempotency key. */
+static bool is_key_used_up(const struct pull *pull, const struct pull_result *to)
+{
+    return pull->what.once.size && to->count == 0 && to->has_stored && !to->is_forgotten;
+}
+
+/* Has the answer forgotten that is stored under the idempotency key, so that this request, or its repetition,
+ * leases other jobs. The unfit jobs are ended after that: if this process dies before, the repetition gets
+ * them again. */
+static void forget_answer(struct pull *pull, const struct redis_reply *result)
+{
+    buffer_printf(&pull->forgetting, "!%.*s ", SLICE_ARG(redis_reply_text(redis_reply_at(result, 0))));
+    buffer_append(&pull->forgetting, pull->what.once);
+    pull_add(pull);
 }
 
 /* Calls back with the jobs. If all jobs of this call have expired or are otherwise unfit for the worker,
- * leases the next jobs. */
-static void pull_tell(struct pull *pull, const struct redis_reply *result, int64_t now_us)
+ * leases the next jobs. Returns whether there is a further call. */
+static bool pull_tell(struct pull *pull, const struct redis_reply *result, struct pull_result *to)
 {
-    size_t count = (redis_reply_size(result) - FIRST_PULLED) / PULLED_PARTS;
-    struct pull_result to = {.pulled = {.now_ms = now_us / 1000}};
-    to.pulled.is_repeated = redis_reply_integer(redis_reply_at(result, 1)) == 1;
-    to.pulled.has_more = redis_reply_integer(redis_reply_at(result, 2)) == 1;
-    to.pulled.next_ms = redis_reply_integer(redis_reply_at(result, 3));
-    to.jobs = memory_resize(
-        NULL,
-        (count + 1) *
-            sizeof *to.jobs); /* the memory need not be zero, because job_read sets all members of a job */
-    to.given = NEW_ARRAY(struct store_pulled_job, count + 1);
-    for (size_t i = 0; i < count; i++)
-        add_pulled(pull, result, FIRST_PULLED + i * PULLED_PARTS, &to);
-    bool is_vain = to.count == 0 && to.pulled.has_more && ++pull->tries < PULL_TRIES_MAX;
-    if (is_vain) {
+    for (size_t i = 0; i < to->unfit_count; i++)
+        end_unfit(pull, &to->unfit[i], to->pulled.now_ms);
+    if (to->count == 0 && to->pulled.has_more && ++pull->tries < PULL_TRIES_MAX) {
         pull_add(pull);
-    } else {
-        to.pulled.jobs = to.given;
-        to.pulled.count = to.count;
-        to.pulled.token = to.count ? redis_reply_text(redis_reply_at(result, 0)) : SLICE("");
-        if (to.count == 0 && to.pulled.has_more)
-            to.pulled.next_ms = to.pulled.now_ms;
-        pull->fn(pull->arg, STATUS_OK, &to.pulled);
+        return true;
     }
-    for (size_t i = 0; i < to.count; i++)
-        job_fini(&to.jobs[i]);
-    free(to.jobs);
-    free(to.given);
-    if (!is_vain)
-        free(pull);
+    to->pulled.jobs = to->given;
+    to->pulled.count = to->count;
+    to->pulled.token = to->count ? redis_reply_text(redis_reply_at(result, 0)) : SLICE("");
+    if (to->count == 0 && to->pulled.has_more)
+        to->pulled.next_ms = to->pulled.now_ms;
+    pull->fn(pull->arg, STATUS_OK, &to->pulled);
+    return false;
+}
+
+static void pull_on_result(struct pull *pull, const struct redis_reply *result, int64_t now_us)
+{
+    struct pull_result to = {.pulled = {.now_ms = now_us / 1000}};
+    bool has_call = true;
+    pull_result_read(pull, result, &to);
+    buffer_clear(&pull->forgetting);
+    if (is_key_used_up(pull, &to))
+        forget_answer(pull, result);
+    else
+        has_call = pull_tell(pull, result, &to);
+    pull_result_fini(&to);
+    if (!has_call)
+        pull_free(pull);
 }
 
 static bool is_result(const struct redis_reply *result)
@@ -226,7 +283,7 @@ static void end_pull(struct batch_item *item, enum status status, int64_t now_us
     else if (redis_reply_integer(result) == RESULT_AGAIN)
         batch_add(&pull->shard->batches[SHARD_BATCH_PULL], item);
     else if (is_result(result))
-        pull_tell(pull, result, now_us);
+        pull_on_result(pull, result, now_us);
     else
         pull_fail(pull, status_of(redis_reply_integer(result)));
 }
@@ -242,7 +299,10 @@ static void add_pull(const struct batch_item *item, struct script_call *call)
     script_call_text(call, slice_of(pull->nonce.text));
     script_call_number(call, pull->what.lease_ms);
     script_call_number(call, pull->what.wait_ms);
-    script_call_text(call, pull->what.once.size ? pull->what.once : SLICE("-"));
+    if (pull->forgetting.size > 0)
+        script_call_text(call, buffer_slice(&pull->forgetting));
+    else
+        script_call_text(call, pull->what.once.size ? pull->what.once : SLICE("-"));
 }
 
 const struct batch_kind pull_kind = {SCRIPT_LEASE, PULL_CALLS_MAX, false, NULL, add_pull, end_pull};
@@ -256,6 +316,7 @@ void store_pull(struct store *store, const struct store_pull *what, store_pull_f
     pull->item.bytes = what->topic.size + what->once.size + BATCH_ITEM_OVERHEAD;
     pull->shard = store_shard_of(store, what->topic);
     pull->what = *what;
+    buffer_init(&pull->forgetting, STORE_NONCE_MAX + 2 + what->once.size);
     pull->fn = fn;
     pull->arg = arg;
     pull_add(pull);

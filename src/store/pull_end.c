@@ -150,6 +150,19 @@ static void pull_call_refuse(struct pull_call *call)
     shard_read(call->shard, call->what.id, true, on_state, call);
 }
 
+/* Refuses a call after a read. If the job was cancelled, its worker has reported now, and no longer counts as
+ * in flight: a release with a token that holds no lease changes nothing else. */
+static void on_lingering_ended(void *arg, enum status status, int64_t code, int64_t now_us)
+{
+    (void)status, (void)code, (void)now_us;
+    pull_call_refuse(arg);
+}
+
+static void pull_call_end_lingering(struct pull_call *call)
+{
+    pull_send(call->shard, SHARD_BATCH_PULL_RELEASE, &call->lease, 0, NULL, on_lingering_ended, call);
+}
+
 /* ---- with the record ---- */
 
 static void on_pull_call_ended(void *arg, enum status status, const struct ending *ending)
@@ -210,7 +223,7 @@ static void on_pulled(struct batch_item *item, enum status status, int64_t now_u
     else if (redis_reply_integer(result) == RESULT_AGAIN)
         batch_add(&call->shard->batches[SHARD_BATCH_PULLED], item);
     else if (redis_reply_size(result) == 0)
-        pull_call_refuse(call);
+        pull_call_end_lingering(call);
     else
         end_pulled(call, result);
 }

@@ -1,12 +1,14 @@
 """Data in Redis that duepost did not write: it does not end the process or delay other jobs, every answer is valid,
 and a job whose record cannot be read is listed as dead, with its id in the log."""
 
+import concurrent.futures
 import json
 
 import pytest
 
 from duepost import Duepost
 from patience import until
+from pull import ask, make_pull
 
 KEYS = "duepost:{0}:"
 HEAD = '{"createdAt":1700000000000,"url":"http://127.0.0.1:9/"'
@@ -91,6 +93,44 @@ def test_records(start, behind, corrupt, receiver, topic):
     server.request("POST", f"/jobs/redrive?topic={topic}&all=true")
     is_well(server, receiver, topic)
     server.request("DELETE", f"/jobs?state=dead&topic={topic}&limit=1000")
+
+
+def test_a_key_of_a_lease_is_not_used_up_by_unreadable_jobs(start, behind, corrupt, topic):
+    server = start(redis=behind)
+    make_pull(server, topic, paused=True)
+
+    def damaged(job_id, delay=0):
+        server.schedule(topic=topic, jobId=job_id, delay=delay)
+        corrupt("HSET", "jobs", f"{topic}/{job_id}", "{")
+
+    def leased(key, **body):
+        return [job["jobId"] for job in ask(server, topic, {"Idempotency-Key": key}, **body).expect(200)["jobs"]]
+
+    def pause(value):
+        server.request("PATCH", f"/topics/{topic}", json.dumps({"paused": value}), {"Content-Type": "application/json"}).expect(200)
+
+    for job_id in "012":
+        damaged(job_id)
+    server.schedule(topic=topic, jobId="3")
+    pause(None)
+    assert leased("k", max=2) == ["3"]
+    assert leased("k", max=2) == ["3"]
+    pause(True)
+    damaged("4")
+    pause(None)
+    assert leased("l") == []
+    server.schedule(topic=topic, jobId="5")
+    assert leased("l") == ["5"]
+    assert leased("l") == ["5"]
+    damaged("6", delay=2)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiting = pool.submit(leased, "m", wait=50)
+        until(lambda: (server.job(topic, "6") or {}).get("state") == "dead", 20, "the waiting request met the damaged job")
+        server.schedule(topic=topic, jobId="7")
+        assert waiting.result() == ["7"]
+    assert leased("m", wait=50) == ["7"]
+    for job_id in "01246":
+        until(lambda: (server.job(topic, job_id) or {}).get("state") == "dead", 10, f"{job_id} is dead")
 
 
 def test_places(start, behind, corrupt, receiver, topic):

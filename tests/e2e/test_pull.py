@@ -9,7 +9,7 @@ import pytest
 from cluster import Cluster, topic_in
 from duepost import Duepost
 from patience import SLOW, until
-from pull import JSON, ask, end, lease, lease_one, make_pull, name
+from pull import JSON, ask, await_waiting, end, lease, lease_one, make_pull, name
 from sentinels import Sentinels
 from timestamp import to_ms
 
@@ -188,6 +188,25 @@ def test_a_cancelled_job_is_not_held_any_more(server, topic):
     job = lease_one(server, topic)
     assert server.cancel(topic, "a").expect(200)["attemptInFlight"]
     assert "state" not in end(server, "extend", topic, name(job)).expect(409)
+
+
+@pytest.mark.parametrize("limit", [{"order": "fifo"}, {"maxInFlight": 1}], ids=["fifo", "maxInFlight"])
+@pytest.mark.parametrize("action", ["complete", "retry", "bury", "release"])
+def test_a_cancelled_job_holds_its_place_until_its_worker_reports(server, topic, action, limit):
+    make_pull(server, topic, **limit)
+    for job_id in "ab":
+        server.schedule(topic=topic, jobId=job_id, onDead="http://127.0.0.1:9/")
+    job = lease_one(server, topic, lease=3600)
+    assert server.cancel(topic, "a").expect(200)["attemptInFlight"]
+    end(server, action, topic, {"jobId": "a", "token": "p123"}).expect(409)
+    assert lease(server, topic, max=2) == []  # never two at once
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiter = pool.submit(lease, server, topic, wait=50)
+        await_waiting(server, 1)
+        end(server, action, topic, name(job)).expect(409)
+        assert [job["jobId"] for job in waiter.result()] == ["b"]
+    end(server, action, topic, name(job)).expect(409)
+    assert lease(server, topic) == []
 
 
 # ---- leases that run out ----

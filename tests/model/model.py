@@ -861,7 +861,8 @@ class World:
             seen = self.chance.choice((self.some_tags(job_id) or "*", "*"))
             when = self.chance.choice(("-", self.some_when()))
             keeps_record = when != "-" and self.chance.random() < 0.3
-            items.append((job_id, seen, when, "" if keeps_record else "{" + self.some_record()))
+            opening = re.match(r'{"createdAt":\d+,|', self.pool.jobs.get(job_id, ""))[0] or "{"
+            items.append((job_id, seen, when, "" if keeps_record else opening + self.some_record()))
         held = {job_id: self.pool.held.get(job_id) for job_id, *_ in items}
         answer = self.call_items("change", (), items)
         for (job_id, _, when, _), due, seen in zip(items, answer, self.pool.met):
@@ -916,7 +917,9 @@ class World:
             return
         endpoints = self.chance.choice((ENDPOINTS, ENDPOINTS[:2], ENDPOINTS[1:]))
         send_id = f"{self.chance.choice(OWNERS)}/1"
-        earlier = [f"{send_id}~{endpoint}" for endpoint in self.pool.sends.get(send_id, (0, 0, ()))[2] if endpoint not in endpoints]
+        *_, met, sent_at = self.pool.sends.get(send_id, ((), None))
+        earlier = [f"{send_id}~{endpoint}" for endpoint in met
+                   if endpoint not in endpoints and self.pool.is_of_send(f"{send_id}~{endpoint}", sent_at)]
         records = [word for endpoint in endpoints for word in (endpoint, self.some_record())]
         item = (send_id, self.some_when(), self.chance.choice(("", "", "!")), self.chance.choice("mn"), self.chance.choice("gh"), len(endpoints), *records)
         result, = self.call_items("replace_send", (self.chance.choice((0, 0, 0, 6)),), [item])
@@ -943,7 +946,8 @@ class World:
             return
         result, = self.call_items("unsend", (), [(send_id, group)])
         for job_id, code, seen in zip((f"{send_id}~{endpoint}" for endpoint in result[::2]), result[1::2], self.pool.met) if result != -1 else ():
-            self.end_cancelled(job_id, code, seen)
+            if seen:  # else a job with this id, if any, was not sent to the group
+                self.end_cancelled(job_id, code, seen)
 
     # ---- workflows ----
 
@@ -1822,19 +1826,21 @@ CONTROLS = {
     "a send replaces what must not be there": [("replace_send", "send.only == '!' and", "false and")],
     "a replaced send is beyond the most jobs": [("replace_send", "+ more > max_jobs", "> max_jobs")],
     "only a part of a send is cancelled": [("unsend", "for i = 1, #endpoints do", "for i = 1, 1 do")],
-    "a cancelled send is remembered": [("unsend", "  if is_whole then drop_send(id) end\n", "")],
+    "a cancelled send is remembered": [("unsend", " else drop_send(id) end", " end")],
     "a send is forgotten while its jobs wait": [("forget", "if endpoints and first_left(ids[i], endpoints) then", "if false then")],
+    "another job is cancelled with a send": [("unsend", "if not sent_at or is_of_send(id, sent_at) then", "if true then")],
+    "a schedule moves from another time": [("fire", "(times[item.id] and tonumber(times[item.id])) ~=", "false and")],
     "a time is fired again": [("fire", "  if not is_expected(id, item.expected) then return 0 end\n", "")],
     "a time is fired early": [("fire", "at == tonumber(expected) and at <= now", "at == tonumber(expected)")],
     "an old definition is fired": [("fire", "  if its_tag ~= item.tag then\n", "  if not its_tag then\n")],
-    "a full pool loses a time": [("fire", "if result ~= RESULT_FULL then set_time(", "if true then set_time(")],
+    "a full pool loses a time": [("fire", "if result ~= RESULT_FULL then set_next(", "if true then set_next(")],
     "an occurrence beyond the most jobs": [("fire", "if has_no_url or room < 1 then", "if has_no_url then")],
     "overlap ignored": [("fire", "item.overlap == '1' and previous", "false")],
     "an occurrence replaces a job": [("fire", "call('HSETNX', JOBS, item.job, opening_of(created) .. item.record) == 0",
                                        "call('HSET', JOBS, item.job, opening_of(created) .. item.record) < 0")],
     "an occurrence for a group replaces jobs": [("fire", "  if is_in_pool(item.job) or first_left(item.job, item.endpoints) then", "  if false then")],
     "an occurrence for a group is beyond the most jobs": [("fire", "  if room < #item.endpoints or", "  if room < 1 or")],
-    "overlap overlooks jobs of a group": [("fire", "  return endpoints and first_left(id, endpoints) ~= nil\n", "")],
+    "overlap overlooks jobs of a group": [("fire", "  return endpoints and first_left(id, endpoints, sent_at) ~= nil\n", "")],
     "a deleted schedule fires": [("undefine", "  call('HDEL', FIRED, id)\n  call('ZREM', FIRES, id)\n", "")],
     "a definition that was not read is replaced": [("define", "if (its_tag or '-') ~= tag then return 0 end", "")],
     "a death does not fail its workflow": [("bury", "    if has(WORKFLOW_JOBS) then fail_workflow_of(id) end\n", "")],

@@ -11,9 +11,11 @@
 --   lease   ms
 --   wait    how long the caller waits for a job if none can be leased now, ms; 0: it does not wait
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: while the leases last, but at least a
---           minute, the same jobs are returned under this key as far as they are still leased
--- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 1 if the leases are those of an
--- earlier request or 0, 1 if more jobs may be leased now or 0, earliest time for a job if it is known or -1, settings of the
+--           minute, the same jobs are returned under this key as far as they are still leased. If '!', the nonce of such
+--           an answer and a space precede, the answer is forgotten, because the worker can use none of its jobs; the
+--           result then has these jobs for the last time, and 2 instead of 1
+-- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 1 or 2 if the leases are those
+-- of an earlier request or 0, 1 if more jobs may be leased now or 0, earliest time for a job if it is known or -1, settings of the
 -- topic or '', then for each job: id, due time, time of the lease, deadline, record}. A job that has expired is leased for a
 -- short time, and the caller buries it.
 -- uses: attempts crashes expiry idempotency leases places probe pull_waiters record settings
@@ -168,14 +170,21 @@ end
 
 local function lease(topic, most, nonce, lease_ms, wait_ms, once)
   if has_read_enough() then return RESULT_AGAIN end
+  local useless, request = string.match(once, '^!(%S+) (.+)$')
+  once = request or once
   local kept = once ~= '-' and answered(once)
   if kept == RESULT_REUSED then return kept end
   local refusal = refusal_of(topic)
   if refusal then return refusal end
   local result = {nonce, 0, 0, -1, serving_text_of(topic)}
   if kept then
+    lease_again(topic, kept[3], result)
     result[2] = 1
-    return lease_again(topic, kept[3], result)
+    if result[1] == useless then
+      result[2] = 2
+      forget_answer(once)
+    end
+    return result
   end
   local number = most_of(topic, most, first_score(topic))
   local given = number > 0 and lease_due(topic, number, nonce, lease_ms, result) or 0

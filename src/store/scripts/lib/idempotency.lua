@@ -14,6 +14,13 @@ local function answered(once)
   return its_fingerprint == fingerprint and {'repeated', tonumber(due), id} or RESULT_REUSED
 end
 
+-- rare: idempotency
+local function forget_answer(once)
+  local key = string.match(once, '^%S+ (.+)$')
+  call('HDEL', IDEMPOTENCY, key)
+  call('ZREM', WINDOWS, key)
+end
+
 -- Stores an answer. The answer is kept for window ms, or for the ms after '@' if the fingerprint ends in these.
 -- rare: idempotency
 local function keep_answer(once, id, due, window)
