@@ -138,7 +138,8 @@ static void send_call(struct batch *batch)
         batch->count--;
         items++;
         bytes += item->bytes;
-        topics += changes_topic(item, &topic);
+        if (changes_topic(item, &topic))
+            topics += item->topic_weight ? item->topic_weight : 1;
     }
     add_follow_ups(call, script);
     batch->calls++;

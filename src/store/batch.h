@@ -15,6 +15,8 @@ enum {
     BATCH_ITEMS_MAX = 256,
     BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the call has
                                its topic, and a call should take at most 10 ms */
+    BATCH_END_WEIGHT = 2,   /* the end of an attempt takes twice this time if its topic is fifo: the topic is
+                               then offered again */
     BATCH_BYTES_MAX =
         4 * 1024 * 1024,      /* maximum size of a call; the item that exceeds it is still included */
     BATCH_ITEM_OVERHEAD = 64, /* bytes that an item needs in addition to its texts, roughly */
@@ -25,8 +27,9 @@ struct shard;
 /* The first member of each kind of item. */
 struct batch_item {
     struct list link;
-    size_t bytes;       /* size of the item's arguments */
-    struct slice topic; /* borrowed; empty: the cost of the item does not depend on its topic */
+    size_t bytes;        /* size of the item's arguments */
+    struct slice topic;  /* borrowed; empty: the cost of the item does not depend on its topic */
+    size_t topic_weight; /* number of topics as which its topic counts; 0: 1 */
     const struct shard_follow_ups
         *follow; /* borrowed; jobs that are scheduled after all items of a call; NULL: no jobs */
 };

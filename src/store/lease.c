@@ -29,10 +29,20 @@ static struct lease_item *lease_item_new(const struct lease *lease, shard_done_f
     return item;
 }
 
+/* Creates an item that ends an attempt. */
+static struct lease_item *ending_item_new(const struct lease *lease, shard_done_fn *fn, void *arg)
+{
+    struct lease_item *item = lease_item_new(lease, fn, arg);
+    struct slice job_id;
+    slice_cut(lease->id, '/', &item->item.topic, &job_id);
+    item->item.topic_weight = BATCH_END_WEIGHT;
+    return item;
+}
+
 static struct lease_item *end_item_new(const struct lease *lease, const struct shard_end *end,
                                        shard_done_fn *fn, void *arg)
 {
-    struct lease_item *item = lease_item_new(lease, fn, arg);
+    struct lease_item *item = ending_item_new(lease, fn, arg);
     item->end = *end;
     item->item.follow = &item->end.follow;
     item->item.bytes += end->record.size + end->attempt.size;
@@ -146,7 +156,7 @@ void shard_bury(struct shard *shard, const struct lease *lease, const struct sha
 void shard_release(struct shard *shard, const struct lease *lease, const struct shard_hold *hold,
                    shard_done_fn *fn, void *arg)
 {
-    struct lease_item *item = lease_item_new(lease, fn, arg);
+    struct lease_item *item = ending_item_new(lease, fn, arg);
     item->hold = *hold;
     item->item.bytes += hold->receiver.size;
     batch_add(&shard->batches[SHARD_BATCH_RELEASE], &item->item);

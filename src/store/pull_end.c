@@ -30,6 +30,7 @@ void pull_send(struct shard *shard, int batch, const struct lease *lease, int64_
                const struct shard_end *end, pull_sent_fn *fn, void *arg)
 {
     struct pull_item *item = NEW(struct pull_item);
+    struct slice job_id;
     item->batch = &shard->batches[batch];
     item->lease = lease;
     item->number = number;
@@ -38,6 +39,8 @@ void pull_send(struct shard *shard, int batch, const struct lease *lease, int64_
     if (end)
         item->end = *end;
     item->item.follow = &item->end.follow;
+    slice_cut(lease->id, '/', &item->item.topic, &job_id);
+    item->item.topic_weight = BATCH_END_WEIGHT;
     item->item.bytes = lease->id.size + item->end.record.size + item->end.attempt.size + BATCH_ITEM_OVERHEAD;
     for (size_t i = 0; i < item->end.follow.count; i++)
         item->item.bytes += item->end.follow.jobs[i].record.size + BATCH_ITEM_OVERHEAD;

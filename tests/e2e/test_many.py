@@ -1,9 +1,10 @@
 """Many jobs at once."""
 
+import re
 import time
 
 from patience import SLOW, until, watch
-from receiver import HANG
+from receiver import HANG, Answer
 from timestamp import from_ms
 
 
@@ -31,6 +32,28 @@ def test_a_thousand_attempts_are_in_flight_on_one_reactor(start, receiver, topic
     until(lambda: receiver.count(topic) >= 1000, 10, lambda: f"{receiver.count(topic)} of 1000")
     watch(1, lambda: receiver.count(topic) == 1000, "more than max-in-flight")
     server.get("/healthz").expect(200)
+
+
+def test_many_ends_of_different_topics_are_several_calls(start, redis, receiver, topic):
+    """All outcomes come while Redis does not answer. A call that ends attempts of hundreds of topics takes Redis too long."""
+    store = redis()
+    server = start("--reactors", "1", redis=store)
+    store.command("CONFIG", "SET", "slowlog-log-slower-than", "0")
+    store.command("CONFIG", "SET", "slowlog-max-len", "10000")
+    topics = [f"{topic}.{i}" for i in range(250)]
+    for name in topics:
+        receiver.script(name, Answer(200, delay=2))
+    server.schedule_many([{"topic": name, "url": receiver.url()} for name in topics])
+    until(lambda: all(receiver.count(name) for name in topics), 20, "all attempts are under way")
+    store.freeze()
+    time.sleep(2.5)
+    store.thaw()
+    until(lambda: server.get("/jobs/count").expect(200)["count"] == 0, 20, "all jobs are delivered")
+    log = store.command("SLOWLOG", "GET", "10000").decode("latin-1")
+    # The log has the first 31 words of a long command, then "... (<number> more arguments)".
+    longest = max(int(found) for found in re.findall(r"duepost_complete_.*?\(([0-9]+) more arguments\)", log, re.S)) + 31
+    print(f"at most {longest} words")
+    assert longest <= 5 + 3 * 96
 
 
 def test_a_burst_arrives_once_each(start, receiver, topic):

@@ -179,10 +179,11 @@ local function drop_freed()
     if has_changed[touched[i]] == FREED then topics[#topics + 1] = touched[i] end
   end
   if #topics == 0 then return end
-  local times = call('ZMSCORE', DUE, unpack(topics))
+  local times, offered = call('ZMSCORE', DUE, unpack(topics)), {}
   for i = 1, #topics do
-    if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false end
+    if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
   end
+  look_at_holders(offered, #offered) -- no job of a fifo topic is in flight now
 end
 
 -- Writes buckets, offers topics, rings the doorbell and wakes the carry worker. Called at the end of each
