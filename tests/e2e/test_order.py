@@ -179,8 +179,9 @@ def run_orders(start, redis, receiver, topic, topics, jobs, kills):
         receiver.script(name, *answers)
     order = collections.defaultdict(list)
     for job in range(jobs):
+        results = servers[0].post([{"topic": name, "jobId": f"{job:04}", "url": receiver.url(), "retry": 50} for name in names]).expect(207)["results"]
+        assert {result["status"] for result in results} == {201}
         for name in names:
-            schedule(servers[0], name, f"{job:04}", receiver, retry=50)
             order[name].append(f"{job:04}")
     cancelled = collections.defaultdict(set)
 
