@@ -378,7 +378,8 @@ def test_the_last_spans_are_sent_when_the_process_ends(start, receiver, topic, c
     until(lambda: receiver.of(topic), 10, "the job comes")
     server.stop()
     # They are in the collector's socket, which a busy machine may read late.
-    until(lambda: len([span for span in spans.spans if span.topic == topic]) == 2, 10, "both spans have come")
+    until(lambda: len([span for span in spans.spans if span.topic == topic]) == 2, 10,
+          lambda: f"both spans have come, and not only {[vars(span) for span in spans.spans]}")
 
 
 def test_a_process_ends_although_the_collector_hangs(start, receiver, topic, collector):
