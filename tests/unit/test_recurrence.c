@@ -1,34 +1,8 @@
+#include "support/schedule_times.h"
 #include "support/suite.h"
 #include "support/zone_file.h"
 
-#include "base/timestamp.h"
-#include "job/recurrence.h"
-
-static struct recurrence recurrence;
 static struct problem problem;
-
-static int64_t ms_of(const char *text)
-{
-    int64_t ms = 0;
-    ck_assert_msg(timestamp_parse(slice_of(text), &ms), "%s", text);
-    return ms;
-}
-
-static void set_cron(const char *text, const struct time_zone *zone)
-{
-    recurrence = (struct recurrence){.zone = zone, .last_ms = RECURRENCE_NEVER_MS, .grace_ms = 60000};
-    ck_assert_msg(cron_parse(slice_of(text), &recurrence.cron, &problem) == STATUS_OK, "%s: %s", text,
-                  problem.text);
-}
-
-static void set_every(int64_t every_ms, int64_t base_ms)
-{
-    recurrence = (struct recurrence){.every_ms = every_ms,
-                                     .base_ms = base_ms,
-                                     .first_ms = base_ms,
-                                     .last_ms = RECURRENCE_NEVER_MS,
-                                     .grace_ms = 60000};
-}
 
 /* ---- the table of cron_times.txt ---- */
 
