@@ -18,7 +18,7 @@ enum {
 struct recurrence_progress {
     int64_t front_ms; /* all times from here on have neither been fired nor skipped */
     int64_t back_ms;  /* if the clock steps back to before this time, the schedule's next time has to be
-                         computed  again; -1: never */
+                         computed again; -1: never */
     struct recurrence_range {
         int64_t first_ms, last_ms;     /* both are skipped times, and so are all times between them */
     } skipped[RECURRENCE_SKIPPED_MAX]; /* ascending, and earlier than front_ms */
