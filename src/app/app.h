@@ -63,7 +63,8 @@ struct app_caller {
                             is empty, else none */
     /* Writes the address that the client connects from. peer is the argument of the function. */
     void (*write_from)(const void *peer, char text[APP_FROM_SIZE]);
-    /* Returns whether the client has closed its side of the connection. NULL: unknown. */
+    /* Returns whether the client has closed its side of the connection, or has lost the right to the request
+     * since the request came. NULL: unknown. */
     bool (*has_left)(const void *peer);
     const void *peer;
 };

@@ -48,6 +48,25 @@ static void refuse_unauthenticated(struct exchange *exchange, const char *challe
     exchange_refuse_with(exchange, 401, &header, "%s", detail);
 }
 
+/* Returns whether the current tokens still give the rights that the request had when it came. */
+static bool is_still_admitted(const struct exchange *exchange)
+{
+    struct token_table *tokens = exchange->site->options.tokens;
+    if (!tokens || tokens == exchange->tokens)
+        return true;
+    const struct token *token = token_table_find_same(tokens, exchange->token);
+    if (!token || exchange->method->scopes & ~token->scopes)
+        return false;
+    const struct app_caller caller = {.topics = slice_of(token->topics)};
+    return exchange->method->reach != REACH_TOPIC || app_caller_reaches(&caller, exchange->topic);
+}
+
+/* peer is the request. */
+static bool has_left(const void *peer)
+{
+    return http_request_has_left(peer) || !is_still_admitted(http_request_context(peer));
+}
+
 static bool authenticate(struct exchange *exchange, struct token_table *tokens)
 {
     struct slice text;
@@ -63,6 +82,7 @@ static bool authenticate(struct exchange *exchange, struct token_table *tokens)
         return false;
     }
     exchange->tokens = token_table_share(tokens);
+    exchange->caller.has_left = has_left;
     exchange->caller.name = exchange->token->name;
     exchange->caller.topics = slice_of(exchange->token->topics);
     exchange->caller.groups = slice_of(exchange->token->groups);

@@ -108,6 +108,14 @@ struct token *token_table_find(struct token_table *table, struct slice text)
     return found ? &table->tokens[found - 1] : NULL;
 }
 
+const struct token *token_table_find_same(const struct token_table *table, const struct token *other)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (memcmp(table->tokens[i].digest, other->digest, TOKEN_DIGEST_BYTES) == 0)
+            return &table->tokens[i];
+    return NULL;
+}
+
 size_t token_table_count(const struct token_table *table)
 {
     return table->count;

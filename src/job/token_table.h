@@ -24,6 +24,9 @@ void token_table_release(struct token_table *);
  * is found or not. The token is valid until the table is freed. */
 struct token *token_table_find(struct token_table *, struct slice text);
 
+/* Returns the token that has the same text as a token of another table, or NULL. */
+const struct token *token_table_find_same(const struct token_table *, const struct token *);
+
 /* Returns the token with this number, in the order of the file. */
 const struct token *token_table_at(const struct token_table *, size_t number);
 

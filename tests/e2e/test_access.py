@@ -12,6 +12,7 @@ import pytest
 import contract
 from duepost import BINARY, Duepost, environment, run
 from patience import SLOW, until
+from pull import await_waiting, lease_one, make_pull
 from receiver import HANG, Receiver
 import scratch
 from tokens import SCOPES, TokenFile
@@ -417,6 +418,44 @@ def test_a_request_keeps_the_tokens_that_it_began_with(start, topic):
         assert b" 201 " in link.recv(1000)
     server.with_token(other).cancel(topic, "a").expect(200)
     assert "who=other" in server.log()
+
+
+@pytest.mark.parametrize("rights", [None, {"scopes": ["read"]}, {"topics": "other"}], ids=["removed", "scope", "topic"])
+def test_a_worker_that_waits_gets_no_job_after_its_token_is_revoked(start, topic, rights):
+    """A wait may last longer than a token."""
+    tokens = TokenFile()
+    root, worker = tokens.add("root"), tokens.add("worker", ["lease"], topics=topic)
+    server = start("--tokens", str(tokens.path), token=root)
+    make_pull(server, topic)
+    body = b'{"wait":60}'
+    with server.connect() as link:
+        link.sendall(b"POST /topics/%s/lease HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+                     b"Authorization: Bearer %s\r\n\r\n%s" % (topic.encode(), len(body), worker.encode(), body))
+        await_waiting(server, 1)
+        tokens.remove("worker")
+        if rights:
+            tokens.add_text("worker", worker, **{"scopes": ["lease"], **rights})
+        server.reload()
+        server.schedule(topic=topic, jobId="a")
+        assert link.recv(1000).endswith(b'{"jobs":[]}')
+    job = lease_one(server, topic)
+    assert (job["jobId"], job["attempt"]) == ("a", 1)
+
+
+def test_a_worker_that_waits_keeps_its_place_while_other_tokens_change(start, topic):
+    tokens = TokenFile()
+    root = tokens.add("root")
+    server = start("--tokens", str(tokens.path), "--reactors", "1", token=root)
+    make_pull(server, topic)
+    body = b'{"wait":60}'
+    with server.connect() as link:
+        link.sendall(b"POST /topics/%s/lease HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+                     b"Authorization: Bearer %s\r\n\r\n%s" % (topic.encode(), len(body), root.encode(), body))
+        await_waiting(server, 1)
+        tokens.add("other")
+        server.reload()
+        server.schedule(topic=topic, jobId="a")
+        assert b'"jobId":"a"' in link.recv(1000)
 
 
 def test_a_token_file_that_others_may_write_is_a_warning(start):

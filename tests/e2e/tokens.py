@@ -22,7 +22,10 @@ class TokenFile:
         self.path.write_text("# tokens of a test\n")
 
     def add(self, name, scopes=SCOPES, **fields):
-        self.texts[name] = f"dp_canary{next(_numbers):055x}"
+        return self.add_text(name, f"dp_canary{next(_numbers):055x}", scopes, **fields)
+
+    def add_text(self, name, text, scopes, **fields):
+        self.texts[name] = text
         words = [f"scopes={','.join(scopes)}", *(f"{field}={value}" for field, value in fields.items())]
         with self.path.open("a") as file:
             file.write(line_for(name, self.texts[name], " ".join(words)))

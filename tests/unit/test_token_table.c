@@ -89,6 +89,26 @@ START_TEST(a_table_without_a_token_finds_none)
 }
 END_TEST
 
+START_TEST(a_token_of_another_table_is_found_by_its_text)
+{
+    struct buffer text;
+    buffer_init(&text, TOKENS_FILE_BYTES_MAX);
+    add(&text, "a");
+    add(&text, "b");
+    struct token_table *old = parse(&text, NULL);
+    buffer_clear(&text);
+    token_write(&text, SLICE("a"), SLICE("other"), SLICE("scopes=read"));
+    buffer_append_byte(&text, '\n');
+    token_write(&text, SLICE("renamed"), SLICE("secret-b"), SLICE("scopes=read"));
+    struct token_table *table = parse(&text, NULL);
+    ck_assert_ptr_null(token_table_find_same(table, token_table_at(old, 0)));
+    ck_assert_str_eq(token_table_find_same(table, token_table_at(old, 1))->name, "renamed");
+    token_table_release(old);
+    token_table_release(table);
+    buffer_fini(&text);
+}
+END_TEST
+
 START_TEST(there_is_a_bound)
 {
     struct buffer text;
@@ -130,6 +150,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_wrong_line_is_told_by_its_number);
     tcase_add_test(tests, a_name_or_a_token_stands_there_once);
     tcase_add_test(tests, a_table_without_a_token_finds_none);
+    tcase_add_test(tests, a_token_of_another_table_is_found_by_its_text);
     tcase_add_test(tests, there_is_a_bound);
     tcase_add_test(tests, it_lives_as_long_as_somebody_holds_it);
     suite_add_tcase(suite, tests);
