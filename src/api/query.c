@@ -350,9 +350,9 @@ static void check_history(struct query_reading *reading)
         add_source_error(reading, PARAMETER_STATE,
                          "must be dead, delivered, cancelled or any with source=history");
     if (count_words(list->reasons) > WORDS_MAX)
-        add_source_error(reading, PARAMETER_REASON, "must have at most 16 words with source=history");
+        add_source_error(reading, PARAMETER_REASON, "must have at most 16 values with source=history");
     if (count_words(list->statuses) > WORDS_MAX)
-        add_source_error(reading, PARAMETER_LAST_STATUS, "must have at most 16 words with source=history");
+        add_source_error(reading, PARAMETER_LAST_STATUS, "must have at most 16 values with source=history");
 }
 
 /* Chooses whether the list comes from Redis or from the history. Dead jobs come from Redis, where they can be

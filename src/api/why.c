@@ -71,24 +71,24 @@ static void tell_attempt(const struct telling *telling)
     const struct app_finding *finding = telling->finding;
     char until[TIMESTAMP_SIZE];
     if (!finding->is_pull) {
-        buffer_append(telling->text, SLICE("An attempt is under way. If its process is lost, another one "
-                                           "takes over when the lease ends."));
+        buffer_append(telling->text, SLICE("An attempt is under way. If its process is lost, another process "
+                                           "takes the job over when the lease ends."));
         return;
     }
     timestamp_format(finding->next_ms, until);
     buffer_printf(telling->text,
-                  "A worker has leased it until %s. If the worker neither ends nor extends the lease, the "
-                  "attempt has failed then.",
+                  "A worker has leased it until %s. If the worker does not end or extend the lease before "
+                  "that, the attempt fails.",
                   until);
 }
 
-/* Returns a sentence that says how to bring a dead job back. For some reasons of death, it does not help to
+/* Returns a sentence that says how to run a dead job again. For some reasons of death, it does not help to
  * run the job again without a change. */
 static const char *way_back(const char *reason)
 {
     static const char *const ways[][2] = {
-        {"expired", "A PATCH of its expiresAt, and then POST .../run, brings it back."},
-        {"no_url", "A url of its own or of its topic, and then POST .../run, brings it back."},
+        {"expired", "To run it again, first PATCH its expiresAt, then POST .../run."},
+        {"no_url", "To run it again, first set a url of the job or of its topic, then POST .../run."},
         {"target_refused",
          "POST .../run alone would be refused again: first PATCH its url, or have the operator allow "
          "the address (--allow-target)."},
@@ -99,7 +99,7 @@ static const char *way_back(const char *reason)
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (strcmp(reason, ways[i][0]) == 0)
             return ways[i][1];
-    return "POST .../run brings it back.";
+    return "POST .../run runs it again.";
 }
 
 static void tell_death(const struct telling *telling)
@@ -180,7 +180,7 @@ static void tell_topic(const struct telling *telling)
         buffer_printf(telling->text,
                       "Its topic is delivered in order, one job at a time, and job %.*s comes first: it has "
                       "to be delivered, dead or cancelled, and its attempt has to be over. GET "
-                      ".../%.*s/why says what that one waits for.",
+                      ".../%.*s/why says what that job waits for.",
                       SLICE_ARG(finding->head), SLICE_ARG(finding->head));
         break;
     case APP_WHY_MAX_IN_FLIGHT:
@@ -219,8 +219,8 @@ static void tell_limit(const struct telling *telling)
     struct slice host = receiver_host_of(receiver->name);
     buffer_printf(
         telling->text,
-        "Its receiver %.*s asked for fewer attempts at once: each reactor has %lld in flight there at "
-        "most, and one more for each delivery. POST /receivers/%.*s/close removes this limit.",
+        "Its receiver %.*s asked for fewer attempts at once: each reactor has at most %lld in flight there. "
+        "Each delivery raises this limit by one. POST /receivers/%.*s/close removes it.",
         SLICE_ARG(host), (long long)receiver->limit, SLICE_ARG(host));
 }
 

@@ -280,7 +280,7 @@ static const struct command {
      "scopes schedule, read, cancel and admin. The jobs get a topic of their own, which is removed at the "
      "end, "
      "and after\n"
-     "Ctrl-C. A history keeps its jobs; duepost history delete --topic TOPIC removes them.\n"},
+     "Ctrl-C. A history keeps these jobs; duepost history delete --topic TOPIC removes them.\n"},
     {"check", "[--json] [OPTION]...", "checks options, this host and Redis, and changes nothing", NULL, 0,
      "Takes the options of the server, from the same sources, and says what it found: ok, warn or FAIL. The "
      "exit\n"
@@ -367,7 +367,8 @@ static bool is_key_sound(struct call *call)
         plain++;
     if (!key || (size > 0 && size <= KEY_MAX && plain == size))
         return true;
-    problem_set(&call->problem, "--idempotency-key: expected 1 to %d visible ASCII characters", KEY_MAX);
+    problem_set(&call->problem, "--idempotency-key: expected 1 to %d visible ASCII characters or spaces",
+                KEY_MAX);
     return false;
 }
 

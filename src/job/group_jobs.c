@@ -36,7 +36,8 @@ static enum status apply_endpoint(struct group_jobs *jobs, const struct group_wa
 {
     if (!group_endpoint_apply(&walk->endpoint, job)) {
         jobs->field = "headers";
-        snprintf(jobs->detail, sizeof jobs->detail, "are over 50, or 8192 bytes, with those of endpoint %.*s",
+        snprintf(jobs->detail, sizeof jobs->detail,
+                 "are more than 50, or more than 8192 bytes, together with those of endpoint %.*s",
                  SLICE_ARG(walk->name));
     } else if (!job_method_allows_body(job->method) && (job->body.size || job->has_body_base64)) {
         jobs->field = job->has_body_base64 ? "bodyBase64" : "body";
@@ -52,7 +53,7 @@ enum status group_jobs_add(struct group_jobs *jobs, struct slice endpoint, const
     assert(jobs->count < GROUP_ENDPOINTS_MAX);
     if (job->job_id.size + 1 + endpoint.size > JOB_ID_MAX) {
         jobs->field = "jobId";
-        snprintf(jobs->detail, sizeof jobs->detail, "with ~%.*s behind it is over 255 bytes",
+        snprintf(jobs->detail, sizeof jobs->detail, "is over 255 bytes together with ~%.*s",
                  SLICE_ARG(endpoint));
         return STATUS_INVALID;
     }

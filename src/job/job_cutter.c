@@ -34,7 +34,7 @@ static enum status refuse_at(const struct job_cutter *cutter, struct job_errors 
 static enum status refuse_count(struct job_errors *errors)
 {
     char text[JOB_ERROR_TEXT_SIZE];
-    snprintf(text, sizeof text, "must hold 1 to %d jobs", JOB_CUTTER_MAX);
+    snprintf(text, sizeof text, "must have 1 to %d jobs", JOB_CUTTER_MAX);
     return cutter_refuse(errors, text);
 }
 

@@ -181,7 +181,7 @@ static double read_factor(struct evaluation *evaluation)
     if (evaluation->expected)
         return 0;
     if (evaluation->depth == RETRY_EXPRESSION_DEPTH_MAX)
-        return expect(evaluation, "at most 16 parentheses and signs inside each other");
+        return expect(evaluation, "at most 16 nested parentheses and signs");
     evaluation->depth++;
     double value = read_inner(evaluation);
     evaluation->depth--;

@@ -125,7 +125,7 @@ enum status signing_keys_parse(struct slice text, struct signing_keys *keys, str
         keys->count++;
     }
     if (keys->count == 0)
-        problem_set(problem, "it has no key; one is whsec_ and base64 of 24 to 64 random bytes");
+        problem_set(problem, "it has no key; a key is whsec_ and base64 of 24 to 64 random bytes");
     return keys->count ? STATUS_OK : STATUS_INVALID;
 }
 

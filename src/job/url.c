@@ -82,7 +82,7 @@ static const char *read_bytes(struct slice text)
         if (text.data[i] <= ' ' || text.data[i] > '~')
             return "must be visible ASCII, without spaces";
         if (text.data[i] == '\\')
-            return "must not hold a backslash";
+            return "must not have a backslash";
         if (text.data[i] == '#')
             return "must not have a fragment";
     }
@@ -130,7 +130,7 @@ static const char *read_authority(struct slice authority, struct url *url)
     if (authority.size == 0)
         return "must have a host";
     if (memchr(authority.data, '@', authority.size))
-        return "must not hold a user name or password";
+        return "must not have a user name or password";
     if (authority.data[0] == '[')
         return read_literal(authority, url);
     bool has_port = slice_cut(authority, ':', &url->host, &port);

@@ -287,7 +287,7 @@ HANDLER(flows_handle)
     if (read_search(search, exchange->query))
         sibling_list_answer(exchange, SLICE(PLACE_FLOWS), FLOWS_MAX, put_found_flow, &search->text);
     else
-        exchange_refuse(exchange, 400, "search: wrong encoding");
+        exchange_refuse(exchange, 400, "search: is not valid percent-encoding");
 }
 
 /* ---- all messages together ---- */

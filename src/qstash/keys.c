@@ -105,9 +105,9 @@ static void keys_on_changed(void *arg, const struct app_verdict *verdict)
 {
     static const struct app_verdict has_others = {
         .end = APP_UNAVAILABLE,
-        .why =
-            SLICE_INIT("qstash-dev is on, but there are signing keys already; use data of its own, or remove "
-                       "these keys for good with DELETE /topics/qstash")};
+        .why = SLICE_INIT("qstash-dev is on, but there are signing keys already; use another data directory "
+                          "or prefix, or remove "
+                          "these keys for good with DELETE /topics/qstash")};
     struct keys_change *change = arg;
     if (verdict->end == APP_DONE && change->has_others)
         verdict = &has_others;

@@ -115,7 +115,8 @@ static void send_message(struct publication *publication)
 static void send_to_run(struct publication *publication)
 {
     if (publication->destination.group.size) {
-        publication_refuse(publication, 400, SLICE("a message of a workflow run goes to a url"));
+        publication_refuse(publication, 400,
+                           SLICE("a message of a workflow run must have a url as its destination"));
         return;
     }
     publication->of_run = run_message_new(app_of(publication->exchange), publication_on_sent, publication);

@@ -21,8 +21,8 @@ static void options_print_help(FILE *out)
     }
     fprintf(out,
             "\nEach option can also be set in the environment (DUEPOST_MAX_BODY for --max-body) and in the\n"
-            "configuration file (max-body = 2MiB). A flag wins over the environment, the environment over\n"
-            "the file. Durations: 500ms 15s 3m 1h 2d, or seconds. Sizes: bytes, KiB, MiB or GiB.\n"
+            "configuration file (max-body = 2MiB). A flag overrides the environment, and the environment\n"
+            "overrides the file. Durations: 500ms 15s 3m 1h 2d, or seconds. Sizes: bytes, KiB, MiB or GiB.\n"
             "\nduepost help lists the commands that call a running server.\n");
 }
 
@@ -107,8 +107,8 @@ static void options_print_reference(FILE *out)
             "#\n"
             "# duepost reads " OPTIONS_CONFIG_FILE " if it exists, or the file of --config. A line is\n"
             "# \"name = value\", at most 190 bytes long. Lines that begin with # or ; are comments;\n"
-            "# elsewhere these characters have no special meaning. A flag (--max-body 2MiB) wins over the\n"
-            "# environment (DUEPOST_MAX_BODY=2MiB), and the environment over this file.\n");
+            "# elsewhere these characters have no special meaning. A flag (--max-body 2MiB) overrides the\n"
+            "# environment (DUEPOST_MAX_BODY=2MiB), and the environment overrides this file.\n");
     for (enum option_id id = 0; id < OPTION_COUNT; id++) {
         const struct option *option = &option_table[id];
         if (option->kind == OPTION_KIND_SWITCH || id == OPTION_CONFIG)

@@ -108,7 +108,7 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_REDIS,
             .help = "address of the Redis that keeps the jobs; without it, duepost starts a private Redis",
             .text =
-                "redis://[user[:password]@]host[:port][/db], or unix:PATH, or Sentinels that know the\n"
+                "redis://[user[:password]@]host[:port][/db], or unix:PATH, or Sentinels that name the\n"
                 "primary: sentinel://[user[:password]@]host[:port],.../service, or nodes of a Cluster:\n"
                 "cluster://[user[:password]@]host[:port],... With TLS: rediss://, sentinels:// and\n"
                 "clusters://. Needs Redis 7.0 or newer with maxmemory-policy noeviction.\n"
@@ -122,7 +122,7 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(redis_password_file),
             .help = "file with the password for --redis, on its only line",
-            .text = "SIGHUP reads it again, for connections made from then on.",
+            .text = "SIGHUP reads it again; new connections use the new password.",
             .may_reload = true,
         },
     [OPTION_SENTINEL_USER] =
@@ -143,7 +143,7 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(sentinel_password_file),
             .help = "file with the password for the Sentinels of --redis, on its only line",
             .text = "For Sentinels with requirepass or with users of their own. All Sentinels need the same\n"
-                    "password. SIGHUP reads the file again, for connections made from then on.",
+                    "password. SIGHUP reads the file again; new connections use the new password.",
             .may_reload = true,
         },
     [OPTION_REDIS_CA] =
@@ -155,8 +155,8 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "PEM file with the CAs that may issue Redis's certificate; default: the system's",
             .text =
                 "For rediss://, sentinels:// and clusters://. The certificate of each Redis and each\n"
-                "Sentinel is always checked. SIGHUP reads this file, redis-cert and redis-key again, for\n"
-                "connections made from then on.",
+                "Sentinel is always checked. SIGHUP reads this file, redis-cert and redis-key again; new\n"
+                "connections use them.",
             .may_reload = true,
         },
     [OPTION_REDIS_CERT] =
@@ -248,7 +248,8 @@ const struct option option_table[OPTION_COUNT] = {
                 "writes the change to disk before it is confirmed (append-only file, fsync always).\n"
                 "replicated:N: loss of the primary, because N replicas have the change (WAIT).\n"
                 "fsync+replicated:N: both. auto: fsync with the private Redis, otherwise what the given\n"
-                "Redis provides; a warning at start says if that is memory. When Redis does not provide\n"
+                "Redis provides; if that is memory, the log has a warning at start. When Redis does not "
+                "provide\n"
                 "the configured class, duepost answers 503 with the reason.",
             .is_shared = true,
         },
@@ -381,7 +382,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = INT64_C(16) << 20,
             .fallback = "1MiB",
-            .help = "maximum size of a request, or of each job in a request with many; larger ones get 413",
+            .help = "maximum size of a request, or of each job in an array; above it, the answer is 413",
             .text = "Bytes, or with a unit: 512KiB, 1MiB. At most 16MiB.",
             .is_shared = true,
         },
@@ -637,7 +638,7 @@ const struct option option_table[OPTION_COUNT] = {
                 "Separated by commas: 10.1.0.0/16,::1,hooks.internal,*.svc.cluster.local. A host name\n"
                 "allows all addresses that it resolves to; *.NAME allows every name below NAME.\n"
                 "0.0.0.0/0,::/0 allows all addresses, including private ones. The option may be repeated;\n"
-                "the lists add up. duepost's own port and its Redis are always refused.",
+                "all lists then apply. duepost's own port and its Redis are always refused.",
             .may_reload = true,
             .is_shared = true,
         },

@@ -132,7 +132,7 @@ def test_ten_thousand_jobs_and_not_one_more(start, receiver, topic):
     for text, headers in ((json.dumps([*jobs, jobs[0]]), {"Content-Type": "application/json"}),
                           ("\n".join(["{}"] * (MOST + 1)), NDJSON)):
         problem = server.request("POST", "/jobs", text, headers).expect(400)
-        assert problem["errors"] == [{"field": "", "detail": "must hold 1 to 10000 jobs"}]
+        assert problem["errors"] == [{"field": "", "detail": "must have 1 to 10000 jobs"}]
 
 
 def sized(members, size):

@@ -62,7 +62,7 @@ END_TEST
 START_TEST(refuses_what_is_no_array)
 {
     const struct example examples[] = {
-        {SLICE("[]"), "must hold 1 to 10000 jobs"},
+        {SLICE("[]"), "must have 1 to 10000 jobs"},
         {SLICE("["), "ends too early, at byte 1"},
         {SLICE("[1"), "ends too early, at byte 2"},
         {SLICE("[1,"), "ends too early, at byte 3"},
@@ -95,8 +95,8 @@ END_TEST
 START_TEST(refuses_lines_that_are_no_json)
 {
     const struct example examples[] = {
-        {SLICE(""), "must hold 1 to 10000 jobs"},
-        {SLICE("\n\r\n"), "must hold 1 to 10000 jobs"},
+        {SLICE(""), "must have 1 to 10000 jobs"},
+        {SLICE("\n\r\n"), "must have 1 to 10000 jobs"},
         {SLICE("1\n\n{\"a\":\n2}\n"), "ends too early, at byte 8, in line 3"},
         {SLICE("1 2\n"), "is not valid JSON, at byte 2, in line 1"},
         {SLICE("1\n\xef\xbb\xbf"
@@ -123,7 +123,7 @@ START_TEST(bounds_how_many_there_are)
             if (jobs == JOB_CUTTER_MAX)
                 ck_assert_uint_eq(got.size, 3 * jobs);
             else
-                ck_assert(slice_equal(got, SLICE("must hold 1 to 10000 jobs")));
+                ck_assert(slice_equal(got, SLICE("must have 1 to 10000 jobs")));
         }
     }
     buffer_fini(&text);

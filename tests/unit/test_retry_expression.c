@@ -88,7 +88,7 @@ START_TEST(says_what_was_expected_and_where)
         {"1e", 1, "an operator, or the end"},
         {".", 0, "a number"},
         {"111111111111111111111111111111111", 0, "a number of at most 32 characters"},
-        {"((((((((((((((((1))))))))))))))))", 16, "at most 16 parentheses and signs inside each other"},
+        {"((((((((((((((((1))))))))))))))))", 16, "at most 16 nested parentheses and signs"},
     };
     char text[160];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

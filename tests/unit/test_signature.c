@@ -42,8 +42,8 @@ END_TEST
 START_TEST(says_what_is_wrong_with_a_key)
 {
     static const char *const cases[][2] = {
-        {"", "it has no key; one is whsec_ and base64 of 24 to 64 random bytes"},
-        {"# only this\n", "it has no key; one is whsec_ and base64 of 24 to 64 random bytes"},
+        {"", "it has no key; a key is whsec_ and base64 of 24 to 64 random bytes"},
+        {"# only this\n", "it has no key; a key is whsec_ and base64 of 24 to 64 random bytes"},
         {"\nMfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "line 2: a key must begin with whsec_ or whsk_"},
         {"whsec_", "line 1: a key must be whsec_ and base64 of 16 to 64 bytes"},
         {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",

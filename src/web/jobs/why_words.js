@@ -1,8 +1,8 @@
 // Rewrites the sentence of GET …/why for the page: it names buttons instead of API requests.
 
 const WORDS = [
-  [/\bA PATCH of its expiresAt, and then POST \.\.\.\/run, brings/, `Change its expiresAt with "Edit"; "Run now" then brings`],
-  [/\bA url of its own or of its topic, and then POST \.\.\.\/run, brings/, `Give it a url with "Edit", or its topic; "Run now" then brings`],
+  [/\bfirst PATCH its expiresAt, then POST \.\.\.\/run\./, `change its expiresAt with "Edit", then use "Run now".`],
+  [/\bfirst set a url of the job or of its topic, then POST \.\.\.\/run\./, `give it a url with "Edit", or set one for its topic, then use "Run now".`],
   [/\bfirst PATCH its url\b/, `first change its url with "Edit"`],
   [/\bDELETE it, or PUT the job again\./, `"Delete" it, and send the job again.`],
   [/\bPOST \.\.\.\/run\b/g, `"Run now"`],
