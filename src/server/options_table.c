@@ -248,9 +248,8 @@ const struct option option_table[OPTION_COUNT] = {
                 "writes the change to disk before it is confirmed (append-only file, fsync always).\n"
                 "replicated:N: loss of the primary, because N replicas have the change (WAIT).\n"
                 "fsync+replicated:N: both. auto: fsync with the private Redis, otherwise what the given\n"
-                "Redis provides; if that is memory, the log has a warning at start. When Redis does not "
-                "provide\n"
-                "the configured class, duepost answers 503 with the reason.",
+                "Redis provides; if that is memory, the log has a warning at start. When Redis does not\n"
+                "provide the configured class, duepost answers 503 with the reason.",
             .is_shared = true,
         },
     [OPTION_TRUST_DURABILITY] =
