@@ -288,7 +288,7 @@ def one(kind, judge):
 
 
 def moved_name(report, judge):
-    """The name of Redis now leads to another Redis, and the old one is a replica: every connection that writes leaves
+    """The host name of Redis now resolves to another Redis, and the old one is a replica: every connection that writes leaves
     it, including the doorbell's."""
     old, new = Redis(), Redis()
     proxy = Proxy(old.port)

@@ -11,7 +11,7 @@ import scratch
 
 PORTS_MAX = 16
 
-# Share, path and members of the job. The path defines the receiver's behaviour: see judge.c.
+# Kinds of jobs: share, path and members of the job. The path defines the receiver's behaviour: see judge.c.
 QUICK = '"retrySchedule":[0.5,0.5,0.5]'
 MIX = (
     (66, "/200", QUICK),

@@ -20,8 +20,8 @@ UNHEARD_US = 2_500_000  # jobs of a claim without a reply come within this time,
 
 
 def exchange(redis, judge, name, cut_after, cut_before=None, binary=None):
-    """One job's life, with a cut after this number of bytes between duepost and Redis, or before the reply that
-    contains cut_before. Without a cut it returns the number of bytes."""
+    """Runs one job's life. The connection between duepost and Redis ends after this number of bytes, or before the reply
+    that contains cut_before. Without a cut, returns the number of bytes."""
     proxy = Proxy(redis.port)
     lane = Lane(redis, judge, name, redis=f"redis://127.0.0.1:{proxy.port}/0", binary=binary)
     try:
@@ -84,14 +84,14 @@ def to_receiver(report, redis, judge):
                 proxy.stop()
 
 
-# Mode: the missing safeguard that it detects. The lease of a slow attempt is renewed. A job stays in the pool if the
-# reply to its claim never came.
+# Mode of the proxies: the missing safeguard that a run in this mode detects. With leases, that of a slow attempt is renewed. Without the
+# destructive pop, a job stays in the pool if the reply to its claim never came.
 MODES = {"delay": "no leases", "slice": "no leases", "blackhole": "destructive pop", "half-open": "destructive pop"}
 
 
 def in_mode(seed, mode, binary=None):
-    """Through proxies on both sides: slow and sliced connections lose nothing and repeat nothing; silent ones
-    are closed. Returns the verdict."""
+    """Runs jobs through proxies on both sides of duepost: slow and sliced connections lose and repeat no job; silent
+    connections are closed. Returns the verdict."""
     redis = Redis()
     proxy = Proxy(redis.port)
     redis.address = f"redis://127.0.0.1:{proxy.port}/0"

@@ -49,7 +49,7 @@ class _Log:
         if words[0] == "A":
             self.jobs.setdefault(words[5], []).append(Arrival(int(words[1]), words[2], int(words[3]), words[4]))
             return
-        for arrival in reversed(self.jobs.get(words[3], ())):  # the last one of this attempt that waits for its answer
+        for arrival in reversed(self.jobs.get(words[3], ())):  # the last arrival of this attempt that has no answer yet
             if arrival.attempt == int(words[2]) and arrival.answered_us is None:
                 arrival.answered_us = int(words[1])
                 return

@@ -25,7 +25,7 @@ import place
 import scratch
 
 LARGE = 64 * 1024  # from this size on, a client or receiver chose the size
-MAX = 3000  # a limit far above the allocations of any story
+MAX = 3000  # maximum number; far above the number of allocations of any story
 DEAD = 20
 
 
@@ -221,7 +221,8 @@ def tell_each(site, report, step):
 
 
 def tell_large(site, report, step):
-    """Fails each step-th large allocation, and the first; or each, together with all later ones."""
+    """Fails the first large allocation together with all later ones, then each step-th one alone. With step 1, each one also fails
+    together with all later ones."""
     site.at_least = LARGE
     for story in LARGE_STORIES:
         site.tell(story, 1, lasting=True)

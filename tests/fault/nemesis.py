@@ -15,7 +15,7 @@ from patience import until
 from verdict import Fault
 
 RECONNECT_US = 2_500_000  # at most this long after Redis has come back, all connections exist again
-LONG = 6.5                # s, longer than a lease
+LONG = 6.5                # seconds; longer than a lease
 
 
 @dataclasses.dataclass
@@ -31,7 +31,7 @@ def now_us():
 
 
 def bursts(seed, kills, rounds, burst=5.0, calm=6.0):
-    """Rounds of kills close together, with other faults between, each followed by time to recover."""
+    """Returns a plan: rounds of kills that follow each other closely, with other faults between them. After each round, there is time to recover."""
     chance = random.Random(f"nemesis {seed}")
     per_round = kills / rounds
     steps = []

@@ -29,7 +29,7 @@ from verdict import Fault, Verdict
 def points():
     """Returns all test points, from the sources. Those of script calls are where calls are sent."""
     source = place.SCRIPTS.parents[1]
-    scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem not in ("survey", "trial"))  # thousands of topics; duepost check
+    scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem not in ("survey", "trial"))  # survey needs thousands of topics, and only duepost check runs trial
     found = set()
     for path in source.rglob("*.c"):
         for when, literal in re.findall(r'TEST_POINT\("(\w+)", (?:"(\w+)"|[^)]*)\)', path.read_text()):
@@ -158,7 +158,7 @@ class Story:
         lane.schedule(node, "doomed", delay=60)
         if self.can_go_on(node) and lane.told[f"{lane.name}/cancelled"].scheduled == 201:
             lane.cancel(node, "cancelled")
-        # Whether it was accepted or not: run makes a job due at once, and so does the loss below.
+        # These requests are sent even if the jobs were not accepted: run makes a job due at once, and so does the loss below.
         job = f"/jobs/{lane.name}/run"
         for method, target, body in (("PUT", job, {"url": lane.judge.url + "/200", "delay": 60}), ("PATCH", job, {"timeout": 5}),
                                      ("POST", job + "/run", None), ("GET", job, None), ("GET", job + "/attempts", None),
@@ -268,14 +268,15 @@ class Story:
         self.lane.ask("ZADD", keys + "reported", 1000, name)
 
     def turn_breakers_off(self, node):
-        """Each time the topic has a job that a breaker holds for ten minutes; it comes at once all the same. The change of a topic resumes
-        it in its own step, and the change of a pattern leaves that to steps which another process may have to go on with."""
+        """Turns the breaker off, by each kind of change. Before each change, the topic has a job that a breaker holds for ten minutes. It
+        comes at once: the change of a topic resumes it in its own step, and the change of a pattern in later steps, which another process may
+        have to continue."""
         for job_id, target, body in self.changes:
             if self.can_go_on(node) and self.lane.schedule(node, job_id, delay=30) == 201 and self.hold_job(job_id) and self.can_go_on(node):
                 request(node, "PUT", target, body)
 
     def turn_rest_off(self, node):
-        """Repeats the changes that were not written before the death."""
+        """Repeats the changes that Redis did not get before the process died."""
         for _, target, body in self.changes:
             name = target.removeprefix("/topics/")
             if "breaker" not in (self.lane.ask("HGET", self.lane.keys + ("patterns" if name.endswith("*") else "topics"), name) or ""):
@@ -331,7 +332,7 @@ def stories_of(redis, judge, names, action, binary=None, label="", is_plain=Fals
             for name in names]
 
 
-AT_ONCE = 48  # stories that run at the same time, each with one or two dueposts
+AT_ONCE = 48  # number of stories that run at the same time, each with one or two processes of duepost
 
 
 def tell(stories):
@@ -344,7 +345,7 @@ def tell(stories):
     return dict(zip(stories, side_by_side(one, stories, AT_ONCE)))
 
 
-# Where a process that is stopped for longer than a lease has something to break.
+# The points at which a process that is stopped for longer than a lease could break a promise.
 STOPS = ("claim", "complete", "retry", "release", "http_call", "may_send", "renew", "carry", "recover")
 
 
@@ -359,7 +360,7 @@ def run(report):
     controls = stories_of(redis, judge, ["before http_call", "before may_send", "after claim"], "kill",
                           control.without("destructive pop"), "control-")
     lost = stories_of(redis, judge, ["after http_call"], "kill", control.without("follow-ups"), "unreported-")
-    # Only the end of a job with callbacks shows it, and only if the other process has recorded the same end by then.
+    # Only the end of a job with callbacks shows this bug, and only if the other process has recorded the same end before.
     doubled = [story for number in range(4)
                for story in stories_of(redis, judge, ["before complete"], "stop", control.without("fence of follow-ups"), f"doubled-{number}-", is_plain=True)]
     try:

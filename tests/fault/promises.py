@@ -41,7 +41,7 @@ class Stage:
 
 # ---- jobs of a dead consumer are delivered by another ----
 
-ORPHAN_S = 10  # p99 of the time from the consumer's death to the next attempt, for any timeout
+ORPHAN_S = 10  # maximum of the p99 of the time from the consumer's death to the next attempt, whatever the job's timeout is
 
 
 class Orphans:
@@ -108,7 +108,7 @@ def waits_of(stage, lane, source, died_us):
 # ---- a job that outlives five consumers ----
 
 def losses(stage, binary):
-    """Kills the consumer at each attempt. The waits between are cut short."""
+    """Kills the consumer at each attempt. The waits between the attempts are shortened."""
     lane = stage.lane("losses", binary=binary)
     try:
         node = lane.start()
@@ -227,7 +227,7 @@ def frozen_and_cancelled(stage, report):
     report.control("a lease by a clock that stands still", wrong)
 
 
-# ---- an outcome that comes late, for a new job with the same id ----
+# ---- an outcome of an earlier job that comes when a new job has the same id ----
 
 def late(stage, binary):
     lane = stage.lane("late", binary=binary)
@@ -283,7 +283,7 @@ def moved(seed, binary=None):
             time.sleep(wait)
             move(seconds)
         site.await_client(60)
-        move(7200)  # so that jobs that are due in an hour come
+        move(7200)  # jobs that are due in an hour are then due
         site.await_settled(60)
         return site.verdict(clock_ms=clock_ms, retry_ms=-7_200_000)
     finally:
@@ -315,7 +315,7 @@ class Embedded:
 
 
 class EmbeddedLane(Lane):
-    """A duepost with its private Redis in data. Unsafe: it fsyncs never, and confirms what is in memory."""
+    """A lane whose duepost has its private Redis in data. is_unsafe: Redis never calls fsync, and changes in memory are confirmed."""
 
     def __init__(self, stage, name, data, is_unsafe=False, extra=None):
         # With two reactors, one may be ready and the other may get the next job.
@@ -330,7 +330,7 @@ class EmbeddedLane(Lane):
 
 
 def embedded(stage, report):
-    """Redis is killed and duepost survives: at once, and while a thousand jobs wait."""
+    """Redis is killed while duepost survives: once right after the start, and once while a thousand jobs wait."""
     lane = EmbeddedLane(stage, "embedded", scratch.directory("data"))
     numbers, chance = itertools.count(), random.Random(f"embedded {report.seed}")
     try:
@@ -402,7 +402,7 @@ def fill(ballast, data, names="*"):
 
 
 def filled(stage, is_unsafe):
-    """A private Redis with fsync always stops when it cannot write. Confirmed jobs are delivered when there is room
+    """With fsync always, a private Redis stops when it cannot write. Confirmed jobs are delivered when the disk has room
     again, even if all processes are killed before. Returns the verdict, and the statuses of the jobs."""
     ballast, data = scratch.file("ballast"), scratch.directory("data")
     lane = EmbeddedLane(stage, "disk", data, is_unsafe,
@@ -435,7 +435,7 @@ def full_disk(stage, report):
     report.say(f"a full disk: {statuses.count(201)} jobs accepted, then {statuses.count(503)} refused")
     report.expect(503 in statuses, "a full disk refuses nothing")
     report.verdict("a full disk", right)
-    for _ in range(3):  # one try may lose no job by chance
+    for _ in range(3):  # in a single try, chance may lose no job
         if wrong.broken:
             break
         wrong, _ = filled(stage, True)
@@ -445,8 +445,8 @@ def full_disk(stage, report):
 # ---- a full disk of the history ----
 
 def archived(stage, backlog):
-    """Nothing can be added to the history's database. Jobs are delivered meanwhile, also by a process that starts then, and the outbox
-    keeps what ended until there is room. The verdict, and how many jobs the outbox kept."""
+    """The disk of the history's database is full. Meanwhile jobs are delivered, also by a process that starts at this time, and the outbox
+    keeps the ended jobs until the disk has room. Returns the verdict, and how many jobs the outbox kept."""
     ballast, archive = scratch.file("ballast"), Archive()
     lane = stage.lane("full-history", options=("--reactors", "1", "--history-backlog", backlog, *archive.options),
                       extra={"LD_PRELOAD": place.tool("libfault_full_preload.so"), "FULL_BALLAST": str(ballast)})

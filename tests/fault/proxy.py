@@ -33,11 +33,11 @@ class Proxy:
     def __init__(self, port, cut_after=None):
         self.target = port
         self.mode = "pass"
-        self.passed = 0             # bytes passed on since arm()
+        self.passed = 0             # number of bytes passed on since arm()
         self.cut_after = cut_after  # the cut comes when passed reaches this number; None: no cut
         self.cut_before = None      # instead, the cut comes before the first reply that contains this
         self.cuts = []              # times of the cuts, us
-        self.garbage = None         # the near side gets this instead of the next reply
+        self.garbage = None         # the client side gets this instead of the next reply
         self._links = set()
         self._server = self._call(asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512))
         self.port = self._server.sockets[0].getsockname()[1]

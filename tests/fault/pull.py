@@ -50,7 +50,7 @@ class Lease:
         return min([self.until_ms, *(sent for action, sent, _, _ in self.ends if action != "extend")])
 
     def may_have_ended(self, before_ms):
-        """Whether an end may have arrived before this time. The token of a lease that ran out counts until the carry worker has ended it."""
+        """Returns whether an end may have arrived before this time. The token of an expired lease is valid until the carry worker has ended the lease."""
         return any(action != "extend" and sent < before_ms and status != 409 for action, sent, status, _ in self.ends)
 
     def confirmed(self, *actions):
@@ -130,7 +130,7 @@ def lease_faults(lease):
 
 
 def end_faults(job, is_confirmed, ledger, dead):
-    """Returns how a job has ended. No job is left at this time."""
+    """Returns how a job has ended. The caller has waited until no job is left."""
     leases = ledger.of(job)
     sent = {action for lease in leases for action, *_ in lease.ends}
     reason = dead.get(job, {}).get("reason")

@@ -1,17 +1,17 @@
 """Compares accepted and delivered jobs after a run, and checks that a fault explains each difference.
 
-    accepted is a part of delivered, cancelled and dead
-    nothing was early, by Redis's clock; nothing came after a confirmed cancel
-    what was refused with "nothing changed" never came
+    each accepted job is delivered, cancelled or dead
+    no job came early, by Redis's clock, and no job came after a confirmed cancel
+    no job came that was refused with "nothing changed"
     each repetition follows an attempt whose outcome was lost in a recorded fault
-    a crash of ours spends none of a job's attempts"""
+    a crash of duepost does not use up an attempt of a job"""
 
 import collections
 import dataclasses
 import datetime
 import re
 
-STORIES = 5  # broken promises that are reported with all details
+STORIES = 5  # number of broken promises that are reported with all details
 LEASE_US = 5_000_000
 RETRY_MS = 500  # the shortest wait in the retry schedules of most jobs, see client.MIX
 REPLY_US = 3_000_000   # the longest that a duepost waits for a reply
@@ -22,7 +22,7 @@ DRIP_US = 2_000_000    # time for the rest of a body after its status
 
 @dataclasses.dataclass
 class Fault:
-    """A time from begin_us to end_us in which outcomes may have been lost. sources None: outcomes of all processes."""
+    """A fault from begin_us to end_us, in which outcomes may have been lost. sources None: outcomes of all processes."""
     kind: str
     begin_us: int
     end_us: int = None
@@ -165,7 +165,7 @@ def unanswered(logs):
 
 
 def judge(told, arrivals, dead, faults, **context):
-    """told and arrivals are by job. dead maps a job to its number of lost consumers."""
+    """told and arrivals map a job to its record and to its arrivals. dead maps a job to its number of lost consumers."""
     context = Context(**context)
     counts, broken = collections.Counter(), []
     for key in told.keys() | arrivals.keys():

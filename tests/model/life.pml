@@ -81,7 +81,7 @@ bit may_run = 1;
 #define FAIL     skip
 #endif
 
-/* ---- what there is ---- */
+/* ---- the data ---- */
 
 /* The data in Redis about an id. The members from life on exist only in the model, and are lost in a failover
  * like the others. */
@@ -89,9 +89,9 @@ typedef job_in_redis {
   bit in_jobs;
   bit in_bucket;
   bit in_leases;
-  bit in_dead;           /* not a place: the id may be in the pool, too */
+  bit in_dead;           /* not a place of a job: the id may be in the pool, too */
   unsigned dead_life : 2;
-  unsigned dead_nonce : 2; /* nonce of the lost consumer that the dead job died with; 0: none */
+  unsigned dead_nonce : 2; /* nonce of the consumer whose loss made the job dead; 0: none */
   unsigned due : 2;      /* in the bucket: ticks until the job is due */
   unsigned left : 2;     /* in leases: ticks until the deadline, or FAR */
   unsigned holder : 2;   /* nonce of the holder; 0: none */
@@ -136,7 +136,7 @@ redis primary, replica;
 #define IDLE    0
 #define CLAIMED 1 /* claimed and not sent yet */
 #define POSTING 2
-#define KNOWN   3 /* the outcome is known, or there will be none; it must be sent to Redis */
+#define KNOWN   3 /* the outcome is known, or there will not be one; this must be sent to Redis */
 #define GIVE_BACK 0
 #define FAILED  1
 #define DONE    2
@@ -185,7 +185,7 @@ promises promise[JOBS];
 #define CONFIRMING primary
 #endif
 
-/* Clients get their answers as early as possible. */
+/* In the model, clients get their answers as early as possible. */
 inline confirm(id)
 {
   if
@@ -231,7 +231,7 @@ inline check()
     assert(PLACES(check_j) == R(check_j).in_jobs);
     assert(R(check_j).in_leases == (R(check_j).holder != 0));
     assert(R(check_j).in_jobs || R(check_j).losses == 0);
-    /* no accepted job is lost; a job counts as delivered only if its receiver took it */
+    /* no accepted job is lost; a job counts as delivered only if its receiver has answered 2xx */
     assert(IS_KEPT(check_j, 1) && IS_KEPT(check_j, 2));
     assert((R(check_j).delivered & ~promise[check_j].answered) == 0);
     /* lost consumers do not count as attempts; the fifth loss ends the job */
@@ -257,11 +257,11 @@ inline check_sent(c)
          (ME.was_cancelled || ME.is_claim_lost) && promise[ME.job].since_cancel < LEASE);
   /* a job is not sent again after its success was recorded, unless Redis lost the record */
   assert(!HAS(R(ME.job).delivered, ME.life) || ME.is_claim_lost);
-  /* beside another POST of the same job only when that one lost its lease, or Redis lost its or this claim */
+  /* two POSTs of the same job run at once only if the other one has lost its lease, or Redis lost one of the claims */
   assert(!(OTHER.is_sent && OTHER.job == ME.job && OTHER.life == ME.life) || OTHER.is_recorded ||
          OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost);
 #ifdef ONE_PLACE
-  /* beside no other POST at all, unless that one lost its place */
+  /* no two POSTs run at once, unless the other one has lost its place in flight */
   assert(OTHER.state != POSTING || OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost);
 #endif
 }
@@ -469,7 +469,7 @@ inline forget_job(id)
   not_begun(id)
 }
 
-/* No attempt of the job has begun any more: its owner has moved it, or it has ended. */
+/* Notes that the job counts as a job without attempts: its owner has moved it, or it has ended. */
 inline not_begun(id)
 {
 #ifdef FIFO
@@ -980,7 +980,7 @@ end:
       if
       :: ME.outcome = DONE; promise[ME.job].answered = promise[ME.job].answered | BIT(ME.life)
       :: ME.outcome = FAILED
-      :: MAY_FAIL -> FAIL; ME.outcome = GIVE_BACK; ME.is_sent = 0; ME.age = LEASE /* the attempt is cut at the end of a drain */
+      :: MAY_FAIL -> FAIL; ME.outcome = GIVE_BACK; ME.is_sent = 0; ME.age = LEASE /* the attempt is aborted at the end of a drain */
       fi }
   :: atomic { ME.state == KNOWN && ME.outcome == DONE -> complete(c); reply(c) }
   :: atomic { ME.state == KNOWN && ME.outcome == FAILED && ME.attempts + 1 < RETRIES -> retry(c, 1); reply(c) }
@@ -1018,7 +1018,7 @@ end:
 #endif
   :: atomic { CAN_RUN(id) -> run_(id) }
 #endif
-  :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* the script run, for a ready job */
+  :: atomic { IS_DUE(id) && R(id).losses > 0 -> forget_crashes(id) } /* the script run.lua, for a ready job */
 #ifdef FIFO
   :: atomic { IS_DUE(id) && primary.line == id + 1 && primary.line_left > 0 ->
       R(id).not_before = 0; let_go(id); finish() }

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""The random model test: the real scripts on a real Redis, under everything that goes wrong.
+"""The random model test: the real scripts on a real Redis, with faults of all kinds.
 
-Consumers crash, freeze, are cut off, lose replies, repeat outcomes and send them late; owners schedule,
-cancel, run and read meanwhile; the carry workers' lock changes hands; Redis's clock steps and Redis is
-away. After each step the keyspace has to be what pool.py says, and the promises of the design have to
-hold for what the consumers saw. At the end everything recovers and each job has to arrive.
+Consumers crash, freeze, are cut off, lose replies, repeat outcomes and send them late. Meanwhile owners schedule,
+cancel, run and read jobs, the carry workers' lock changes its owner, Redis's clock steps, and Redis is unreachable.
+After each step the keyspace must be as pool.py computes it, and what the consumers saw must fit the promises of the
+design. At the end all faults are over, and each job must arrive.
 
-A run is a list of steps, each a seed of its own, so that what fails can be made shorter. The controls
-are scripts with a bug put in: the test has to find each of them.
+A run is a list of steps, each with a seed of its own, so that a failing run can be made shorter. The controls
+are scripts with a seeded bug: the test must find each of these bugs.
 """
 
 import argparse
@@ -31,7 +31,7 @@ IDS = [f"{topic}/{name}" for topic in OWNERS for name in "1234"]
 SCHEDULES = ("a/s", "a/t", "b/s")
 ENDPOINTS = ("x", "y", "z")  # endpoints of groups
 SENT_IDS = [f"{topic}/1~{endpoint}" for topic in OWNERS for endpoint in ENDPOINTS]
-LIMIT = 2  # in flight of one topic
+LIMIT = 2  # maximum number of jobs of a topic in flight
 WORKFLOWS = ("a/w", "a/v", "b/w")
 EVENTS = ("e", "f/g")
 BREAKERS = ("h:1", "h:2/path")
@@ -39,7 +39,7 @@ SHARE = 2
 SLOTS = 3
 SPARE_US = 1_000_000  # a consumer begins no POST in the last second of its lease
 STUCK_US = 2_000_000
-LONG_US = 60_000_000  # a longer wait passes in large steps
+LONG_US = 60_000_000  # during a longer wait, the clock moves in large steps
 MANY = 100
 START_US = 1_900_000_000_000_000
 
@@ -48,7 +48,7 @@ class Broken(Exception):
     """The server has broken a promise."""
 
 
-# All but Broken mean that the model cannot read the keyspace any more.
+# Each of these except Broken means that the model cannot read the keyspace any more.
 FAULTS = (Broken, RedisError, LookupError, ValueError)
 
 
@@ -61,10 +61,10 @@ class Attempt:
     def __init__(self, claim, nonce, claimed_ms, sent_us, life):
         self.id, self.due, self.record = claim
         self.nonce, self.claimed_ms = nonce, claimed_ms
-        self.renewed_us = sent_us  # by the consumer's own clock, before the claim or renewal was sent
+        self.renewed_us = sent_us  # when the claim or renewal was sent, by the consumer's own clock
         self.life = life
         self.is_posting = False
-        self.outcome = None  # None or (script, what follows id and nonce)
+        self.outcome = None  # None or (script, the arguments after id and nonce)
         self.is_lost = self.is_lingering = False
 
 
@@ -91,7 +91,7 @@ class CarryWorker:
     def __init__(self, name):
         self.name = name
         self.is_owner = self.is_frozen = False
-        self.clock = None  # (time of Redis, time of this process), us
+        self.clock = None  # (time of Redis, time of this process) at the same moment, us
         self.disturbed_us = 0
         self.seen, self.seen_us = None, 0
         self.armed_ms = INF
@@ -104,7 +104,7 @@ class CarryWorker:
 
 
 class Life:
-    """One job, from its 201 on."""
+    """One job, from the time when its 201 was sent."""
 
     def __init__(self, job_id, due):
         self.id, self.due = job_id, due
@@ -121,22 +121,22 @@ class World:
         self.pool = Pool(LIMIT)
         self.boot_us, self.offset_us = 0, START_US
         self.archivers = [[], []]  # for each archiver its batches, and whether each batch is in the table
-        self.table = set()  # the history: (id, text)
+        self.table = set()  # the rows of the history: (id, text)
         self.small_step_us = 0  # when the clock made its last small step
         self.away_until_us = 0
         self.consumers = [Consumer() for _ in range(3)]
         self.workers = [CarryWorker("x"), CarryWorker("y")]
-        self.lives = {}  # id -> the life that is in the pool
+        self.lives = {}  # id -> the Life of the job in the pool
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
-        self.waits = 0  # all waits and events so far
-        self.workflows_behind = ""  # the workflow after which a list of workflows goes on
-        self.seen_tags, self.listed = {}, []  # schedules as a process has seen them some time ago
-        self.deaths = {}  # id -> the life that is dead and kept, and when it died
+        self.waits = 0  # number of waits and events so far
+        self.workflows_behind = ""  # the workflow after which the next page of the list begins
+        self.seen_tags, self.listed = {}, []  # tags and times of schedules, as a process read them some time ago
+        self.deaths = {}  # id -> the Life of the dead job that is kept, and when it died
         self.nonces = 0
         self.past = []  # (id, nonce) of all claims
-        self.pulled = []  # leases of workers, also those that are over
+        self.pulled = []  # all leases of workers, including those that have ended
         self.lost_pulls = []  # (token, lease in ms, us when it was sent) of calls without a reply
-        self.begun = {}  # topic -> nonce -> (us, number): claims since the topic's rate was set or the clock stepped
+        self.begun = {}  # topic -> nonce -> (time in us, number of jobs): claims since the topic's rate was set or the clock stepped
         self.window_ends = {}  # topic -> the latest end of its windows before steps of the clock, ms
         self.chance = random.Random(0)
         link("FLUSHALL")
@@ -156,7 +156,7 @@ class World:
         return self.boot_us < self.away_until_us
 
     def pass_time(self, us, step_us=250_000):
-        """Timers run when they are due, or a step later. Those of a frozen consumer or worker do not run."""
+        """Lets time pass. Timers run when they are due, or a step later; the timers of frozen consumers and workers do not run."""
         end_us = self.boot_us + us
         while self.boot_us < end_us:
             self.boot_us = min(self.boot_us + step_us, end_us)
@@ -180,7 +180,7 @@ class World:
         self.check_keyspace(f"{script} {arguments}")
 
     def call_items(self, script, shared, items, follow=()):
-        """A script of items, run together with the model. follow: (number of an item, id, when, record) of jobs that follow from it."""
+        """Runs a script with items on Redis and in the model. follow: (number of an item, id, when, record) of the jobs that follow from items."""
         flat = [word for item in items for word in item]
         flat += [word for entry in follow for word in entry] + ([f"+{len(follow)}"] if follow else [])
         answer = self.call(script, *shared, *flat)
@@ -195,27 +195,28 @@ class World:
         return answer
 
     def some_follow(self, items):
-        """Jobs that follow from some of the items. Topic c has none."""
+        """Returns jobs that follow from some of the items. In topic c, no jobs follow."""
         return [(number, f"{topic_of(job_id)}~c/{job_id.split('/')[1]}~{nonce}", self.chance.choice(("0", "0", "300")), '"f":1}')
                 for number, (job_id, nonce, *_) in enumerate(items, 1)
                 if topic_of(job_id) in "ab" and self.chance.random() < 0.25]
 
     def note_workflows(self):
-        """The lives of jobs that ended workflows have dropped."""
+        """Ends the lives of the jobs that were dropped at the end of their workflow."""
         for job_id, was_leased in self.pool.dropped_members:
             if job_id in self.lives:
                 self.end_cancelled(job_id, int(was_leased), "")
         self.pool.dropped_members = []
 
     def is_due(self, life):
-        """A job that was in flight when its topic became fifo may lose the wait of its attempt, see lib/line.lua."""
+        """Returns whether the job may be claimed. A job that was in flight when its topic became fifo may be due earlier, see lib/line.lua."""
         is_behind = life.id in self.pool.behind_line
         self.pool.behind_line.discard(life.id)
         return is_behind or life.due <= self.pool.now
 
     def note_prepared(self):
-        """The lives of jobs that parents got when a workflow ended. This is noted before the next call: the job that ended the
-        workflow may have had the same id, and its end is noted after its call. Some began and ended in one call."""
+        """Begins the lives of the jobs that parent workflows got when a workflow ended. It is called before the next call of a
+        script, because the job that ended the workflow may have had the same id, and its end is noted after its call. Some
+        of these jobs began and ended in one call."""
         for job_id, due in self.pool.prepared_members:
             if job_id in self.pool.jobs:
                 expect(job_id not in self.lives, job_id, "was prepared for a parent that has it")
@@ -305,7 +306,7 @@ class World:
         }
 
     def read_waits(self):
-        """Any key of these kinds counts, also one of a workflow that is over."""
+        """Reads all keys about waits and events, including those that a workflow left after its end."""
         kinds = {"waits": "HGETALL", "waiters:": "ZRANGE", "events:": "LRANGE", "event_names:": "HGETALL"}
         keys = [(kind, key) for kind in kinds for key in self.keys if key == BASE + kind or kind[-1] == ":" and key.startswith(BASE + kind)]
         more = {"HGETALL": (), "LRANGE": (0, -1), "ZRANGE": (0, -1, "WITHSCORES")}
@@ -334,7 +335,7 @@ class World:
             expect(found["workflow"].get(place, {}).get("state") == "active", place, "is over and has events, after", after)
 
     def check_workflows(self, found, after):
-        """The jobs of a workflow are in the pool, and it is active. A step that was accepted is in the list for good, see the pool."""
+        """Checks that the jobs of workflows are in the pool, and that their workflows are active. pool.py checks that an accepted step stays in the list."""
         places = {job_id: text.split(" ", 3)[3] for job_id, text in found["workflow_jobs"].items()}
         expect(places.keys() <= found["jobs"].keys(), "jobs of workflows that are not in the pool:", places, "after", after)
         opened = {job_id: place for place, ids in found["open"].items() for job_id in ids}
@@ -408,7 +409,7 @@ class World:
             expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
 
     def listen(self):
-        """Published messages reach the carry workers."""
+        """Passes the published messages on to the carry workers."""
         self.listener.send("PING")
         called = set()
         while (message := self.listener.receive())[0] == "message":
@@ -462,17 +463,17 @@ class World:
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
             expected = self.pool.now
             if self.chance.random() < 0.1:
-                self.step_clock()  # between the two calls
+                self.step_clock()  # between listing the leases and ending them
             self.recover(expected, self.chance.choice((1, MANY)))
             self.lapse(expected, self.chance.choice((1, MANY)))
 
     def check_calendar(self):
-        """After a carry, exactly the topics with a due job and a place in flight have a turn. A topic that its rate holds
-        within this very ms gets its turn in the next one."""
+        """Checks that after a carry exactly the topics have a turn that have a due job and are below their limits. If a rate
+        allows the next attempt later within the present ms, the topic gets its turn in the next ms."""
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
             if waiting and self.pool.is_due(waiting[0][0]):
-                # A topic that a rate holds goes on in the next whole ms.
+                # A topic that a rate holds gets its turn in the next whole ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
                 # After a clock step, a topic may wait for the old end of its window, although the window no longer holds it.
                 waits = self.pool.now < self.pool.due.get(topic, 0) < self.window_ends.get(topic, 0) + 1
@@ -484,14 +485,14 @@ class World:
         answer = self.call("recover", LEASE_MS, expected, most, self.chance.randrange(2 ** 32), nonce)
         found = self.read_keyspace()
         self.check("recover", (expected, most), answer, self.pool.recover(expected, most, nonce, found["bucket"], found["lines"]))
-        if answer[0] > 0 and self.chance.random() < 0.8:  # else the process that listed them dies
+        if answer[0] > 0 and self.chance.random() < 0.8:  # otherwise the process that listed the leases dies
             listed = answer[2:2 + 2 * answer[1]]
             self.doomed += [(job_id, nonce, record) for job_id, record in zip(listed[::2], listed[1::2])]
         if self.chance.random() < 0.7:
             self.step_bury()
 
     def lapse(self, expected, most):
-        """Workers' leases that ran out become failed attempts, unless the process that has listed the leases dies first."""
+        """Ends the workers' leases that have run out as failed attempts, unless the process that listed them dies first."""
         answer = self.call("lapsed", most, expected)
         self.check("lapsed", (most, expected), answer, self.pool.lapsed(most, expected))
         count = answer[1] if len(answer) > 1 else 0
@@ -499,7 +500,7 @@ class World:
         if self.chance.random() < 0.2:
             return
         if self.chance.random() < 0.2:
-            self.step_pull_end()  # a worker that is late, but not too late
+            self.step_pull_end()  # a worker ends its lease late, but before the carry worker does
         for script in ("retry", "bury"):
             chosen = [job for job in listed if (len(job[4]) % 2 == 0) == (script == "bury")]
             more = {"retry": (self.chance.choice((0, 700)), "lapsed", "1 1 2 lease_expired"), "bury": ("lapsed", "")}[script]
@@ -584,12 +585,12 @@ class World:
             expect(bool(is_done) <= is_first, lease.id, script, "ended a lease that was over")
 
     def completed_by(self, nonce):
-        """The ids that Redis still knows as completed with this token."""
+        """Returns the ids that Redis still lists as completed with this token."""
         fields = self.link("HGETALL", f"{BASE}completed:{nonce}")
         return {word for field in fields for word in field.split("\n") if word}
 
     def complete_pulled(self, leases):
-        """A job with callbacks is read first."""
+        """Completes the leases. If a job has callbacks, the process reads it first."""
         items = []
         if not leases:
             return
@@ -629,7 +630,7 @@ class World:
                    self.pool.abandon_pulled(nonce, most, lease_ms, age_ms))
 
     def step_bury(self):
-        """The jobs that recovery has listed die, unless something else came first."""
+        """Buries the jobs that recovery has listed, unless they have changed since then."""
         if self.is_away or not self.doomed:
             return
         items = [(*doomed, "") for doomed in self.doomed]
@@ -672,9 +673,9 @@ class World:
             self.abandon(consumer.lost_nonce)
         consumer.lost_nonce = nonce if loses_reply else None
         if loses_reply and self.chance.random() < 0.3:
-            self.abandon(nonce)  # before Redis runs the claim
+            self.abandon(nonce)  # abandon comes before Redis runs the claim
         most_bytes = self.chance.choice((1, 80, 1_000_000))
-        kind = self.chance.choice((0, 0, 1, 2))  # 1, 2: the claim carries first; 2: it wakes no carry worker, see below
+        kind = self.chance.choice((0, 0, 1, 2))  # 1, 2: the claim carries first; 2: the claim wakes no carry worker, see below
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes, kind)
         if kind:
             self.pool.carry_for_claim()
@@ -694,7 +695,7 @@ class World:
             life = self.lives.get(claim.id)
             expect(life, claim.id, "was claimed after its end")
             expect(self.is_due(life), claim.id, "was claimed early:", life.due, self.pool.now)
-            life.due = min(life.due, claim.due)  # a wait for its receiver is over
+            life.due = min(life.due, claim.due)  # the job no longer waits for its receiver
             self.past.append((claim.id, nonce))
             if not loses_reply:
                 consumer.attempts.append(Attempt(claim, nonce, self.pool.now, self.boot_us, life))
@@ -738,7 +739,7 @@ class World:
         attempt.outcome = (what, more[what])
 
     def record(self, attempts, loses_reply, is_doubled):
-        """Outcomes of one kind in one call; attempts may be of several consumers."""
+        """Sends the outcomes of one kind in one call. The attempts may belong to several consumers."""
         script = attempts[0].outcome[0]
         attempts = [attempt for attempt in attempts if attempt.outcome[0] == script]
         items = [(attempt.id, attempt.nonce, *attempt.outcome[1]) for attempt in attempts]
@@ -810,7 +811,7 @@ class World:
         return f'{expires}"r":{self.chance.randrange(1000)}}}'
 
     def some_tags(self, job_id):
-        """The states that an owner may require of the job."""
+        """Returns the tags of a job that an owner may require, at random."""
         seen = self.pool.tag(job_id) if job_id in self.pool.jobs else "-"
         dead = self.pool.dead_tag(job_id) if job_id in self.pool.dead else seen
         return self.chance.choice(("", "", "*", seen, dead, f"- {seen}", "0" * 40))
@@ -934,7 +935,7 @@ class World:
             self.lives[job_id] = Life(job_id, due)
 
     def step_unsend(self):
-        """Reads the jobs of a send. Then cancels them, or removes idempotency keys and sends whose time has come."""
+        """Reads the jobs of a send. Then cancels them, or removes the idempotency keys and sends that have expired."""
         if self.is_away:
             return
         send_id = self.chance.choice([*sorted(self.pool.sends), f"{self.chance.choice(OWNERS)}/1"])
@@ -946,7 +947,7 @@ class World:
             return
         result, = self.call_items("unsend", (), [(send_id, group)])
         for job_id, code, seen in zip((f"{send_id}~{endpoint}" for endpoint in result[::2]), result[1::2], self.pool.met) if result != -1 else ():
-            if seen:  # else a job with this id, if any, was not sent to the group
+            if seen:  # otherwise a job with this id was not sent to the group
                 self.end_cancelled(job_id, code, seen)
 
     # ---- workflows ----
@@ -956,12 +957,12 @@ class World:
         return self.chance.choice(("", f"{len(job_id)} {len(record)} {job_id}{record}p"))
 
     def some_entries(self, owner, most):
-        """Few of the entries are due later, so that many arrive while their workflow is active."""
+        """Only a few of the entries are due later, so that many jobs arrive while their workflow is active."""
         return [(self.chance.choice("sssca"), f"{owner}/{self.chance.choice('1234')}", self.some_when(), self.some_record(),
                  f"e{self.chance.randrange(100)}") for _ in range(self.chance.randrange(1, most + 1))]
 
     def some_failed(self, owner):
-        """Returns a workflow to go on from: its place, the number of its elements that are kept, and their size."""
+        """Returns an ended workflow that a new one continues: its place, the number of elements that are kept, and their size."""
         places = sorted(place for place, fields in self.pool.workflows.items() if place[0] == owner and fields["state"] != "active")
         if not places or self.chance.random() < 0.5:
             return "", 0, 0
@@ -1001,7 +1002,7 @@ class World:
         self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
 
     def step_wait(self):
-        """The caller has or has not read the first kept event, or another event has become the first since then."""
+        """A step waits for an event. The caller has read the first kept event, or none, or an event that is no longer the first."""
         if self.is_away:
             return
         workflow, event = self.chance.choice(WORKFLOWS), self.chance.choice(EVENTS)
@@ -1021,7 +1022,7 @@ class World:
             self.accept_member(other, "0")
 
     def step_notify(self):
-        """The caller reads which jobs wait, and notifies all or some of them, or a job that has stopped waiting since then."""
+        """Sends an event. The caller reads which jobs wait, and notifies all or some of them, or a job that no longer waits."""
         if self.is_away:
             return
         owner, event = self.chance.choice("ab"), self.chance.choice(EVENTS)
@@ -1103,7 +1104,7 @@ class World:
             self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
 
     def some_group(self):
-        """Returns the last words of an item of fire, mostly those without a group."""
+        """Returns the last arguments of an item of fire: in most cases for a job without a group."""
         endpoints = self.chance.choice(((), (), (), ENDPOINTS, ENDPOINTS[:2]))
         if not endpoints:
             return (0,)
@@ -1115,7 +1116,7 @@ class World:
         return self.chance.choice(("=", "=", "=", "-", f"0 {until + 1} 5 6", f"{until} {until + 1}", f"{until} {until + 1} 5 {until}"))
 
     def step_fire(self):
-        """A process fires what it has listed, perhaps long ago, or what a client asks for."""
+        """A process fires schedules that it has listed, perhaps long ago, or creates a job that a client requests."""
         if self.is_away:
             return
         due = sorted((at, name) for name, at in self.pool.fires.items() if at <= self.pool.now)
@@ -1124,9 +1125,9 @@ class World:
         ahead = [(self.pool.fires.get(name, -1), name) for _, name in self.pool.ahead()]
         self.check("fires", (9,), found, [len(due) + len(ahead), later, *(word for at, name in (due + ahead)[:9] for word in (
             name, at, self.pool.schedules[name], " ".join(map(str, self.pool.fired[name])), self.pool.skipped.get(name, "")))])
-        some = due if self.chance.random() < 0.8 else [(at, name) for name, at in self.pool.fires.items()]  # also those to come
+        some = due if self.chance.random() < 0.8 else [(at, name) for name, at in self.pool.fires.items()]  # also schedules that are not due yet
         listed = [(name, self.pool.fired[name][0], at) for at, name in some]
-        if listed and self.chance.random() < 0.15:  # its definition changes before it is fired, and keeps its time
+        if listed and self.chance.random() < 0.15:  # the definition changes before the schedule is fired, and keeps its next time
             name, tag, _ = self.chance.choice(listed)
             self.call_items("define", (), [(name, tag, f'{{"d":{self.chance.randrange(3)}}}', "=")])
         items = []
@@ -1166,7 +1167,7 @@ class World:
                 self.lives[job_id].changes += 1
 
     def find_leased(self, topic, behind):
-        """Ids behind this one, in order."""
+        """Returns the leased ids after this one, in order."""
         answer = self.call("leased", topic, behind, 0, 100)
         found = answer[1:]
         expect(answer[0] == ("p0" if self.pool.pulled else "0"), "the walk through leases goes on at", answer[0])
@@ -1211,7 +1212,7 @@ class World:
         expect(found == [counts[5], oldest], "survey", found, "instead of", counts[5], oldest)
 
     def look_at_coming(self):
-        """A walk in steps: each begins where the one before ended, and the spans count from the first one."""
+        """Checks a walk in steps. Each step begins where the previous one ended, and the spans count from the time of the first step."""
         pool, spans, answer = self.pool, (1000, 60000), [0, 0, 0, 1]
         found = [0] * (len(spans) + 2)
         while answer[3]:
@@ -1221,7 +1222,7 @@ class World:
         self.check("coming", spans, found, pool.coming(spans))
 
     def step_sweep(self):
-        """Sometimes an operator has just said that dead jobs stay no longer, or that they do."""
+        """Sweeps. Sometimes an operator has just set the retention of a topic with dead jobs, or removed it."""
         if self.is_away:
             return
         if self.pool.dead and self.chance.random() < 0.5:
@@ -1242,7 +1243,7 @@ class World:
         expect(not by_number or len(self.pool.dead) >= dead_max, "too few dead are left")
 
     def step_mend(self):
-        """If the data is intact, a walk repairs nothing and leaves topics where a carry has put them."""
+        """A walk for repairs. If the data is intact, it repairs nothing, and topics stay where a carry has put them."""
         owner = next((worker for worker in self.workers if worker.is_owner and not worker.is_frozen), None)
         if self.is_away or not owner:
             return
@@ -1368,7 +1369,7 @@ class World:
             self.call_items(script, (), [(*claim, *more[script]) for claim in strays[:5]])
 
     def step_release(self):
-        """Held jobs go back, usually at once."""
+        """Releases held jobs, usually at once."""
         consumer = self.some_consumer()
         if self.chance.random() < 0.7:
             self.claim(consumer, False)
@@ -1387,7 +1388,7 @@ class World:
             consumer.attempts = [attempt for attempt in consumer.attempts if attempt not in unsent]
 
     def step_resume(self):
-        """A breaker closes: the jobs that it held get back the due times from before."""
+        """Closes a breaker: the jobs that it held get their earlier due times again."""
         if self.is_away:
             return
         receiver, most = self.chance.choice(BREAKERS), self.chance.choice((1, 3, 100))
@@ -1397,7 +1398,7 @@ class World:
         self.note_resumed(held)
 
     def note_resumed(self, held):
-        """held: the jobs that were held before the call. Those that are no longer held get back their due times."""
+        """held: the jobs that were held before the call. Those that are no longer held have their earlier due times again."""
         for job_id, due in held.items():
             if job_id not in self.pool.held and job_id in self.lives:
                 self.lives[job_id].due = min(self.lives[job_id].due, int(due))
@@ -1409,7 +1410,7 @@ class World:
             self.note_resumed(held)
 
     def step_lose(self):
-        """As if four consumers of a leased job had been lost before: the next loss is its last."""
+        """Pretends that four consumers of a leased job were lost: after the next loss, the job is dead."""
         leased = sorted(job_id for job_id, (nonce, _) in self.pool.holders.items() if not is_recovering(nonce) and not is_pulled(nonce))
         if leased and not self.is_away:
             job_id = self.chance.choice(leased)
@@ -1437,7 +1438,7 @@ class World:
         one = self.chance.choice(frozen if wakes else self.consumers + self.workers)
         one.is_frozen = not wakes
         if one in self.workers:
-            one.armed_ms, one.tick_at_us = self.pool.now, 0  # it finds missed events when it wakes up
+            one.armed_ms, one.tick_at_us = self.pool.now, 0  # the carry worker finds missed events when it wakes up
 
     def step_cut(self):
         cut = [consumer for consumer in self.consumers if consumer.is_cut]
@@ -1466,10 +1467,10 @@ class World:
         self.forget_begun(self.boot_us + self.offset_us)
         self.set_clock()
         for worker in self.workers:
-            worker.armed_ms = self.pool.now  # a timer is relative, so the next tick checks again
+            worker.armed_ms = self.pool.now  # a timer counts from now, so the next tick checks again
 
     def forget_begun(self, next_us):
-        """When the clock steps, the counts of rates may expire or stay. A window that is under way again after the step stays."""
+        """After a step of the clock, the counts of rates may expire or stay. A window that has begun and not ended by the new time stays."""
         kept = {}
         for topic, (began, number) in self.pool.windows.items():
             rate = self.pool.window_rate(topic)
@@ -1492,7 +1493,7 @@ class World:
             self.pool.set(topic, settings)
             self.begun.pop(topic, None)
         elif held:
-            self.pool.reoffer()  # each call does some of it
+            self.pool.reoffer()  # each call does a part of the work
         self.note_resumed(held)
         self.check("settings", (topic, *texts), answer, [int(not is_stale)])
         return not is_stale
@@ -1533,7 +1534,7 @@ class World:
             self.set(self.chance.choice(TOPICS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
 
     def check_rate(self, topic, nonce, number):
-        """In no second more attempts begin than the rate and the burst. A window that has too many differs from the pool's."""
+        """Checks that in each second the attempts that begin do not exceed the rate and the burst. A window with too many attempts differs from that of the pool."""
         if not self.pool.rate_of(topic) or self.pool.window_rate(topic) or not number:
             return
         begun = self.begun.setdefault(topic, {})
@@ -1600,7 +1601,7 @@ class World:
                 for attempt in consumer.attempts:
                     attempt.outcome = attempt.outcome or ("complete", ("",))
             self.step_bury()
-            # After a step of the clock, a worker's lease may last for an hour. Its worker ends it, also if its job was cancelled.
+            # After a step of the clock, a worker's lease may last for an hour. The worker ends the lease, even if the job was cancelled.
             self.complete_pulled([Pulled(job_id, self.pool.holders[job_id][0], self.lives[job_id], "") for job_id in self.pool.pulled])
             self.complete_pulled([types.SimpleNamespace(id=place[0], nonce=place[1]) for place in self.pool.lingering if is_pulled(place[1])])
             for kind in ("complete", "retry", "bury"):
@@ -1610,7 +1611,7 @@ class World:
                     self.record(known, False, False)
             first = int(min(self.pool.bucket.values(), default=0))
             left_us = min(max(first - self.pool.now, 1000), 4_000_000) * 1000
-            # After the clock went back, this may be an hour in which nothing is to be done.
+            # After the clock stepped back, this wait may be an hour in which nothing happens.
             self.pass_time(left_us, 250_000 if left_us < LONG_US else 5_000_000)
         raise Broken("still in the pool: " + str(self.pool.jobs))
 

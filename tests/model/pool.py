@@ -15,17 +15,17 @@ from workflows import Workflows
 LEASE_MS = 5000
 PULL_LEASE_MAX_MS = 43_200_000
 COMPLETED_MS = 60_000
-A_JOB = 1048576  # virtual time of a job of a topic with weight 1
+A_JOB = 1048576  # a job adds this number to the turn score of its topic, divided by the topic's weight
 BEHIND_MS, NEWEST_LIMIT = 500, 8
 TIES = 2048
 CREDIT_US, SECOND_US, SLOT_US = 100_000, 1_000_000, 2000
-PATIENCE_MS = 250  # a standby waits so long before it carries what the owner left overdue
+PATIENCE_MS = 250  # another carry worker carries topics that the lock's owner has left overdue for this long
 STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
-FREED = "freed"  # fewer of the topic's jobs are in flight, and nothing else has changed
-CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144  # of texts that a call reads together from the outbox
+FREED = "freed"  # mark of a topic: fewer of its jobs are in flight, and nothing else has changed
+CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144  # least and largest number, and bytes, of texts that a call reads together from the outbox
 DISTURBED = -35
 
 Claim = collections.namedtuple("Claim", "id due record")
@@ -69,9 +69,9 @@ class Pool(Workflows):
         self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> ms, in the bucket with a fraction, see put
         self.pull_notes = {}  # id -> (when the worker's lease began, whether it may have callbacks: + or -)
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
-        self.awaited = {}  # pull topic -> until when a process waits for its jobs, ms
-        self.calls = []  # pull topics whose waiting processes a call has told
-        self.shown, self.last_scores = None, {}  # the state that the call under way sees, see put
+        self.awaited = {}  # pull topic -> end of the wait of a process for its jobs, ms
+        self.calls = []  # pull topics whose waiting processes the call has notified
+        self.shown, self.last_scores = None, {}  # the buckets as the current call sees them, see put
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
         self.crashes = {}  # id -> (losses, nonce)
@@ -81,12 +81,12 @@ class Pool(Workflows):
         self.dead_due = {}  # topic -> ms
         self.undated = {}
         self.due = {}  # topic -> ms
-        self.held = {}  # id -> when it was due, of waiting jobs that were given back until their receiver is tried again
-        self.line = {}  # fifo topic -> (ms, score, id): until when its head waits
-        # Jobs that were given back behind the head of a line. The head waits for them, too, but when it ends they go at once.
+        self.held = {}  # id -> when it was due, for jobs that are held until their receiver is tried again
+        self.line = {}  # fifo topic -> (ms, score, id): the end of its head's wait
+        # Jobs that were released behind the head of a line. The head also waits for their times, but when it ends they are due at once.
         self.behind_line = set()
-        self.turn_scores = {}  # ready topic -> virtual time
-        self.offered = {}  # by the call under way: topic -> whether it may be served
+        self.turn_scores = {}  # ready topic -> turn score: the topic with the lowest is served first
+        self.offered = {}  # in the current call: topic -> whether it may be served
         self.settings = {}  # topic -> the settings that an operator has made
         self.patterns, self.patterns_version = {}, 0  # pattern -> the settings that an operator has made
         self.redates = False
@@ -99,7 +99,7 @@ class Pool(Workflows):
         self.touched = {}  # topics that the call has touched, in order -> True, False if jobs were only put into its bucket, or FREED if only attempts have ended
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints, createdAt) of what was sent to a group
-        self.sends_until = {}  # topic/jobId -> when a call looks at the send next, ms
+        self.sends_until = {}  # topic/jobId -> when a call examines the send again, ms
         self.schedules = {}  # topic/scheduleId -> definition
         self.fired = {}  # topic/scheduleId -> (tag, outcome, missed, time, when that was written, id of the last job)
         self.skipped = {}  # topic/scheduleId -> until, front, first, last, ...: times that were missed and skipped
@@ -107,9 +107,9 @@ class Pool(Workflows):
         self.backlog = 0  # bytes of the outbox; 0: there is no history
         self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields that wait, fields that were read
         self.outbox_last, self.outbox_again, self.outbox_removed = {}, 0, 0
-        self.ends, self.dropped = [], []  # (id, text) of all that came into the outbox, and of what left it without a history
-        self.ending = []  # the jobs that the call under way ends
-        self.follow = ()  # the next call has these behind its items: (number of the item, id, when, record)
+        self.ends, self.dropped = [], []  # (id, text) of all jobs that came into the outbox, and of those that left it without reaching a history
+        self.ending = []  # the jobs that the current call ends
+        self.follow = ()  # arguments of the next call after its items: (number of the item, id, when, record)
 
     @property
     def turns(self):
@@ -161,7 +161,7 @@ class Pool(Workflows):
         self.line[topic] = (at, due, job_id)
 
     def let_go(self, job_id, due=0):
-        """If the job is the head of a line, it may go from due on, with 0 at once."""
+        """If the job is the head of a line, its next attempt may begin from due on; 0: at once."""
         topic = topic_of(job_id)
         if self.is_fifo(topic):
             if topic in self.line and self.line[topic][2] == job_id:
@@ -169,7 +169,7 @@ class Pool(Workflows):
             self.touched[topic] = True
 
     def keep_line(self, topic):
-        """The head stays the first of its topic. If the line's job is gone, the line goes, too."""
+        """Keeps the head the first job of its topic. Removes the line if its job has ended."""
         waiting = self.waiting(topic)
         held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
         if waiting and held and held[0][0] < waiting[0][0]:
@@ -218,7 +218,7 @@ class Pool(Workflows):
         return step, ahead, min(self.spent.get(topic, 0), self.now_us + ahead)
 
     def correct_rate(self, topic):
-        """An offer corrects a time from before the clock stepped back, or before the rate was changed."""
+        """Corrects the time up to which the rate is spent, if it is from before a step back of the clock or a change of the rate."""
         if self.window_rate(topic) or not self.rate_of(topic):
             return
         step, ahead, _ = self.rate_of(topic)
@@ -321,8 +321,8 @@ class Pool(Workflows):
             self.offered[topic] = True
 
     def write_offers(self, served=None):
-        """served: the new virtual times of the topics that had their turn, None for a topic that got nothing. Without
-        served, topics keep their virtual times."""
+        """served: the new turn scores of the topics that had their turn; None for a topic whose jobs were not leased. Without
+        served, topics keep their turn scores."""
         for topic, is_ready in self.offered.items():
             if not is_ready:
                 self.turn_scores.pop(topic, None)
@@ -358,7 +358,7 @@ class Pool(Workflows):
         self.shown, self.last_scores = None, {}
 
     def are_behind(self, topic, places):
-        """Whether these jobs are new, and behind all others of their topic or behind one that is not due: then its turn is as it was."""
+        """Returns whether these jobs are new, and come after all others of their topic or after one that is not due: the topic then keeps its turn."""
         others = [score for other, score in self.shown.items() if topic_of(other) == topic]
         ids = [job_id for job_id, _ in places]
         are_new = len(set(ids)) == len(ids) and not any(job_id in self.shown for job_id in ids)
@@ -380,7 +380,7 @@ class Pool(Workflows):
         return counts
 
     def show(self):
-        """The buckets as a script sees them, which writes its new places last."""
+        """Notes the buckets as the script sees them: it writes new places only at its end."""
         if self.shown is None:
             self.shown = dict(self.bucket)
 
@@ -393,7 +393,7 @@ class Pool(Workflows):
         self.bucket[job_id] = score
 
     def put(self, job_id, at):
-        """Puts a job after the others of its ms, which has room for all jobs of the model. Returns the ms."""
+        """Puts a job after the others of the same ms. In the model, all jobs fit into one ms. Returns the ms."""
         self.show()
         topic = topic_of(job_id)
         if (topic, at) not in self.last_scores:
@@ -409,7 +409,7 @@ class Pool(Workflows):
             self.touched[topic] = FREED
 
     def take(self, job_id, is_completed=False):
-        """Takes the id from its place, and returns which place this was."""
+        """Removes the id from its place, and returns the name of the place."""
         self.show()
         self.shown.pop(job_id, None)
         if is_completed and job_id in (self.leases | self.pulled):
@@ -610,7 +610,7 @@ class Pool(Workflows):
         return answers
 
     def due_of(self, when):
-        """Returns the due time, and the time from which the wait counts."""
+        """Returns the due time, and the time from which its delay counts."""
         start = self.now if when == "0" or when[0] == "@" else self.soonest
         return (max(int(when[1:]), self.now) if when[0] == "@" else start + int(when)), start
 
@@ -641,7 +641,7 @@ class Pool(Workflows):
         answers = []
         for job_id, when, record, tags in items:
             is_there = job_id in self.jobs
-            if tags.startswith("!"):  # tags that the job must not have
+            if tags.startswith("!"):  # the tags after the mark are those that the job must not have
                 is_excluded = is_there and (tags == "!*" or self.tag(job_id) in tags)
                 tags = ""
             else:
@@ -695,7 +695,7 @@ class Pool(Workflows):
         return answers
 
     def cancel(self, items):
-        self.met = []  # which job of the id each item met
+        self.met = []  # for each item, which job with its id it found
         answers = [self.cancel_one(*item) for item in items]
         self.finish()
         return answers
@@ -717,7 +717,7 @@ class Pool(Workflows):
         keep(job_id, "cancelled", self.now, int(str(losses).split("/")[0]), record, lines)
 
     def remove(self, job_id, state="cancelled"):
-        """Removes the job, and returns whether it was leased. An attempt under way goes on."""
+        """Removes the job, and returns whether it was leased. An attempt under way continues."""
         was_leased = self.deadline(job_id) is not None
         if was_leased and not is_recovering(self.holders[job_id][0]):
             self.lingering[job_id, self.holders[job_id][0]] = self.deadline(job_id)
@@ -791,14 +791,14 @@ class Pool(Workflows):
             self.skipped[name] = skipped
 
     def move(self, name, tag, expected, next_ms, skipped):
-        """Sets another next time, because the clock has stepped back."""
+        """Sets an earlier next time, because the clock has stepped back."""
         if self.fired.get(name, ("",))[0] != tag or str(self.fires.get(name, "-")) != expected:
             return 0
         self.set_next(name, next_ms, skipped)
         return 1
 
     def ahead(self):
-        """Returns the schedules whose next time has to be computed again, by the time up to which they have skipped times."""
+        """Returns the schedules whose next time must be computed again, sorted by the time up to which they have skipped times."""
         until = self.skipped_until().items()
         return sorted((at, name) for name, at in until if at > self.now)
 
@@ -837,7 +837,7 @@ class Pool(Workflows):
         return next((f"{send_id}~{endpoint}" for endpoint in endpoints if self.is_of_send(f"{send_id}~{endpoint}", sent_at)), None)
 
     def sent_states(self, send_id, endpoints, sent_at):
-        """Endpoint, state, time, ..."""
+        """Returns endpoint, state and time for each endpoint."""
         found = []
         for endpoint in endpoints:
             job_id = f"{send_id}~{endpoint}"
@@ -935,7 +935,7 @@ class Pool(Workflows):
         return any(at <= self.now for at in self.sends_until.values())
 
     def run(self, max_jobs, items):
-        answers, placed = [], set()  # placed: by this call, and in no bucket yet
+        answers, placed = [], set()  # placed: jobs that this call schedules, and that are in no bucket yet
         for job_id, when, tags, old, new in items:
             seen = self.seen(job_id, tags)
             if job_id in placed and seen == "pool" and tags not in ("", "*"):
@@ -1000,8 +1000,8 @@ class Pool(Workflows):
         return "~" not in topic and any(topic.startswith(name[:-1]) for name in self.lost_patterns)
 
     def resume_topics(self, topics):
-        """Resumes the held jobs of topics whose breaker was turned off, all in one step here. After a change of patterns
-        it finds the topics."""
+        """Resumes the held jobs of topics whose breaker was turned off; here in a single step. After a change of patterns, it
+        first finds these topics."""
         if self.resumes:
             found = {topic_of(job_id) for job_id in self.held}
             topics = [*topics, *sorted(topic for topic in found if self.settings_of(topic).get("breaker", not self.has_lost(topic)) is False)]
@@ -1011,7 +1011,7 @@ class Pool(Workflows):
             self.resume_jobs([job_id for _, job_id in held])
 
     def reoffer(self):
-        """Does the rest of a change of patterns, which has offered all topics again."""
+        """Does the rest of a change of patterns. set_patterns has already offered all topics again."""
         self.resume_topics([])
         self.finish()
         return [0, 0]
@@ -1019,11 +1019,11 @@ class Pool(Workflows):
     # ---- patterns ----
 
     def patterns_of(self, topic):
-        """Those that match, the shortest first. Sibling topics have none."""
+        """Returns the patterns that match the topic, the shortest first. Sibling topics match none."""
         return sorted((name for name in self.patterns if "~" not in topic and topic.startswith(name[:-1])), key=len)
 
     def with_patterns(self, name, own):
-        """The settings of the patterns, and its own before those."""
+        """Returns the settings of the patterns that match, overridden by own."""
         merged = {}
         for pattern in self.patterns_of(name):
             merged |= self.patterns[pattern]
@@ -1040,8 +1040,8 @@ class Pool(Workflows):
         return {name for name in self.patterns if self.with_patterns(name[:-1], {}).get("breaker")}
 
     def set_patterns(self, name, settings):
-        """Here one step offers all topics again: first those that were held, by name, so that their turns come next. Those that are
-        held now leave turns before."""
+        """Changes a pattern. Here one step offers all topics again. Topics that are now held lose their turns first; then the topics that
+        were held are offered by name, so that their turns come next."""
         had_breaker = self.with_breaker()
         self.patterns.pop(name, None)
         if settings:
@@ -1049,7 +1049,7 @@ class Pool(Workflows):
         if self.held:
             self.lost_patterns |= had_breaker - self.with_breaker()
         self.patterns_version = max(self.patterns_version + 1, self.now_us)
-        self.redates = True  # by the next sweep: here one step of it is enough
+        self.redates = True  # the next sweep does it; here one step is enough
         self.resumes = self.resumes or bool(self.held)
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
         offered = (*behind, *self.turns)
@@ -1059,7 +1059,7 @@ class Pool(Workflows):
         self.finish()
 
     def told_settings(self, topic):
-        """As a consumer gets them: the topic's own, then those of its longest pattern; of a sibling, its owner's."""
+        """Returns the text of settings that a consumer gets: the topic's own, then those of its longest pattern. A sibling topic has those of its owner."""
         own, names = self.settings.get(owner_of(topic)), self.patterns_of(owner_of(topic))
         text = settings_json(own) if own else ""
         if not names:
@@ -1085,7 +1085,7 @@ class Pool(Workflows):
         return [state, int(at), rest[:int(size)], int(losses.split("/")[0]), self.settings_text(job_id), 0, last]
 
     def kept_more(self, job_id):
-        """Returns until when the job is kept, and its last line."""
+        """Returns the time until which the job is kept, and its last line."""
         state, at, _, _, lines = self.kept[job_id]
         until = self.kept_until.get(job_id, 0)
         if state == "dead" and self.retention(job_id):
@@ -1124,7 +1124,7 @@ class Pool(Workflows):
     # ---- what consumers do ----
 
     def first_places(self, topic, most):
-        """If the topic is far behind, a quarter of the places goes to the jobs that became due last."""
+        """If the topic is far behind, a quarter of the places is for the jobs that became due last."""
         places = [place for place in self.waiting(topic) if self.is_due(place[0])]
         quarter = most // 4 if most >= 4 else int(self.now_us % 4 == 0)
         if self.limit_of(topic) < NEWEST_LIMIT:
@@ -1141,7 +1141,7 @@ class Pool(Workflows):
         return self.turn_scores[topic] + math.ceil(number * A_JOB / self.weight_of(topic))
 
     def plan_turns(self, left, share, rounds):
-        """The first topics with the places that each gets, as long as no topic with a weight has its next turn before them."""
+        """Returns the first topics with the places that each gets. Ends before a topic that comes after the next turn of an earlier one."""
         topics, plan, due_again = self.turns[:min(64, left + 1)], [], INF
         for number, topic in enumerate(topics):
             planned = sum(len(places) for _, places, _ in plan)
@@ -1235,7 +1235,7 @@ class Pool(Workflows):
             self.touch_freed(topic_of(job_id))
 
     def answer_of(self, job_id, nonce, is_held):
-        """Returns 1 or 0, except for workers' leases that are completed, see complete."""
+        """Returns 1 or 0; for a worker's lease that is completed, see complete."""
         if not self.is_completing or not is_pulled(nonce):
             return int(is_held)
         if is_held:
@@ -1245,9 +1245,9 @@ class Pool(Workflows):
     is_completing = False
 
     def complete(self, items, remembered=()):
-        """remembered: (id, token) that Redis still knows as completed."""
+        """remembered: pairs (id, token) that Redis still lists as completed."""
         self.is_completing, self.remembered = True, set(remembered)
-        plain = set()  # these go to the outbox together, after the others
+        plain = set()  # jobs that go to the outbox together, after the others
 
         def finish_item(job_id, nonce, line):
             if not is_pulled(nonce) and self.verdict(job_id, nonce) == "lease" and not self.retention(job_id):
@@ -1266,7 +1266,7 @@ class Pool(Workflows):
         return answers
 
     def line_of_completed(self, job_id):
-        """Made by the script, where the job is kept."""
+        """Returns the line of the attempt, which the script writes if the job is kept."""
         began = self.pull_notes[job_id][0]
         last = re.match(r"(\d+)@?(\d*) \d+ \d+ (\S+)", (self.attempts.get(job_id) or [""])[-1])
         number, a_round = (int(last[1]), int(last[2] or 1)) if last else (0, 1)
@@ -1422,7 +1422,7 @@ class Pool(Workflows):
             self.settings[topic] = {"paused": True, "pauseReason": f"job {job_id.split('/')[1]} is dead", **rest}
 
     def is_without_breaker(self, job_id, receiver, by_setting):
-        """receiver: whose breaker is to hold the job, or '-'. by_setting: 1 if only the topic's setting had turned it on."""
+        """receiver: the receiver whose breaker holds the job, or '-'. by_setting: 1 if only the topic's setting had turned the breaker on."""
         return receiver != "-" and not self.settings_of(topic_of(job_id)).get("breaker", not by_setting)
 
     def release(self, items):
@@ -1443,7 +1443,7 @@ class Pool(Workflows):
         return self.end(items, finish_item, ("lease",), finish_call)
 
     def resume(self, guide):
-        """guide: what breaker:<receiver> had."""
+        """guide: the entries of breaker:<receiver>."""
         self.resume_jobs(guide)
         self.finish()
         return [len(guide)]
@@ -1457,7 +1457,7 @@ class Pool(Workflows):
                 self.let_go(job_id, held[job_id])
 
     def give_back(self, topic, number, claimed):
-        """Turns of a claim whose attempts have not begun."""
+        """Gives the rate back the tokens of claimed jobs whose attempts have not begun."""
         window = self.window_rate(topic)
         if window:
             began, before = self.window(topic, window) or (INF, 0)
@@ -1562,7 +1562,7 @@ class Pool(Workflows):
         return [*counts, self.lateness(age, dead_max)], by_retention, by_age, by_number
 
     def lateness(self, age, dead_max):
-        """How long ago the next job should have been swept; -1: none should be gone."""
+        """Returns how long ago the next job should have been swept; -1: no job should have been swept."""
         times = [*self.kept_until.values(), *self.dead_due.values()]
         times += [at + age for at in self.dead.values() if age]
         times += [at for at, _ in self.oldest_dead()[dead_max:dead_max + 1] if dead_max]
@@ -1579,7 +1579,7 @@ class Pool(Workflows):
         return lost[:most]
 
     def recover(self, expected, most, nonce, waits, lines):
-        """waits: id -> the time that chance gave, for those where it decides; lines: topic -> the same, in fifo topics."""
+        """waits: id -> the time that the script chose at random, for the jobs with a random wait; lines: topic -> the same in fifo topics."""
         if abs(self.now - expected) > STEP_MS:
             return [-1]
         ids, doomed = self.lost(self.leases, most), []

@@ -60,7 +60,7 @@ byte faults;
 #define FAIL     skip
 #endif
 
-/* ---- what there is ---- */
+/* ---- the data ---- */
 
 typedef job_in_redis {
   bit in_jobs;

@@ -18,7 +18,7 @@ class RedisError(Exception):
 
 
 class Link:
-    """Commands in, values out; several commands may travel together."""
+    """A connection: sends one command or several together, and returns the values."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -68,7 +68,7 @@ class Link:
 
 
 class Redis:
-    """Started at once; stop() ends it and removes its directory. It does not outlive this program."""
+    """A redis-server that starts at once. stop() ends it and removes its directory. It ends with this program at the latest."""
 
     def __init__(self, clock_preload):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-model-"))
@@ -94,7 +94,7 @@ class Redis:
                 time.sleep(0.01)
 
     def set_time(self, us):
-        """From now on Redis's clock stands still at us."""
+        """Sets Redis's clock to us; the clock then stands still."""
         self.clock_file.seek(0)
         self.clock_file.write(struct.pack("=q", us))
 
@@ -106,14 +106,14 @@ class Redis:
 
 
 def known_needs():
-    """Those of an ordinary build, which the scripts carry."""
+    """Returns the needs that an ordinary build knows, as they are in the scripts."""
     build = pathlib.Path(__file__).parents[2] / "CMakeLists.txt"
     return re.search(r'set\(DUEPOST_KNOWN_NEEDS "(.*)"\)', build.read_text())[1]
 
 
 def composed(folder, changes, ending):
-    """The files with this ending that the build makes of the scripts, by script. changes: (file, such as "run" or "lib/offer", old text,
-    new text), to seed a bug."""
+    """Returns the files with this ending that the build makes from the scripts, by script. changes: (file, such as "run" or
+    "lib/offer", old text, new text), to seed a bug."""
     return _composed(folder, tuple(changes))[ending]
 
 
@@ -141,7 +141,7 @@ def _composed(folder, changes):
 
 
 def script_texts(folder, changes=()):
-    """The scripts as they are embedded, to be run with EVALSHA."""
+    """Returns the scripts as they are embedded in the binary, for EVALSHA."""
     return composed(folder, changes, ".lua")
 
 

@@ -7,18 +7,18 @@ LISTED = ("state", "createdAt", "endedAt", "first", "failedBy", "result", "setti
 
 
 class Workflows:
-    """A part of the pool, which has the jobs."""
+    """The workflows of a pool, which is the class that has the jobs."""
 
     def __init__(self):
-        self.last_made = {}  # owner/workflowId -> when the last one with this id was made, ms
+        self.last_made = {}  # owner/workflowId -> when the last workflow with this id was created, ms
         self.workflows = {}  # place (owner/workflowId/ms) -> fields of its hash
         self.elements = {}  # place -> texts
         self.element_jobs = {}  # place -> 'kind time bytes job' of each element
-        self.open = {}  # place -> its jobs that have not ended, in the order in which they came
+        self.open = {}  # place -> the workflow's jobs that have not ended, in the order in which they were scheduled
         self.members = {}  # id of such a job -> (role, elements up to its own, their bytes, place)
         self.over = {}  # place -> when it ended, ms
         self.waits = {}  # id of a job that waits -> (event, text, element at its deadline)
-        self.waiters = {}  # (owner or place, event) -> job -> when it began to wait, ms
+        self.waiters = {}  # (owner or place, event) -> job -> when the job began to wait, ms
         self.kept_events = {}  # place -> event -> data
         self.dropped_members, self.prepared_members = [], []  # by the call under way: (id, whether it was leased), (id, due)
 
@@ -34,7 +34,7 @@ class Workflows:
         self.open.setdefault(place, {})[job_id] = ""
 
     def add_element(self, place, role, job_id, element):
-        """Its position, and the size of all elements."""
+        """Appends an element. Returns its position, and the size of all elements."""
         self.elements.setdefault(place, []).append(role + element)
         self.element_jobs.setdefault(place, []).append(f"{role} {self.now} {len(element)} {job_id}")
         fields = self.workflows[place]
@@ -47,7 +47,7 @@ class Workflows:
         return self.start(job_id, when, record)[0]
 
     def leave(self, job_id):
-        """A job has ended. Its role and its place."""
+        """Notes that a job has ended. Returns its role and the place of its workflow."""
         role, _, _, place = self.members.pop(job_id, (None, 0, 0, None))
         if role:
             del self.open[place][job_id]
@@ -109,7 +109,7 @@ class Workflows:
         return answers
 
     def letter_of(self, place, kept):
-        """The dead job of a failed workflow that has at least this number of elements."""
+        """Returns the dead job of a failed workflow, if the workflow has at least this number of elements."""
         letter = self.workflows.get(place, {}).get("failedBy")
         if letter in self.dead and len(self.elements.get(place, ())) >= kept:
             return letter
@@ -163,7 +163,7 @@ class Workflows:
         return self.active_place(workflow) if workflow else owner
 
     def waiting_for(self, owner, event, workflow, most):
-        """The first jobs that wait for the event, and their texts."""
+        """Returns the first jobs that wait for the event, and their texts."""
         found = sorted((at, job_id) for job_id, at in self.waiters.get((self.scope_of(owner, workflow), event), {}).items())
         return [word for _, job_id in found[:most] for word in (job_id, self.waits[job_id][1])]
 
@@ -207,7 +207,7 @@ class Workflows:
         return ["list" if role == "s" else "own", int(self.workflows[place]["createdAt"]), self.elements.get(place, [])[:upto]]
 
     def list_workflows(self, owner, state, behind, most):
-        """A page, and the place of the last one that was looked at, see workflow_list.lua."""
+        """Returns a page, and the place of the last workflow that was examined, see workflow_list.lua."""
         latest = sorted(self.workflows, key=lambda place: (int(place.rsplit("/", 1)[1]), place), reverse=True)
         if behind in self.workflows:
             latest = latest[latest.index(behind) + 1:]

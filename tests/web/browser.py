@@ -49,8 +49,8 @@ AHEAD = """
 }
 """
 
-# The visible elements of a role. name: a text that the accessible name contains, or equals. Those whose name begins with it come
-# first; otherwise the order is that of the page.
+# Returns the visible elements of a role. name: a text that the accessible name contains, or equals. Elements whose name begins with
+# this text come first; otherwise the order is that of the page.
 FIND = """
 const SELECTORS = {
     button: "button, [role=button], input[type=submit], input[type=button]",
@@ -157,7 +157,7 @@ class Browser:
         return [url for request, _, url in self.requests if re.search(pattern, url) and request not in self.cached]
 
     def transferred(self):
-        """{url: bytes, head included} of requests that have ended."""
+        """Returns {url: number of bytes with the header section} of the answers that have ended."""
         self.read_logs()
         return {url: self.bytes[request] for request, _, url in self.requests if request in self.bytes}
 
@@ -185,7 +185,7 @@ class Browser:
         self.driver.get(f"{server.url}/{route}")
 
     def go(self, route):
-        """Goes to another page of the dashboard, within the loaded one."""
+        """Goes to another page of the dashboard without loading the document again."""
         self.script("location.hash = arguments[0]", route)
 
     def route(self):

@@ -7,7 +7,7 @@ from browser import Browser
 from duepost import ROOT
 from patience import until
 
-MOST_BYTES = 150_000  # bytes of the first page's files as transferred: compressed, with the head of each answer
+MOST_BYTES = 150_000  # maximum bytes that are transferred for the files of the first page: compressed, with the header section of each answer
 VISITS = 3
 
 # Runs before the page. Notes the time at which the page shows the figures of the first answer, in ms after the start
@@ -61,7 +61,7 @@ def test_the_plots_library_is_loaded_after_the_first_picture(world):
 
 
 def test_all_modules_of_the_first_page_are_preloaded(browser, world):
-    """Their links come from the imports, see src/web/embed.cmake; a module that is found late costs a round trip."""
+    """The build writes a link for each module that is imported (src/web/embed.cmake). A module without a link is found late, which costs a round trip."""
     browser.open(world.server)
     browser.await_text("Delayed")
     links = browser.script("return [...document.querySelectorAll('link[rel=modulepreload]')].map(link => link.href)")

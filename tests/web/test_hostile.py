@@ -13,8 +13,8 @@ from world import JSON, group, recurring, settings
 import durable
 import scratch
 
-# Each of them calls executed() if the page treats it as HTML, a script or a link. The policy would block most of that, which fails the
-# test, too.
+# Each text calls executed() if the page treats it as HTML, a script or a link. The content security policy would block most of these
+# calls, and that also fails the test.
 TEXTS = [
     "<img src=x onerror=executed('img')>",
     "\"'><script>executed('script')</script>",

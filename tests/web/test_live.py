@@ -7,7 +7,7 @@ from patience import until
 from redis_server import free_port, release_port
 
 LOST = "No connection since"
-QUIET = 3.5  # s in which a visible page would have sent three requests
+QUIET = 3.5  # seconds; a visible page would send three requests in this time
 
 
 def requests_of(server):
@@ -32,7 +32,7 @@ def test_a_hidden_tab_asks_for_nothing(browser, world):
     count = len(browser.requested("/overview"))
     until(lambda: len(browser.requested("/overview")) >= count + 2, 10, "a seen tab asks again and again", 0.1)
     browser.driver.switch_to.new_window("tab")
-    time.sleep(1)  # until earlier requests are answered
+    time.sleep(1)  # wait until earlier requests are answered
     before = requests_of(world.server)
     time.sleep(QUIET)
     assert requests_of(world.server) == before

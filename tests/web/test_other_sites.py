@@ -5,7 +5,7 @@ import json
 from patience import until
 from receiver import Answer
 
-# Tries what a page may do without asking the server first, and what needs its permission. window.seen has what the page could read.
+# Tries requests that a browser sends without a preflight request, and requests that need one. window.seen has the answers that the page could read.
 PAGE = """<!doctype html><body><script>
 const server = "%s", job = JSON.stringify(%s), seen = [];
 const request = (path, options) => fetch(server + path, options).then(
@@ -56,7 +56,7 @@ def test_a_page_of_another_site_can_do_nothing(browser, start, receiver, topic):
     browser.driver.get(receiver.url("/"))
     seen = until(lambda: browser.script("return window.seen && [window.seen]"), 20, "the page's requests have ended")[0]
     assert seen == []
-    # Each of them has reached the server: the requests without a question, the beacon and the forms.
+    # These requests have reached the server: those without a preflight request, the beacon and the forms.
     until(lambda: refused(server) >= 10, 10, lambda: f"only {refused(server)} requests were refused")
     assert server.get("/jobs?state=delayed").expect(200) == before
     assert server.get("/jobs/count?state=ready").expect(200)["count"] == 0

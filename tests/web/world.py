@@ -33,7 +33,7 @@ def count(server, **filters):
 
 
 def open_breaker(server, topic):
-    """Gives a receiver that refuses connections: the receiver's name, once its breaker is open. One more job is then held."""
+    """Opens the breaker of a receiver that refuses connections, and schedules one more job, which is held. Returns the receiver's name."""
     port = free_port()
     name, url = f"127.0.0.1:{port}", f"http://127.0.0.1:{port}/hook"
     try:
