@@ -210,9 +210,9 @@ bool job_has_broken_body(const struct job *);
  * Content-Type, except a POST, to which duepost has always added one. */
 bool job_needs_content_type(const struct job *);
 
-/* Returns the Content-Type for a payload whose headers have none. It is JSON, text/plain if body is a string
- * whose text is not JSON, or application/octet-stream for bodyBase64. The result is empty if there is no
- * memory to check the text. */
+/* Returns the Content-Type for a payload whose headers have none: application/octet-stream for bodyBase64,
+ * text/plain if body is a string whose text is not JSON, otherwise that of JSON. Returns an empty text if
+ * there is no memory to check the string. */
 struct slice job_content_type(const struct job *, struct slice payload);
 
 /* Returns the value of the header with this name, in any case, or NULL if there is no such header. */

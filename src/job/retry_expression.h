@@ -5,8 +5,8 @@
  *     factor  = ("+" | "-") factor | number | "retried" | "(" sum ")" | function "(" sum {"," sum} ")"
  *
  * The value is a number of milliseconds. retried is the number of retries so far, 0 before the first retry.
- * Functions: pow(x, y), min and max with one value or more, and with one value abs, ceil, exp, floor, round
- * and sqrt. Numbers are decimal, such as 1.5 or 2e3. White space between the parts is ignored.
+ * Functions: pow(x, y); min and max of one or more values; abs, ceil, exp, floor, round and sqrt of one
+ * value. Numbers are decimal, such as 1.5 or 2e3. White space between the parts is ignored.
  *
  * The functions are pure. The time of an evaluation is bounded by the length of the text. */
 #ifndef DUEPOST_JOB_RETRY_EXPRESSION_H

@@ -113,7 +113,7 @@ class Story:
         self.lane.ask("ZADD", self.lane.keys + "windows", 1, "nobody")
 
     def watch(self, node):
-        """Waits until the point has acted. Then starts another process, and later continues a stopped one."""
+        """Waits until the test point has killed, stopped or delayed the process. Then starts another process. If the first one was stopped, continues it later."""
         while self.can_go_on(node) and not self.over.is_set():
             time.sleep(0.005)
         if self.can_go_on(node) or node.process.returncode == 0:
