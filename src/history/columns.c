@@ -32,7 +32,7 @@ void history_parse_fini(struct history_parse *parse)
 
 /* ---- from the outbox ---- */
 
-/* The parts of a text. */
+/* The parts of a text from the outbox. */
 struct text_parts {
     enum job_state state;
     int64_t at_ms;

@@ -7,7 +7,7 @@
 #define NEEDS SLICE("\"needs\"")
 #define FROM  SLICE("\"from\"")
 
-/* ---- members of texts; keys have their quotes ---- */
+/* ---- members of JSON texts; names are compared with their quotes ---- */
 
 static bool find(struct slice object, struct slice wanted, struct slice *value)
 {

@@ -26,7 +26,7 @@ struct batch {
     struct exchange *exchange;
     struct batch_item **items;
     size_t count, pending;
-    struct run_group **groups; /* one for each run whose steps are among the items */
+    struct run_group **groups; /* one group for each workflow run whose steps are among the items */
     size_t group_count;
     struct buffer text; /* decoded strings of all items */
 };

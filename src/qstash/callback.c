@@ -87,7 +87,7 @@ static void write_document(struct buffer *out, const struct callback_report *rep
 
 /* ---- the message ---- */
 
-/* Takes the settings of the callback. Faults are ignored, because the message has already succeeded or
+/* Copies the settings of the callback. Faults are ignored, because the message has already succeeded or
  * failed. inherits are the settings that the answer to a call takes from its run; empty for other
  * callbacks. */
 static void take_settings(struct slice object, struct slice inherits, struct settings *settings,

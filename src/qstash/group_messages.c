@@ -37,7 +37,8 @@ static void group_messages_free(struct group_messages *messages)
     free(messages);
 }
 
-/* Adds the message to an endpoint. Its number names it, because the name of an endpoint may be any text. */
+/* Adds the message to an endpoint. The number of the endpoint is used as its name, because names of endpoints
+ * may be any text. */
 static enum status add_message(struct group_messages *messages, const struct url_group_endpoint *endpoint,
                                size_t number)
 {

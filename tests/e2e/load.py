@@ -30,7 +30,7 @@ class Load:
     def __init__(self, server, receiver, topics, pause=0.1, held_every=3):
         self.server, self.receiver, self.topics = server, receiver, topics
         self.pause, self.held_every = pause, held_every
-        self.jobs = {topic: {} for topic in topics}  # by number, which is negative for jobs of put_ahead
+        self.jobs = {topic: {} for topic in topics}  # topic -> number of the job -> its record; jobs of put_ahead have negative numbers
         self.ahead = 0
         self.wrong = []  # answers that are never allowed
         self.stopped = threading.Event()

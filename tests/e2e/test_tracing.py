@@ -149,7 +149,7 @@ def test_each_way_to_schedule_is_a_span(start, receiver, topic, collector, path)
 
 
 def test_jobs_without_a_request_begin_a_trace_with_each_attempt(start, receiver, topic, collector):
-    """The jobs are those of schedules. A callback belongs to the trace of its job."""
+    """Schedules create these jobs. A callback belongs to the trace of its job."""
     spans = collector()
     server = start("--otlp-url", spans.url)
     server.request("PUT", f"/schedules/{topic}/s", json.dumps({"every": 1, "job": {"url": receiver.url(), "onDelivered": receiver.url("/back")}}), JSON).expect(201)

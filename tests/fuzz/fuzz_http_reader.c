@@ -50,7 +50,7 @@ static void read_in_pieces(struct slice answer, size_t size, bool is_answer_to_h
         answer = slice_skip(answer, piece_size - piece.size);
         free(copy);
     }
-    if (found->end == HTTP_READ_MORE) /* an end that is reached without further bytes */
+    if (found->end == HTTP_READ_MORE) /* the end may be reached without further bytes */
         read_piece(&reader, &answer, found);
     found->is_last = reader.is_last;
     found->may_close = http_reader_may_close(&reader);

@@ -106,7 +106,7 @@ static void begin_minutes(enum misfire misfire)
     memset(is_fired, 0, sizeof is_fired);
 }
 
-/* Writes and reads the progress, as if another process went on. */
+/* Writes and reads the progress, as if another process continued. */
 static void pass_on(void)
 {
     struct recurrence_progress was = progress;

@@ -197,7 +197,7 @@ local function fire(item)
   if answer then return answer end
   local its_tag, last = string.match(entries[id] or '', '^(%S+) (.*)$')
   if its_tag ~= item.tag then
-    if not its_tag then -- a time without a schedule
+    if not its_tag then -- the schedule no longer exists, and its time is removed
       set_time(id, false)
       skipped[id] = '-'
     end
