@@ -231,12 +231,13 @@ static void add_writes(const struct redis_check *check)
                         : problem.text);
         return;
     }
-    check_add(check->report, us / 1000 < WRITE_SLOW_MS ? CHECK_OK : CHECK_WARNING, "write",
-              "the slowest of %zu took %lld.%02lld ms%s", store_shards(check->store) * WRITES, us / 1000,
-              us % 1000 / 10,
-              us / 1000 < WRITE_SLOW_MS
-                  ? ""
-                  : "; each confirmation takes as long: check Redis's disk, replicas and network");
+    check_add(
+        check->report, us / 1000 < WRITE_SLOW_MS ? CHECK_OK : CHECK_WARNING, "write",
+        "the slowest of %zu took %lld.%02lld ms%s", store_shards(check->store) * WRITES, us / 1000,
+        us % 1000 / 10,
+        us / 1000 < WRITE_SLOW_MS
+            ? ""
+            : "; each confirmed change takes about this long: check Redis's disk, replicas and network");
 }
 
 static void add_lines(struct redis_check *check, const struct store_options *options)

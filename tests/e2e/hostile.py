@@ -184,7 +184,8 @@ HTTP_2 = {http_2_settings: "protocol", http_2_pings: "protocol", http_2_continua
 
 
 class Hostile:
-    """All of them, by kind: plain, in place of a TLS handshake, and within TLS. authority: has issued "receiver"."""
+    """Starts all hostile receivers, by kind: with plain http, with faults instead of a TLS handshake, and with faults within TLS.
+    authority: has issued the certificate "receiver"."""
 
     def __init__(self, authority):
         self.loop = asyncio.new_event_loop()

@@ -11,8 +11,8 @@ local function touch(topic, extent)
   if extent and extents[topic] ~= 'all' then extents[topic] = extent end
 end
 
--- Touches a topic because fewer of its jobs are in flight. finish offers the topic only if it may have waited for
--- that, unless something else has changed, too.
+-- Touches a topic because fewer of its jobs are in flight. If nothing else has changed, finish offers the topic only
+-- if the limit of jobs in flight may have held it.
 local FREED, has_freed = 'freed', false
 local function touch_freed(topic)
   if has_changed[topic] then return end
