@@ -80,18 +80,47 @@ static enum status compare_jobs(const struct app_submission *submission, struct 
     return status == STATUS_NO_MEMORY ? status : is_same ? STATUS_OK : STATUS_EXISTS;
 }
 
-static void end_exists(const struct app_submission *submission, const struct store_job *job)
+static void end_same(const struct app_submission *submission)
 {
-    enum status status = compare_jobs(submission, job->record);
-    if (status == STATUS_OK)
-        submission->fn(submission->arg, &(struct app_verdict){.end = APP_SAME, .job = use_case_job(job)});
+    submission->fn(submission->arg, &(struct app_verdict){.end = APP_SAME, .job = submission->same});
+}
+
+static void on_kept(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
+{
+    const struct app_submission *submission = arg;
+    (void)due_ms;
+    if (status == STATUS_OK || status == STATUS_REPEATED)
+        end_same(submission);
     else
         use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
 }
 
+/* Keeps the answer under the idempotency key before it is sent. Otherwise, if the answer is lost, a repeated
+ * request would schedule the job again after its end. */
+static void keep_answer(struct app_submission *submission)
+{
+    struct store_schedule call = {.id = submission->id,
+                                  .when = {true, submission->same.at_ms},
+                                  .record = SLICE(""),
+                                  .once = submission->once};
+    store_schedule(submission->app->store, &call, on_kept, submission);
+}
+
+static void end_exists(struct app_submission *submission, const struct store_job *job)
+{
+    enum status status = compare_jobs(submission, job->record);
+    submission->same = (struct app_job){.id = submission->id, .state = job->state, .at_ms = job->at_ms};
+    if (status != STATUS_OK)
+        use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
+    else if (submission->once.size)
+        keep_answer(submission);
+    else
+        end_same(submission);
+}
+
 static void on_scheduled(void *arg, enum status status, int64_t due_ms, const struct store_job *job)
 {
-    const struct app_submission *submission = arg;
+    struct app_submission *submission = arg;
     struct store_job placed = {.state = JOB_STATE_DELAYED, .id = submission->id, .at_ms = due_ms};
     struct slice topic, job_id;
     if (status == STATUS_EXISTS) {

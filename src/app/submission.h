@@ -14,6 +14,7 @@ struct app_submission {
     struct buffer stored; /* id and record, which the store borrows */
     bool has_due_at;      /* when_ms is the due time, and not the delay */
     int64_t when_ms;
+    struct app_job same; /* the same job that the pool already has */
     app_verdict_fn *fn;
     void *arg;
 };

@@ -52,6 +52,32 @@ def test_an_error_is_not_kept(server, receiver, topic):
     keyed(server, "k", job).expect(201)
 
 
+def test_an_answer_that_the_job_was_there_already_is_kept(server, receiver, topic):
+    """Without that, a repeated request would schedule the job again after its delivery."""
+    job = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 1}
+    server.post(job).expect(201)
+    first = keyed(server, "k", job).expect(200)
+    assert keyed(server, "k", job).expect(201)["dueAt"] == first["dueAt"]
+    keyed(server, "k", {**job, "delay": 2}).expect(422)
+    server.wait_for_state(topic, "a", None)
+    assert keyed(server, "k", job).expect(201)["dueAt"] == first["dueAt"]
+    watch(0.5, lambda: server.job(topic, "a") is None, "scheduled again")
+    keyed(server, "other", job).expect(201)
+
+
+def test_an_answer_that_the_jobs_of_a_group_were_there_already_is_kept(server, receiver, topic):
+    group = topic.replace("_", "-")
+    server.request("PUT", f"/groups/{group}", '{"endpoints":{"x":{"url":"%s"},"y":{"url":"%s"}}}' % (receiver.url(), receiver.url()),
+                   {"Content-Type": "application/json"}).expect(201)
+    job = {"topic": topic, "jobId": "a", "group": group, "delay": 1}
+    server.post(job).expect(201)
+    first = keyed(server, "k", job).expect(200)
+    for job_id in "a~x", "a~y":
+        server.wait_for_state(topic, job_id, None)
+    assert keyed(server, "k", job).expect(201)["jobs"] == first["jobs"]
+    watch(0.5, lambda: receiver.count(topic) == 2, "sent again")
+
+
 def test_a_key_is_as_long_as_the_contract_says(server, receiver, topic):
     parameter, = [each for each in contract.document["paths"]["/jobs"]["post"]["parameters"] if each.get("name") == "Idempotency-Key"]
     longest = "a" * (parameter["schema"]["maxLength"] - 2)  # the quotes count as characters, too

@@ -75,6 +75,15 @@ START_TEST(send_finds_the_same_while_a_job_of_it_is_there)
         {SENT, "send 1 9 t/s 0 - m g 3 a \"r\"} b \"q\"} c \"s\"}",
          "(same a delayed now+5000 b delayed now+5000)", NULL},
         {HALF_ENDED, "send 0 9 t/s 0 - m g 2 a \"r\"} b \"q\"}", "(same a ended 0 b delayed now+5000)", NULL},
+        /* The answer is kept under the idempotency key. */
+        {HALF_ENDED, "send 0 9 t/s 0 'f,k' m g 2 a \"r\"} b \"q\"}", "(same a ended 0 b delayed now+5000)",
+         "bucket:t: t/s~b@now+5000\n"
+         "due: t@now+5000\n"
+         "idempotency: k=f,now+5000,now+9,t/s|a,b\n"
+         "jobs: t/s~b={q}\n"
+         "sends: t/s=m,g,a,b\n"
+         "sends_until: t/s@now+65000\n"
+         "windows: k@now+9\n"},
         {ALL_ENDED, "send 0 9 t/s 0 - m g 0", "-1", NULL},
         {ALL_ENDED, "send 0 9 t/s 0 - other h 1 z \"r\"}", "(sent now)",
          "bucket:t: t/s~z@now\njobs: t/s~z={\"createdAt\":now,\"r\"}\nready: t\nsends: t/s=other,h,z,@now\n"

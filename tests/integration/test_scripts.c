@@ -45,6 +45,21 @@ START_TEST(schedule_accepts_a_job_once)
 }
 END_TEST
 
+START_TEST(schedule_keeps_an_answer_without_a_job)
+{
+    static const char kept[] = "idempotency: k=f,now+60000,now+9,t/a\nwindows: k@now+9\n";
+    static const char with_job[] =
+        "bucket:t: t/a@now+60000\ndue: t@now+60000\nidempotency: k=f,now+60000,now+9,t/a\n"
+        "jobs: t/a={r}\nwindows: k@now+9\n";
+    CHECK_EXAMPLES( //
+        {ABSENT, "schedule 1 9 t/a @now+60000 '' 'f,k'", "now+60000", kept},
+        {DELAYED, "schedule 1 9 t/a @now+60000 '' 'f,k'", "now+60000", with_job},
+        {kept, "schedule 0 9 t/a @now+1 '' 'f,k' t/a 0 \"x\":1} 'f,k'",
+         "(repeated now+60000 t/a) (repeated now+60000 t/a)", NULL},
+        {kept, "schedule 0 9 t/a @now+60000 '' 'g,k'", "-8", NULL}, );
+}
+END_TEST
+
 START_TEST(schedule_takes_each_item_after_the_one_before)
 {
     CHECK_EXAMPLES({ABSENT, "schedule 0 86400000 t/a 60000 \"x\":1} - t/a 5 \"y\":1} -",
@@ -1767,6 +1782,7 @@ Suite *suite(void)
     Suite *suite = suite_create("scripts");
     TCase *group = examples_case("scripts");
     tcase_add_test(group, schedule_accepts_a_job_once);
+    tcase_add_test(group, schedule_keeps_an_answer_without_a_job);
     tcase_add_test(group, schedule_takes_each_item_after_the_one_before);
     tcase_add_test(group, schedule_keeps_to_the_most_jobs);
     tcase_add_test(group, a_job_without_a_url_needs_a_topic_with_one);

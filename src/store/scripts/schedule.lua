@@ -5,7 +5,8 @@
 -- then for each job:
 --   id
 --   when    ms from now, or '@' and the due time
---   record  without '{"createdAt":<ms>,', which the script adds, because the time is Redis's
+--   record  without '{"createdAt":<ms>,', which the script adds, because the time is Redis's; or empty, if the pool
+--           already has the same job: then nothing is scheduled, and only the answer is kept, with the time in when
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
 --           under this key and returned again
 -- Returns {now_us, result ...}. A result is a due time, FULL or NO_URL. If a job has the id, the result is
@@ -61,6 +62,11 @@ end
 local function schedule(id, when, record, once)
   local answer = once ~= '-' and answered(once)
   if answer then return answer end
+  if record == '' then
+    local at = tonumber(string.sub(when, 2))
+    keep_answer(once, id, at, tonumber(ARGV[3]))
+    return at
+  end
   if room < 1 and call('HEXISTS', JOBS, id) == 0 then return RESULT_FULL end
   local result = add(id, when, record)
   if once ~= '-' and type(result) == 'number' and result > 0 then keep_answer(once, id, result, tonumber(ARGV[3])) end

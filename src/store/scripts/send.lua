@@ -39,17 +39,37 @@ local function put_all(send)
   return result
 end
 
+-- Keeps the answer to a send under its idempotency key. due: when its first job is due, ms.
+local function keep_sent(send, endpoints, due)
+  if send.once ~= '-' then keep_answer(send.once, send.id .. '\n' .. table.concat(endpoints, ' '), due, tonumber(ARGV[3])) end
+end
+
+-- Keeps the answer {'same', endpoint, state, time, ...}, so that a repeated request does not send the jobs again after
+-- their end. At least one of them is in the pool.
+local function keep_same(send, answer)
+  local endpoints, due = {}, nil
+  for i = 2, #answer, 3 do
+    local endpoint, state, at = unpack(answer, i, i + 2)
+    endpoints[#endpoints + 1] = endpoint
+    due = due or (state == 'delayed' or state == 'ready' or state == 'leased') and math.floor(at)
+  end
+  keep_sent(send, endpoints, due)
+end
+
 local function send_all(send)
-  local answer = send.once ~= '-' and answered(send.once) or earlier(send)
+  local answer = send.once ~= '-' and answered(send.once)
   if answer then return answer end
+  answer = earlier(send)
+  if answer then
+    if answer[1] == 'same' then keep_same(send, answer) end
+    return answer
+  end
   if #send.endpoints == 0 then return RESULT_NOT_FOUND end
   local taken = first_left(send.id, send.endpoints)
   if taken then return {'taken', taken} end
   if room < #send.endpoints or not has_room_for_send() then return RESULT_FULL end
   local result = put_all(send)
-  if send.once ~= '-' then
-    keep_answer(send.once, send.id .. '\n' .. table.concat(send.endpoints, ' '), result[2], tonumber(ARGV[3]))
-  end
+  keep_sent(send, send.endpoints, result[2])
   return result
 end
 
