@@ -307,6 +307,15 @@ def test_the_answer_to_a_call_is_delivered_again(qstash, receiver, topic):
     assert [element["callType"] for element in whole] == ["step", "toCallback"]
 
 
+def test_a_dead_letter_that_was_run_like_a_job_is_resumed(qstash, failed, receiver):
+    """Its run has ended, so the message cannot be delivered, but it stays a dead letter of the run."""
+    letter_of(qstash, failed)
+    qstash.run("qstash~messages", failed.last).expect(202)
+    assert qstash.wait_for_state("qstash~messages", failed.last, "dead")["reason"] == "workflow_ended"
+    _, arrival = again(qstash, receiver, failed, "resume", 4)
+    assert decoded(arrival) == ["payload", step(1, "one"), step(2, "two")]
+
+
 def test_a_run_whose_trigger_failed_is_continued(qstash, receiver, topic):
     receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)), TAKEN)
     run = Run(qstash, receiver, f"/{topic}")

@@ -283,6 +283,26 @@ def test_a_cancelled_run_has_no_messages_any_more(run, receiver):
     assert [run.qstash.call("GET", f"messages/{message_id}").status for message_id in (retried, called)] == [404, 404]
 
 
+@pytest.mark.parametrize("target", ["/v2/messages/{}", "/v2/messages?messageIds={}", "/jobs/qstash~messages/{}",
+                                    "/jobs?topic=qstash~messages&idPrefix={}&state=delayed&all=true"])
+def test_a_run_is_cancelled_with_one_of_its_messages(run, receiver, target):
+    """Without this message, nothing would continue the run. Its other messages are dropped, and its invoker goes on."""
+    arrivals(receiver, run.path, 1)
+    receiver.script(f"{run.path}/child", TAKEN)
+    child, url = f"{run.id}-child", receiver.url(f"{run.path}/child")
+    invoke(run, url, child, {}).expect(200)
+    arrivals(receiver, f"{run.path}/child", 1)
+    headers = {"upstash-workflow-runid": child, "upstash-workflow-init": "false", "upstash-workflow-url": url, "upstash-delay": "1h"}
+    steps = [{"destination": url, "body": step(number, 1), "headers": headers} for number in (1, 2)]
+    first, second = [sent["messageId"] for sent in run.send(*steps).expect(200)]
+    assert run.qstash.request("DELETE", target.format(first), check=not target.startswith("/v2")).status < 300
+    assert run.qstash.get(f"/workflows/qstash/{child}").expect(200)["state"] == "cancelled"
+    assert [run.qstash.call("GET", f"messages/{message_id}").status for message_id in (first, second)] == [404, 404]
+    _, told = arrivals(receiver, run.path, 2)
+    assert json.loads(json.loads(decoded(told)[1])["out"]) == {"workflowRunId": child, "isCanceled": True, "isFailed": False}
+    assert run.is_active()
+
+
 def test_the_last_delivery_of_a_run_that_succeeds_was_delivered(receiver, topic):
     """The client ends the run before it answers. Other messages of the run are cancelled."""
     qstash = QStash("--history", f"sqlite:{scratch.file('history.sqlite')}")

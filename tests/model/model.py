@@ -1398,9 +1398,12 @@ class World:
         self.note_resumed(held)
 
     def note_resumed(self, held):
-        """held: the jobs that were held before the call. Those that are no longer held have their earlier due times again."""
+        """held: the jobs that were held before the call. Those that are no longer held have their earlier due times again, and so
+        have heads of lines, which stay held if their place is before their due time."""
         for job_id, due in held.items():
-            if job_id not in self.pool.held and job_id in self.lives:
+            at, _, head = self.pool.line.get(topic_of(job_id), (INF, 0, ""))
+            is_let_go = head == job_id and at <= due
+            if (job_id not in self.pool.held or is_let_go) and job_id in self.lives:
                 self.lives[job_id].due = min(self.lives[job_id].due, int(due))
 
     def step_reoffer(self):
@@ -1846,7 +1849,8 @@ CONTROLS = {
     "a definition that was not read is replaced": [("define", "if (its_tag or '-') ~= tag then return 0 end", "")],
     "a death does not fail its workflow": [("bury", "    if has(WORKFLOW_JOBS) then fail_workflow_of(id) end\n", "")],
     "a delivered job stays in its workflow": [("complete", "  if has(WORKFLOW_JOBS) then leave_all(gone) end\n", "")],
-    "a cancelled job stays in its workflow": [("lib/cancel", "  if has(WORKFLOW_JOBS) then leave(id) end\n", "")],
+    "a cancelled job stays in its workflow": [("lib/cancel", "  if has(WORKFLOW_JOBS) then cancel_workflow_of(id) end\n", "")],
+    "a workflow goes on without a job that was cancelled": [("lib/cancel", "then cancel_workflow_of(id) end", "then leave(id) end")],
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
     "a workflow goes on again and again": [("begin", "    cancel_dead(letter)\n", "")],
     "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i], state) end\n", "")],

@@ -109,6 +109,7 @@ class Pool(Workflows):
         self.outbox_last, self.outbox_again, self.outbox_removed = {}, 0, 0
         self.ends, self.dropped = [], []  # (id, text) of all jobs that came into the outbox, and of those that left it without reaching a history
         self.ending = []  # the jobs that the current call ends
+        self.ended_before = set()  # the ids of jobs that the current call has ended
         self.follow = ()  # arguments of the next call after its items: (number of the item, id, when, record)
 
     @property
@@ -343,6 +344,7 @@ class Pool(Workflows):
     def finish(self):
         self.date_dead()
         self.write_outbox()
+        self.ended_before.clear()
         for topic, has_changed in self.touched.items():
             if topic in self.places and not self.are_behind(topic, self.places[topic]):
                 has_changed = True
@@ -451,6 +453,9 @@ class Pool(Workflows):
 
     def archive(self, job_id, state, at, losses, record, lines):
         if self.backlog:
+            if job_id in self.ended_before:  # the script then writes, and drops what is too much
+                self.write_outbox()
+            self.ended_before.add(job_id)
             self.ending.append((job_id, f"{state} {at} {losses} {len(record)} {record}{lines}"))
 
     def last_end(self, job_id):
@@ -708,7 +713,11 @@ class Pool(Workflows):
             return 0
         if not seen:
             return -4 if job_id in self.jobs or job_id in self.dead else -1
-        return self.remove(job_id)
+        place = self.members[job_id][3] if job_id in self.members else None
+        was_leased = self.remove(job_id)
+        if place:
+            self.end_workflow(place, "cancelled", self.workflows[place].get("ifCancelled"))
+        return was_leased
 
     def remove_dead(self, job_id):
         _, _, losses, record, lines = self.kept[job_id]
@@ -1201,9 +1210,12 @@ class Pool(Workflows):
 
     def end(self, items, finish_item, verdicts=("lease", "late", "dead"), finish_call=lambda: None, end_item=lambda job_id: None):
         answers, follow_up = [], []
+        there = {item[0] for item in items if item[0] in self.jobs}
         for number, item in enumerate(items, 1):
             job_id, nonce = item[:2]
             verdict = self.verdict(job_id, nonce)
+            if verdict == "dead" and job_id in there:
+                verdict = None  # a script decides before it ends the other job with this id
             is_held = verdict in verdicts
             answers.append(self.answer_of(job_id, nonce, is_held))
             self.place = self.bucket.get(job_id, self.dead.get(job_id, self.now))
@@ -1216,7 +1228,7 @@ class Pool(Workflows):
                 if not self.is_completing:
                     self.start_follow_ups(follow_up)
                 end_item(job_id)
-            elif not self.verdict(job_id, nonce):
+            elif not verdict:
                 self.free_place(job_id, nonce)
         self.start_follow_ups(follow_up)
         finish_call()
@@ -1381,6 +1393,7 @@ class Pool(Workflows):
         for place in sorted(places, key=lambda place: (places[place], "\n".join(place)))[:most]:
             if place[1] == nonce:
                 self.free_place(*place)
+                self.touched[topic_of(place[0])] = True
         self.finish()
         return [len(ids)]
 
@@ -1487,6 +1500,7 @@ class Pool(Workflows):
         for place in sorted(places, key=lambda place: (places[place], place))[:most]:
             if place[1] == nonce:
                 self.free_place(*place)
+                self.touched[topic_of(place[0])] = True
         self.finish()
         return [len(ids)]
 
@@ -1607,6 +1621,7 @@ class Pool(Workflows):
                 self.put_back(job_id, due)
         for place in self.lost(self.lingering_of(False), most) or self.lost(self.lingering_of(True), most, PULL_LEASE_MAX_MS):
             self.free_place(*place)
+            self.touched[topic_of(place[0])] = True
         self.finish()
         flat = [word for job_id in doomed for word in (job_id, self.jobs[job_id])]
         topics = dict.fromkeys(map(topic_of, doomed))

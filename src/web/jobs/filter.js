@@ -11,6 +11,7 @@ export const REASONS = [
   "rounds",
   "consumer_lost",
   "unreadable",
+  "workflow_ended",
 ];
 export const STATUSES = ["5xx", "4xx", "2xx", "429", "500", "502", "503", "504", "404", "410"];
 

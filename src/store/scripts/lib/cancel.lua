@@ -26,6 +26,7 @@ local function cancel(id, tags)
   if call('HDEL', JOBS, id) == 0 then return RESULT_NOT_FOUND end
   forget_crashes(id)
   forget_attempts({id})
-  if has(WORKFLOW_JOBS) then leave(id) end
-  return take_cancelled(id) == 'leased' and 1 or 0
+  local was = take_cancelled(id)
+  if has(WORKFLOW_JOBS) then cancel_workflow_of(id) end
+  return was == 'leased' and 1 or 0
 end

@@ -1,5 +1,5 @@
 -- leave.lua - ends the membership of jobs in workflows, and ends workflows.
--- uses: attempts clock crashes keep linger outbox places settings topic waits workflows
+-- uses: attempts clock crashes keep linger outbox places record settings topic waits workflows
 
 local WORKFLOWS_OVER = base .. 'workflows_over' -- place -> when it ended, ms
 local KEPT_MAX, KEPT_MS = 10000, 604800000
@@ -117,4 +117,15 @@ local function fail_workflow_of(id)
   local role, place = leave(id)
   if not role or role == 'c' then return end
   end_workflow(place, 'failed', call('HGET', workflow_of(place), 'ifFailed'), {'failedBy', id})
+end
+
+-- Ends the workflow of a job that its owner has cancelled, because nothing can continue the workflow without this job.
+-- The jobs that this drops count in the bytes that the call may read, so a call ends a limited number of workflows.
+local DROPPED_WEIGHT = 4096
+-- rare: workflow
+local function cancel_workflow_of(id)
+  local role, place = leave(id)
+  if not role then return end
+  record_bytes_left = record_bytes_left - DROPPED_WEIGHT * call('HLEN', open_of(place))
+  end_workflow(place, 'cancelled', call('HGET', workflow_of(place), 'ifCancelled'), {})
 end
