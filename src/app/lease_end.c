@@ -28,6 +28,7 @@ struct lease_ending {
     struct app *app;
     const struct app_caller *caller;
     struct app_lease_end what;
+    struct retry_schedule schedule; /* copied, because a reload frees that of the options */
     app_lease_ended_fn *fn;
     void *arg;
 };
@@ -80,7 +81,8 @@ void app_lease_end(struct app *app, const struct app_caller *caller, const struc
                    app_lease_ended_fn *fn, void *arg)
 {
     struct lease_ending *ending = NEW(struct lease_ending);
-    *ending = (struct lease_ending){app, caller, *what, fn, arg};
+    *ending = (struct lease_ending){
+        .app = app, .caller = caller, .what = *what, .schedule = *app->schedule, .fn = fn, .arg = arg};
     if (use_case_is_unready(app, what->id, on_refusal, ending)) {
         free(ending);
         return;
@@ -93,7 +95,7 @@ void app_lease_end(struct app *app, const struct app_caller *caller, const struc
         .has_delay = what->has_delay,
         .delay_ms = what->delay_ms,
         .lease_ms = what->lease_ms,
-        .schedule = app->schedule,
+        .schedule = &ending->schedule,
     };
     store_pull_end(app->store, &end, on_pull_ended, ending);
 }

@@ -3,6 +3,7 @@
 import base64
 import concurrent.futures
 import json
+import time
 
 import pytest
 
@@ -418,3 +419,22 @@ def test_a_pull_topic_is_held_by_its_limits_only(server, topic):
     assert server.get(f"/topics/{topic}").expect(200)["heldBy"] == "maxInFlight"
     end(server, "complete", topic, name(jobs[0])).expect(200)
     assert "heldBy" not in server.get(f"/topics/{topic}").expect(200)
+
+
+def test_a_reload_while_redis_is_away_changes_no_retry_under_way(start, redis, topic):
+    """The retry schedule of the options is freed by the reload."""
+    behind = redis()
+    server = start("--reactors", "1", "--retry-schedule", "1h", redis=behind)
+    make_pull(server, topic)
+    server.schedule(topic=topic, jobId="a")
+    body = json.dumps(name(lease_one(server, topic, lease=60), error="x"))
+    with server.connect() as link:
+        behind.freeze()
+        link.sendall(f"POST /topics/{topic}/retry HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                     f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        time.sleep(0.2)  # the request is read
+        server.reload()
+        behind.thaw()
+        assert link.recv(1000).startswith(b"HTTP/1.1 200 ")
+    assert to_ms(server.job(topic, "a")["dueAt"]) > 1000 * time.time() + 3000_000
+    assert "ERROR: AddressSanitizer" not in server.log()
