@@ -25,10 +25,15 @@ struct notice {
 };
 
 /* A round: reads the waiters ─▶ reads the run of each, and creates its step ─▶ notifies them. Rounds follow
- * until no waiter is left. */
+ * until no waiter is left.
+ *
+ * A request to a webhook ends only waits for this webhook. Versions before 0.3 gave these waits the name of a
+ * usual event, so the first round looks for such waits. */
 struct notifying {
     struct exchange *exchange;
     struct slice event, run_id, data; /* run_id empty: all runs */
+    bool is_hook, is_old;             /* request to a webhook; round for waits of versions before 0.3 */
+    struct buffer hook;               /* name of the event of the webhook */
     char key[RUN_KEY_SIZE];
     unsigned status;    /* status of the answer */
     struct buffer kept; /* event that may be kept: a letter and the data */
@@ -66,6 +71,7 @@ static void notifying_free(void *arg)
     notices_free(notifying);
     buffer_fini(&notifying->kept);
     buffer_fini(&notifying->body);
+    buffer_fini(&notifying->hook);
     free(notifying);
 }
 
@@ -101,9 +107,21 @@ static void notify_next(struct notifying *notifying)
         notify_answer(notifying);
 }
 
+/* Ends the round for waits of earlier versions. If it has ended no wait, the usual rounds follow. */
+static void notify_end_old(struct notifying *notifying, bool has_ended_one)
+{
+    notifying->is_old = false;
+    notifying->event = buffer_slice(&notifying->hook);
+    if (has_ended_one)
+        notify_answer(notifying);
+    else
+        notify_next(notifying);
+}
+
 static void on_notified(void *arg, const struct app_verdict *verdict, const bool *was_waiting)
 {
     struct notifying *notifying = arg;
+    size_t told = 0;
     bool is_full_page = notifying->count == APP_WORKFLOW_WAITERS_MAX;
     if (verdict->end == APP_MISMATCH) {
         notify_next(notifying);
@@ -112,10 +130,14 @@ static void on_notified(void *arg, const struct app_verdict *verdict, const bool
     } else if (verdict->end != APP_DONE) {
         answer_refuse_verdict(notifying->exchange, verdict);
     } else {
-        for (size_t i = 0; i < notifying->made_count; i++)
+        for (size_t i = 0; i < notifying->made_count; i++) {
             if (was_waiting[i])
                 put_told(&notifying->json, notifying->made[i]);
-        if (is_full_page && notifying->made_count)
+            told += was_waiting[i];
+        }
+        if (notifying->is_old)
+            notify_end_old(notifying, told > 0);
+        else if (is_full_page && notifying->made_count)
             notify_next(notifying);
         else
             notify_answer(notifying);
@@ -124,7 +146,7 @@ static void on_notified(void *arg, const struct app_verdict *verdict, const bool
 
 static void notify_all(struct notifying *notifying)
 {
-    bool is_of_run = notifying->run_id.size > 0;
+    bool keeps_event = notifying->run_id.size > 0 && !notifying->is_old;
     notifying->made_count = 0;
     for (size_t i = 0; i < notifying->count; i++) {
         const struct notice *notice = &notifying->notices[i];
@@ -135,15 +157,19 @@ static void notify_all(struct notifying *notifying)
         notifying->entries[at] = &notice->step.entry;
         notifying->waiters[at] = buffer_slice(&notice->job);
     }
-    if (notifying->made_count == 0 && !is_of_run) {
+    if (notifying->made_count == 0 && notifying->is_old) {
+        notify_end_old(notifying, false);
+        return;
+    }
+    if (notifying->made_count == 0 && !keeps_event) {
         notify_answer(notifying);
         return;
     }
     const struct app_workflow_notify notify = {
         .owner = SLICE(QSTASH_TOPIC),
         .event = notifying->event,
-        .id = is_of_run ? slice_of(notifying->key) : SLICE(""),
-        .data = is_of_run ? buffer_slice(&notifying->kept) : SLICE(""),
+        .id = keeps_event ? slice_of(notifying->key) : SLICE(""),
+        .data = keeps_event ? buffer_slice(&notifying->kept) : SLICE(""),
         .waiters = notifying->waiters,
         .entries = notifying->entries,
         .count = notifying->made_count,
@@ -199,7 +225,8 @@ static void notice_begin(struct notice *notice, const struct app_workflow_waiter
     buffer_reserve(&notice->decoded, waiter->text.size); /* grows only here: slices point into it */
     bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&
                    notice->waiter.run_id.size <= SETTINGS_RUN_ID_MAX;
-    if (is_read)
+    bool is_meant = is_read && (!notice->notifying->is_hook || waiter_is_of_webhook(&notice->waiter));
+    if (is_meant)
         app_workflow_read(app_of(notice->notifying->exchange), run_key(notice->waiter.run_id, notice->key),
                           false, on_run, notice);
     else
@@ -241,6 +268,7 @@ static struct notifying *notifying_new(struct exchange *exchange, struct slice r
     notifying->run_id = run_id;
     notifying->status = 201;
     buffer_init(&notifying->body, ANSWER_MAX);
+    buffer_init(&notifying->hook, WAITER_EVENT_MAX);
     buffer_init_fallible(&notifying->kept, room + 1);
     notifying->json = json_writer_to(&notifying->body);
     exchange_keep(exchange, notifying, notifying_free);
@@ -340,7 +368,7 @@ static void put_request(struct buffer *text, const struct exchange *exchange)
     json_end_object(&json);
 }
 
-/* A request needs no token, because the address is secret. */
+/* A request needs no token, because the address is secret: the client makes the event's id at random. */
 HANDLER(hook_handle)
 {
     struct slice user, run_id, event, rest;
@@ -353,6 +381,8 @@ HANDLER(hook_handle)
     size_t room = 2 * http_request_body(exchange->request).size + HOOK_HEADERS_MAX;
     struct notifying *notifying = notifying_new(exchange, run_id, event, room);
     notifying->status = 200;
+    notifying->is_hook = notifying->is_old = true;
+    waiter_write_webhook(event, &notifying->hook);
     put_request(&notifying->kept, exchange);
     notify_start(notifying);
 }

@@ -18,7 +18,7 @@ struct waiting {
     struct run run;
     bool has_run;
     struct run_step deadline, with_kept;
-    struct buffer decoded, text, kept;
+    struct buffer decoded, text, kept, event;
     int rounds;
 };
 
@@ -33,6 +33,7 @@ static void waiting_free(void *arg)
     buffer_fini(&waiting->decoded);
     buffer_fini(&waiting->text);
     buffer_fini(&waiting->kept);
+    buffer_fini(&waiting->event);
     free(waiting);
 }
 
@@ -97,7 +98,7 @@ static void wait_begin(struct waiting *waiting)
 {
     struct slice kept = buffer_slice(&waiting->kept);
     const struct app_workflow_wait wait = {.id = slice_of(waiting->key),
-                                           .event = waiting->waiter.event_id,
+                                           .event = buffer_slice(&waiting->event),
                                            .text = buffer_slice(&waiting->text),
                                            .deadline = &waiting->deadline.entry,
                                            .kept = kept,
@@ -110,6 +111,10 @@ static void wait_in_run(struct waiting *waiting)
     struct waiter *waiter = &waiting->waiter;
     waiter->run_id = waiting->settings.run.id;
     waiter->event_id = waiting->exchange->key;
+    if (waiter_is_of_webhook(waiter))
+        waiter_write_webhook(waiter->event_id, &waiting->event);
+    else
+        buffer_append(&waiting->event, waiter->event_id);
     waiter->created_ms = waiting->run.made_ms;
     waiter->deadline_ms = clock_wall_ms() + waiting->timeout_ms;
     waiter_write(waiter, &waiting->text);
@@ -155,6 +160,7 @@ HANDLER(wait_handle)
     run_step_init(&waiting->with_kept);
     buffer_init_fallible(&waiting->decoded, body.size + 1);
     buffer_init_fallible(&waiting->text, (size_t)2 * WAITER_MAX);
+    buffer_init(&waiting->event, WAITER_EVENT_MAX);
     exchange_keep(exchange, waiting, waiting_free);
     buffer_reserve(&waiting->decoded, body.size); /* grows only here: slices point into it */
     http_request_each_header(exchange->request, take_header, &waiting->settings);

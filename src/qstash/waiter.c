@@ -95,7 +95,24 @@ bool waiter_read(struct slice object, struct waiter *waiter, struct buffer *deco
     return is_read && !decoded->failed && waiter->run_id.size;
 }
 
+bool waiter_is_of_webhook(const struct waiter *waiter)
+{
+    struct json_cursor cursor;
+    struct slice key, value;
+    bool is_object = json_open(waiter->step, &cursor) && cursor.close == '}', is_it = false;
+    while (is_object && json_next_member(&cursor, &key, &value))
+        if (slice_equal(key, SLICE("\"stepType\"")))
+            is_it = slice_equal(value, SLICE("\"WaitForWebhook\""));
+    return is_it;
+}
+
 /* ---- writing ---- */
+
+void waiter_write_webhook(struct slice event_id, struct buffer *name)
+{
+    buffer_append(name, SLICE("webhook\n"));
+    buffer_append(name, event_id);
+}
 
 /* Writes the members that clients see. */
 static void put_public(const struct waiter *waiter, struct json_writer *json)

@@ -5,7 +5,10 @@
 
 #include "base/json_writer.h"
 
-enum { WAITER_MAX = 64 * 1024 }; /* maximum size of the stored text of a wait */
+enum {
+    WAITER_MAX = 64 * 1024,  /* maximum size of the stored text of a wait */
+    WAITER_EVENT_MAX = 2048, /* room for the name of an event, which is a part of a path */
+};
 
 /* A wait. It borrows the texts of all slices. */
 struct waiter {
@@ -21,6 +24,14 @@ struct waiter {
 /* Reads the body of POST /v2/wait into the members from url to step. text receives decoded strings, and must
  * have room for the body. Returns NULL, or a sentence that describes the error. */
 const char *waiter_read_request(struct slice body, struct waiter *, int64_t *timeout_ms, struct buffer *text);
+
+/* Returns whether the run waits for a request to its webhook. Such a wait has an event of its own, because
+ * requests to webhooks need no token: they must not end waits for other events, whose names can be guessed.
+ */
+bool waiter_is_of_webhook(const struct waiter *);
+
+/* Writes the name of the event of a webhook. */
+void waiter_write_webhook(struct slice event_id, struct buffer *name);
 
 /* waiter_write writes the stored text. waiter_read reads it, and returns false if duepost did not write the
  * text. */

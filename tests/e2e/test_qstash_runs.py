@@ -14,6 +14,7 @@ from patience import SLOW, until
 from qstash import QStash, arrivals, verified
 from receiver import Answer
 from runs import TAKEN, Run, call, decoded, encoded, failing, step
+from tokens import TokenFile
 
 
 @pytest.fixture(scope="module")
@@ -637,7 +638,7 @@ def test_waits_that_are_refused(qstash, run):
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
 def test_a_request_to_a_webhook_ends_the_wait(qstash, run, receiver, topic, method):
     arrivals(receiver, run.path, 1)
-    assert wait(run, topic).status == 200
+    assert wait(run, topic, stepType="WaitForWebhook").status == 200
     address = f"/v2/workflows/hooks/somebody/{run.id}/{topic}?a=%20b&a=c"
     reply = qstash.request(method, address, None if method == "GET" else b"\x00\xff", {"X-Own": "1"}, check=False)
     assert reply.status == 200 and [one["workflowRunId"] for one in reply.json] == [run.id]
@@ -645,6 +646,57 @@ def test_a_request_to_a_webhook_ends_the_wait(qstash, run, receiver, topic, meth
     assert (data["method"], data["proto"], data["url"]) == (method, "http", address)
     assert data["host"] == f"{qstash.host}:{qstash.port}" and data["header"]["X-Own"] == ["1"]
     assert base64.b64decode(data["body"]) == (b"" if method == "GET" else b"\x00\xff")
+
+
+def test_a_webhook_that_is_called_early_ends_the_next_wait_for_it(qstash, run, receiver, topic):
+    arrivals(receiver, run.path, 1)
+    assert qstash.call("POST", f"workflows/hooks/somebody/{run.id}/{topic}", b"early").expect(200) == []
+    assert wait(run, topic, stepType="WaitForWebhook").status == 200
+    data = json.loads(base64.b64decode(woken(arrivals(receiver, run.path, 2)[1])["out"]))
+    assert base64.b64decode(data["body"]) == b"early"
+
+
+def test_a_request_without_a_token_ends_only_waits_for_webhooks(receiver, topic):
+    """The names of other events can be guessed, and so can the ids of runs that the client has chosen."""
+    tokens = TokenFile()
+    server = QStash("--tokens", str(tokens.path), token=tokens.add("root"))
+    try:
+        receiver.script(f"/{topic}", TAKEN)
+        run = Run(server, receiver, f"/{topic}")
+        arrivals(receiver, run.path, 1)
+        stranger = server.with_token(None)
+        def call_hook():
+            return stranger.request("POST", f"/v2/workflows/hooks/somebody/{run.id}/approved", b"x", check=False).expect(200)
+        assert call_hook() == []
+        assert wait(run, "approved").status == 200
+        assert call_hook() == [] and len(server.call("GET", "waiters/approved").expect(200)) == 1
+        assert stranger.request("POST", f"/v2/notify/{run.id}/approved", b"x", check=False).status == 401
+        assert len(server.call("POST", f"notify/{run.id}/approved", b"by the owner").expect(201)) == 1
+        assert base64.b64decode(woken(arrivals(receiver, run.path, 2)[1])["out"]) == b"by the owner"
+    finally:
+        server.stop()
+
+
+def test_a_webhook_of_an_earlier_version_ends_its_wait(redis, receiver, topic):
+    """Versions before 0.3 gave waits for webhooks the name of a usual event."""
+    behind = redis()
+    server = QStash(redis=behind)
+    try:
+        receiver.script(f"/{topic}", TAKEN)
+        run = Run(server, receiver, f"/{topic}")
+        arrivals(receiver, run.path, 1)
+        assert wait(run, "old", stepType="WaitForWebhook").status == 200
+        def ask(*words):
+            return behind.command(*words).split(b"\r\n")[2::2]
+        for key in ask("KEYS", "*:waiters:*"):
+            assert behind.command("RENAME", key, key.replace(b"webhook\n", b"")) == b"+OK\r\n"
+        job, text = ask("HGETALL", "duepost:{0}:waits")
+        behind.command("HSET", "duepost:{0}:waits", job, text.replace(b"11 ", b"3 ", 1).replace(b"webhook\n", b"", 1))
+        told, = server.call("POST", f"workflows/hooks/somebody/{run.id}/old", b"x").expect(200)
+        assert told["workflowRunId"] == run.id and woken(arrivals(receiver, run.path, 2)[1])["waitTimeout"] is False
+        assert server.call("POST", f"workflows/hooks/somebody/{run.id}/old", b"x").expect(200) == []
+    finally:
+        server.stop()
 
 
 def test_webhooks_need_a_run_and_an_event(qstash):
