@@ -1,6 +1,7 @@
 """axe-core, which finds accessibility faults. It is fetched from the npm registry in a pinned version, and kept in
 build/."""
 
+import functools
 import hashlib
 import io
 import os
@@ -45,6 +46,7 @@ def fetch():
     return data
 
 
+@functools.cache
 def source():
     """Returns the text of axe.min.js. If it cannot be fetched, the test is skipped, which is a failure with CI=true."""
     try:

@@ -31,6 +31,7 @@ return times.every(time => time !== undefined) ? times : null;
 
 
 def test_the_first_page_is_small(browser, world):
+    browser.forget_files()
     browser.open(world.server)
     browser.await_text("Delayed")
     until(lambda: len(browser.transferred()) >= len(browser.requested("/web/")) + 1, 10, "all files of the page are there", 0.05)
@@ -39,6 +40,7 @@ def test_the_first_page_is_small(browser, world):
     for path, size in sorted(everything.items(), key=lambda pair: -pair[1]):
         print(f"{size:7} {path}")
     print(f"{sum(files.values()):7} of {len(files)} files, {sum(everything.values())} with the first figures")
+    assert [path for path, size in files.items() if size == 0 and not path.endswith("/icon.svg")] == [], "files from the cache"
     assert sum(files.values()) <= MOST_BYTES, files
 
 
@@ -62,6 +64,7 @@ def test_the_plots_library_is_loaded_after_the_first_picture(world):
 
 def test_all_modules_of_the_first_page_are_preloaded(browser, world):
     """The build writes a link for each module that is imported (src/web/embed.cmake). A module without a link is found late, which costs a round trip."""
+    browser.forget_files()
     browser.open(world.server)
     browser.await_text("Delayed")
     links = browser.script("return [...document.querySelectorAll('link[rel=modulepreload]')].map(link => link.href)")
@@ -71,6 +74,7 @@ def test_all_modules_of_the_first_page_are_preloaded(browser, world):
 
 def test_a_second_visit_asks_for_one_file_only(browser, world):
     """The browser keeps the other files for good. It requests index.html, which has not changed."""
+    browser.forget_files()
     browser.open(world.server)
     browser.await_one("h1")
     # The plots' library is requested last, after the first picture.
