@@ -251,7 +251,7 @@ class Duepost(Client):
         return processes.redis_servers_of(self.data)
 
     def terminate(self, seconds=10):
-        """Sends SIGTERM and returns the exit code."""
+        """Sends SIGTERM, waits until the process has drained and ended, and returns the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds * SLOW)
 
@@ -261,7 +261,7 @@ class Duepost(Client):
         self.process.wait()
 
     def stop(self):
-        """Ends the process in any state. Data that the test has provided stays."""
+        """Ends the process in any state, 50 ms after it began to drain at the latest. Data that the test has provided stays."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             try:

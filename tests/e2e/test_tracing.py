@@ -376,7 +376,7 @@ def test_the_last_spans_are_sent_when_the_process_ends(start, receiver, topic, c
     server = start("--otlp-url", spans.url)
     server.post({"topic": topic, "jobId": "a", "url": receiver.url()}).expect(201)
     until(lambda: receiver.of(topic), 10, "the job comes")
-    server.stop()
+    assert server.terminate() == 0  # stop() would cut the attempt off after 50 ms
     # They are in the collector's socket, which a busy machine may read late.
     until(lambda: len([span for span in spans.spans if span.topic == topic]) == 2, 10,
           lambda: f"both spans have come, and not only {[vars(span) for span in spans.spans]}")
@@ -388,9 +388,8 @@ def test_a_process_ends_although_the_collector_hangs(start, receiver, topic, col
     server = start("--otlp-url", spans.url)
     server.post({"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 60}).expect(201)
     until(lambda: spans.requests, 10, "a batch is under way")
-    began = time.monotonic()
-    server.stop()
-    assert time.monotonic() - began < 10 * SLOW and "event=spans_dropped spans=1" in server.log()
+    assert server.terminate() == 0  # within 10 s
+    assert "event=spans_dropped spans=1" in server.log()
 
 
 def test_a_collector_with_tls(start, receiver, topic, collector):
