@@ -43,12 +43,11 @@ def test_a_hidden_tab_asks_for_nothing(browser, world):
 
 
 def test_a_lost_connection_is_shown_and_comes_back(browser, start, data, receiver, topic):
-    port = free_port()
-    release_port(port)
+    port = free_port()  # it stays reserved while no server listens
     address = f"127.0.0.1:{port}"
     server = start(listen=address, data=data)
     server.schedule(topic=topic, jobId="before", url=receiver.url(), delay=3600)
-    browser.expect("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_SOCKET_NOT_CONNECTED", "503")
+    browser.expect("net::ERR_", "503")  # the kill cuts off requests in any state
     browser.open(server)
     browser.await_text(topic)
     server.kill()
@@ -57,3 +56,4 @@ def test_a_lost_connection_is_shown_and_comes_back(browser, start, data, receive
     again.schedule(topic=topic + "-again", jobId="after", url=receiver.url(), delay=3600)
     browser.await_no_text(LOST)
     browser.await_text(topic + "-again")
+    release_port(port)
