@@ -57,6 +57,17 @@ AHEAD = """
 }
 """
 
+# Delays the answers to the page's requests whose address matches a pattern, by some ms.
+LATE = """
+{
+    const send = window.fetch;
+    window.fetch = async (url, options) => {
+        if (new RegExp(%s).test(url)) await new Promise(resolve => setTimeout(resolve, %d));
+        return send(url, options);
+    };
+}
+"""
+
 # Returns the visible elements of a role. name: a text that the accessible name contains, or equals. Elements whose name begins with
 # this text come first; otherwise the order is that of the page.
 FIND = """
@@ -105,7 +116,7 @@ class Browser:
         service = Service(DRIVER, log_path=str(self.profile / "driver.log"), env={**os.environ, "TZ": "Europe/Berlin", "HOME": str(self.profile)})
         self.driver = webdriver.Chrome(service=service, options=options)
         self.driver_pid = service.process.pid
-        self.expected, self.messages, self.requests, self.bytes, self.cached, self.ahead = [], [], [], {}, set(), None
+        self.expected, self.messages, self.requests, self.bytes, self.cached, self.added = [], [], [], {}, set(), []
         self.driver.set_page_load_timeout(30 * SLOW)
         self.driver.set_script_timeout(60 * SLOW)
         self.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
@@ -138,9 +149,9 @@ class Browser:
         self.size(1440, 900)
         self.theme("light")
         self.zone("")  # the time zone of the environment
-        if self.ahead:
-            self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=self.ahead)
-            self.ahead = None
+        for identifier in self.added:
+            self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=identifier)
+        self.added = []
         self.read_logs()
         self.expected, self.messages, self.requests, self.bytes, self.cached = [], [], [], {}, set()
 
@@ -223,7 +234,14 @@ class Browser:
 
     def clock_ahead(self, seconds):
         """Sets the clock of all pages opened from now on ahead of the server's clock, until reset()."""
-        self.ahead = self.command("Page.addScriptToEvaluateOnNewDocument", source=AHEAD % (1000 * seconds))["identifier"]
+        self.run_first(AHEAD % (1000 * seconds))
+
+    def answer_late(self, pattern, seconds):
+        """Delays answers for all pages opened from now on, until reset(). pattern: a regular expression for addresses."""
+        self.run_first(LATE % (json.dumps(pattern), 1000 * seconds))
+
+    def run_first(self, text):
+        self.added.append(self.command("Page.addScriptToEvaluateOnNewDocument", source=text)["identifier"])
 
     def text(self):
         return self.script("return document.body ? document.body.innerText : ''")

@@ -319,6 +319,13 @@ def test_a_job_is_seen_to_be_delivered(browser, world, topic):
     assert "delivered" in browser.all(".timeline svg")[0].get_attribute("aria-label")
 
 
+def test_the_last_answer_is_open_although_the_attempts_come_late(browser, world):
+    browser.answer_late("/attempts$", 2.5)  # the page is drawn again each second
+    browser.open(world.server, "#/jobs/invoices/gone")
+    browser.await_text("1 attempt of at most", "410")
+    browser.await_text("no longer here")
+
+
 def test_a_body_is_shown_as_it_was_sent(browser, server, topic):
     body = '{"total": 1.10, "big": 12345678901234567890, "list": [1, {"a": "x"}]}'
     server.post(f'{{"topic": "{topic}", "jobId": "job", "url": "http://127.0.0.1:9/x", "delay": 3600, "body": {body}}}').expect(201)

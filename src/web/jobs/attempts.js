@@ -64,15 +64,16 @@ function rows(job, attempt, isLast, state) {
   ];
 }
 
-// attrs: job, attempts.
+// attrs: job, attempts, isRead. isRead: attempts is the list of the API, which has the answers; the last answer is opened when that
+// list is first drawn. Until then, attempts is the job's last attempt, without its answer.
 export function Attempts() {
   const state = { open: new Set(), isFresh: true };
   return {
-    view({ attrs: { job, attempts } }) {
+    view({ attrs: { job, attempts, isRead } }) {
       if (!attempts.length) return m("p.faint", job.state === "leased" ? "The first attempt is under way." : "No attempt has ended yet.");
       const last = attempts[attempts.length - 1];
       if (state.isFresh && last.answer) state.open.add(`${last.round || 1}.${last.attempt}.${last.at}`);
-      state.isFresh = false;
+      if (isRead) state.isFresh = false;
       return m(
         "div.scroll",
         { tabindex: 0, role: "group", "aria-label": "Attempts" },

@@ -74,7 +74,7 @@ function jobView(watch, page) {
     m(Card, { title: "Life", class: "life" }, m(Timeline, { job, attempts, why: isGone ? null : watch.why, now })),
     m(".cards",
       m(".two-thirds.stack",
-        m(Card, { title: "Attempts", sub: attemptCount(job) }, m(Attempts, { job, attempts: attemptsOf(job, attempts) })),
+        m(Card, { title: "Attempts", sub: attemptCount(job) }, m(Attempts, { job, attempts: attemptsOf(job, attempts), isRead: attempts.length > 0 })),
         m(Card, { title: "Body" }, m(Body, { text, isHidden: isSibling(job) }))),
       m(".third.stack",
         m(Card, { title: "Job" }, facts(job)),
