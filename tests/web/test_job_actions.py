@@ -38,10 +38,12 @@ def test_a_delivered_job_is_sent_again(browser, world, topic):
 
 def test_the_page_of_a_job_follows_its_life(browser, world, topic):
     world.receiver.script(topic, Answer(503, body=b"database is locked"), 200)
-    add(world, topic, delay=2, retrySchedule=[4])
+    add(world, topic, retrySchedule=[3600])
     show(browser, world, topic)
     browser.await_text("delayed")
+    world.server.run(topic, "one").expect(202)
     browser.await_text("503", "database is locked", seconds=15)
+    world.server.run(topic, "one").expect(202)
     browser.await_text("delivered", seconds=20)
 
 
