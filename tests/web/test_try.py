@@ -35,6 +35,16 @@ def test_a_job_that_fails_shows_its_attempts(browser, world, topic):
     browser.await_text("dead", "422", "no such order", seconds=15)
 
 
+def test_the_last_attempt_is_shown_although_the_job_is_read_late(browser, world, topic):
+    browser.answer_late(f"/jobs/{topic}/fails$", 2)
+    world.receiver.script(topic, Answer(422, body=b"no such order", delay=0.5))
+    compose(browser, world, topic, **{"Job id": "fails"})
+    browser.click("summary")
+    browser.fill("Retries", "0")
+    browser.click("button", "send the job")
+    browser.await_text("dead", "422", "no such order", seconds=15)
+
+
 def test_faults_stand_where_they_are(browser, world, topic):
     browser.expect("400")
     compose(browser, world, topic, URL="ftp://example", Delay="soon")

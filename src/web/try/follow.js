@@ -27,7 +27,10 @@ export function Follow({ attrs: { job: sent } }) {
 
   const ask = async () => {
     try {
-      const [one, reason, tries] = await Promise.all(["", "/why", "/attempts"].map((what) => get(path`/jobs/${sent.topic}/${sent.jobId}` + what)));
+      const where = path`/jobs/${sent.topic}/${sent.jobId}`;
+      const one = await get(where);
+      // They are read after the job, so that they include its last attempt if it has ended.
+      const [reason, tries] = await Promise.all([get(`${where}/why`), get(`${where}/attempts`)]);
       job = one.body;
       why = reason.body.detail;
       attempts = tries.body.attempts;
