@@ -7,7 +7,7 @@
  *   on_body                 keeps the beginning, and reads the rest, so that the connection can be reused
  *   http_call_fill_outcome  computes the outcome, in http_call_outcome.c
  *
- * For a call to a plain http url, libcurl may open the connection only (http_call_prepare_connect). The call
+ * For a plain call (http_plain.h), libcurl opens the connection only (http_call_prepare_connect). The call
  * then continues in http_plain.c.
  *
  * on_send refuses a connection that was closed while idle. The call then begins again on a fresh
@@ -165,6 +165,8 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
 {
     CURL *easy = call->easy;
     SET(easy, CURLOPT_POST, 1L);
+    SET(easy, CURLOPT_CUSTOMREQUEST, NULL);
+    SET(easy, CURLOPT_CONNECT_ONLY, 0L);
     SET(easy, CURLOPT_NOSIGNAL, 1L);
     SET(easy, CURLOPT_PROXY, proxy ? proxy : "");
     SET(easy, CURLOPT_NOPROXY, ""); /* ignores NO_PROXY of the environment */
@@ -192,6 +194,15 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
         SET(easy, CURLOPT_CAINFO, ca_file);
 }
 
+static void make_handle(struct http_call *call)
+{
+    call->easy = http_handles_take(call->owner->handles);
+    call->method = HTTP_METHOD_POST;
+    call->has_body = true;
+    set_callbacks(call);
+    set_constants(call, call->owner->ca_file, call->owner->proxy);
+}
+
 struct http_call *http_call_new(const struct http_call_owner *owner)
 {
     struct http_call *call = NEW(struct http_call);
@@ -199,20 +210,15 @@ struct http_call *http_call_new(const struct http_call_owner *owner)
     list_init(&call->link);
     list_init(&call->drain_link);
     list_init(&call->push_link);
-    call->easy = curl_easy_init();
-    assert(call->easy);
-    call->method = HTTP_METHOD_POST;
-    call->has_body = true;
     buffer_init(&call->head, HTTP_HEAD_MAX);
     buffer_init_fallible(&call->headers, HTTP_ANSWER_HEAD_MAX);
-    set_callbacks(call);
-    set_constants(call, owner->ca_file, owner->proxy);
+    make_handle(call);
     return call;
 }
 
 void http_call_free(struct http_call *call)
 {
-    curl_easy_cleanup(call->easy);
+    http_handles_give(call->owner->handles, call->easy);
     free(call->lines);
     free(call->text);
     buffer_fini(&call->head);
@@ -364,14 +370,15 @@ void http_call_prepare(struct http_call *call, const struct http_call_request *r
     set_request(call, request);
 }
 
-void http_call_prepare_plain(struct http_call *call, const struct http_call_request *request,
-                             struct slice authority)
+void http_call_prepare_plain(struct http_call *call, const struct http_call_request *request, bool is_tls,
+                             struct slice origin)
 {
     forget(call);
     keep_request(call, request);
     call->is_plain = true;
     call->begun_us = clock_steady_us();
-    call->authority = authority;
+    call->is_tls = is_tls;
+    call->origin = origin;
 }
 
 void http_call_prepare_connect(struct http_call *call)
@@ -391,8 +398,23 @@ int http_call_take_connection(const struct http_call *call)
     curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &fd);
     if (fd == CURL_SOCKET_BAD)
         return -1;
-    http_sockets_hand_over(call->owner->sockets, fd);
+    if (call->is_tls)
+        http_sockets_release(call->owner->sockets, fd);
+    else
+        http_sockets_hand_over(call->owner->sockets, fd);
     return fd;
+}
+
+CURL *http_call_take_handle(struct http_call *call)
+{
+    CURL *taken = call->easy;
+    SET(taken, CURLOPT_PRIVATE, NULL); /* the call may end before the connection */
+    SET(taken, CURLOPT_OPENSOCKETFUNCTION, NULL);
+    SET(taken, CURLOPT_PREREQFUNCTION, NULL);
+    call->is_connecting = false;
+    call->is_in_libcurl = false;
+    make_handle(call);
+    return taken;
 }
 
 void http_call_stop_connect(struct http_call *call)

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "io/freeze_guard.h"
 #include "io/http_call.h"
+#include "io/http_handles.h"
 #include "io/http_sockets.h"
 
 /* The client that runs the calls. Calls borrow the client. The client's callbacks must not call functions of
@@ -18,6 +19,7 @@
 struct http_call_owner {
     struct freeze_guard *guard;
     struct http_sockets *sockets;
+    struct http_handles *handles;
     const char *ca_file, *proxy; /* may be NULL */
     /* Called when the status is known; the body may still be incomplete. */
     void (*on_head)(void *arg, struct http_call *);
@@ -65,7 +67,8 @@ struct http_call {
     bool is_plain;
     bool is_connecting;                 /* libcurl makes the connection */
     bool is_in_libcurl;                 /* the call was passed to libcurl */
-    struct slice authority;             /* authority of the request's url */
+    bool is_tls;                        /* the scheme of the request's url is https */
+    struct slice origin;                /* scheme and authority of the request's url */
     struct buffer head;                 /* head of the request */
     int64_t begun_us;                   /* by clock_steady_us */
     struct timer *deadline;             /* NULL until http_plain.h has sent a call */
@@ -83,9 +86,10 @@ void http_call_prepare(struct http_call *, const struct http_call_request *);
 /* Prepares the call again, for a fresh connection and the remaining time of the call. */
 void http_call_prepare_again(struct http_call *);
 
-/* Prepares a call that is sent without libcurl. authority is a part of the request's url. The caller writes
+/* Prepares a call that is sent without libcurl. origin is a part of the request's url. The caller writes
  * head. */
-void http_call_prepare_plain(struct http_call *, const struct http_call_request *, struct slice authority);
+void http_call_prepare_plain(struct http_call *, const struct http_call_request *, bool is_tls,
+                             struct slice origin);
 
 /* Prepares libcurl to connect for a call that http_plain.h will send. */
 void http_call_prepare_connect(struct http_call *);
@@ -93,8 +97,12 @@ void http_call_prepare_connect(struct http_call *);
 /* Returns the connection that libcurl has opened, or -1. The caller then removes the call from libcurl, and
  * owns the connection. (The caller gets libcurl's own descriptor, not a duplicate: if libcurl closed its
  * descriptor while a duplicate is open, the closed one would stay in the epoll set, and libev would have to
- * build a new set.) */
+ * build a new set.) If is_tls, the caller owns the connection together with its handle, which remains in
+ * libcurl and closes the descriptor; see http_call_take_handle. */
 int http_call_take_connection(const struct http_call *);
+
+/* Returns the handle that has opened the connection. The call gets a new one. */
+CURL *http_call_take_handle(struct http_call *);
 
 /* Ends the mode in which libcurl only connects, so that libcurl sends later requests of this call itself. */
 void http_call_stop_connect(struct http_call *);

@@ -33,6 +33,7 @@ struct http_client {
     struct http_call_owner owner;
     struct name_lookups *lookups;
     struct http_plain *plain; /* NULL: libcurl sends all requests */
+    size_t tls_count;         /* calls with TLS that plain sends */
     char *ca_file;
     char *proxy;
     struct list fresh; /* calls for http_plain.h that have not begun */
@@ -135,6 +136,8 @@ static void recycle(struct http_call *call)
         call->is_large = false;
         client->large_count--;
     }
+    if (call->is_plain && call->is_tls)
+        client->tls_count--;
     if (client->idle_count >= IDLE_CALLS_MAX) {
         http_call_free(call);
         return;
@@ -207,14 +210,19 @@ static void begin_plain(struct http_client *client, struct http_call *call)
 /* Sends a plain call over the connection that libcurl has opened for it. */
 static void continue_plain(struct http_client *client, struct http_call *call)
 {
-    int fd = http_call_take_connection(call);
-    if (fd < 0) {
+    struct http_wire wire = {.fd = http_call_take_connection(call)};
+    if (wire.fd < 0) {
         end_call(call, CURLE_COULDNT_CONNECT);
         return;
     }
+    if (call->is_tls) {
+        wire.tls = http_call_take_handle(call);
+        wire.multi = client->multi;
+        wire.handles = client->owner.handles;
+    }
     libcurl_remove(call);
     assert(!http_sockets_is_handing_over(client->owner.sockets));
-    http_plain_send_over(client->plain, fd, call);
+    http_plain_send_over(client->plain, &wire, call);
 }
 
 /* --- libcurl in our loop --- */
@@ -372,9 +380,11 @@ struct http_call *http_call(struct http_client *client, const struct http_call_r
     TEST_POINT("before", "http_call");
     struct http_call *call = take_call(client);
     struct http_plain_url parts;
-    bool is_plain = client->plain && http_plain_url_split(request->url, &parts);
+    bool is_plain = client->plain && http_plain_url_split(request->url, &parts) &&
+                    (!parts.is_tls || client->tls_count < HTTP_PLAIN_TLS_MAX);
     if (is_plain) {
-        http_call_prepare_plain(call, request, parts.authority);
+        http_call_prepare_plain(call, request, parts.is_tls, parts.origin);
+        client->tls_count += parts.is_tls;
         http_plain_head_write(&call->head, request, &parts);
     } else {
         http_call_prepare(call, request);
@@ -446,6 +456,7 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     client->owner.on_refused = on_refused;
     client->owner.arg = client;
     client->owner.sockets = http_sockets_new(loop, on_ready, client);
+    client->owner.handles = http_handles_new();
     client->lookups = name_lookups_new();
     if (!options->uses_libcurl_only && !options->proxy)
         client->plain = http_plain_new(loop, options->max_idle,
@@ -477,10 +488,11 @@ void http_client_free(struct http_client *client)
         http_call_abort(LIST_ENTRY(client->ended.next, struct http_call, link));
     for (struct list *link; (link = list_take(&client->idle));)
         http_call_free(LIST_ENTRY(link, struct http_call, link));
+    http_plain_free(client->plain); /* uses the multi handle */
     curl_multi_cleanup(
-        client->multi); /* closes the kept-alive connections through http_client_close_socket */
-    http_plain_free(client->plain);
+        client->multi); /* closes libcurl's kept-alive connections through http_sockets_close */
     http_sockets_free(client->owner.sockets);
+    http_handles_free(client->owner.handles);
     freeze_guard_free(client->owner.guard);
     name_lookups_free(client->lookups);
     hook_free(client->hook);

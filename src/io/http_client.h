@@ -16,8 +16,8 @@ struct http_client;
 struct http_client_options {
     const char *ca_file;    /* certificates trusted in addition to the system's, or NULL */
     const char *proxy;      /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
-    size_t max_idle;        /* kept-alive connections of each kind: plain http, and libcurl's */
-    bool uses_libcurl_only; /* use libcurl for plain http, too */
+    size_t max_idle;        /* kept-alive connections of http_plain.h without TLS, and of libcurl */
+    bool uses_libcurl_only; /* libcurl sends all requests */
 };
 
 /* Returns whether there is a proxy. may_connect then gets the proxy's address, and the proxy resolves

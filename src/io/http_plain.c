@@ -11,16 +11,14 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
 #include "io/http_reader.h"
 
 enum {
-    ROOM_BYTES = 16 * 1024, /* size of one read */
-    READS_MAX = 4,          /* maximum number of reads from one connection in a turn */
+    READS_MAX = 4,       /* maximum number of reads from one connection in a turn */
+    IDLE_EVENTS_MAX = 8, /* records of TLS without bytes for us, such as session tickets, while idle */
     BUCKETS = 1024,
 };
 
@@ -29,72 +27,78 @@ enum {
 #define LIFE_MAX_US INT64_C(300000000)
 
 struct http_connection {
-    struct list link;     /* link in its bucket while idle; the latest one is the first */
-    struct list age_link; /* link in the list of all idle connections; the latest one is the first */
+    struct list link; /* while idle: link in its bucket, the latest one is the first; else link in unread */
+    struct list age_link; /* link in the list of idle connections of its kind; the latest one is the last */
     struct http_plain *plain;
+    struct kind *kind;
     struct watch *watch;
-    int fd;
+    struct http_wire wire;
     struct sockaddr_storage peer;
     int64_t opened_us, idle_us; /* times by loop_now_us */
     struct http_call *call;     /* NULL: idle */
     bool is_reused;
+    unsigned idle_events;
     size_t sent; /* bytes of the request that were sent */
     struct http_reader reader;
-    size_t authority_size;
-    char authority[];
+    size_t origin_size;
+    char origin[];
+};
+
+/* The connections without TLS, or those with TLS. */
+struct kind {
+    size_t max_idle, count; /* count includes the connections that carry a call */
+    struct list aged;       /* idle connections */
 };
 
 struct http_plain {
     struct loop *loop;
     struct http_plain_events events;
-    size_t max_idle, count; /* count is the number of all connections */
-    struct list aged;
-    struct list buckets[BUCKETS]; /* idle connections, by authority */
-    char room[ROOM_BYTES];
+    struct kind open, tls;
+    struct list buckets[BUCKETS]; /* idle connections, by origin */
+    struct list unread;           /* connections with TLS that may have more to read */
+    struct timer *timer;          /* runs when there are such connections */
+    char room[HTTP_WIRE_ROOM];
 };
 
 /* ---- the pool ---- */
 
-static struct list *bucket_of(struct http_plain *plain, struct slice authority)
+static struct list *bucket_of(struct http_plain *plain, struct slice origin)
 {
-    return &plain->buckets[hash_of(authority) % BUCKETS];
+    return &plain->buckets[hash_of(origin) % BUCKETS];
 }
 
-static struct slice authority_of(const struct http_connection *connection)
+static struct slice origin_of(const struct http_connection *connection)
 {
-    return slice_from(connection->authority, connection->authority_size);
+    return slice_from(connection->origin, connection->origin_size);
 }
 
 static void connection_close(struct http_connection *connection)
 {
     list_remove(&connection->link);
     list_remove(&connection->age_link);
-    connection->plain->count--;
+    connection->kind->count--;
     watch_free(connection->watch);
     http_reader_fini(&connection->reader);
-    close(connection->fd);
+    http_wire_close(&connection->wire);
     free(connection);
 }
 
 /* Returns whether nothing has arrived since the connection was idle, and whether it is young enough. */
-static bool is_usable(const struct http_connection *connection)
+static bool is_usable(struct http_connection *connection)
 {
-    char byte;
     int64_t now_us = loop_now_us(connection->plain->loop);
-    if (now_us - connection->idle_us > IDLE_MAX_US || now_us - connection->opened_us > LIFE_MAX_US)
-        return false;
-    return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
-           (errno == EAGAIN || errno == EWOULDBLOCK);
+    return now_us - connection->idle_us <= IDLE_MAX_US && now_us - connection->opened_us <= LIFE_MAX_US &&
+           http_wire_is_silent(&connection->wire);
 }
 
 /* Takes an idle connection out of the pool, or returns NULL. */
-static struct http_connection *pool_take(struct http_plain *plain, struct slice authority)
+static struct http_connection *pool_take(struct http_plain *plain, struct slice origin)
 {
-    struct list *bucket = bucket_of(plain, authority), *next;
+    struct list *bucket = bucket_of(plain, origin), *next;
     for (struct list *link = bucket->next; link != bucket; link = next) {
         struct http_connection *connection = LIST_ENTRY(link, struct http_connection, link);
         next = link->next;
-        if (!slice_equal(authority_of(connection), authority))
+        if (!slice_equal(origin_of(connection), origin))
             continue;
         if (is_usable(connection)) {
             list_remove(&connection->link);
@@ -106,22 +110,25 @@ static struct http_connection *pool_take(struct http_plain *plain, struct slice 
     return NULL;
 }
 
-static struct http_connection *oldest_idle(struct http_plain *plain)
+static struct http_connection *oldest_idle(struct kind *kind)
 {
-    return list_is_empty(&plain->aged) ? NULL
-                                       : LIST_ENTRY(plain->aged.next, struct http_connection, age_link);
+    return list_is_empty(&kind->aged) ? NULL : LIST_ENTRY(kind->aged.next, struct http_connection, age_link);
 }
 
 static void pool_put(struct http_plain *plain, struct http_connection *connection)
 {
     struct http_connection *oldest;
-    connection->idle_us = loop_now_us(plain->loop);
+    struct kind *kind = connection->kind;
+    int64_t now_us = loop_now_us(plain->loop);
+    connection->idle_us = now_us;
+    connection->idle_events = 0;
     connection->is_reused = true;
-    list_append(bucket_of(plain, authority_of(connection))->next,
+    list_remove(&connection->link);
+    list_append(bucket_of(plain, origin_of(connection))->next,
                 &connection->link); /* inserts it as the first element */
-    list_append(&plain->aged, &connection->age_link);
-    while ((oldest = oldest_idle(plain)) &&
-           (plain->count > plain->max_idle || connection->idle_us - oldest->idle_us > IDLE_MAX_US))
+    list_append(&kind->aged, &connection->age_link);
+    while ((oldest = oldest_idle(kind)) &&
+           (kind->count > kind->max_idle || now_us - oldest->idle_us > IDLE_MAX_US))
         connection_close(oldest);
 }
 
@@ -152,34 +159,22 @@ static void connection_fail(struct http_connection *connection, CURLcode code, c
     connection_end(connection, code);
 }
 
-static void connection_break(struct http_connection *connection, CURLcode code, const char *what, int error)
+/* Ends a call whose connection has failed. */
+static void connection_break(struct http_connection *connection, CURLcode code)
 {
-    char detail[100];
-    snprintf(detail, sizeof detail, "%s failure: %s", what, strerror(error));
+    char detail[CURL_ERROR_SIZE];
+    snprintf(detail, sizeof detail, "%s", connection->wire.error_text);
     connection_fail(connection, code, detail);
 }
 
 /* ---- the request ---- */
 
-/* Writes as much as the kernel takes. Returns 0 or errno. */
-static int connection_push(struct http_connection *connection)
+/* Writes as much as the connection takes. */
+static CURLcode connection_push(struct http_connection *connection)
 {
     const struct http_call *call = connection->call;
-    struct slice head = buffer_slice(&call->head), body = call->request.body;
-    while (connection->sent < head.size + body.size) {
-        size_t of_head = connection->sent < head.size ? connection->sent : head.size;
-        size_t of_body = connection->sent - of_head;
-        struct iovec parts[] = {
-            {(void *)(uintptr_t)(head.data + of_head), head.size - of_head},
-            {(void *)(uintptr_t)slice_skip(body, of_body).data, body.size - of_body},
-        };
-        struct msghdr message = {.msg_iov = parts, .msg_iovlen = body.size > of_body ? 2 : 1};
-        ssize_t sent = sendmsg(connection->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno != EINTR)
-            return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : errno;
-        connection->sent += sent > 0 ? (size_t)sent : 0;
-    }
-    return 0;
+    return http_wire_send(&connection->wire, buffer_slice(&call->head), call->request.body, &connection->sent,
+                          connection->plain->room);
 }
 
 static void connection_begin(struct http_connection *connection, struct http_call *call)
@@ -192,18 +187,18 @@ static void connection_begin(struct http_connection *connection, struct http_cal
         connection_end(connection, CURLE_ABORTED_BY_CALLBACK);
         return;
     }
-    int error = connection_push(connection);
+    CURLcode code = connection_push(connection);
     freeze_guard_leave(call->owner->guard);
-    if (error && connection->sent == 0)
-        connection_break(connection, CURLE_SEND_ERROR, "Send", error);
+    if (code != CURLE_OK && connection->sent == 0)
+        connection_break(connection, code);
     else if (connection->sent <
              call->head.size + call->request.body.size) /* after a failed write, an answer may still come */
-        watch_set(connection->watch, true, error == 0);
+        watch_set(connection->watch, true, code == CURLE_OK);
 }
 
 bool http_plain_send(struct http_plain *plain, struct http_call *call)
 {
-    struct http_connection *connection = pool_take(plain, call->authority);
+    struct http_connection *connection = pool_take(plain, call->origin);
     if (!connection)
         return false;
     connection_begin(connection, call);
@@ -274,39 +269,66 @@ static void on_end_of_input(struct http_connection *connection)
     }
 }
 
+/* A socket that has more to read is readable again in the next turn. With TLS, libcurl may have read more
+ * from the socket than it has returned. So such a connection is read until nothing is left, or again in the
+ * next turn. */
 static void connection_on_readable(struct http_connection *connection)
 {
-    char *room = connection->plain->room;
+    struct http_plain *plain = connection->plain;
     for (int reads = 0; reads < READS_MAX; reads++) {
-        ssize_t size = recv(connection->fd, room, ROOM_BYTES, MSG_DONTWAIT);
-        if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        size_t size = 0;
+        CURLcode code = http_wire_receive(&connection->wire, plain->room, &size);
+        if (code == CURLE_AGAIN)
             return;
-        if (size < 0) {
-            connection_break(connection, CURLE_RECV_ERROR, "Recv", errno);
+        if (code != CURLE_OK) {
+            connection_break(connection, code);
             return;
         }
         if (size == 0) {
             on_end_of_input(connection);
             return;
         }
-        if (!take_bytes(connection, slice_from(room, (size_t)size)) || size < ROOM_BYTES)
+        if (!take_bytes(connection, slice_from(plain->room, size)))
+            return;
+        if (!connection->wire.tls && size < HTTP_WIRE_ROOM)
             return;
     }
+    if (connection->wire.tls && list_is_empty(&connection->link)) {
+        list_append(&plain->unread, &connection->link);
+        timer_start(plain->timer, 0);
+    }
+}
+
+static void on_timer(void *arg)
+{
+    struct http_plain *plain = arg;
+    struct list unread;
+    list_move(&plain->unread, &unread);
+    for (struct list *link; (link = list_take(&unread));)
+        connection_on_readable(LIST_ENTRY(link, struct http_connection, link));
+    plain->events.on_ready(plain->events.arg);
+}
+
+/* An idle connection is closed if its other end has closed it, or has sent bytes without a request. */
+static void connection_on_idle_event(struct http_connection *connection)
+{
+    if (!connection->wire.tls || ++connection->idle_events > IDLE_EVENTS_MAX ||
+        !http_wire_is_silent(&connection->wire))
+        connection_close(connection);
 }
 
 static void on_watch(void *arg, bool readable, bool writable)
 {
     struct http_connection *connection = arg;
     struct http_plain *plain = connection->plain;
-    if (!connection->call) { /* the connection is idle: the other end has closed it, or has sent bytes without
-                                a request */
-        connection_close(connection);
+    if (!connection->call) {
+        connection_on_idle_event(connection);
         return;
     }
     if (writable) {
         const struct http_call *call = connection->call;
-        int error = connection_push(connection);
-        if (error || connection->sent == call->head.size + call->request.body.size)
+        CURLcode code = connection_push(connection);
+        if (code != CURLE_OK || connection->sent == call->head.size + call->request.body.size)
             watch_set(connection->watch, true, false);
     }
     if (readable)
@@ -316,27 +338,31 @@ static void on_watch(void *arg, bool readable, bool writable)
 
 /* ---- connections ---- */
 
-void http_plain_send_over(struct http_plain *plain, int fd, struct http_call *call)
+void http_plain_send_over(struct http_plain *plain, const struct http_wire *wire, struct http_call *call)
 {
-    struct http_connection *connection = memory_new(sizeof *connection + call->authority.size);
+    struct http_connection *connection = memory_new(sizeof *connection + call->origin.size);
     socklen_t size = sizeof connection->peer;
     list_init(&connection->link);
     list_init(&connection->age_link);
     connection->plain = plain;
-    connection->fd = fd;
+    connection->kind = wire->tls ? &plain->tls : &plain->open;
+    connection->wire = *wire;
     connection->opened_us = loop_now_us(plain->loop);
-    connection->authority_size = call->authority.size;
-    memcpy(connection->authority, call->authority.data, call->authority.size);
-    connection->watch = watch_new(plain->loop, fd, on_watch, connection);
+    connection->origin_size = call->origin.size;
+    memcpy(connection->origin, call->origin.data, call->origin.size);
+    connection->watch = watch_new(plain->loop, wire->fd, on_watch, connection);
     watch_set(connection->watch, true, false);
-    plain->count++;
-    if (getpeername(fd, (struct sockaddr *)&connection->peer, &size) == 0) {
+    connection->kind->count++;
+    http_wire_begin(&connection->wire);
+    if (getpeername(wire->fd, (struct sockaddr *)&connection->peer, &size) == 0) {
         connection_begin(connection, call);
         return;
     }
     connection->call = call; /* the other end has already reset the connection */
     call->connection = connection;
-    connection_break(connection, CURLE_COULDNT_CONNECT, "Connect", errno);
+    snprintf(connection->wire.error_text, sizeof connection->wire.error_text, "Connect failure: %s",
+             strerror(errno));
+    connection_break(connection, CURLE_COULDNT_CONNECT);
 }
 
 void http_plain_drop(struct http_call *call)
@@ -348,7 +374,13 @@ void http_plain_drop(struct http_call *call)
 
 void http_plain_shut(const struct http_connection *connection)
 {
-    shutdown(connection->fd, SHUT_RDWR);
+    shutdown(connection->wire.fd, SHUT_RDWR);
+}
+
+static void kind_init(struct kind *kind, size_t max_idle)
+{
+    kind->max_idle = max_idle;
+    list_init(&kind->aged);
 }
 
 struct http_plain *http_plain_new(struct loop *loop, size_t max_idle, const struct http_plain_events *events)
@@ -356,18 +388,27 @@ struct http_plain *http_plain_new(struct loop *loop, size_t max_idle, const stru
     struct http_plain *plain = NEW(struct http_plain);
     plain->loop = loop;
     plain->events = *events;
-    plain->max_idle = max_idle;
-    list_init(&plain->aged);
+    kind_init(&plain->open, max_idle);
+    kind_init(&plain->tls, max_idle < HTTP_PLAIN_TLS_MAX ? max_idle : HTTP_PLAIN_TLS_MAX);
     for (size_t i = 0; i < BUCKETS; i++)
         list_init(&plain->buckets[i]);
+    list_init(&plain->unread);
+    plain->timer = timer_new(loop, on_timer, plain);
     return plain;
+}
+
+static void kind_close_all(struct kind *kind)
+{
+    for (struct http_connection *connection; (connection = oldest_idle(kind));)
+        connection_close(connection);
 }
 
 void http_plain_free(struct http_plain *plain)
 {
     if (!plain)
         return;
-    while (!list_is_empty(&plain->aged))
-        connection_close(LIST_ENTRY(list_pop(&plain->aged), struct http_connection, age_link));
+    kind_close_all(&plain->open);
+    kind_close_all(&plain->tls);
+    timer_free(plain->timer);
     free(plain);
 }

@@ -1,8 +1,9 @@
-/* http_plain.h - inside the HTTP client: sends requests to plain http urls over kept-alive connections.
+/* http_plain.h - inside the HTTP client: sends plain requests over kept-alive connections. A request is plain
+ * if no proxy is used, and its url, http or https, is not unusual (http_plain_head.h).
  *
- * Most deliveries on an internal network are small requests over kept-alive connections. For such a request
- * libcurl needs about four times as many instructions as this file. libcurl still resolves names and
- * connects, and it sends everything else: https, requests through a proxy, unusual urls.
+ * Most deliveries are small requests over kept-alive connections. For such a request libcurl needs about four
+ * times as many instructions as this file. libcurl still resolves names, connects, does TLS, and sends all
+ * other requests.
  *
  * The rules of http_client.h apply: a request is sent at most once, and only if may_connect allows its
  * address. */
@@ -10,10 +11,15 @@
 #define DUEPOST_IO_HTTP_PLAIN_H
 
 #include "io/http_call_private.h"
+#include "io/http_wire.h"
 #include "io/loop.h"
 
 struct http_plain;
 struct http_connection;
+
+/* Maximum number of calls with TLS at a time (see http_wire.h), and of idle connections with TLS. libcurl
+ * sends the other calls. */
+enum { HTTP_PLAIN_TLS_MAX = 256 };
 
 struct http_plain_events {
     /* Called when a call has ended. If code is CURLE_OK, there is an answer. Called once for each call,
@@ -30,8 +36,8 @@ void http_plain_free(struct http_plain *); /* every call must have ended */
 /* Sends a call over a kept-alive connection. Returns false if the pool has no such connection. */
 bool http_plain_send(struct http_plain *, struct http_call *);
 
-/* Sends a call over a new connection. Takes fd. */
-void http_plain_send_over(struct http_plain *, int fd, struct http_call *);
+/* Sends a call over a new connection. Takes what the wire names: the descriptor, or the handle. */
+void http_plain_send_over(struct http_plain *, const struct http_wire *, struct http_call *);
 
 /* Closes the connection of a call, if it has one, without on_end. */
 void http_plain_drop(struct http_call *);

@@ -44,12 +44,14 @@ bool http_plain_url_split(struct slice url, struct http_plain_url *parts)
     struct slice host, port;
     uint64_t number;
     size_t size = 0;
-    if (!slice_starts_with(url, SLICE("http://")))
+    parts->is_tls = slice_starts_with(url, SLICE("https://"));
+    if (!parts->is_tls && !slice_starts_with(url, SLICE("http://")))
         return false;
-    struct slice rest = slice_skip(url, strlen("http://"));
+    struct slice rest = slice_skip(url, parts->is_tls ? strlen("https://") : strlen("http://"));
     while (size < rest.size && rest.data[size] != '/' && rest.data[size] != '?' && rest.data[size] != '#')
         size++;
     parts->authority = slice_from(rest.data, size);
+    parts->origin = slice_from(url.data, (size_t)(rest.data - url.data) + size);
     parts->target = slice_skip(rest, size);
     if (parts->target.size == 0)
         parts->target = SLICE("/");
@@ -76,9 +78,9 @@ void http_plain_head_write(struct buffer *head, const struct http_call_request *
         [HTTP_METHOD_PUT] = {"PUT ", true},        [HTTP_METHOD_PATCH] = {"PATCH ", true},
         [HTTP_METHOD_DELETE] = {"DELETE ", false}, [HTTP_METHOD_HEAD] = {"HEAD ", false},
     };
-    struct slice host = url->authority;
-    if (slice_ends_with(host, SLICE(":80")))
-        host.size -= strlen(":80");
+    struct slice host = url->authority, default_port = url->is_tls ? SLICE(":443") : SLICE(":80");
+    if (slice_ends_with(host, default_port))
+        host.size -= default_port.size;
     buffer_clear(head);
     buffer_append(head, slice_of(methods[request->method].name));
     buffer_append(head, url->target);

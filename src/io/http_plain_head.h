@@ -1,4 +1,4 @@
-/* http_plain_head.h - inside the HTTP client: the head of a request to a plain http url that is sent without
+/* http_plain_head.h - inside the HTTP client: the url and the head of a request that is sent without
  * libcurl. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_IO_HTTP_PLAIN_HEAD_H
 #define DUEPOST_IO_HTTP_PLAIN_HEAD_H
@@ -7,8 +7,10 @@
 
 struct buffer;
 
-/* The parts of a url that a head needs. Both borrow from the url, or are static. */
+/* The parts of a url. They borrow from the url, or are static. */
 struct http_plain_url {
+    bool is_tls;            /* the scheme is https */
+    struct slice origin;    /* scheme and authority, as spelled */
     struct slice authority; /* host, or host:port, as spelled */
     struct slice target;    /* path and query */
 };

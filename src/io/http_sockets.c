@@ -131,6 +131,11 @@ void http_sockets_add_connection(struct http_sockets *sockets, int fd)
     find_or_add(sockets, fd)->is_connection = true;
 }
 
+void http_sockets_release(struct http_sockets *sockets, int fd)
+{
+    sockets_forget(sockets, fd);
+}
+
 void http_sockets_hand_over(struct http_sockets *sockets, int fd)
 {
     sockets_forget(sockets, fd);

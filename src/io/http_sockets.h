@@ -32,6 +32,9 @@ void http_sockets_add_connection(struct http_sockets *, int fd);
  * for fd; this one call leaves fd open. */
 void http_sockets_hand_over(struct http_sockets *, int fd);
 
+/* Ends the watch of the connection fd. The caller watches fd, and libcurl closes it. */
+void http_sockets_release(struct http_sockets *, int fd);
+
 /* Returns whether libcurl has not closed the descriptor of the last http_sockets_hand_over yet. */
 bool http_sockets_is_handing_over(const struct http_sockets *);
 

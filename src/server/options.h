@@ -163,7 +163,7 @@ struct options {
     int64_t breaker_wait_ms;
     struct target_policy *targets;
     char *egress_proxy;     /* url of the proxy, with its credentials */
-    bool uses_libcurl_only; /* libcurl also sends requests to http urls */
+    bool uses_libcurl_only; /* libcurl sends all requests */
     char *receiver_ca;
     char *signing_secret_file;
     struct signing_keys signing_keys; /* the keys in signing_secret_file */

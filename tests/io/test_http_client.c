@@ -17,6 +17,7 @@
 #include "io/freeze_guard.h"
 #include "io/retry_after.h"
 #include "support/suite.h"
+#include "support/tls_relay.h"
 #include "support/wire.h"
 
 enum { TIMEOUT_MS = 30 * 1000, POSTS_MAX = 512 };
@@ -51,7 +52,7 @@ static struct fixture {
     atomic_size_t done;
     atomic_int connections, requests, ended; /* numbers that the receiver has counted */
     atomic_int half_closed;
-    bool uses_libcurl_only;
+    bool uses_libcurl_only, uses_tls;
     bool may_connect, may_send, needs_fresh, wants_large_answer;
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
     int64_t freeze_us;                        /* time that may_send takes */
@@ -72,8 +73,12 @@ struct connection {
 static void *serve_connection(void *arg)
 {
     struct connection *connection = arg;
-    fx.receiver.serve(connection->fd, connection->number);
-    close(connection->fd);
+    int fd = connection->fd;
+    struct tls_relay *relay = fx.uses_tls ? tls_relay_begin(connection->fd, &fd) : NULL;
+    fx.receiver.serve(fd, connection->number);
+    close(fd);
+    if (relay)
+        tls_relay_end(relay);
     free(connection);
     fx.ended++;
     return NULL;
@@ -173,16 +178,32 @@ static void start(void)
     fx.may_send = true;
     fx.loop = loop_new();
     fx.deadline = timer_new(fx.loop, on_deadline, NULL);
-    fx.client = http_client_new(
-        fx.loop, &(struct http_client_options){.max_idle = 400, .uses_libcurl_only = fx.uses_libcurl_only});
+    fx.client = http_client_new(fx.loop, &(struct http_client_options){
+                                             .max_idle = 400,
+                                             .uses_libcurl_only = fx.uses_libcurl_only,
+                                             .ca_file = fx.uses_tls ? tls_relay_certificate() : NULL,
+                                         });
     fx.receiver.listen_fd = wire_listen(&fx.receiver.port);
-    snprintf(fx.url, sizeof fx.url, "http://127.0.0.1:%d/hook/../a?q=1", fx.receiver.port);
+    snprintf(fx.url, sizeof fx.url, "%s://127.0.0.1:%d/hook/../a?q=1", fx.uses_tls ? "https" : "http",
+             fx.receiver.port);
 }
 
 static void start_libcurl(void)
 {
     fx.uses_libcurl_only = true;
     start();
+}
+
+static void start_tls(void)
+{
+    fx.uses_tls = true;
+    start();
+}
+
+static void start_libcurl_tls(void)
+{
+    fx.uses_tls = true;
+    start_libcurl();
 }
 
 static void stop(void)
@@ -1013,7 +1034,7 @@ START_TEST(connection_that_was_closed_while_idle_is_never_used)
         pthread_mutex_lock(&last_lock);
         ck_assert_msg(strstr(fx.last, "X-MiXed: a  b") && !strstr(fx.last, "X-Another"), "%s", fx.last);
         pthread_mutex_unlock(&last_lock);
-        while (fx.half_closed != (int)i + 1)
+        while (fx.half_closed != (int)i + 1 || (fx.uses_tls && tls_relay_ends() != (int)i + 1))
             sched_yield();
         if (i % 2) /* otherwise the end has arrived, but the loop has not reported it yet */
             run_for(1000);
@@ -1063,6 +1084,7 @@ START_TEST(plain_http_behind_https_is_a_tls_error)
 {
     char url[64];
     snprintf(url, sizeof url, "https://127.0.0.1:%d/", fx.receiver.port);
+    fx.uses_tls = false;
     receive_with(serve_no_tls);
     post_to(0, url, SLICE("x"), TIMEOUT_MS);
     run(1);
@@ -1301,11 +1323,27 @@ START_TEST(client_is_freed_with_posts_in_flight)
 }
 END_TEST
 
-/* Each test runs twice: with our own client for plain http, and with libcurl for all requests. */
+/* ---- TLS ---- */
+
+START_TEST(a_new_connection_resumes_a_session)
+{
+    receive_with(serve_one);
+    for (size_t i = 0; i < 10; i++) {
+        post(i);
+        run(1);
+        ck_status(&fx.results[i].outcome, 200);
+    }
+    ck_assert_int_eq(fx.connections, 10);
+    ck_assert_int_ge(tls_relay_resumed(), 8);
+}
+END_TEST
+
+/* Each test runs four times: with our own client, and with libcurl for all requests; without TLS, and with
+ * it. */
 static void add_cases(Suite *s, const char *name, void (*add_tests)(TCase *))
 {
-    static void (*const starts[])(void) = {start, start_libcurl};
-    for (size_t i = 0; i < 2; i++) {
+    static void (*const starts[])(void) = {start, start_libcurl, start_tls, start_libcurl_tls};
+    for (size_t i = 0; i < 4; i++) {
         TCase *tc = tcase_create(name);
         tcase_set_timeout(tc, 60);
         tcase_add_checked_fixture(tc, starts[i], stop);
@@ -1377,6 +1415,15 @@ static void add_questions_and_ends(TCase *tc)
     tcase_add_test(tc, client_is_freed_with_posts_in_flight);
 }
 
+static void add_sessions(Suite *s, void (*start_client)(void))
+{
+    TCase *tc = tcase_create("sessions");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, start_client, stop);
+    tcase_add_test(tc, a_new_connection_resumes_a_session);
+    suite_add_tcase(s, tc);
+}
+
 Suite *suite(void)
 {
     Suite *s = suite_create("http_client");
@@ -1384,5 +1431,7 @@ Suite *suite(void)
     add_cases(s, "answers", add_answers);
     add_cases(s, "failures", add_failures);
     add_cases(s, "questions and ends", add_questions_and_ends);
+    add_sessions(s, start_tls);
+    add_sessions(s, start_libcurl_tls);
     return s;
 }

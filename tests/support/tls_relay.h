@@ -1,0 +1,26 @@
+/* tls_relay.h - the server's end of TLS for tests that write and read the bytes of a connection themselves.
+ *
+ * A thread for each connection makes the handshake, and passes on bytes and their ends. If the server closes
+ * its end without having read all bytes, the client gets a reset. */
+#ifndef DUEPOST_TESTS_TLS_RELAY_H
+#define DUEPOST_TESTS_TLS_RELAY_H
+
+struct tls_relay;
+
+/* Returns the name of a file with the certificate of 127.0.0.1, which the relays use. The file is removed at
+ * the end of the process. */
+const char *tls_relay_certificate(void);
+
+/* Takes the connection fd. Sets *plain_fd to a socket for the decrypted bytes, which the caller closes. */
+struct tls_relay *tls_relay_begin(int fd, int *plain_fd);
+
+/* Returns how many ends of the output all relays have passed on to their clients. */
+int tls_relay_ends(void);
+
+/* Returns how many clients have resumed a session. */
+int tls_relay_resumed(void);
+
+/* Waits for the end of the relay. The caller has closed plain_fd. */
+void tls_relay_end(struct tls_relay *);
+
+#endif
