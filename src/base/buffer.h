@@ -19,6 +19,12 @@ struct buffer {
 
 void buffer_init(struct buffer *, size_t max_bytes);
 
+/* Returns a buffer that uses the caller's memory, and is not finished by buffer_fini. size includes a NUL. */
+static inline struct buffer buffer_of(char *data, size_t size)
+{
+    return (struct buffer){.data = data, .capacity = size, .max = size - 1};
+}
+
 /* Initialises a buffer as buffer_init does, and sets may_fail. Use it for bytes whose number a client
  * decides. */
 void buffer_init_fallible(struct buffer *, size_t max_bytes);

@@ -82,9 +82,17 @@ static bool needs_quotes(struct slice text)
     return text.size == 0;
 }
 
+/* Most lines are of this format. printf would take most of the time of a line. */
+static void put_key(struct buffer *line, const char *key)
+{
+    buffer_append(line, slice_of(key));
+    buffer_append_byte(line, '=');
+}
+
 static void put_pair(struct buffer *line, const struct log_field *field)
 {
-    buffer_printf(line, " %s=", field->key);
+    buffer_append_byte(line, ' ');
+    put_key(line, field->key);
     if (field->is_number)
         buffer_append_number(line, field->number);
     else if (needs_quotes(field->text))
@@ -123,7 +131,10 @@ static void put_logfmt(struct buffer *line, enum log_level level, const char *ev
 {
     char time[TIMESTAMP_SIZE];
     timestamp_format(clock_wall_ms(), time);
-    buffer_printf(line, "time=%s level=%s event=%s", time, level_names[level], event);
+    put_key(line, "time");
+    buffer_append(line, slice_of(time));
+    put_pair(line, &LOG_TEXT("level", level_names[level]));
+    put_pair(line, &LOG_TEXT("event", event));
     put_fields(line, fields, count);
     line->max = LINE_MAX_BYTES;
 }
@@ -143,16 +154,15 @@ static void put_json(struct buffer *line, enum log_level level, const char *even
 
 static bool write_line(enum log_level level, const char *event, const struct log_field *fields, size_t count)
 {
-    struct buffer line;
-    buffer_init(&line, LINE_MAX_BYTES - LINE_END_BYTES);
+    char room[LINE_MAX_BYTES + 1];
+    struct buffer line = buffer_of(room, sizeof room);
+    line.max -= LINE_END_BYTES;
     if (log_state.format == LOG_FORMAT_JSON)
         put_json(&line, level, event, fields, count);
     else
         put_logfmt(&line, level, event, fields, count);
     buffer_append_byte(&line, '\n');
-    bool is_written = log_sink_write(buffer_slice(&line));
-    buffer_fini(&line);
-    return is_written;
+    return log_sink_write(buffer_slice(&line));
 }
 
 static void tell_dropped(void)

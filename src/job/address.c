@@ -212,7 +212,7 @@ const char *address_block_risk(const struct address_block *block)
 
 void address_write(const struct address *address, char text[ADDRESS_TEXT_SIZE])
 {
-    struct buffer digits = {.data = text, .capacity = ADDRESS_TEXT_SIZE, .max = ADDRESS_TEXT_SIZE - 1};
+    struct buffer digits = buffer_of(text, ADDRESS_TEXT_SIZE);
     if (address->is_v6) {
         inet_ntop(AF_INET6, address->bytes, text, ADDRESS_TEXT_SIZE);
         return;

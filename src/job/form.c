@@ -58,7 +58,7 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
 {
     const struct job *job = attempt->job;
     char room[3 * JOB_ID_DERIVED_MAX + 1];
-    struct buffer job_id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer job_id = buffer_of(room, sizeof room);
     percent_append(&job_id, job->job_id);
     write_content_type(attempt, lines);
     if (!has_header(attempt, SLICE("User-Agent")))

@@ -19,7 +19,7 @@ static bool is_number(struct slice value)
 static bool refuse_range(struct job_errors *errors, const char *name, int64_t min_ms, int64_t max_ms)
 {
     char detail[DETAIL_MAX];
-    struct buffer text = {.data = detail, .capacity = sizeof detail, .max = sizeof detail - 1};
+    struct buffer text = buffer_of(detail, sizeof detail);
     buffer_append(&text, SLICE("must be "));
     seconds_append(&text, min_ms);
     buffer_append(&text, SLICE(" to "));

@@ -213,7 +213,7 @@ static bool refuse_no_object(struct member_parse *parse, const struct member *me
 {
     char detail[96];
     const struct members *table = member->object;
-    struct buffer text = {.data = detail, .capacity = sizeof detail, .max = sizeof detail - 1};
+    struct buffer text = buffer_of(detail, sizeof detail);
     buffer_append(&text, SLICE("must be an object of "));
     for (size_t i = 0; i < table->count; i++) {
         if (i)

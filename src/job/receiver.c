@@ -6,12 +6,6 @@
 #include <ctype.h>
 #include <stdio.h>
 
-/* Returns a buffer that uses the caller's memory; size includes a NUL. */
-static struct buffer buffer_of(char *data, size_t size)
-{
-    return (struct buffer){.data = data, .capacity = size, .max = size - 1};
-}
-
 static void append_address(struct buffer *text, const struct address *address)
 {
     char digits[ADDRESS_TEXT_SIZE];

@@ -205,8 +205,8 @@ void topic_layers_show_from(const struct topic_layers *layers, const struct memb
     json_put_object(&json);
     for (size_t i = 0; i < table->count; i++) {
         struct slice member = table->rows[i].name;
-        struct buffer quoted = {.data = key, .capacity = sizeof key, .max = sizeof key - 1};
-        struct buffer room = {.data = name, .capacity = sizeof name, .max = sizeof name - 1};
+        struct buffer quoted = buffer_of(key, sizeof key);
+        struct buffer room = buffer_of(name, sizeof name);
         struct json_writer writer = json_writer_to(&quoted);
         json_put_text(&writer, member);
         json_put_plain_name(&json, member);

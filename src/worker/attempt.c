@@ -329,11 +329,11 @@ static bool needs_permit(const struct attempt *attempt)
                                              : attempt->context->policy->is_breaker_on;
 }
 
-static void ask_permit(struct attempt *attempt, const struct url *url)
+static void ask_permit(struct attempt *attempt)
 {
     struct permit *permit = &attempt->permit;
     char name[RECEIVER_NAME_SIZE];
-    receiver_path_name(url, name);
+    receiver_path_name(&attempt->url, name);
     enum permit_answer answer =
         permit_ask(permit, attempt->context->receivers, name, attempt_on_permit, attempt);
     if (answer == PERMIT_ASKED)
@@ -349,15 +349,12 @@ static bool read_job(struct attempt *attempt)
     return job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
 }
 
-/* Reads the url of the job or its topic. attempt->host is empty if neither has a url. */
-static bool read_url(struct attempt *attempt, struct url *url)
+/* Reads the url of the job or its topic, if one of them has a url. */
+static bool read_url(struct attempt *attempt)
 {
     const char *detail;
     struct slice text = topic_defaults_url(attempt->settings, &attempt->job);
-    if (text.size && url_parse(text, url, &detail) != STATUS_OK)
-        return false;
-    attempt->host = text.size ? url->host : text;
-    return true;
+    return text.size == 0 || url_parse(text, &attempt->url, &detail) == STATUS_OK;
 }
 
 static void give_back_unserved(struct attempt *attempt, enum unserved_why why, struct slice lacks)
@@ -398,7 +395,6 @@ static bool read_settings(struct attempt *attempt, struct slice text)
 
 static void attempt_read(struct attempt *attempt, struct slice settings, int64_t now_ms)
 {
-    struct url url;
     if (settings.size && !read_settings(attempt, settings))
         return;
     bool is_whole = !attempt->record.failed, is_job = is_whole && read_job(attempt);
@@ -410,14 +406,14 @@ static void attempt_read(struct attempt *attempt, struct slice settings, int64_t
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.lacks);
     else if (!attempt->form)
         give_back_unserved(attempt, UNSERVED_JOB_LACKS, attempt->job.form);
-    else if (!is_job || !read_url(attempt, &url))
+    else if (!is_job || !read_url(attempt))
         attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (job_is_expired(&attempt->job, now_ms))
         attempt_end_by(attempt, ENDING_CAUSE_EXPIRED);
-    else if (attempt->host.size == 0)
+    else if (attempt->url.host.size == 0)
         attempt_end_by(attempt, ENDING_CAUSE_NO_URL);
     else if (needs_permit(attempt))
-        ask_permit(attempt, &url);
+        ask_permit(attempt);
     else
         attempt_go(attempt);
 }

@@ -9,6 +9,7 @@
 #include "io/http_client.h"
 #include "job/ending.h"
 #include "job/topic_defaults.h"
+#include "job/url.h"
 #include "store/arrival.h"
 #include "store/shard.h"
 #include "worker/attempt_policy.h"
@@ -67,7 +68,7 @@ struct attempt {
     const struct delivery_form *form; /* form of the job's delivery; set from ASKING on */
     struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */
     char *settings_text;              /* owned; settings point into this text */
-    struct slice host;                /* host of the url */
+    struct url url;                   /* points into record or settings_text; no host: there is no url */
     int64_t claimed_ms;               /* time of the claim, by Redis's clock */
     int64_t late_ms;                  /* time between the job's due time and the claim */
     struct permit permit;

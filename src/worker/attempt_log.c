@@ -18,16 +18,14 @@ static void put(struct line *line, struct log_field field)
         line->fields[line->count++] = field;
 }
 
-/* Begins a line with the job and, if its url is valid, the receiver. */
+/* Begins a line with the job and, if it has a url, the receiver. */
 static void attempt_log_begin(struct line *line, const struct attempt *attempt)
 {
-    struct url url;
-    const char *detail;
     line->count = 0;
     put(line, LOG_SLICE("job", attempt->lease.id));
-    if (url_parse(topic_defaults_url(attempt->settings, &attempt->job), &url, &detail) != STATUS_OK)
+    if (attempt->url.host.size == 0)
         return;
-    receiver_name(&url, line->receiver);
+    receiver_name(&attempt->url, line->receiver);
     put(line, LOG_TEXT("receiver", line->receiver));
 }
 

@@ -17,7 +17,7 @@ static bool is_allowed(struct attempt *attempt, const struct address *address, u
         target_policy_asks_local(targets, port) && address_is_local(address->is_v6, address->bytes);
     bool is_ours = target_policy_refuses(targets, address, port, is_local) ||
                    store_is_redis(attempt->context->store, address, port);
-    if (!is_ours && target_policy_permits(targets, attempt->host, address, port, is_local))
+    if (!is_ours && target_policy_permits(targets, attempt->url.host, address, port, is_local))
         return true;
     if (is_ours)
         target_explain_ours(address, port, attempt->refusal);
@@ -32,13 +32,10 @@ static bool is_allowed(struct attempt *attempt, const struct address *address, u
 static bool may_ask_proxy(struct attempt *attempt)
 {
     static const struct address loopback = {false, {127, 0, 0, 1}};
-    struct url url;
-    const char *detail;
-    if (url_parse(topic_defaults_url(attempt->settings, &attempt->job), &url, &detail) != STATUS_OK)
-        return false;
-    if (url.host_is_address)
-        return is_allowed(attempt, &url.address, url.port);
-    return !url_host_is_localhost(url.host) || is_allowed(attempt, &loopback, url.port);
+    const struct url *url = &attempt->url;
+    if (url->host_is_address)
+        return is_allowed(attempt, &url->address, url->port);
+    return !url_host_is_localhost(url->host) || is_allowed(attempt, &loopback, url->port);
 }
 
 static bool may_connect(void *arg, const struct sockaddr *sockaddr)

@@ -37,17 +37,13 @@ static void copy_text(char *to, size_t size, struct slice from)
 }
 
 /* Copies the url without the values of its query, which may be secrets. */
-static void copy_url(struct span *span, struct slice text)
+static void copy_url(struct span *span, struct slice text, const struct url *url)
 {
     struct slice path, query;
-    struct url url;
-    const char *detail;
     bool has_query = slice_cut(text, '?', &path, &query);
     snprintf(span->url, sizeof span->url, "%.*s%s", SLICE_ARG(path), has_query ? URL_HIDDEN_QUERY : "");
-    if (url_parse(text, &url, &detail) != STATUS_OK)
-        return;
-    copy_text(span->host, sizeof span->host, url.host);
-    span->port = url.port;
+    copy_text(span->host, sizeof span->host, url->host);
+    span->port = url->port;
 }
 
 /* Sets the attribute error.type: the word of the error, or the status. */
@@ -76,7 +72,7 @@ static void fill_span(struct span *span, const struct attempt *attempt, const st
     copy_text(span->topic, sizeof span->topic, topic);
     copy_text(span->job_id, sizeof span->job_id, job_id);
     copy_text(span->method, sizeof span->method, slice_of(job_method_word(job->method)));
-    copy_url(span, topic_defaults_url(attempt->settings, job));
+    copy_url(span, topic_defaults_url(attempt->settings, job), &attempt->url);
     copy_text(span->outcome, sizeof span->outcome, slice_of(verdicts[attempt->ending.verdict]));
     span->attempt = attempt->ending.attempts;
     span->late_ms = attempt->late_ms;
