@@ -13,9 +13,15 @@
 #include "base/memory.h"
 #include "base/timestamp.h"
 
-enum { LINE_MAX_BYTES = 8192, LINE_END_BYTES = sizeof "}\n" - 1 };
+enum { LINE_MAX_BYTES = 8192, LINE_END_BYTES = sizeof "}\n" - 1, GATHERED_MAX_BYTES = 64 * 1024 };
 
 static const char *const level_names[] = {"debug", "info", "warning", "error", "audit"};
+
+/* The lines that this thread gathers. */
+static _Thread_local struct {
+    bool is_on;
+    struct buffer lines;
+} gathered;
 
 /* The whole process has one log, into which every thread writes. */
 static struct {
@@ -152,6 +158,25 @@ static void put_json(struct buffer *line, enum log_level level, const char *even
     json_end_object(&json);
 }
 
+static bool write_gathered(void)
+{
+    bool are_written = gathered.lines.size == 0 || log_sink_write(buffer_slice(&gathered.lines));
+    buffer_clear(&gathered.lines);
+    return are_written;
+}
+
+/* Returns false if a line was dropped. */
+static bool keep_or_write(enum log_level level, struct slice line)
+{
+    bool are_written = true;
+    if (gathered.lines.size + line.size > GATHERED_MAX_BYTES || level > LOG_LEVEL_INFO)
+        are_written = write_gathered();
+    if (!gathered.is_on || level > LOG_LEVEL_INFO)
+        return log_sink_write(line) && are_written;
+    buffer_append(&gathered.lines, line);
+    return are_written;
+}
+
 static bool write_line(enum log_level level, const char *event, const struct log_field *fields, size_t count)
 {
     char room[LINE_MAX_BYTES + 1];
@@ -162,7 +187,7 @@ static bool write_line(enum log_level level, const char *event, const struct log
     else
         put_logfmt(&line, level, event, fields, count);
     buffer_append_byte(&line, '\n');
-    return log_sink_write(buffer_slice(&line));
+    return keep_or_write(level, buffer_slice(&line));
 }
 
 static void tell_dropped(void)
@@ -178,6 +203,25 @@ static void tell_dropped(void)
 void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)
 {
     if (log_is_on(level) && write_line(level, event, fields, count))
+        tell_dropped();
+}
+
+void log_gather_begin(void)
+{
+    gathered.is_on = true;
+    buffer_init(&gathered.lines, GATHERED_MAX_BYTES);
+}
+
+void log_gather_end(void)
+{
+    log_flush();
+    gathered.is_on = false;
+    buffer_fini(&gathered.lines);
+}
+
+void log_flush(void)
+{
+    if (write_gathered())
         tell_dropped();
 }
 

@@ -1,8 +1,13 @@
 /* log.h - events, one line each, as logfmt or JSON.
  *
  * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged. Each
- * caller must ensure this for text from outside. Thread-safe: each line is one write to a file. If nothing
- * reads a log that is a pipe, lines are dropped and counted (log_sink.h): log_lines_dropped says how many. */
+ * caller must ensure this for text from outside. Thread-safe: each line is written to a file whole. If
+ * nothing reads a log that is a pipe, lines are dropped and counted (log_sink.h): log_lines_dropped says how
+ * many.
+ *
+ * A thread may gather its lines of the levels debug and info and write them together, because a write for
+ * each line would cost more than the line. A line of a higher level is written at once, after the gathered
+ * ones. If the process is killed, the gathered lines are lost. */
 #ifndef DUEPOST_BASE_LOG_H
 #define DUEPOST_BASE_LOG_H
 
@@ -39,6 +44,12 @@ struct log_field {
 bool log_is_on(enum log_level);
 
 void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
+
+/* Begins and ends gathering in this thread. log_gather_end writes the gathered lines, and so does log_flush.
+ */
+void log_gather_begin(void);
+void log_gather_end(void);
+void log_flush(void);
 
 /* Opens the log. Call it before any thread starts. A path of NULL means stderr. */
 enum status log_open(const char *path, enum log_format, enum log_level, struct problem *) MUST_USE;

@@ -36,13 +36,21 @@ static bool sink_has_room(int fd)
     return !sink.is_stuck;
 }
 
+/* Returns the size of the next piece. */
+static size_t piece_of(struct slice bytes)
+{
+    if (sink.is_file || bytes.size <= PIPE_BUF)
+        return bytes.size;
+    const char *last = memrchr(bytes.data, '\n', PIPE_BUF);
+    return last ? (size_t)(last - bytes.data) + 1 : PIPE_BUF;
+}
+
 /* Returns the number of bytes that were written. */
 static size_t sink_put(int fd, struct slice bytes)
 {
     size_t done = 0;
     while (done < bytes.size) {
-        size_t left = bytes.size - done;
-        size_t piece = sink.is_file || left < PIPE_BUF ? left : PIPE_BUF;
+        size_t piece = piece_of(slice_skip(bytes, done));
         if (!sink.is_file && !sink_has_room(fd))
             break;
         ssize_t written = write(fd, bytes.data + done, piece);
@@ -59,17 +67,25 @@ static bool sink_end_torn_line(int fd)
     return !sink.is_torn;
 }
 
-bool log_sink_write(struct slice line)
+static unsigned long count_lines(struct slice bytes)
+{
+    unsigned long lines = 0;
+    for (size_t i = 0; i < bytes.size; i++)
+        lines += bytes.data[i] == '\n';
+    return lines;
+}
+
+bool log_sink_write(struct slice lines)
 {
     pthread_mutex_lock(&sink.lock);
     int fd = sink.fd;
-    size_t done = sink_end_torn_line(fd) ? sink_put(fd, line) : 0;
-    bool is_written = done == line.size;
+    size_t done = sink_end_torn_line(fd) ? sink_put(fd, lines) : 0;
+    bool is_written = done == lines.size;
     if (done > 0)
-        sink.is_torn = !is_written;
+        sink.is_torn = lines.data[done - 1] != '\n';
     pthread_mutex_unlock(&sink.lock);
     if (!is_written)
-        log_sink_add_dropped(1);
+        log_sink_add_dropped(count_lines(slice_skip(lines, done)));
     return is_written;
 }
 

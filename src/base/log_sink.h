@@ -17,9 +17,10 @@ enum { LOG_SINK_WAIT_MS = 100 };
 void log_sink_use(int fd);
 int log_sink_fd(void);
 
-/* Writes a line, in one piece if it goes to a file. Returns false if the line was dropped, which is
- * counted. */
-bool log_sink_write(struct slice line);
+/* Writes whole lines, in one piece if they go to a file. Otherwise each piece has whole lines, unless one
+ * line is longer than PIPE_BUF, because other processes may write to the same pipe. Returns false if lines
+ * were dropped, which are counted. */
+bool log_sink_write(struct slice lines);
 
 /* Returns the number of lines that were dropped since the last call, or 0. */
 unsigned long log_sink_take_dropped(void);

@@ -63,6 +63,7 @@ struct reactor {
     struct consumer *consumer;
     struct upkeep *upkeeps; /* one for each shard whose carry worker runs in this reactor */
     size_t upkeep_count;
+    struct hook *log_hook;
     struct hook *drain_watch; /* hook of a drain; NULL unless draining */
     bool was_ready;
     bool goes_on_accepting; /* a drain accepts connections until the last attempt has ended */
@@ -75,8 +76,16 @@ static const struct delivery_forms forms = {{&delivery_form_standard, &qstash_fo
 static void *reactor_run(void *arg)
 {
     struct reactor *reactor = arg;
+    log_gather_begin();
     loop_run(reactor->loop);
+    log_gather_end();
     return NULL;
+}
+
+static void write_log_lines(void *arg)
+{
+    (void)arg;
+    log_flush();
 }
 
 /* Returns this reactor's part of a number for the process, rounded up. */
@@ -392,6 +401,7 @@ struct reactor *reactor_start(const struct reactor_options *options)
     start_api(reactor);
     start_consumer(reactor);
     start_carrying(reactor);
+    reactor->log_hook = hook_new(reactor->loop, LOOP_PHASE_SEND, write_log_lines, NULL);
     if (pthread_create(&reactor->thread, NULL, reactor_run, reactor) != 0)
         abort();
     return reactor;
@@ -552,6 +562,7 @@ void reactor_stop(struct reactor *reactor)
     time_zones_free(reactor->zones);
     history_free(reactor->history);
     hook_free(reactor->drain_watch);
+    hook_free(reactor->log_hook);
     loop_free(reactor->loop);
     free(reactor);
 }

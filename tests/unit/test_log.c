@@ -2,9 +2,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/log_sink.h"
 
 static char folder[] = "/tmp/duepost-log-XXXXXX";
 static char path[64], moved[64];
@@ -146,6 +148,82 @@ START_TEST(has_nothing_to_reopen_on_stderr)
 }
 END_TEST
 
+/* ---- gathered lines ---- */
+
+START_TEST(gathered_lines_are_written_together)
+{
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO);
+    log_gather_begin();
+    log_info("first", LOG_NUMBER("n", 1));
+    log_info("second", LOG_NUMBER("n", 2));
+    ck_assert_str_eq(read_file(path), "");
+    log_flush();
+    ck_assert_ptr_nonnull(strstr(behind_time(read_file(path), "event=first n=1\n"), "event=second n=2\n"));
+    log_info("third", LOG_NUMBER("n", 3));
+    ck_assert_ptr_null(strstr(read_file(path), "third"));
+    log_gather_end();
+    ck_assert_ptr_nonnull(strstr(read_file(path), "event=third n=3\n"));
+    log_info("fourth", LOG_NUMBER("n", 4));
+    ck_assert_ptr_nonnull(strstr(read_file(path), "event=fourth n=4\n"));
+}
+END_TEST
+
+START_TEST(a_warning_is_written_at_once_after_the_gathered_lines)
+{
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO);
+    log_gather_begin();
+    log_info("first", LOG_NUMBER("n", 1));
+    log_warning("second", LOG_NUMBER("n", 2));
+    ck_assert_ptr_nonnull(strstr(behind_time(read_file(path), "event=first n=1\n"), "event=second n=2\n"));
+    log_gather_end();
+}
+END_TEST
+
+START_TEST(gathered_lines_need_no_more_than_their_room)
+{
+    enum { LINES = 3000 };
+    size_t count = 0;
+    open_log(LOG_FORMAT_LOGFMT, LOG_LEVEL_INFO);
+    log_gather_begin();
+    for (int i = 0; i < LINES; i++)
+        log_info("line", LOG_NUMBER("n", i));
+    struct stat stat_now;
+    ck_assert_int_eq(stat(path, &stat_now), 0);
+    ck_assert_int_gt(stat_now.st_size, 64 * 1024);
+    log_gather_end();
+    FILE *file = fopen(path, "r");
+    for (int byte; (byte = fgetc(file)) != EOF;)
+        count += byte == '\n';
+    fclose(file);
+    ck_assert_uint_eq(count, LINES);
+}
+END_TEST
+
+/* A reader of a pipe gets whole lines in each piece, and each line that was not written is counted. */
+START_TEST(a_pipe_gets_whole_lines)
+{
+    enum { LINES = 2000 };
+    static char lines[LINES * 64], pieces[64 * 1024 + 1];
+    int ends[2], size = 0;
+    for (int i = 0; i < LINES; i++)
+        size += snprintf(lines + size, 64, "line %d %s\n", i, "of about fifty bytes, more or less");
+    ck_assert_int_eq(pipe(ends), 0);
+    log_sink_use(ends[1]);
+    ck_assert(!log_sink_write(slice_from(lines, (size_t)size)));
+    ssize_t got = read(ends[0], pieces, sizeof pieces - 1);
+    ck_assert_int_gt(got, 0);
+    ck_assert_int_eq(pieces[got - 1], '\n');
+    ck_assert_int_eq(memcmp(pieces, lines, (size_t)got), 0);
+    unsigned long whole = 0;
+    for (ssize_t i = 0; i < got; i++)
+        whole += pieces[i] == '\n';
+    ck_assert_uint_eq(log_sink_take_dropped(), LINES - whole);
+    log_sink_use(STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
 START_TEST(knows_its_words)
 {
     enum log_level level;
@@ -174,6 +252,10 @@ Suite *suite(void)
     tcase_add_test(tests, says_why_a_file_cannot_be_written);
     tcase_add_test(tests, keeps_the_old_file_when_the_new_one_cannot_be_opened);
     tcase_add_test(tests, has_nothing_to_reopen_on_stderr);
+    tcase_add_test(tests, gathered_lines_are_written_together);
+    tcase_add_test(tests, a_warning_is_written_at_once_after_the_gathered_lines);
+    tcase_add_test(tests, gathered_lines_need_no_more_than_their_room);
+    tcase_add_test(tests, a_pipe_gets_whole_lines);
     tcase_add_test(tests, knows_its_words);
     suite_add_tcase(suite, tests);
     return suite;
