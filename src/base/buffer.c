@@ -32,8 +32,7 @@ void buffer_clear(struct buffer *buffer)
     buffer->failed = false;
 }
 
-/* Makes room for extra bytes and a NUL after them. */
-static bool reserve(struct buffer *buffer, size_t extra)
+static bool grow(struct buffer *buffer, size_t extra)
 {
     if (buffer->failed || extra > buffer->max - buffer->size) {
         buffer->failed = true;
@@ -55,6 +54,13 @@ static bool reserve(struct buffer *buffer, size_t extra)
     buffer->data = data;
     buffer->capacity = capacity;
     return true;
+}
+
+/* Makes room for extra bytes and a NUL after them. */
+static inline bool reserve(struct buffer *buffer, size_t extra)
+{
+    bool fits = extra < buffer->capacity - buffer->size && extra <= buffer->max - buffer->size;
+    return (fits && !buffer->failed) || grow(buffer, extra);
 }
 
 void buffer_reserve(struct buffer *buffer, size_t extra_bytes)
@@ -104,29 +110,33 @@ void buffer_append_number(struct buffer *buffer, int64_t number)
 void buffer_printf(struct buffer *buffer, const char *format, ...)
 {
     va_list values;
+    size_t room = buffer->failed ? 0 : buffer->capacity - buffer->size;
     va_start(values, format);
-    int size = vsnprintf(NULL, 0, format, values);
+    int size = vsnprintf(room ? buffer->data + buffer->size : NULL, room, format, values);
     va_end(values);
     assert(size >= 0);
     if (!reserve(buffer, (size_t)size))
         return;
-    va_start(values, format);
-    vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, values);
-    va_end(values);
+    if ((size_t)size >= room) {
+        va_start(values, format);
+        vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, values);
+        va_end(values);
+    }
     buffer->size += (size_t)size;
 }
 
 static void append_escape(struct buffer *buffer, unsigned char byte)
 {
     static const char letters[32] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
-    if (byte == '"' || byte == '\\')
-        buffer_printf(buffer, "\\%c", byte);
-    else if (byte < sizeof letters && letters[byte])
-        buffer_printf(buffer, "\\%c", letters[byte]);
-    else if (byte < 0x20)
+    bool is_letter = byte < sizeof letters && letters[byte];
+    if (byte == '"' || byte == '\\' || is_letter) {
+        const char escape[] = {'\\', is_letter ? letters[byte] : (char)byte};
+        buffer_append(buffer, slice_from(escape, sizeof escape));
+    } else if (byte < 0x20) {
         buffer_printf(buffer, "\\u%04x", byte);
-    else
+    } else {
         buffer_append(buffer, SLICE("\xef\xbf\xbd")); /* U+FFFD */
+    }
 }
 
 /* Returns the number of bytes at the front that need no escape. These bytes are a run of ASCII, or one other

@@ -31,15 +31,18 @@ struct slice slice_trim(struct slice text)
 
 bool slice_to_number(struct slice text, uint64_t max, uint64_t *value)
 {
+    enum { SAFE_DIGITS = 19 }; /* the first so many digits cannot exceed 64 bits */
     uint64_t sum = 0;
     if (text.size == 0)
         return false;
     for (size_t i = 0; i < text.size; i++) {
         unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
-        if (digit > 9 || digit > max || sum > max / 10 || sum * 10 > max - digit)
+        if (digit > 9 || (i >= SAFE_DIGITS && (sum > UINT64_MAX / 10 || sum * 10 > UINT64_MAX - digit)))
             return false;
         sum = sum * 10 + digit;
     }
+    if (sum > max)
+        return false;
     *value = sum;
     return true;
 }

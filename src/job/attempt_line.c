@@ -50,10 +50,16 @@ static void put_answer(struct buffer *out, struct slice answer, bool is_cut)
 void attempt_line_write(struct buffer *out, int round, int number, const struct attempt_result *result,
                         struct slice answer, bool is_answer_cut)
 {
-    buffer_printf(out, "%d", number);
-    if (round > 1)
-        buffer_printf(out, "@%d", round);
-    buffer_printf(out, " %lld %lld ", (long long)result->at_ms, (long long)result->duration_ms);
+    buffer_append_number(out, number);
+    if (round > 1) {
+        buffer_append_byte(out, '@');
+        buffer_append_number(out, round);
+    }
+    buffer_append_byte(out, ' ');
+    buffer_append_number(out, result->at_ms);
+    buffer_append_byte(out, ' ');
+    buffer_append_number(out, result->duration_ms);
+    buffer_append_byte(out, ' ');
     if (result->error != FAILURE_NONE) {
         buffer_append(out, slice_of(failure_word(result->error)));
         if (result->detail.size)
