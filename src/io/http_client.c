@@ -235,6 +235,8 @@ static void collect(struct http_client *client)
         CURLcode code = message->data.result; /* the message is freed when the handle is removed */
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private);
         struct http_call *call = private;
+        if (!call) /* the handle belongs to a connection of http_plain.c */
+            continue;
         if (call->is_connecting && code == CURLE_OK)
             continue_plain(client, call);
         else
