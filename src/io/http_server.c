@@ -128,9 +128,6 @@ static void http_server_on_turn_end(void *arg)
     while (!list_is_empty(&server->requests.answered)) {
         http_requests_resume(&server->requests, &server->requests.answered);
         daemon_run(server);
-        /* The sockets of the answered requests are watched again, and are ready to send: without this run, they
-         * would begin another turn of the loop. */
-        daemon_run(server);
     }
 }
 
