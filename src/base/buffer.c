@@ -32,7 +32,7 @@ void buffer_clear(struct buffer *buffer)
     buffer->failed = false;
 }
 
-static bool grow(struct buffer *buffer, size_t extra)
+static bool buffer_grow(struct buffer *buffer, size_t extra)
 {
     if (buffer->failed || extra > buffer->max - buffer->size) {
         buffer->failed = true;
@@ -60,7 +60,7 @@ static bool grow(struct buffer *buffer, size_t extra)
 static inline bool reserve(struct buffer *buffer, size_t extra)
 {
     bool fits = extra < buffer->capacity - buffer->size && extra <= buffer->max - buffer->size;
-    return (fits && !buffer->failed) || grow(buffer, extra);
+    return (fits && !buffer->failed) || buffer_grow(buffer, extra);
 }
 
 void buffer_reserve(struct buffer *buffer, size_t extra_bytes)

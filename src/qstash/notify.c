@@ -400,25 +400,55 @@ static void put_waiter(struct json_writer *json, struct slice text)
     buffer_fini(&decoded);
 }
 
+/* First the waiters for the event are read, then those for the webhook of this name. */
+struct waiter_list {
+    struct exchange *exchange;
+    struct buffer hook, body;
+    struct json_writer json;
+    bool has_hooks; /* the waiters for the webhook were asked for */
+};
+
+static void waiter_list_free(void *arg)
+{
+    struct waiter_list *list = arg;
+    buffer_fini(&list->hook);
+    buffer_fini(&list->body);
+    free(list);
+}
+
 static void on_all_waiters(void *arg, const struct app_verdict *verdict,
                            const struct app_workflow_waiter *waiters, size_t count)
 {
-    struct exchange *exchange = arg;
+    struct waiter_list *list = arg;
+    struct exchange *exchange = list->exchange;
     if (verdict->end != APP_DONE) {
         answer_refuse_verdict(exchange, verdict);
         return;
     }
-    struct buffer *body = exchange_scratch(exchange);
-    struct json_writer json = json_writer_to(body);
-    json_put_array(&json);
     for (size_t i = 0; i < count; i++)
-        put_waiter(&json, waiters[i].text);
-    json_end_array(&json);
+        put_waiter(&list->json, waiters[i].text);
+    if (!list->has_hooks) {
+        list->has_hooks = true;
+        app_workflow_waiters(app_of(exchange), SLICE(QSTASH_TOPIC), buffer_slice(&list->hook), SLICE(""),
+                             on_all_waiters, list);
+        return;
+    }
+    json_end_array(&list->json);
+    struct buffer *body = exchange_scratch(exchange);
+    buffer_append(body, buffer_slice(&list->body)); /* copied, because list is freed with the exchange */
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
 HANDLER(waiters_handle)
 {
+    struct waiter_list *list = NEW(struct waiter_list);
+    list->exchange = exchange;
+    buffer_init(&list->hook, WAITER_EVENT_MAX);
+    buffer_init(&list->body, ANSWER_MAX);
+    waiter_write_webhook(exchange->key, &list->hook);
+    list->json = json_writer_to(&list->body);
+    json_put_array(&list->json);
+    exchange_keep(exchange, list, waiter_list_free);
     app_workflow_waiters(app_of(exchange), SLICE(QSTASH_TOPIC), exchange->key, SLICE(""), on_all_waiters,
-                         exchange);
+                         list);
 }
