@@ -405,7 +405,7 @@ struct waiter_list {
     struct exchange *exchange;
     struct buffer hook, body;
     struct json_writer json;
-    bool has_hooks; /* the waiters for the webhook were asked for */
+    bool has_hooks; /* the waiters for the webhook are read or listed */
 };
 
 static void waiter_list_free(void *arg)
