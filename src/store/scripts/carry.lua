@@ -36,7 +36,7 @@ if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
 end
 local function first_due() return tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf') end
 local next_due, until_ms = first_due(), is_owner and now or now - patience_ms
-local topics = next_due <= until_ms and call('ZRANGEBYSCORE', DUE, '-inf', until_ms, 'LIMIT', '0', most) or {}
+local topics = next_due <= until_ms and topics_to_carry(until_ms, most) or {}
 look_at_holders(topics, most)
 for i = 1, #topics do touch(topics[i], 'left') end
 finish()

@@ -20,12 +20,13 @@ local deadline = integer(now + lease_ms)
 local leases = {} -- deadline, id, deadline, id ... written at the end
 local leased = 0 -- number of jobs
 
+local any_settings -- whether any topic has settings
+
 -- Returns how many of these jobs of a topic may be leased now, and the limit of its jobs in flight.
 local function most_of(topic, most)
-  if has_settings() then return most_by_settings(topic, most) end
+  if any_settings then return most_by_settings(topic, most) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
-  local limit = tonumber(ARGV[1])
-  return math.min(most, limit - in_flight[topic]), limit
+  return math.min(most, default_limit - in_flight[topic]), default_limit
 end
 
 -- When the jobs of a topic are long overdue, a quarter of the jobs that a claim leases are the ones that became due
@@ -73,10 +74,10 @@ local NONE_HELD = {}
 -- score of the next job in the bucket, or false at its end.
 local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0,
-    holders = {}, has_rate = has_settings() and settings_of(topic).rate, spending = 0, is_front = true}
+    holders = {}, has_rate = any_settings and settings_of(topic).rate, spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
-  if has_settings() and is_fifo(topic) then turn.is_front = false end -- offer reads the bucket again
+  if any_settings and is_fifo(topic) then turn.is_front = false end -- offer reads the bucket again
   read_due_places(turn, most)
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
@@ -152,7 +153,7 @@ local function end_turn(turn)
   end
   if turn.spending > 0 then spend_tokens(topic, turn.spending, tonumber(turn.first)) end
   next_turns[topic] = turn.taken > 0 and turn.score + math.ceil(turn.taken * A_JOB / turn.weight) or nil
-  first_scores[topic] = nil
+  first_scores[topic], carried_times[topic] = nil, nil -- the bucket has changed
   if turn.is_front and is_whole then first_scores[topic] = turn.next end
   offer(topic)
 end
@@ -173,12 +174,12 @@ local function take_turns(carried)
   for i = 1, #found / 2 do topics[i], scores[i] = found[2 * i - 1], tonumber(found[2 * i]) end
   local is_alone = #topics == 1 -- no other topic waits for a turn
   local due_again = math.huge -- virtual time of the next turn of a topic with a weight
-  if #topics > 1 and has_settings() then fetch_settings(topics) end
+  if #topics > 1 and any_settings then fetch_settings(topics) end
   look_at_holders(topics, left)
   for i = 1, #topics do
     if planned >= left or rounds < 1 or scores[i] > due_again then break end
     rounds = rounds - 1
-    local weight = has_settings() and settings_of(topics[i]).weight or 1
+    local weight = any_settings and settings_of(topics[i]).weight or 1
     local most = weight == 1 and share or share_before_next(i, weight, scores, turns, share)
     turns[i] = plan_turn(topics[i], is_alone and left or math.min(most, left - planned), scores[i], weight)
     local number = #turns[i].ids
@@ -205,18 +206,19 @@ end
 -- carry returns it with a score, as ZRANGE would return it from turns.
 local CARRY_MAX = 64 -- topics
 local function carry()
-  local topics = call('ZRANGEBYSCORE', DUE, '-inf', now, 'LIMIT', '0', CARRY_MAX)
+  local topics = topics_to_carry(now, CARRY_MAX)
   if #topics == 1 and call('EXISTS', TURNS) == 0 then
     if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end -- the next time in due, after this topic's
     return {topics[1], '1'}
   end
-  if #topics > 1 and has_settings() then fetch_settings(topics) end
+  if #topics > 1 and any_settings then fetch_settings(topics) end
   look_at_holders(topics, CARRY_MAX)
   for i = 1, #topics do offer(topics[i]) end
   write_offers()
 end
 
 probe()
+any_settings = has_settings()
 local carried = ARGV[7] ~= '0' and carry() or nil
 if ARGV[7] == '2' then first_before = 0 end -- no other process has a carry worker to wake, so wake publishes nothing
 while has_work() and take_turns(carried) do carried = nil end
@@ -232,7 +234,7 @@ replies[3] = tonumber(call('HGET', base .. 'receivers', 'version')) or 0
 replies[4] = leased
 for i = 1, #passed do served[#served + 1] = passed[i] end
 
-if has_settings() then add_settings(replies, served) end
+if any_settings then add_settings(replies, served) end
 if ARGV[7] ~= '0' then
   local next_due = tonumber(call('ZRANGE', DUE, '0', '0', 'WITHSCORES')[2] or 'inf')
   replies[#replies + 1] = next_due < math.huge and next_due or -1

@@ -27,7 +27,7 @@ local function write(version, format, first, number)
   local is_lost, lost = patterns_with_breaker(), {}
   call('DEL', PATTERNS)
   if number > 0 then call('HSET', PATTERNS, unpack(ARGV, first, first + 2 * number - 1)) end
-  is_there[PATTERNS] = number > 0
+  note_settings_key(PATTERNS, number > 0)
   raise_format(tonumber(format))
   for i = first + 1, first + 2 * number - 1, 2 do
     local settings = read_settings(ARGV[i])

@@ -34,7 +34,7 @@ for i = 2, #ARGV, 3 do
       call('HDEL', TOPICS, topic)
     else
       call('HSET', TOPICS, topic, new)
-      is_there[TOPICS] = true
+      note_settings_key(TOPICS, true)
     end
     note_settings(topic, new ~= '' and new or nil)
     apply(topic, had_breaker)

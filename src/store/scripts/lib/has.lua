@@ -21,10 +21,9 @@ local HISTORY = base .. 'history' -- backlog, bodies: settings of the history; a
 local is_there, has_rare_keys = {}, true
 local function has(key)
   local there = is_there[key]
-  if there == nil then
-    there = has_rare_keys and call('EXISTS', key) == 1
-    is_there[key] = there
-  end
+  if there ~= nil then return there end
+  there = has_rare_keys and call('EXISTS', key) == 1
+  is_there[key] = there
   return there
 end
 

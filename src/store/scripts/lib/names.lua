@@ -5,13 +5,16 @@ local NAMES = base .. 'names'
 
 -- Topics that may be new, and topics that may be empty now. write_names writes them, after all other writes.
 local names_added, names_doubted, is_doubted = {}, {}, {}
+local has_no_bucket = {} -- doubted topics that are known to have no bucket at the end of this call
 local function add_name(topic)
   names_added[#names_added + 1] = '0'
   names_added[#names_added + 1] = topic
 end
 
+-- is_known: the topic has no bucket, and this call will not give it one.
 -- rare: names
-local function doubt_name(topic)
+local function doubt_name(topic, is_known)
+  has_no_bucket[topic] = is_known or has_no_bucket[topic]
   if not is_doubted[topic] then
     is_doubted[topic] = true
     names_doubted[#names_doubted + 1] = topic
@@ -27,7 +30,7 @@ local function have_nothing(topics)
   for i = 1, #topics do
     local topic = topics[i]
     keys[#keys + 1] = holders_of(topic)
-    keys[#keys + 1] = bucket_of(topic)
+    if not has_no_bucket[topic] then keys[#keys + 1] = bucket_of(topic) end
     if has_rare_keys or is_there[KEPT] then
       for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do keys[#keys + 1] = index_of(state, topic) end
     end

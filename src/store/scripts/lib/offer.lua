@@ -4,9 +4,23 @@
 -- uses: behind calendar due line names pull_waiters rate
 
 local TURNS = base .. 'turns'
+local default_limit = tonumber(ARGV[1])
 -- Caches of this call, by topic: the number of jobs in flight, and the score of the first job in the bucket or false
 -- for an empty bucket.
 local in_flight, first_scores = {}, {}
+
+-- The times of topics that this call carries, which due had for them.
+local carried_times = {}
+
+-- Returns the topics of due whose time has come, up to a number.
+local function topics_to_carry(until_ms, most)
+  local found, topics = call('ZRANGE', DUE, '-inf', until_ms, 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES'), {}
+  for i = 1, #found, 2 do
+    topics[#topics + 1] = found[i]
+    carried_times[found[i]] = found[i + 1]
+  end
+  return topics
+end
 
 -- Checks many topics with one query, because most have no attempts and so no holders.
 local function look_at_holders(topics, most)
@@ -19,7 +33,7 @@ end
 -- rare: settings
 local function limit_of(topic)
   local own = settings_of(topic)
-  return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or tonumber(ARGV[1])
+  return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or default_limit
 end
 
 -- Returns the time until which a topic with settings may not be served; see held_until. is_offer: if workers may
@@ -46,7 +60,15 @@ end
 local function held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
-  return in_flight[topic] >= tonumber(ARGV[1]) and 'inf' or nil
+  return in_flight[topic] >= default_limit and 'inf' or nil
+end
+
+-- Returns the score of the first job in the bucket, or nothing if the bucket is empty. The time at which a topic is
+-- carried is the due time of its first job, unless its rate or its line (see line.lua) held it.
+local function front_of(topic)
+  local carried = carried_times[topic]
+  if carried and not (has_settings() and (settings_of(topic).rate or has(LINES))) then return carried end
+  return call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
 end
 
 -- Every topic with a bucket is in exactly one of due and turns. It is in turns if its first job is due and it may be
@@ -60,9 +82,9 @@ local function offer(topic, is_new, is_kept)
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
   if may_be_fifo and is_fifo(topic) then first_scores[topic] = keep_line(topic) end
   local first = first_scores[topic]
-  if first == nil then first = call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2] end
+  if first == nil then first = front_of(topic) end
   if not first then
-    doubt_name(topic)
+    doubt_name(topic, true)
     if is_new or is_kept then return end
     due_removed[#due_removed + 1] = topic
     turns_removed[#turns_removed + 1] = topic

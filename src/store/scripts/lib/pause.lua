@@ -12,6 +12,6 @@ local function pause_after(id)
   local job_id = string.gsub(string.sub(id, #topic + 2), '[\\"]', '\\%0')
   local text = '{"paused":true,"pauseReason":"job ' .. job_id .. ' is dead"' .. (rest == '{}' and '' or ',') .. string.sub(rest, 2)
   call('HSET', TOPICS, topic, text)
-  is_there[TOPICS] = true
+  note_settings_key(TOPICS, true)
   note_settings(topic, text)
 end

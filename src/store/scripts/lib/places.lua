@@ -176,7 +176,7 @@ end
 local function drop_freed()
   local topics = {}
   for i = 1, #touched do
-    if has_changed[touched[i]] == FREED then topics[#topics + 1] = touched[i] end
+    if has_changed[touched[i]] == FREED and not had_none[touched[i]] then topics[#topics + 1] = touched[i] end
   end
   if #topics == 0 then return end
   local times, offered = call('ZMSCORE', DUE, unpack(topics)), {}

@@ -67,8 +67,18 @@ local function note_settings(topic, text)
   settings[topic] = has(PATTERNS) and with_pattern(topic, own) or own
 end
 
--- Returns whether any topic has settings. If not, most helpers that depend on settings are not created.
-local function has_settings() return has(TOPICS) or has(PATTERNS) end
+-- Returns whether any topic has settings. If not, most helpers that depend on settings are not created. Scripts ask this
+-- several times for each topic, so the answer is stored.
+local are_settings
+local function has_settings()
+  if are_settings == nil then are_settings = has(TOPICS) or has(PATTERNS) end
+  return are_settings
+end
+
+-- Notes that this call has written a key with settings. is_left: the key exists now.
+local function note_settings_key(key, is_left)
+  is_there[key], are_settings = is_left, nil
+end
 
 -- Returns the settings of a topic, completed by those of its patterns.
 local function settings_of(topic)
