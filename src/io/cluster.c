@@ -10,7 +10,7 @@
 #define NEXT_US     INT64_C(100000) /* wait before the next node is tried */
 
 enum {
-    NODES_MAX = 64, /* nodes of a map to try when the others are lost */
+    NODES_MAX = 64, /* maximum number of nodes of a map that are kept, to be tried when the others are lost */
     FIRST_NODE = 2, /* index of the first node in a range of the map: the primary, then its replicas */
 };
 
@@ -28,7 +28,7 @@ struct cluster {
     size_t slot_count;
     struct redis_node nodes[NODES_MAX]; /* nodes of the last map */
     size_t node_count;
-    size_t turn;              /* selects the next node to try */
+    size_t turn;              /* index of the next node to try */
     struct redis_node asked;  /* the node that answers the queries */
     struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
@@ -54,8 +54,8 @@ static void set_primary(struct cluster *cluster, size_t index, const struct redi
     cluster->events.on_switch(cluster->events.arg, index);
 }
 
-/* Reads a node: host, port, ... An empty host means the node that was asked. Returns false if the reply is
- * not a valid node, or if its host is "?", because that node does not know its own name. */
+/* Reads a node: host, port, ... An empty host means the node that sent the map. Returns false if this is not
+ * a valid node, or if its host is "?", which means that the node does not know its own name. */
 static bool read_node(const struct cluster *cluster, const struct redis_reply *reply, struct redis_node *node)
 {
     struct slice host = redis_reply_text(redis_reply_at(reply, 0));
@@ -150,8 +150,8 @@ static const struct redis_node *next_node(struct cluster *cluster)
     return index < seeds ? &cluster->address->seeds[index] : &cluster->nodes[index - seeds];
 }
 
-/* Connects to the next node. A link reconnects to its own node by itself. If that node cannot be reached for
- * a while, this function connects to the next node. */
+/* Connects to the next node. Called when the current node has been unreachable for a while; until then, the
+ * link reconnects to the current node. */
 static void connect_next(void *arg)
 {
     struct cluster *cluster = arg;

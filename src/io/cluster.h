@@ -1,10 +1,10 @@
 /* cluster.h - finds the current primary of each slot in a Redis Cluster.
  *
  * A cluster object connects to one of the nodes and queries the slot map every second. After a sign that the
- * map is old, it queries more often for a while. When that node is lost, the object tries the next node:
- * first the nodes of the address, then the nodes of the last map. A node that reports a broken Cluster may be
- * cut off from the other nodes. The map of such a node is used only for slots without a known primary. The
- * last known primary of a slot is used until a node names a different primary. */
+ * map is old, it queries more often for a while. When the connection to that node is lost, the object tries
+ * other nodes: first those of the configured address, then those of the last map. A node that reports a
+ * broken Cluster may be cut off from the other nodes. The map of such a node is used only for slots without a
+ * known primary. The last known primary of a slot is used until a node names a different primary. */
 #ifndef DUEPOST_IO_CLUSTER_H
 #define DUEPOST_IO_CLUSTER_H
 
@@ -33,9 +33,8 @@ void cluster_free(struct cluster *); /* NULL is ignored */
 void *cluster_slot(struct cluster *, size_t index);
 bool cluster_find(void *slot, struct redis_node *, struct problem *why);
 
-/* Processes the answer "MOVED slot host:port" of a node that got a command for slots[index]. This always
- * calls on_switch, even if the primary is already known, because a connection still led to a different node.
- */
+/* Processes the answer "MOVED slot host:port" of a node that got a command for slots[index]. Always calls
+ * on_switch, even if the new primary is already known, because a connection still leads to the old node. */
 void cluster_note_moved(struct cluster *, size_t index, struct slice moved);
 
 /* Queries the map now, because it seems to be old. */

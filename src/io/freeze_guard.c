@@ -13,10 +13,12 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Setting the timer is a system call, so the timer is set again only after this time. */
+/* If the guard is entered again within this time, the timer is not set again, because setting it is a system
+ * call. */
 #define REARM_US INT64_C(100000)
 
-#ifndef sigev_notify_thread_id /* timer_create(2) names it; older versions of glibc do not */
+#ifndef sigev_notify_thread_id /* the name that timer_create(2) documents; older versions of glibc do not    \
+#define it */
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 

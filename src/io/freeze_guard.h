@@ -1,17 +1,18 @@
 /* freeze_guard.h - keeps a thread from sending after it was frozen between a check and the send.
  *
  * A process can be frozen (SIGSTOP, a suspended host) at any instruction, also between a check of the clock
- * and the send that it allowed. The thread is therefore inside the guard from the check to the send, with a
- * timer (CLOCK_BOOTTIME) that fires FREEZE_GUARD_US later. After a longer freeze, the kernel runs the timer's
- * signal handler before the thread's next instruction. The handler makes the send impossible. */
+ * and the send that it allowed. Therefore the thread enters the guard before the check and leaves it after
+ * the send. A timer (CLOCK_BOOTTIME) fires FREEZE_GUARD_US after the thread has entered. After a longer
+ * freeze, the kernel runs the timer's signal handler before the thread's next instruction. The handler makes
+ * the send impossible. */
 #ifndef DUEPOST_IO_FREEZE_GUARD_H
 #define DUEPOST_IO_FREEZE_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The timer detects only longer freezes. So at the check, the right to send must be valid for at least this
- * time. */
+/* The timer does not detect shorter freezes. So the right to send must last at least this long at the time of
+ * the check. */
 #define FREEZE_GUARD_US INT64_C(800000)
 
 struct freeze_guard;

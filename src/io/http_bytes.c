@@ -7,13 +7,14 @@
 
 #include "base/memory.h"
 
-enum { REST_MAX = 64 * 1024 }; /* libmicrohttpd reads ahead at most its memory of a connection */
+/* Libmicrohttpd reads ahead at most as many bytes as a connection has memory. */
+enum { REST_MAX = 64 * 1024 };
 
 enum stream_step {
     STREAM_HEAD,
     STREAM_HEAD_ENDED, /* a head is complete and not taken yet; the bytes after it are kept in rest */
     STREAM_BODY,
-    STREAM_OVER, /* no further head is accepted: an invalid head or a chunked body came */
+    STREAM_OVER, /* no further head is accepted, because an invalid head or a chunked body has come */
 };
 
 struct http_stream {

@@ -30,8 +30,8 @@ enum {
     DEFAULT_LINES = 3,
 };
 
-/* A name without a value suppresses a header that libcurl would add by itself. The caller's headers come
- * first and have priority. */
+/* A name without a value suppresses a header that libcurl would otherwise add. If the caller sets one of
+ * these headers, the caller's value is sent. */
 static const char *const no_defaults[DEFAULT_LINES] = {"Accept:", "Content-Type:", "Expect:"};
 
 bool http_call_begin_sending(struct http_call *call, const struct sockaddr *address, bool is_reused)
@@ -60,7 +60,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     freeze_guard_leave(call->owner->guard); /* the thread may still be inside the guard for another call */
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKET_BAD;
-    /* The kept-alive connection ended without an answer, and libcurl wants to repeat the request. */
+    /* libcurl wants to repeat the request, because the kept-alive connection ended without an answer. */
     if (call->outcome.was_sent) {
         call->verdict = FAILURE_RESET;
         return CURL_SOCKET_BAD;
@@ -184,7 +184,7 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     SET(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFETIME_S);
-    SET(easy, CURLOPT_QUICK_EXIT, 1L); /* an unfinished name lookup is abandoned, not waited for */
+    SET(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for an unfinished name lookup at the end of a call */
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     /* libcurl caches the default bundle only if no directory is set; with a directory, it would parse the

@@ -15,7 +15,9 @@ enum {
     HTTP_AGAIN_MAX = 100,              /* bytes of a Duepost-Again that are reported */
     HTTP_ANSWER_HEAD_MAX = 16 * 1024,  /* bytes of an answer's headers, for a call that wants them */
     HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* maximum size of the answer if the call wants a large one */
-    HTTP_LARGE_ANSWERS_MAX = 512,      /* calls of one client at a time; further calls keep HTTP_ANSWER_MAX */
+    /* Maximum number of such calls of one client at a time; further calls get HTTP_ANSWER_MAX bytes of the
+     * answer. */
+    HTTP_LARGE_ANSWERS_MAX = 512,
     HTTP_DETAIL_MAX = 200, /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
 };
 

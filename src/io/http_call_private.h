@@ -94,22 +94,23 @@ void http_call_prepare_plain(struct http_call *, const struct http_call_request 
 /* Prepares libcurl to connect for a call that http_plain.h will send. */
 void http_call_prepare_connect(struct http_call *);
 
-/* Returns the connection that libcurl has opened, or -1. The caller then removes the call from libcurl, and
- * owns the connection. (The caller gets libcurl's own descriptor, not a duplicate: if libcurl closed its
- * descriptor while a duplicate is open, the closed one would stay in the epoll set, and libev would have to
- * build a new set.) If is_tls, the caller owns the connection together with its handle, which remains in
- * libcurl and closes the descriptor; see http_call_take_handle. */
+/* Returns the descriptor of the connection that libcurl has opened, or -1. The caller owns the connection,
+ * and must remove the call from libcurl. (The caller gets libcurl's own descriptor, not a duplicate: if
+ * libcurl closed its descriptor while a duplicate is open, the closed one would stay in the epoll set, and
+ * libev would have to build a new set.) If is_tls, the caller owns the connection together with its handle,
+ * which remains in libcurl and closes the descriptor; see http_call_take_handle. */
 int http_call_take_connection(const struct http_call *);
 
 /* Returns the handle that has opened the connection. The call gets a new one. */
 CURL *http_call_take_handle(struct http_call *);
 
-/* Ends the mode in which libcurl only connects, so that libcurl sends later requests of this call itself. */
+/* Ends the mode in which libcurl only connects. After this, libcurl itself sends the requests of this
+ * call. */
 void http_call_stop_connect(struct http_call *);
 
 /* Asks may_connect and may_send whether the request may be sent to this address now; an address of NULL is
  * refused. If the result is true, the thread is inside the freeze guard, and the caller leaves the guard
- * after sending. If the result is false, the call has its verdict: why it was not sent. */
+ * after sending. If the result is false, the call's verdict says why it was not sent. */
 bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
 
 /* http_call_take_line takes a line of a head or of the trailers with its line end; head_bytes already

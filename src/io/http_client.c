@@ -21,7 +21,8 @@
 enum {
     BODY_GRACE_US = 2 * 1000 * 1000, /* time for a body once the status is known */
     IDLE_CALLS_MAX = 1024,
-    TURN_MAX_US = 50 * 1000, /* after this time, the other sockets of libcurl wait for the next turn */
+    /* After this time in one turn, the remaining sockets of libcurl wait for the next turn. */
+    TURN_MAX_US = 50 * 1000,
 };
 
 struct http_client {
@@ -85,7 +86,7 @@ static void detach(struct http_call *call)
     list_remove(&call->push_link);
 }
 
-/* Notes whether the name in the call's url was found. */
+/* Reports to name_lookups.h whether the name in the call's url was found. */
 static void note_lookup(const struct http_call *call)
 {
     struct http_client *client = client_of(call);
@@ -344,8 +345,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 }
 
 /* Shuts the connection of a call. Runs in a signal handler, after this thread was frozen for longer than the
- * right to send lasts. It finds a connection of libcurl by its port, because no function of libcurl may be
- * called here. */
+ * right to send lasts. No function of libcurl may be called here, so a connection of libcurl is found by its
+ * local port. */
 static void shut_connection(void *arg, const void *what)
 {
     const struct http_client *client = arg;
@@ -367,7 +368,7 @@ static struct http_call *take_call(struct http_client *client)
     return LIST_ENTRY(link, struct http_call, link);
 }
 
-/* Lets the call keep a large answer, if fewer than HTTP_LARGE_ANSWERS_MAX calls do. */
+/* Lets the call keep a large answer, unless HTTP_LARGE_ANSWERS_MAX calls already do. */
 static void keep_large_answer(struct http_client *client, struct http_call *call)
 {
     if (client->large_count >= HTTP_LARGE_ANSWERS_MAX)
@@ -470,8 +471,9 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-    /* Calls must not wait in a queue of libcurl, because they would use up their leases there. For this
-     * option 0 means no limit. For kept-alive connections 0 would mean libcurl's own limit. */
+    /* Calls must not wait in a queue of libcurl, because the leases of their jobs would expire there. For
+     * this option, 0 means no limit; for the number of kept-alive connections, 0 would mean libcurl's own
+     * limit. */
     curl_multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)(options->max_idle ? options->max_idle : 1));

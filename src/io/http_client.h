@@ -14,7 +14,8 @@
 struct http_client;
 
 struct http_client_options {
-    const char *ca_file;    /* certificates trusted in addition to the system's, or NULL */
+    /* File with CA certificates that are trusted in addition to the system's, or NULL. */
+    const char *ca_file;
     const char *proxy;      /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
     size_t max_idle;        /* kept-alive connections of http_plain.h without TLS, and of libcurl */
     bool uses_libcurl_only; /* libcurl sends all requests */
@@ -32,8 +33,8 @@ void http_client_free(struct http_client *);
 /* Starts a call. Copies the headers; borrows url and body until on_done. */
 struct http_call *http_call(struct http_client *, const struct http_call_request *);
 
-/* Stops waiting for the rest of an answer whose status is known; on_done follows. Returns false and changes
- * nothing if the status is not known yet. */
+/* If the status of the answer is known, stops waiting for the rest of the answer; on_done is then called
+ * soon. Returns false and changes nothing if the status is not known yet. */
 bool http_call_hurry(struct http_call *);
 
 /* Ends a call at once, without on_done. */

@@ -21,8 +21,8 @@ static struct http_deadline *first_of(struct list *step)
     return list_is_empty(step) ? NULL : LIST_ENTRY(step->next, struct http_deadline, link);
 }
 
-/* Starts the timer, unless it will already fire earlier. If it fires too early, no deadline is missed, and
- * the timer is set again. */
+/* Makes the timer fire at this time, unless it fires earlier anyway. A timer that fires before any deadline
+ * is set again. */
 static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
 {
     if (timer_is_running(deadlines->timer) && deadlines->timer_at_us <= at_us)

@@ -13,9 +13,8 @@ enum http_step {
     HTTP_STEP_HEAD, /* from the start of the connection, or from the request line, to the end of the head */
     HTTP_STEP_BODY, /* to the end of the body */
     HTTP_STEP_SEND, /* until the client has received the answer */
-    /* until the next request line. The connection may be idle as long as libmicrohttpd allows. A connection
-     * that has sent only a part of a line is closed if the next check, too, finds new bytes but no complete
-     * line. */
+    /* until the next request line. An idle connection may stay open as long as libmicrohttpd allows. A
+     * connection is closed if two checks in a row find new bytes but no complete line. */
     HTTP_STEP_NEXT,
     HTTP_STEP_COUNT,
     HTTP_STEP_WORK, /* our own work; no deadline */
@@ -27,8 +26,9 @@ struct http_deadline {
     enum http_step step;
     int64_t at_us;
     int fd;
-    uint64_t received_bytes; /* HTTP_STEP_NEXT: bytes that the connection had received when it was last found
-                                idle; 0: it was not found idle yet */
+    /* HTTP_STEP_NEXT: number of bytes that the connection had received at the last check; 0: it was not
+     * checked yet. */
+    uint64_t received_bytes;
 };
 
 struct http_deadlines;

@@ -114,7 +114,7 @@ static const char *check_request_line(const struct http_head *head)
     return NULL;
 }
 
-/* Checks each header by itself, and finds the headers that may occur only once. */
+/* Checks the name and the value of each header, and finds the headers that may occur only once. */
 static const char *check_headers(const struct http_head *head, const struct http_header *found[SINGLE_COUNT])
 {
     for (size_t i = 0; i < head->header_count; i++) {

@@ -8,7 +8,7 @@
 enum { HANDLES_MAX = 1024 };
 
 struct http_handles {
-    CURL *handles[HANDLES_MAX]; /* the one that was used last is the last */
+    CURL *handles[HANDLES_MAX]; /* in the order of their last use, the latest at the end */
     size_t count;
 };
 

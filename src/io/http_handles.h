@@ -1,8 +1,8 @@
 /* http_handles.h - inside the HTTP client: libcurl's handles that are not in use.
  *
  * A handle keeps the TLS sessions of its latest receivers, so that its next connection to one of them resumes
- * a session. (If many handles shared their sessions, libcurl 7.88 would resume only a third of them: a
- * session that is in use by one connection is removed by another one.) */
+ * a session. (If many handles shared their sessions, libcurl 7.88 would resume only a third of them, because
+ * a connection removes a session that another connection is using.) */
 #ifndef DUEPOST_IO_HTTP_HANDLES_H
 #define DUEPOST_IO_HTTP_HANDLES_H
 

@@ -31,9 +31,10 @@ int http_head_strictness(void)
     return library_is_0_9() ? 0 : 1;
 }
 
-/* Returns whether each part is at the position that it has in a plain head. libmicrohttpd 0.9 parses a head
- * in place and writes NUL bytes over colons and line ends. It silently cuts a value at a NUL, joins folded
- * lines and accepts a lone LF as a line end. Each of these leaves a gap between the parts. */
+/* Returns whether the parts of the head follow one another without gaps, as in a plain head. libmicrohttpd
+ * 0.9 parses a head in place and writes NUL bytes over colons and line ends. It silently cuts a value at a
+ * NUL, joins folded lines and accepts a lone LF as a line end. Each of these changes leaves a gap between the
+ * parts. */
 static bool head_is_gapless(const struct http_head_seen *seen, const struct header_list *list)
 {
     const union MHD_ConnectionInfo *size =

@@ -18,7 +18,7 @@
  * true. */
 int http_head_strictness(void);
 
-/* A head as libmicrohttpd shows it in the first call of the handler. */
+/* A head as the first call of the handler gets it from libmicrohttpd. */
 struct http_head_seen {
     struct MHD_Connection *connection;
     const char *method, *version;

@@ -2,7 +2,8 @@
  * the bodies of requests and answers.
  *
  * Each reactor has its own listening socket, and the kernel distributes connections among them as it likes.
- * Limits are therefore not divided by reactor. Any thread may call these functions. */
+ * Therefore the limits apply to the process as a whole, and not to each reactor. Any thread may call these
+ * functions. */
 #ifndef DUEPOST_IO_HTTP_LIMITS_H
 #define DUEPOST_IO_HTTP_LIMITS_H
 

@@ -27,7 +27,8 @@ enum {
 #define LIFE_MAX_US INT64_C(300000000)
 
 struct http_connection {
-    struct list link; /* while idle: link in its bucket, the latest one is the first; else link in unread */
+    /* While idle: link in its bucket, where the latest connection is the first; else: link in unread. */
+    struct list link;
     struct list age_link; /* link in the list of idle connections of its kind; the latest one is the last */
     struct http_plain *plain;
     struct kind *kind;

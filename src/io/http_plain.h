@@ -36,7 +36,7 @@ void http_plain_free(struct http_plain *); /* every call must have ended */
 /* Sends a call over a kept-alive connection. Returns false if the pool has no such connection. */
 bool http_plain_send(struct http_plain *, struct http_call *);
 
-/* Sends a call over a new connection. Takes what the wire names: the descriptor, or the handle. */
+/* Sends a call over a new connection. Takes the descriptor or the handle of the wire. */
 void http_plain_send_over(struct http_plain *, const struct http_wire *, struct http_call *);
 
 /* Closes the connection of a call, if it has one, without on_end. */

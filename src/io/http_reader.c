@@ -26,7 +26,7 @@ static enum http_read read_status(struct http_reader *reader, struct slice line)
         (line.size > 12 && line.data[12] != ' ') ||
         !slice_to_number(slice_from(line.data + 9, 3), 999, &status) || status < 100)
         return HTTP_READ_BAD;
-    if (status == 101) /* no request asks for another protocol */
+    if (status == 101) /* 101 is not a valid answer, because no request asks for another protocol */
         return HTTP_READ_BAD;
     reader->status = (int)status;
     reader->is_last |= !is_1_1;

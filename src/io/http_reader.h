@@ -14,8 +14,8 @@ enum http_read {
     HTTP_READ_LINE, /* a line of a head or of the trailers, with its line end; an empty one ends a head */
     HTTP_READ_BODY, /* bytes of the body */
     HTTP_READ_END,  /* the answer is complete */
-    HTTP_READ_BAD,  /* this is not an HTTP/1.1 answer; do not continue */
-    HTTP_READ_LONG, /* a line is too long, or there is too much between the bytes of the body; do not continue
+    HTTP_READ_BAD,  /* the bytes are not an HTTP/1.1 answer; do not read on */
+    HTTP_READ_LONG, /* a line is too long, or the framing of the chunks takes too many bytes; do not read on
                      */
 };
 

@@ -144,8 +144,9 @@ bool http_request_has_left(const struct http_request *request)
     return http_peer_has_left(request->peer);
 }
 
-/* libmicrohttpd does not watch suspended connections. A client that has left makes its socket readable, and
- * so does a client that sends its next request before it has the answer. The watch ends in both cases. */
+/* Called when the socket of a suspended connection is readable; libmicrohttpd does not watch such sockets.
+ * Either the client has left, or it has sent its next request before it has the answer. In both cases, the
+ * watch ends. */
 static void on_leaving(void *arg, bool readable, bool writable)
 {
     struct http_request *request = arg;
@@ -279,7 +280,7 @@ static enum MHD_Result send_answer(struct http_request *request)
 {
     struct MHD_Response *response = request->response;
     if (request->on_end && http_request_has_left(request))
-        return MHD_NO; /* closes the connection, because the client would not read the answer */
+        return MHD_NO; /* close the connection, because the client would not read the answer */
     request->response = NULL;
     request->state = REQUEST_SENT;
     drop_body(request);
@@ -381,9 +382,9 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
      * body. */
     request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, requests->handler.on_head);
-    /* A response queued in this first call makes libmicrohttpd leave the body unread and close the
-     * connection. To keep the connection of a request without a body, its answer is sent in the last call,
-     * which follows at once. */
+    /* If a response is queued in this first call, libmicrohttpd does not read the body, and closes the
+     * connection. To keep the connection open, a request without a body is answered in the last call, which
+     * follows at once. */
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
     if (framing.content_length > request->max_body_bytes)

@@ -2,7 +2,7 @@
  *
  * A request that reaches the handler has passed the header gate: its framing is unambiguous. The body is
  * complete and within its limits. The handler must answer every request exactly once, immediately or later,
- * with http_answer. An answer always comes in time, because store calls have deadlines. When a client leaves
+ * with http_answer. Handlers always answer in time, because store calls have deadlines. When a client leaves
  * while its request is being handled, the answer is dropped. */
 #ifndef DUEPOST_IO_HTTP_REQUEST_H
 #define DUEPOST_IO_HTTP_REQUEST_H
@@ -19,9 +19,11 @@ struct http_request;
 
 /* Handles the requests of a server. */
 struct http_handler {
-    size_t max_body_bytes;      /* http_request_allow may raise it */
-    struct http_limits *limits; /* borrowed; NULL: only extra connections, of one request each */
-    size_t max_waiting;         /* unanswered requests; further requests are over the limit */
+    size_t max_body_bytes; /* http_request_allow may raise it */
+    /* Borrowed; NULL: the server has only extra connections, which serve one request each (http_peer.h). */
+    struct http_limits *limits;
+    /* Maximum number of unanswered requests; further requests are over the limit. */
+    size_t max_waiting;
     /* Called when the head has arrived, before the body. To refuse the request, answer it; the connection is
      * then closed if there is a body. Otherwise do nothing. */
     void (*on_head)(void *arg, struct http_request *);

@@ -1,5 +1,5 @@
-/* The daemon has no thread. It runs when its epoll descriptor is readable, when its timeout has come, and
- * after a connection is resumed. http_request.c has the life of a request. */
+/* libmicrohttpd's daemon has no thread of its own. The loop runs it when its epoll descriptor is readable,
+ * when its timeout has come, and after a connection is resumed. http_request.c has the life of a request. */
 #include "io/http_server.h"
 
 #include <assert.h>
@@ -80,8 +80,8 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *arg, const char *
     log_debug("microhttpd", LOG_TEXT("text", text));
 }
 
-/* Returns false when the daemon has work for another run. wait_us is negative when it waits only for its
- * descriptor. */
+/* Runs the daemon once. Returns false if it has work for another run. Sets wait_us to its timeout, or to a
+ * negative number if it waits only for its descriptor. */
 static bool run_once(struct http_server *server, int64_t *wait_us)
 {
     unsigned long long wait_ms;
@@ -134,7 +134,7 @@ static void http_server_on_turn_end(void *arg)
 static void on_answered(void *arg)
 {
     struct http_server *server = arg;
-    /* The answer may come in a later phase of this turn, and then the next turn must begin at once. */
+    /* A request may be answered in a later phase of this turn. The next turn must then begin at once. */
     if (timer_is_running(server->timer) && server->timer_at_us == 0)
         return;
     server->timer_at_us = 0;

@@ -20,7 +20,7 @@ struct http_socket {
     struct watch *watch;
     int fd;
     bool is_connection;
-    bool is_idle;      /* a connection that libcurl does not use now */
+    bool is_idle;      /* libcurl keeps the connection, but no call uses it now */
     bool is_stale;     /* data arrived while the connection was idle */
     int local_port;    /* local port of a connection; 0: not queried yet */
     unsigned reads;    /* how often the socket was readable while an answer was awaited */

@@ -4,9 +4,9 @@
  * than an answer may have. It is also shut when it receives data or the end of the connection while idle,
  * because libcurl 7.88 would send the next request on that connection and lose the request.
  *
- * An end of the connection that has not arrived yet cannot be detected. The request then fails with a reset.
- * The first such reset of a job is recorded as an attempt that does not use up a retry (the member uncounted
- * of the job's record). */
+ * If the receiver closes the connection but this has not arrived here yet, it cannot be detected, and the
+ * request fails with a reset. The first such reset of a job is recorded as an attempt that does not use up a
+ * retry (the member uncounted of the job's record). */
 #ifndef DUEPOST_IO_HTTP_SOCKETS_H
 #define DUEPOST_IO_HTTP_SOCKETS_H
 

@@ -5,8 +5,8 @@
  * handshake and checked the certificate, and its handle encrypts and decrypts the bytes. The handle remains
  * in the multi handle until the connection is closed.
  *
- * For each call of these functions for TLS, libcurl searches the connections of the multi handle for the one
- * of the handle. So the number of connections with TLS must be limited. */
+ * With TLS, each call of these functions makes libcurl search all connections of the multi handle for the
+ * connection of this handle. So the number of connections with TLS must be limited. */
 #ifndef DUEPOST_IO_HTTP_WIRE_H
 #define DUEPOST_IO_HTTP_WIRE_H
 
@@ -30,9 +30,9 @@ struct http_wire {
 /* Must be called before the functions below, when the struct has its final address. */
 void http_wire_begin(struct http_wire *);
 
-/* Sends head and body, except their first *sent bytes, for as long as the connection takes bytes, and adds
- * their number to *sent. room has HTTP_WIRE_ROOM bytes. While a request is sent, it must not change, and room
- * must have the same address in each call. */
+/* Sends as many bytes of head and body as the connection takes, beginning after the first *sent bytes. Adds
+ * the number of sent bytes to *sent. room has HTTP_WIRE_ROOM bytes. While a request is sent, it must not
+ * change, and room must have the same address in each call. */
 CURLcode http_wire_send(struct http_wire *, struct slice head, struct slice body, size_t *sent, char *room);
 
 /* Reads at most HTTP_WIRE_ROOM bytes. *size is 0 at the end of the input. CURLE_AGAIN: nothing has arrived.

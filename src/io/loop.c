@@ -155,7 +155,8 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
     timer->fn = fn;
     timer->arg = arg;
     ev_init(&timer->ev, loop_on_timer);
-    ev_set_priority(&timer->ev, -1); /* events that arrived in time are handled before timeouts */
+    /* So that events that have arrived in time are handled before timeouts. */
+    ev_set_priority(&timer->ev, -1);
     timer->ev.data = timer;
     return timer;
 }
@@ -163,7 +164,7 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
 void timer_start(struct timer *timer, int64_t after_us)
 {
     struct ev_loop *ev = timer->loop->ev;
-    ev_now_update(ev); /* libev counts from the start of the turn, which would make the timer early */
+    ev_now_update(ev); /* libev would count from the start of the turn, so the timer would fire too early */
     ev_timer_stop(ev, &timer->ev);
     ev_timer_set(&timer->ev, (double)(after_us < 0 ? 0 : after_us) / 1e6, 0.);
     ev_timer_start(ev, &timer->ev);

@@ -76,13 +76,14 @@ void name_lookups_found(struct name_lookups *lookups, struct slice url, int64_t 
 {
     int64_t *found_us = &lookups->found_us[slot_of(authority_of(url))];
     if (now_us - *found_us >= FOUND_US || *found_us == 0)
-        *found_us = now_us; /* keeps the time of the lookup, and not that of later connections */
+        *found_us = now_us; /* the name is still in libcurl's cache, so the time of its lookup stays */
 }
 
 void name_lookups_abandoned(struct name_lookups *lookups, int64_t now_us)
 {
-    if (lookups->count == NAME_LOOKUPS_MAX) { /* the ring is full: the oldest entry is replaced; these lookups
-                                                 began before the limit was reached */
+    /* The ring is full, because lookups that began before the limit was reached were abandoned, too; the
+     * oldest entry is replaced. */
+    if (lookups->count == NAME_LOOKUPS_MAX) {
         lookups->first = (lookups->first + 1) % NAME_LOOKUPS_MAX;
         lookups->count--;
     }

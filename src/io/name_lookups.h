@@ -1,9 +1,10 @@
 /* name_lookups.h - limits the name lookups that continue after their HTTP call has ended.
  *
  * libcurl resolves a name in a thread of its own, and libc's resolver cannot be stopped. When a name server
- * does not answer, the thread runs until libc gives up, although its HTTP call has ended. Calls with short
- * timeouts would thus leave an unlimited number of threads. The limit is NAME_LOOKUPS_MAX such threads. At
- * the limit, only recently found names may be used, which libcurl has in its cache. */
+ * does not answer, the thread runs until libc gives up, although its HTTP call has ended. Without a limit,
+ * calls with short timeouts could leave any number of such threads. The limit is NAME_LOOKUPS_MAX threads.
+ * When it is reached, only calls to recently found names may begin, because libcurl has these names in its
+ * cache. */
 #ifndef DUEPOST_IO_NAME_LOOKUPS_H
 #define DUEPOST_IO_NAME_LOOKUPS_H
 

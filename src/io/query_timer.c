@@ -5,7 +5,7 @@
 
 #define INTERVAL_US INT64_C(1000000)
 #define SHORT_US    INT64_C(200000)
-#define HURRY_US    INT64_C(5000000) /* time for which the interval is short */
+#define HURRY_US    INT64_C(5000000) /* how long the interval stays short */
 
 struct query_timer {
     struct timer *timer;

@@ -35,8 +35,8 @@ static void set_reply_why(struct redis_link *link, const struct redis_reply *rep
 
 /* Returns the next wait. After a connection that lasted PROVEN_US, the waits begin with the shortest one
  * again. Shorter connections do not reset the waits: for example, a replica accepts connections but no
- * writes, so each connection is dropped as soon as it is used. If the wait stayed short, the link would
- * reconnect in a busy loop. */
+ * writes, so each connection is dropped as soon as it is used. If these connections reset the waits, the link
+ * would reconnect in a busy loop. */
 static int64_t next_wait_us(struct redis_link *link)
 {
     if (link->is_up && clock_boot_us() - link->up_us >= PROVEN_US)
@@ -85,7 +85,7 @@ static void lost(struct redis_link *link)
 /* Ends the connection: each command without a reply gets NULL. */
 static void end_connection(struct redis_link *link)
 {
-    link->is_dropped = true; /* commands that these callbacks send fail */
+    link->is_dropped = true; /* commands that these callbacks send fail, too */
     redis_link_fail_sent(link);
     lost(link);
 }
@@ -103,7 +103,8 @@ void redis_link_reset(struct redis_link *link, const char *why)
         return;
     set_why(link, why);
     link->is_dropped = true;
-    if (!link->is_in_callback) /* inside a callback, take_replies ends the connection later */
+    /* Inside the callback of a reply, only marks the connection; take_replies ends it later. */
+    if (!link->is_in_callback)
         end_connection(link);
 }
 
@@ -187,8 +188,9 @@ static void open_stream(struct redis_link *link);
 static void on_ready(void *arg, bool readable, bool writable)
 {
     struct redis_link *link = arg;
-    (void)readable, (void)writable; /* both directions are tried, because TLS may have to write before it can
-                                       read, and the reverse */
+    /* Try both directions, because TLS may have to write before it can read, or to read before it can
+     * write. */
+    (void)readable, (void)writable;
     if (!link->is_open) {
         open_stream(link);
         return;

@@ -40,7 +40,7 @@ struct redis_address {
     char *host; /* NULL: unix socket, or seeds */
     uint16_t port;
     char *path;               /* path of the unix socket */
-    struct redis_node *seeds; /* nodes that know the primary; owned */
+    struct redis_node *seeds; /* nodes that can name the primary (Sentinels, or nodes of a Cluster); owned */
     size_t seed_count;
     bool is_cluster;                  /* seeds are nodes of a Cluster; otherwise Sentinels */
     char *service;                    /* the service's name in the Sentinels */
@@ -65,9 +65,9 @@ struct redis_link_events {
     void (*on_down)(void *arg,
                     const char *why); /* called after all pending callbacks were called with NULL */
     void *arg;
-    /* Finds the current primary, whose host and port replace those of the address. Called before each
-     * connection. A connection to a Redis that is not a primary is closed again. Returns false and sets why
-     * if the primary is not known yet. May be NULL. */
+    /* Finds the current primary. Called before each connection, which then uses the primary's host and port
+     * instead of those of the address. If the Redis there is not a primary, the connection is closed again.
+     * Returns false and sets why if the primary is not known yet. May be NULL. */
     bool (*find)(void *find_arg, struct redis_node *, struct problem *why);
     void *find_arg;
     /* Called when the link connects to a node, whose host is an IP address. May be NULL. */

@@ -15,7 +15,7 @@
 
 /* A command between redis_send and its callback. */
 struct pending {
-    struct list link; /* link in sent, in the order of the replies, or in unsent */
+    struct list link; /* link in the list sent, which is in the order of the replies, or in the list unsent */
     redis_reply_fn *fn;
     void *arg;
     int64_t sent_us; /* time at which the command was sent, by clock_boot_us */
@@ -43,7 +43,7 @@ struct redis_link {
     struct buffer out;           /* commands that wait for the end of the turn, or for the socket */
     size_t out_sent;             /* bytes of out that were written */
     bool is_open;                /* the stream is open: commands can be written */
-    bool is_blocked;             /* the socket takes no more of out now */
+    bool is_blocked;             /* the socket does not accept more bytes now */
     bool is_up;
     bool is_in_callback; /* the callback of a reply is being called */
     bool is_dropped;     /* the connection ends after that callback, or is about to end */

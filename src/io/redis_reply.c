@@ -64,8 +64,8 @@ const struct redis_reply *redis_reply_at(const struct redis_reply *reply, size_t
     return (const struct redis_reply *)(const void *)raw(reply)->element[index];
 }
 
-/* hiredis frees a reply after its callback. The reply is emptied here, so hiredis frees only its outer
- * struct. */
+/* hiredis frees a reply after its callback. This function moves the content into a new reply, so hiredis
+ * frees only the outer struct. */
 struct redis_reply *redis_reply_take(const struct redis_reply *reply)
 {
     redisReply *from = (redisReply *)(uintptr_t)reply;

@@ -39,8 +39,8 @@ enum redis_stream_state {
 /* Continues to connect and to do the TLS handshake. When LOST, problem says why. */
 enum redis_stream_state redis_stream_open(struct redis_stream *, struct problem *);
 
-/* Sets *count to the number of bytes read or written, 0 if the descriptor is not ready. Returns false when
- * the connection is lost; problem then says why. */
+/* Set *count to the number of bytes read or written; it is 0 if the descriptor is not ready. Returns false
+ * when the connection is lost; problem then says why. */
 bool redis_stream_read(struct redis_stream *, char *data, size_t size, size_t *count, struct problem *);
 bool redis_stream_write(struct redis_stream *, const char *data, size_t size, size_t *count,
                         struct problem *);

@@ -29,7 +29,7 @@ static void on_resolved(void *arg)
 {
     struct resolver *resolver = arg;
     pthread_mutex_lock(
-        &resolver->lock); /* waits until the thread that posted the result has released the lock */
+        &resolver->lock); /* wait until the thread that has posted the result releases the lock */
     bool is_cancelled = !resolver->loop;
     pthread_mutex_unlock(&resolver->lock);
     if (!is_cancelled)

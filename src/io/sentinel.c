@@ -16,7 +16,7 @@ struct witness {
     struct redis_address own; /* own copy of the address; borrows the strings */
     struct redis_link *link;
     struct query_timer *queries;
-    bool knows;             /* this Sentinel has named the primary */
+    bool knows;             /* this Sentinel has named a primary */
     char refusal[WHY_SIZE]; /* the last error that it answered; "" after a connection */
     struct redis_node primary;
     int64_t epoch, next_epoch; /* config-epoch of primary, and of the answer that is being read */
@@ -119,9 +119,9 @@ static void sentinel_send(struct witness *witness, struct slice question, redis_
     redis_send(witness->link, 3, (struct slice[]){SLICE("SENTINEL"), question, service}, fn, witness);
 }
 
-/* Asks for the config-epoch, and then for the address of the primary. If a failover happens
- * between the two answers, the new primary has the old config-epoch for a second. In the other order, the old
- * primary would have the new config-epoch. */
+/* Asks for the config-epoch first, and then for the address of the primary. If a failover happens between the
+ * two answers, the new primary has the old config-epoch until the next query, a second later. In the other
+ * order, the old primary would have the new config-epoch. */
 static void sentinel_ask(void *arg)
 {
     struct witness *witness = arg;

@@ -6,7 +6,8 @@
  * config-epoch. The last answer of a Sentinel stays valid until the same Sentinel gives a new answer, even
  * when its connection is lost. So a newer primary is never replaced by an older primary.
  *
- * The Sentinels have a user and a password of their own. Those of Redis are never sent to a Sentinel. */
+ * The Sentinels have their own user and password. The user and the password of Redis are never sent to a
+ * Sentinel. */
 #ifndef DUEPOST_IO_SENTINEL_H
 #define DUEPOST_IO_SENTINEL_H
 

@@ -118,8 +118,8 @@ static struct kept_zone *free_place(struct time_zones *zones)
     return oldest;
 }
 
-/* Reads the file of a kept zone again if it has changed. The version is read first, so that a change during
- * the reading is noticed by the next check. */
+/* Reads the file of a kept zone again if it has changed. The file's version is read before its content. So
+ * the next check notices a change that happened in between. */
 static void refresh(const struct time_zones *zones, struct kept_zone *kept, int64_t now_us)
 {
     char path[PATH_SIZE];

@@ -1,4 +1,4 @@
-/* arrival.h - the part of a workflow's data that is sent in the request of one of its jobs; see
+/* arrival.h - reads the elements of a workflow that are sent in the request of one of its jobs; see
  * workflow.h. */
 #ifndef DUEPOST_STORE_ARRIVAL_H
 #define DUEPOST_STORE_ARRIVAL_H
@@ -9,7 +9,7 @@ enum arrival_kind {
     ARRIVAL_OWN,  /* the body of the job */
     ARRIVAL_LIST, /* the body is the list of elements up to the job's own */
     ARRIVAL_LONG, /* like LIST, but the elements are too long for one delivery */
-    ARRIVAL_OVER, /* the job is not delivered, because its workflow has ended */
+    ARRIVAL_OVER, /* the workflow has ended, so the job is not delivered */
 };
 
 /* Valid until the callback returns. */
@@ -23,9 +23,9 @@ struct arrival {
 /* The status is OK, UNAVAILABLE, UNKNOWN or NO_MEMORY. */
 typedef void arrival_fn(void *arg, enum status, const struct arrival *);
 
-/* Reads the data for the request of a leased job. If the job is the deadline of a wait (workflow_wait), its
- * element is appended to the workflow now. A repeated call changes nothing. Borrows the id until the
- * callback. */
+/* Reads the data for the request of a leased job. If the job is the deadline of a wait (workflow_wait), this
+ * call also appends the job's element to the workflow. A repeated call changes nothing. Borrows the id until
+ * the callback. */
 void shard_arrive(struct shard *, struct slice id, arrival_fn *, void *arg);
 
 #endif

@@ -60,9 +60,9 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 
-/* Sends WAIT on the connection that ran the script, so that it waits for the script's writes. It must be sent
- * within the callback of the script's reply: the connection then still leads to the same Redis. WAIT also
- * delays later replies on this connection. */
+/* Sends WAIT on the connection that ran the script, so that it waits for the script's writes. WAIT must be
+ * sent within the callback of the script's reply, while the connection still leads to the same Redis. WAIT
+ * delays later replies on this connection, too. */
 static void wait_for_replicas(struct batch_call *call)
 {
     char replicas[8];
@@ -108,9 +108,9 @@ static void add_follow_ups(struct batch_call *call, struct script_call *script)
     }
 }
 
-/* Returns whether the topic of the item differs from that of the item before it. The number of these changes
- * stands for the number of topics in the call, because clients usually send the jobs of a topic one after
- * another. */
+/* Returns whether the topic of the item differs from that of the item before it. The number of such changes
+ * is an estimate of the number of topics in the call, because clients usually send the jobs of a topic one
+ * after another. */
 static bool changes_topic(const struct batch_item *item, struct slice *topic)
 {
     bool is_other = item->topic.size && !slice_equal(item->topic, *topic);
@@ -147,8 +147,8 @@ static void send_call(struct batch *batch)
 }
 
 /* Returns whether a call may be sent now. If the waiting items fill a call, one call more than the maximum
- * may be under way: waiting longer would not add items to it, and Redis has work while this process reads the
- * previous reply. */
+ * may be under way. Waiting would not add items to a full call, and the additional call keeps Redis busy
+ * while this process reads the previous reply. */
 static bool may_send(const struct batch *batch)
 {
     bool is_full = batch->count >= BATCH_ITEMS_MAX;

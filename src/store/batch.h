@@ -15,8 +15,8 @@ enum {
     BATCH_ITEMS_MAX = 256,
     BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the call has
                                its topic, and a call should take at most 10 ms */
-    BATCH_END_WEIGHT = 2,   /* the end of an attempt takes twice this time if its topic is fifo: the topic is
-                               then offered again */
+    /* The end of an attempt in a fifo topic takes twice this time, because the topic is offered again. */
+    BATCH_END_WEIGHT = 2,
     BATCH_BYTES_MAX =
         4 * 1024 * 1024,      /* maximum size of a call; the item that exceeds it is still included */
     BATCH_ITEM_OVERHEAD = 64, /* bytes that an item needs in addition to its texts, roughly */
@@ -29,7 +29,7 @@ struct batch_item {
     struct list link;
     size_t bytes;        /* size of the item's arguments */
     struct slice topic;  /* borrowed; empty: the cost of the item does not depend on its topic */
-    size_t topic_weight; /* number of topics as which its topic counts; 0: 1 */
+    size_t topic_weight; /* the item's topic counts as this number of topics; 0 means 1 */
     const struct shard_follow_ups
         *follow; /* borrowed; jobs that are scheduled after all items of a call; NULL: no jobs */
 };
@@ -37,11 +37,12 @@ struct batch_item {
 struct batch_kind {
     enum script_id script;
     unsigned max_calls; /* maximum number of calls under way; a full call may exceed it by one */
-    bool is_confirmed;  /* clients rely on the change, so it must have the configured durability */
+    bool is_confirmed;  /* clients rely on the change, so wait until it has the configured durability */
     /* Adds the arguments that all items share. NULL if the items share only the first argument, the limit. */
     void (*add_shared)(const struct shard *, struct script_call *);
     void (*add_item)(const struct batch_item *, struct script_call *);
-    /* Calls back and frees the item. result is the item's part of the reply, or NULL unless status is OK. */
+    /* Calls back and frees the item. result is the item's part of the reply if status is OK, and NULL
+     * otherwise. */
     void (*end_item)(struct batch_item *, enum status, int64_t now_us, const struct redis_reply *result);
 };
 

@@ -87,7 +87,8 @@ struct abandonment {
     struct nonce nonce;
 };
 
-/* If the call failed, it is repeated before the next claim, unless another claim has been lost since then. */
+/* If abandon.lua failed, notes the lost claim again, so that the call is repeated before the next claim; not
+ * if another claim has been lost since then. */
 static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct abandonment *abandonment = arg;
@@ -100,9 +101,9 @@ static void on_abandoned(void *arg, enum status status, const struct redis_reply
     free(abandonment);
 }
 
-/* Releases the jobs that the lost claim may have leased: no consumer has them. The call is sent before the
- * next claim, so that the next claim may get these jobs. If Redis runs the lost claim later than that, or if
- * this process dies first, the leases run out, and the recovery returns the jobs. */
+/* Releases the jobs that the lost claim may have leased, because no consumer has received them. The call is
+ * sent before the next claim, which may then lease these jobs. If Redis runs the lost claim later than that,
+ * or if this process dies first, the leases run out, and the recovery returns the jobs. */
 static void abandon_lost_claim(struct shard *shard)
 {
     if (!shard->lost_claim.text[0])

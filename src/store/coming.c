@@ -32,7 +32,7 @@ struct shard_walk {
 
 struct coming_walk {
     struct shard_walk *shards;
-    size_t shard_count; /* number of shards in this walk; 0: the next step begins a walk */
+    size_t shard_count; /* number of shards in the current walk; 0: the next step begins a new walk */
     size_t awaited;     /* number of shards that have not answered the step yet */
     enum status status;
     coming_fn *fn;

@@ -1,8 +1,8 @@
-/* coming.h - a histogram of due times: how many waiting jobs are overdue, and how many become due in each
- * span of time.
+/* coming.h - counts waiting jobs by due time: how many are overdue, and how many become due in each span of
+ * time.
  *
  * A walk counts in steps. Each step is one call of about 2 ms to each shard that is not complete yet. A shard
- * with very many topics is sampled. A walk may use the stores of several reactors, one after the other. */
+ * with very many topics is sampled. The steps of a walk may use the stores of different reactors. */
 #ifndef DUEPOST_STORE_COMING_H
 #define DUEPOST_STORE_COMING_H
 
@@ -16,8 +16,8 @@ enum {
     COMING_TOPICS_MAX = 1024, /* maximum number of topics of one shard that a walk examines */
 };
 
-/* Numbers of jobs by due time. The minute, the hour, the day and the week all begin at at_ms, so the hour
- * includes the minute. Held jobs count as overdue. */
+/* Numbers of waiting jobs by due time. The minute, the hour, the day and the week all begin at at_ms, so each
+ * includes the shorter ones. Held jobs count as overdue. */
 struct coming {
     int64_t at_ms;
     int64_t overdue;

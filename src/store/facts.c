@@ -168,8 +168,8 @@ static void on_rights_known(void *arg)
 }
 
 /* Returns whether to trust the operator that each write is synced (--trust-durability). A Redis service may
- * have no append-only file and store each write in another way. If Redis shows the setting, or its
- * append-only file is broken, this counts, and not the option. */
+ * have no append-only file and store each write in another way. If Redis shows the setting appendfsync, or
+ * reports that its append-only file is broken, the option is ignored. */
 static bool is_trusted(const struct facts *facts, bool is_hidden)
 {
     const struct store_options *options = facts->options;
@@ -254,7 +254,7 @@ void facts_stop(struct facts *facts)
 void facts_note_denial(struct facts *facts)
 {
     if (rights_refusal(facts->rights))
-        return; /* rights have been denied already, so the next round comes soon anyway */
+        return; /* rights are denied, so the next round of queries comes soon without this call */
     rights_recheck(facts->rights);
     facts_recheck(facts);
 }

@@ -16,8 +16,8 @@ struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_ke
                         const struct store_options *, bool may_lay_out, loop_fn *on_change, void *arg);
 void facts_free(struct facts *);
 
-/* From now on, data without a layout gets the layout of this duepost. Called when the layout of the first
- * shard has the configured number of shards. */
+/* From now on, if this shard's data has no layout, it gets the layout of this duepost. Called when the first
+ * shard is known to have the configured number of shards. */
 void facts_lay_out(struct facts *);
 
 /* Called when the link came up, and when the link was lost. */
@@ -55,7 +55,7 @@ const char *facts_denial(const struct facts *);
  * valid until the next round of queries. */
 const char *facts_refusal(const struct facts *);
 
-/* Returns the part of one shard, for a limit that is divided among all shards. */
+/* Returns one shard's part of a limit that is divided among all shards. */
 static inline int64_t store_options_part(const struct store_options *options, int64_t bound)
 {
     int64_t shards = (int64_t)options->shards;

@@ -1,9 +1,9 @@
 /* heads.h - finds the topics of a page. The page lists waiting jobs of all topics, or waiting or dead jobs of
  * an owner topic and its sibling topics (such as orders~callbacks).
  *
- * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs, which belong
- * to at most max topics: those whose first job after the previous page comes earliest. This walk finds these
- * topics in steps of limited size. The number of topics that it examines is limited, too. */
+ * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs, so they
+ * belong to at most max topics: the topics whose first job after the previous page comes earliest. A walk
+ * finds these topics in steps of limited size, and examines a limited number of topics. */
 #ifndef DUEPOST_STORE_HEADS_H
 #define DUEPOST_STORE_HEADS_H
 
@@ -17,8 +17,8 @@ enum {
 
 struct heads_page {
     struct slice topics; /* one per line; valid until the callback returns */
-    /* Position at which the page must end: after it, topics that are not in topics have jobs, too. Empty if
-     * there are no such topics. */
+    /* Position at which the page must end, because after it, topics that are not listed here have jobs, too.
+     * Empty if there are no such topics. */
     char score[LIST_SCORE_SIZE];
     struct slice id;
     int64_t count;   /* number of jobs, if requested */

@@ -12,7 +12,7 @@ struct lease_item {
     struct batch_item item;
     const struct lease *lease;
     int64_t wait_ms;        /* retry: wait until the next attempt */
-    struct shard_hold hold; /* release: how the job is held */
+    struct shard_hold hold; /* release: how long the job is held, and for which receiver */
     struct shard_end end;   /* data of complete, retry and bury */
     struct shard *shard;    /* complete: shard of the item, for sending it again */
     shard_done_fn *fn;
@@ -110,8 +110,8 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-/* Ends the item. If complete.lua answered AGAIN, sends the item again: jobs are kept after delivery, and the
- * call had already reached its maximum of bytes. */
+/* Ends the item. If complete.lua answered AGAIN, sends the item again: the job must be read because it is
+ * kept after its delivery, and the call had already reached its limit of bytes. */
 static void end_complete(struct batch_item *item, enum status status, int64_t now_us,
                          const struct redis_reply *result)
 {

@@ -1,8 +1,8 @@
 /* leased.h - pages of the ids of leased jobs, in the order of ids.
  *
- * Renewals change the deadlines of leases all the time, so a page cannot continue in the order of deadlines.
- * For each page, this walk reads all leases of a shard, in steps that take Redis a short time, and keeps the
- * first ids after the previous page. */
+ * Pages are not in the order of deadlines, because renewals change the deadlines of leases all the time. For
+ * each page, a walk reads all leases of a shard, in steps that take Redis a short time, and keeps the first
+ * ids after the previous page. */
 #ifndef DUEPOST_STORE_LEASED_H
 #define DUEPOST_STORE_LEASED_H
 

@@ -30,8 +30,8 @@ struct walk {
     /* The next two members are for leased jobs. */
     struct buffer ids; /* ids of the page, one per line */
     bool has_more;     /* more ids follow these */
-    /* For waiting jobs of all topics, ids has the names of topics, and the page ends at the job with this
-     * score and id. */
+    /* For waiting jobs of all topics, ids has names of topics instead. The page then ends at the job with
+     * this score and id. */
     char last_score[LIST_SCORE_SIZE];
     struct buffer last_id;
     bool is_partial;
@@ -186,8 +186,8 @@ static bool is_plain_count(const struct walk *walk)
     return walk->kind == WALK_COUNT && !reads_records(&walk->list);
 }
 
-/* Returns whether to continue without an answer to the client: after an empty page at the end of a shard or
- * state, and after counts that cost nothing. So clients need not request these pages. */
+/* Returns whether the walk continues at once instead of answering the client: after an empty page at the end
+ * of a shard or state, and after counts that took no time. So clients need not request these pages. */
 static bool may_go_on(const struct walk *walk, size_t count, const struct store_cursor *next)
 {
     return next->has_more && next->id.size == 0 && (count == 0 || is_plain_count(walk));
@@ -262,7 +262,7 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
         list_ask(walk);
 }
 
-/* Handles the counted heads like the reply to a call that counts. */
+/* Handles the number of jobs that heads_find has counted, like the reply to a call that counts. */
 static void on_heads_counted(struct walk *walk, const struct heads_page *page)
 {
     struct store_cursor next = walk->list.from;
@@ -301,8 +301,9 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
         list_ask(walk);
 }
 
-/* Begins a page. Leased jobs are found by their ids. Waiting jobs of all topics, and all other jobs of an
- * owner, are found by their topics. A separate call counts all leased jobs of a shard. */
+/* Begins a page. For leased jobs, first finds their ids. For waiting jobs of all topics, and for all but
+ * leased jobs of an owner, first finds the topics. Counts all leased jobs of a shard with a call of their
+ * own. */
 static void list_begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;

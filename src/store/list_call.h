@@ -1,4 +1,4 @@
-/* list_call.h - arguments that the scripts of lists share. */
+/* list_call.h - adds arguments that list.lua and heads.lua share. */
 #ifndef DUEPOST_STORE_LIST_CALL_H
 #define DUEPOST_STORE_LIST_CALL_H
 

@@ -38,8 +38,8 @@ struct slice outbox_id(const struct outbox_text *text)
 
 /* ---- reading ---- */
 
-/* Adds the texts of a list of fields and the list of their texts. Returns false if these cannot be from the
- * script. */
+/* Adds the texts of a list of fields and the list of their texts. Returns false if archive.lua cannot have
+ * sent these lists. */
 static bool add_texts(const struct redis_reply *fields, const struct redis_reply *texts,
                       struct outbox_text *into, struct outbox_read *read, size_t *bytes)
 {
@@ -55,7 +55,7 @@ static bool add_texts(const struct redis_reply *fields, const struct redis_reply
     return true;
 }
 
-/* Returns false if the reply cannot be one of the script. */
+/* Returns false if the reply cannot come from archive.lua. */
 static bool read_texts(const struct redis_reply *reply, struct outbox_text texts[OUTBOX_READ_MAX],
                        struct outbox_read *read)
 {

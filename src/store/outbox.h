@@ -4,8 +4,9 @@
  * to the database, and then removes exactly the texts that it has read. A text that is not removed is read
  * again by the next archiver, so no text is lost if a process dies between any two steps.
  *
- * A batch of texts is named by its place in the outbox's list: the number of texts that were removed before
- * it. If the list has changed in another way since, nothing is removed, and the archiver reads it again. */
+ * A batch of texts is identified by its place in the outbox's list: the number of texts that were removed
+ * before it. If the list was changed in any other way, nothing is removed, and the archiver reads the list
+ * again. */
 #ifndef DUEPOST_STORE_OUTBOX_H
 #define DUEPOST_STORE_OUTBOX_H
 
@@ -35,25 +36,26 @@ struct outbox_read {
     bool is_full; /* the outbox may have more texts */
     int64_t entries, bytes,
         dropped; /* texts in the outbox, their size, and number of texts dropped since the data was created */
-    int64_t removed;   /* number of texts removed so far; gives a batch its place */
-    int64_t disturbed; /* number of times that the list was changed in another way */
+    int64_t removed;   /* number of texts removed so far; the place of the next batch */
+    int64_t disturbed; /* how often the list was changed in any other way */
 };
 
-/* Turns the outbox of this shard on or off, as the store's options say, and reads the next texts. in_hand is
- * the number of texts that the caller has read and whose removal it has not sent. Without a history no texts
- * are read. */
+/* Turns the outbox of this shard on or off, as configured in the store's options, and reads the next texts.
+ * in_hand is the number of texts that the caller has read but not yet asked to remove. If there is no
+ * history, no texts are read. */
 typedef void outbox_read_fn(void *arg, enum status, const struct outbox_read *);
 void outbox_read(struct shard *, size_t in_hand, outbox_read_fn *, void *arg);
 
-/* The texts of one outbox_read that will be removed. */
+/* The texts that one call of outbox_read returned, for their removal. */
 struct outbox_batch;
 
-/* Notes the place of the texts. in_hand is the number that outbox_read got. */
+/* Creates a batch of these texts, with their place in the list. in_hand must be the same number as in the
+ * call of outbox_read. */
 struct outbox_batch *outbox_batch_new(const struct shard *, const struct outbox_read *, size_t in_hand);
 void outbox_batch_free(struct outbox_batch *); /* NULL is ignored */
 
-/* Returns false if the connection was lost since the texts were read: Redis may then have lost its last
- * changes, so the texts at this place may be others. */
+/* Returns false if the connection was lost after the texts were read. Redis may have lost its last changes
+ * then, so there may be other texts at this place. */
 bool outbox_batch_is_current(const struct shard *, const struct outbox_batch *);
 
 /* Removes the texts of the batch. removed is the number of texts that were removed; it is 0 if the outbox is

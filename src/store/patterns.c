@@ -28,7 +28,7 @@ static void on_read(void *arg, enum status status, const struct redis_reply *rep
         status = reply_refuse("patterns");
     for (size_t at = FIRST_PATTERN; status == STATUS_OK && at + 1 < redis_reply_size(reply); at += 2) {
         if (!topic_pattern_is_open(redis_reply_text(redis_reply_at(reply, at))))
-            continue; /* another program has written this pattern; the next change removes it */
+            continue; /* another program has written this pattern; the next change of patterns removes it */
         if (found.count == STORE_PATTERNS_MAX)
             status = reply_refuse("patterns");
         else
@@ -103,7 +103,7 @@ static void patterns_write(struct shard *shard, const struct store_patterns *pat
 {
     struct patterns_item *entry = NEW(struct patterns_item);
     *entry = (struct patterns_item){
-        .item.bytes = BATCH_BYTES_MAX, /* the size of a whole batch, so that the item has a call of its own */
+        .item.bytes = BATCH_BYTES_MAX, /* this size fills a batch, so the item gets a call of its own */
         .patterns = patterns,
         .is_copy = is_copy,
         .fn = fn,
@@ -125,7 +125,7 @@ struct change {
 static void on_copied(void *arg, enum status status, int64_t version)
 {
     struct change *change = arg;
-    (void)version; /* the version is ignored, because a later change may already have been copied */
+    (void)version; /* any version is fine, because a later change may already have been copied */
     if (status != STATUS_OK)
         change->status = STATUS_UNKNOWN; /* the outcome is unknown, because the first shard has the change */
     if (--change->awaited > 0)
@@ -204,7 +204,8 @@ static void on_highest(void *arg, enum status status, const struct store_pattern
 {
     struct mending *mending = arg;
     mending->status = status;
-    mending->awaited = 1; /* one more than the shards, until this function ends */
+    /* One for this function, so that no callback ends the mending before all calls are sent. */
+    mending->awaited = 1;
     mending->highest = (struct store_patterns){.version = found->version, .patterns = mending->patterns};
     for (size_t i = 0; status == STATUS_OK && i < found->count; i++, mending->highest.count++)
         mending->patterns[i] =

@@ -31,8 +31,9 @@ struct pull {
     struct nonce nonce;
     int64_t sent_us; /* time at which the call was sent (CLOCK_BOOTTIME) */
     unsigned tries;
-    struct buffer forgetting; /* owned: what.once, and before it '!' and the nonce of an answer to forget;
-                                 empty: none */
+    /* Owned: what.once; after '!', the nonce of an answer to remove and a space, if there is one; empty:
+     * none. */
+    struct buffer forgetting;
     store_pull_fn *fn;
     void *arg;
 };
@@ -45,7 +46,7 @@ static void pull_free(struct pull *pull)
 
 /* ---- calls without a reply ---- */
 
-/* A call without a reply. It may have leased jobs, which no worker has. */
+/* A call without a reply. It may have leased jobs that no worker has received. */
 struct lost_pull {
     struct list link;
     struct nonce nonce;
@@ -56,7 +57,8 @@ static void note_lost(const struct pull *pull)
 {
     struct shard *shard = pull->shard;
     if (pull->what.once.size || shard->lost_pull_count == LOST_PULLS_MAX)
-        return; /* the worker repeats the request with its idempotency key, or the leases run out */
+        /* Not needed: the worker repeats the request with its idempotency key, or the leases run out. */
+        return;
     struct lost_pull *lost = NEW(struct lost_pull);
     *lost =
         (struct lost_pull){.nonce = pull->nonce, .lease_ms = pull->what.lease_ms, .sent_us = pull->sent_us};
@@ -66,7 +68,7 @@ static void note_lost(const struct pull *pull)
 
 static void on_pull_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
-    (void)status, (void)reply; /* leases that are left over run out */
+    (void)status, (void)reply; /* leases that were not released run out */
     free(arg);
 }
 
@@ -119,11 +121,11 @@ struct pull_result {
     struct pulled *unfit; /* jobs that the worker does not get */
     size_t unfit_count;
     bool has_stored; /* lease.lua has stored the jobs under the idempotency key: they have not all expired */
-    bool is_forgotten; /* the jobs are those of an answer that is now forgotten */
+    bool is_forgotten; /* the jobs belong to an earlier answer that has now been removed from its key */
     struct store_pulled pulled;
 };
 
-/* Buries a job that has expired or cannot be read, or releases a job that this version does not know. If this
+/* Buries a job that has expired or cannot be read, or releases a job that needs a later version. If this
  * process dies first, the lease runs out. */
 static void end_unfit(const struct pull *pull, const struct pulled *unfit, int64_t now_ms)
 {
@@ -193,13 +195,10 @@ static void pull_result_read(const struct pull *pull, const struct redis_reply *
     size_t count = (redis_reply_size(result) - FIRST_PULLED) / PULLED_PARTS;
     to->pulled.is_repeated = redis_reply_integer(redis_reply_at(result, 1)) == 1;
     to->is_forgotten = redis_reply_integer(redis_reply_at(result, 1)) == 2;
-    /* After the jobs of a forgotten answer, the next call leases others. */
+    /* After an answer has been removed from its key, the next call leases other jobs. */
     to->pulled.has_more = to->is_forgotten || redis_reply_integer(redis_reply_at(result, 2)) == 1;
     to->pulled.next_ms = redis_reply_integer(redis_reply_at(result, 3));
-    to->jobs = memory_resize(
-        NULL,
-        (count + 1) *
-            sizeof *to->jobs); /* the memory need not be zero, because job_read sets all members of a job */
+    to->jobs = memory_resize(NULL, (count + 1) * sizeof *to->jobs); /* job_read sets all members */
     to->given = NEW_ARRAY(struct store_pulled_job, count + 1);
     to->unfit = NEW_ARRAY(struct pulled, count + 1);
     for (size_t i = 0; i < count; i++)
@@ -215,15 +214,15 @@ static void pull_result_fini(struct pull_result *to)
     free(to->unfit);
 }
 
-/* Returns whether an answer without a job for the worker is stored under the idempotency key. */
+/* Returns whether the answer that is stored under the idempotency key has no job that the worker can use. */
 static bool is_key_used_up(const struct pull *pull, const struct pull_result *to)
 {
     return pull->what.once.size && to->count == 0 && to->has_stored && !to->is_forgotten;
 }
 
-/* Has the answer forgotten that is stored under the idempotency key, so that this request, or its repetition,
- * leases other jobs. The unfit jobs are ended after that: if this process dies before, the repetition gets
- * them again. */
+/* Makes the next call remove the answer that is stored under the idempotency key, so that this request, or
+ * its repetition, leases other jobs. The unfit jobs are ended only after that. If this process dies before, a
+ * repeated request gets these jobs again. */
 static void forget_answer(struct pull *pull, const struct redis_reply *result)
 {
     buffer_printf(&pull->forgetting, "!%.*s ", SLICE_ARG(redis_reply_text(redis_reply_at(result, 0))));
@@ -232,7 +231,7 @@ static void forget_answer(struct pull *pull, const struct redis_reply *result)
 }
 
 /* Calls back with the jobs. If all jobs of this call have expired or are otherwise unfit for the worker,
- * leases the next jobs. Returns whether there is a further call. */
+ * calls lease.lua again for other jobs instead. Returns whether it does. */
 static bool pull_tell(struct pull *pull, const struct redis_reply *result, struct pull_result *to)
 {
     for (size_t i = 0; i < to->unfit_count; i++)

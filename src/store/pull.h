@@ -13,12 +13,12 @@
  *                               carry worker ends it within a second (worker/lapse.h); until then the token
  *                               still completes, retries, buries and releases the job, but extends nothing
  *
- * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. A job that
- * has expired, or whose record cannot be read, is buried and not given to a worker; a job that needs a later
- * version is released.
+ * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. Workers do
+ * not get jobs that have expired, whose record cannot be read, or that need a later version: the first two
+ * are buried, and the last is released.
  *
- * A call of one of these functions counts the metrics and writes the log lines of the attempts and deaths
- * that it causes. */
+ * These functions also update the metrics and write the log lines of the attempts and deaths that they
+ * cause. */
 #ifndef DUEPOST_STORE_PULL_H
 #define DUEPOST_STORE_PULL_H
 
@@ -32,13 +32,13 @@ struct store_pull {
     struct slice topic;
     size_t max;       /* 1 to LEASE_JOBS_MAX */
     int64_t lease_ms; /* LEASE_MIN_MS to LEASE_MAX_MS (lease_text.h) */
-    /* How long the caller waits if no job can be leased now; 0: not at all. During this time, the listener of
-     * store_on_pull_wake is called when the topic may have jobs. A caller that waits longer calls store_pull
-     * again before this time is over. */
+    /* How long the caller waits if no job can be leased now; 0: it does not wait. During this time, the
+     * listener of store_on_pull_wake is called when the topic may have jobs. A caller that waits longer must
+     * call store_pull again before this time is over. */
     int64_t wait_ms;
-    /* The request's fingerprint, a space and topic/idempotency key; else empty. While the first answer is
-     * kept (as long as its leases last, but at least a minute), the same jobs are returned again, as far as
-     * they are still leased with the token. */
+    /* If the request has an idempotency key: the request's fingerprint, a space and topic/idempotency key;
+     * else empty. The first answer is kept as long as its leases last, but at least a minute. A repeated
+     * request gets the jobs of that answer that are still leased with its token. */
     struct slice once;
 };
 
@@ -55,8 +55,9 @@ struct store_pulled {
     int64_t now_ms;     /* time at which the script ran */
     struct slice token; /* lease token of all these jobs; empty if there are no jobs */
     const struct store_pulled_job *jobs;
-    size_t count;     /* number of jobs; less than max if no more jobs are due, a limit was reached, or the
-                         records have 4 MiB */
+    /* Number of jobs; less than max if no more jobs are due, a limit is reached, or the records exceed 4
+     * MiB. */
+    size_t count;
     bool is_repeated; /* the jobs are those of an earlier call with the same idempotency key */
     bool has_more;    /* more jobs may be leased now */
     /* If there are no jobs: the earliest time at which a job may be leased, or -1 if this does not depend on
@@ -67,17 +68,17 @@ struct store_pulled {
 /* Called with OK (also without jobs), NOT_PULL (jobs of the topic are POSTed), REUSED (the idempotency key
  * belongs to another request), LACKING or UNREADABLE (the topic's settings need a later version, or cannot be
  * read), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK. If the status is
- * UNKNOWN, jobs may have been leased. Unless the call has an idempotency key, the store releases these jobs
- * as soon as Redis answers again. */
+ * UNKNOWN, jobs may have been leased. The store releases these jobs as soon as Redis answers again, unless
+ * the call has an idempotency key. */
 typedef void store_pull_fn(void *arg, enum status, const struct store_pulled *);
 
 /* Leases due jobs of a pull topic. Borrows the slices until the callback. All calls of one turn are sent in
  * one script call, in their order. */
 void store_pull(struct store *, const struct store_pull *, store_pull_fn *, void *arg);
 
-/* Sets the only listener: fn is called when a job of a pull topic may be leased, if a call of store_pull for
- * this topic had a wait_ms. An empty topic means that messages may have been lost, so any topic may have
- * jobs. fn must not assume that there is a job: another process may be faster. */
+/* Sets the only listener. fn is called when a job of a pull topic may be leased, if a call of store_pull for
+ * this topic had a wait_ms. fn gets an empty topic if messages may have been lost, because then any topic may
+ * have jobs. When fn is called, another process may already have leased the job. */
 typedef void store_pull_wake_fn(void *arg, struct slice topic);
 void store_on_pull_wake(struct store *, store_pull_wake_fn *, void *arg);
 

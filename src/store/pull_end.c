@@ -1,7 +1,7 @@
 /* pull_end.c - ends and extends leases at the request of workers.
  *
- * complete, release and extend are one script call. retry and bury read the job first, because its record and
- * its callbacks are written in C; complete does the same for a job with callbacks. The token fences each
+ * complete, release and extend take one script call each. retry and bury read the job first, because C writes
+ * its record and its callbacks. complete also reads a job with callbacks first. The token fences each
  * call. */
 #include <stdio.h>
 
@@ -80,7 +80,7 @@ static void add_release(const struct batch_item *item, struct script_call *call)
 {
     add_lease((const struct pull_item *)item, call);
     script_call_number(call, SHARD_NO_WAIT);
-    script_call_number(call, 0); /* time of the claim, which is needed only for a job that is held */
+    script_call_number(call, 0); /* time of the claim; needed only if the job is held */
     script_call_text(call, SLICE("-"));
     script_call_number(call, 0); /* no breaker */
 }
@@ -137,7 +137,7 @@ static void on_state(void *arg, enum status status, const struct store_job *job)
 {
     struct pull_call *call = arg;
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
-        pull_call_end(call, STATUS_UNAVAILABLE); /* only a read failed */
+        pull_call_end(call, STATUS_UNAVAILABLE); /* only a read has failed, so nothing has changed */
         return;
     }
     call->ended.has_state = status == STATUS_OK;
@@ -153,8 +153,8 @@ static void pull_call_refuse(struct pull_call *call)
     shard_read(call->shard, call->what.id, true, on_state, call);
 }
 
-/* Refuses a call after a read. If the job was cancelled, its worker has reported now, and no longer counts as
- * in flight: a release with a token that holds no lease changes nothing else. */
+/* Refuses a call after a read. If the job was cancelled, its attempt no longer counts as in flight, because
+ * its worker has reported. A release with a token that holds no lease changes nothing else. */
 static void on_lingering_ended(void *arg, enum status status, int64_t code, int64_t now_us)
 {
     (void)status, (void)code, (void)now_us;

@@ -11,7 +11,7 @@
 /* How long a job that this version cannot serve is held, so that another version may serve it. */
 #define UNSERVED_WAIT_MS INT64_C(60000)
 
-/* An ending under way: copies of the texts, and the data to write. */
+/* An ending under way. It has copies of the texts, and the data to write. */
 struct pull_ending {
     struct shard *shard;
     struct lease lease;
@@ -79,7 +79,7 @@ static struct slice topic_of(const struct pull_ending *ending)
     return topic;
 }
 
-/* Counts and logs an ending that Redis has stored. */
+/* Updates the metrics and writes the log lines of an ending that Redis has stored. */
 static void note_end(const struct pull_ending *ending)
 {
     struct metrics *metrics = ending->shard->options->metrics;
@@ -161,8 +161,8 @@ static void send_ending(struct pull_ending *ending)
 
 /* ---- deciding ---- */
 
-/* Copies a worker's text. Replaces each character that a detail must not have, because JSON would escape it,
- * by a similar one. A character that does not fit is left out. */
+/* Copies a worker's description of an error. Replaces each character that JSON would escape by a similar one.
+ * Leaves out characters that no longer fit. */
 static struct slice copy_detail(struct slice error, char detail[ATTEMPT_DETAIL_MAX + 1])
 {
     size_t used = 0;
@@ -236,7 +236,7 @@ static bool pull_ending_decide(struct pull_ending *ending, const struct pull_end
     struct ending_facts all = facts_of(ending, facts, cause);
     ending->ending = ending_decide(job, &all);
     if (ending->cause == PULL_CAUSE_COMPLETED)
-        ending->ending.has_line = true; /* for complete.lua, a line means that the callbacks are written */
+        ending->ending.has_line = true; /* with a line, complete.lua expects the callbacks in its arguments */
     return ending_write(&ending->ending, &all, job, buffer_slice(&ending->record), &ending->texts);
 }
 

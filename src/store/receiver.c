@@ -154,7 +154,7 @@ void store_news(struct store *store, size_t shard, int64_t version, store_news_f
     receiver_ask(walk);
 }
 
-/* ---- reports, and closing on request: one script ---- */
+/* ---- reports, and requests to close a breaker: both use report.lua ---- */
 
 struct report_item {
     struct batch_item item;

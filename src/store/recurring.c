@@ -12,7 +12,7 @@ enum {
     FIRST_OF_PAGE = 2,   /* index of the first schedule in a reply */
     FIRST_OF_FIRES = 3,
     SCHEDULE_PARTS = 4,
-    FIRES_PARTS = 5, /* the last one is the progress */
+    FIRES_PARTS = 5, /* the last part is the progress */
 };
 
 /* ---- reading ---- */
@@ -56,8 +56,8 @@ static void read_entry(struct slice text, struct store_recurring *schedule)
     schedule->last.job = text;
 }
 
-/* Reads the schedules of a shard's reply from index first on. Each has this number of parts. Returns the
- * number of schedules. */
+/* Reads the schedules of a shard's reply from index first on. Each schedule has this number of parts. Returns
+ * the number of schedules. */
 static size_t read_schedules(const struct redis_reply *reply, size_t shard, size_t first, size_t parts,
                              size_t max, struct store_recurring *schedules)
 {

@@ -21,7 +21,7 @@ enum store_fired {
     STORE_FIRED_UNSENDABLE, /* the job does not fit an endpoint of its group */
     STORE_FIRED_HELD,  /* the definition, its time zone or its group cannot be read; each process tries again
                           every few seconds */
-    STORE_FIRED_MOVED, /* only in store_fire: the clock has stepped back, so the next time is another */
+    STORE_FIRED_MOVED, /* only in store_fire: the clock has stepped back, so the next time has changed */
 };
 
 struct store_recurring {
@@ -35,14 +35,14 @@ struct store_recurring {
     struct slice progress; /* text of recurrence_progress.h; only in shard_fires */
     struct {
         enum store_fired outcome;
-        bool is_missed;   /* the outcome concerns times that were missed by more than the schedule's grace */
+        bool is_missed;   /* the times of this outcome were missed by more than the schedule's grace */
         int64_t time_ms;  /* time of the occurrence */
         int64_t at_ms;    /* time at which the outcome was written */
         struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */
     } last;
 };
 
-/* Position of a walk: in this shard, after the schedule with this id; see store_cursor. */
+/* Where a walk continues: in this shard, after the schedule with this id; see store_cursor. */
 struct store_recurring_cursor {
     size_t shard;
     struct slice id;
@@ -87,9 +87,10 @@ struct store_fire {
     struct slice tag;
     /* next_ms as it was read; -1: a client requests this occurrence, and the schedule does not change */
     int64_t expected_ms;
-    int64_t next_ms;       /* -1: the schedule does not fire any more */
-    enum store_fired kind; /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job; MOVED:
-                              only change the next time. Its expected_ms may be -1: there was no next time */
+    int64_t next_ms; /* -1: the schedule does not fire any more */
+    /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job; MOVED: only change the next
+     * time. With MOVED, expected_ms is -1 if there was no next time. */
+    enum store_fired kind;
     struct slice progress; /* the new text; empty: it is removed; data is NULL: it does not change */
     int64_t time_ms;       /* time of the occurrence */
     bool is_missed;
@@ -116,16 +117,16 @@ void store_fire(struct store *, const struct store_fire *, store_fire_fn *, void
 
 /* ---- For the role that fires ---- */
 
-/* Creates an occurrence over the shard's connection for claims and outcomes, for the role that fires
- * schedules. */
+/* Creates an occurrence for the role that fires schedules. Uses the shard's connection for claims and
+ * outcomes. */
 void shard_fire(struct shard *, const struct store_fire *, store_fire_fn *, void *arg);
 
 struct shard_fires {
     int64_t now_ms;
-    int64_t due;      /* number of schedules whose time has come, or has to be moved */
+    int64_t due;      /* number of schedules whose time has come or must be computed again */
     int64_t later_ms; /* earliest time after now; -1: none */
-    /* The first schedules whose time has come, then those whose next time has to be moved, because the clock
-     * has stepped back. The next time of the latter is later than now_ms, or -1. */
+    /* The first schedules whose time has come. After them, schedules whose next time must be computed again,
+     * because the clock has stepped back; their next time is later than now_ms, or -1. */
     const struct store_recurring *schedules;
     size_t count;
 };

@@ -7,7 +7,7 @@
 #include "io/resolver.h"
 #include "job/target.h"
 
-enum { NODES_MAX = 4096 }; /* several times the largest Cluster */
+enum { NODES_MAX = 4096 }; /* several times the number of nodes of the largest Cluster */
 
 struct node {
     struct list link;

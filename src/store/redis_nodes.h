@@ -1,10 +1,10 @@
 /* redis_nodes.h - addresses of Redis that this process found while running. No job may be sent to these
  * addresses.
  *
- * The target policy already refuses the Redis that the operator configured, if its host names could be
- * resolved. This file adds the nodes that Sentinels or a Cluster announce later, and the nodes that
- * connections reach. Each node is added once. A host name is resolved once, and stands for these addresses.
- * If a node has an address of this host, its port is refused on all addresses of the host. */
+ * The target policy already refuses the addresses of the configured Redis that were resolved at the start.
+ * This file adds the nodes that Sentinels or a Cluster announce later, and the nodes that connections reach.
+ * Each node is added once. A host name is resolved once; only the addresses found then are refused. If a node
+ * has an address of this host, its port is refused on all addresses of the host. */
 #ifndef DUEPOST_STORE_REDIS_NODES_H
 #define DUEPOST_STORE_REDIS_NODES_H
 

@@ -1,12 +1,12 @@
-/* reply.h - reads parts that the replies of several scripts have in common. */
+/* reply.h - reads the parts of replies that several scripts return in the same form. */
 #ifndef DUEPOST_STORE_REPLY_H
 #define DUEPOST_STORE_REPLY_H
 
 #include "store/script_list.h"
 #include "store/store.h"
 
-/* Reads a number of entries, which is at index at. The entries begin at index first; each has this number of
- * parts. Returns false if the number is over max, or if the reply has fewer entries. */
+/* Reads the number of entries, which the reply has at index at. The entries begin at index first, and each
+ * has this number of parts. Returns false if the number is above max, or if the reply has fewer entries. */
 bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count);
 

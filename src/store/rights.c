@@ -28,7 +28,7 @@ struct rights {
     char refusal[RIGHTS_TEXT_MAX];
 };
 
-/* A query on the connection, and the name of the right that it tries. */
+/* A query that tries a right, and the name of this right. */
 struct question {
     struct rights *rights;
     const char *name;
@@ -83,7 +83,8 @@ static void try_command(struct rights *rights, const char *name, size_t argc, co
     redis_send(rights->link, argc, argv, on_answer, question);
 }
 
-/* Reads the last answer of a round: pairs of a command and its error in a script. */
+/* Reads the last answer of a round: names of commands that a script may not run, each followed by its
+ * error. */
 static void on_tried(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct rights *rights = arg;
@@ -101,7 +102,8 @@ static void on_tried(void *arg, enum status status, const struct redis_reply *re
     rights->on_known(rights->arg);
 }
 
-/* Tries commands with arguments that they reject. Redis checks the rights before the arguments. */
+/* Tries each command with invalid arguments. Redis checks the rights first, so a command that is permitted
+ * fails with another error and changes nothing. */
 void rights_ask(struct rights *rights)
 {
     struct slice never = buffer_slice(&rights->never_key);

@@ -1,7 +1,7 @@
 /* rights.h - checks that the ACL of Redis grants this user all rights that duepost needs.
  *
  * If a command is denied in the middle of a script, the earlier writes of the script remain, because Redis
- * does not roll back. So each command of the scripts, and the channel, is tried before any script runs, in a
+ * does not roll back. So before any script runs, each command of the scripts and the channel are tried in a
  * way that changes nothing. */
 #ifndef DUEPOST_STORE_RIGHTS_H
 #define DUEPOST_STORE_RIGHTS_H
@@ -26,7 +26,7 @@ bool rights_need_recheck(const struct rights *);
 /* Called when the link came up or Redis has denied a right, because the result may be out of date. */
 void rights_recheck(struct rights *);
 
-/* Notes whether the wake-up channel was subscribed to, which happens on another connection. */
+/* Stores whether the subscription to the wake-up channel, which uses another connection, was permitted. */
 void rights_note_subscription(struct rights *, bool is_denied);
 
 /* Returns the denied rights and the command that grants them, as far as known, or NULL if no right is denied.

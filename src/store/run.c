@@ -1,9 +1,9 @@
 /* run.c - makes jobs due now, or at a given time.
  *
- * A dead job starts over: its record must lose its attempts. Only C writes records, so this file reads the
- * record and writes a new one without attempts. The script replaces the record only if it is still the one
- * that was read; otherwise all steps are repeated. If a dead job and a job of the pool have the id, tags may
- * select one of them. */
+ * A dead job starts over, with a record without attempts. Only C writes records, so this file reads the
+ * record and writes a new one without attempts. The script replaces the record only if it has not changed
+ * since it was read; otherwise all steps are repeated. If a dead job and a job of the pool have the same id,
+ * tags may select one of them. */
 #include "base/memory.h"
 #include "job/job.h"
 #include "store/reply.h"
@@ -14,8 +14,7 @@ struct run {
     struct shard *shard;
     struct slice id, tags;
     struct store_when when;
-    struct buffer old_record, new_record; /* empty in the first call, which finds out whether the job is dead;
-                                             other jobs keep their records */
+    struct buffer old_record, new_record; /* empty in the first call; only a dead job needs both */
     int tries;
     store_run_fn *fn;
     void *arg;
@@ -139,7 +138,7 @@ void store_run(struct store *store, struct slice id, struct slice tags, struct s
     run->item.bytes = id.size + tags.size + BATCH_ITEM_OVERHEAD;
     if (tags.size)
         shard_read(run->shard, id, false, on_run_read,
-                   run); /* the pool does not have the job: reads it again to find a dead one */
+                   run); /* the pool does not have the job, so look for a dead job with this id */
     else
         batch_add(&run->shard->batches[SHARD_BATCH_RUN], &run->item);
 }

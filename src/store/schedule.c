@@ -43,7 +43,7 @@ static void schedule_add_item(const struct batch_item *item, struct script_call 
     script_call_text(call, schedule->once.size ? schedule->once : SLICE("-"));
 }
 
-/* Reads the job that has the id, or the first answer to a repeated request. */
+/* Reads the existing job with the id, or the first answer to a repeated request. */
 static enum status read_holder(const struct redis_reply *result, struct store_job *job, int64_t *due_ms)
 {
     if (slice_equal(redis_reply_text(redis_reply_at(result, 0)), SLICE("repeated"))) {

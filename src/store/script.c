@@ -99,9 +99,9 @@ void script_call_when(struct script_call *call, struct store_when when)
     add_number(call, when.is_absolute ? "@" : "", when.ms);
 }
 
-/* Returns the status for an error reply of Redis (see the table in README.md), by its first word. All errors
- * except those from within a script mean that the script did not run. If the slot is being migrated, the
- * script stopped at its probe. */
+/* Returns the status for an error reply of Redis by the reply's first word (see the table in README.md).
+ * Except for errors from within a script, an error means that the script did not run. If the slot is being
+ * migrated, the script stopped at its probe. */
 static enum status script_error_status(struct slice error)
 {
     static const struct {
@@ -138,7 +138,8 @@ static bool contains(struct slice text, struct slice part)
     return memmem(text.data, text.size, part.data, part.size) != NULL;
 }
 
-/* Returns whether Redis has no functions, or does not permit them: the function did not run. */
+/* Returns whether this error means that Redis has no functions, or does not permit them. In this case, the
+ * function did not run. */
 static bool is_function_refused(struct slice error)
 {
     return slice_starts_with(error, SLICE("ERR unknown command")) ||
@@ -147,8 +148,8 @@ static bool is_function_refused(struct slice error)
 
 static void load_function(struct redis_link *link, enum script_id script);
 
-/* If the call did not run because Redis does not have the function or script, sends it in another form.
- * Returns whether it did. */
+/* If the call did not run because Redis does not have the function or script, sends the call in another form.
+ * Returns whether it was sent again. */
 static bool call_goes_otherwise(struct script_call *call, const struct redis_reply *reply)
 {
     if (redis_reply_kind(reply) != REDIS_KIND_ERROR || !redis_link_is_up(call->link))
@@ -183,8 +184,8 @@ void script_leave_link(struct redis_link *link, const struct redis_reply *reply)
         redis_link_reset(link, "Redis serves no writes on this connection");
 }
 
-/* Logs a refusal. During an outage, each call of each shard is refused. So a reactor logs only a few refusals
- * each second, and the number of the others. */
+/* Logs a refusal. During an outage, each call to each shard is refused. So a reactor logs only a few refusals
+ * each second, and counts the others in one line. */
 static void log_refusal(const char *script, struct slice error)
 {
     static _Thread_local struct {
@@ -306,17 +307,17 @@ struct loading {
     struct redis_link *link;
 };
 
-/* Returns whether Redis does not accept functions: the error begins with ERR or NOPERM. Other errors report a
- * state of Redis, such as READONLY, OOM or LOADING; the function is then loaded when the next call does not
- * find it. */
+/* Returns whether Redis does not accept functions, which an error with ERR or NOPERM means. Other errors
+ * report a state of Redis, such as READONLY, OOM or LOADING. After these, the function is loaded when the
+ * next call does not find it. */
 static bool is_load_refused(struct slice error)
 {
     return slice_starts_with(error, SLICE("NOPERM")) ||
            (slice_starts_with(error, SLICE("ERR")) && !contains(error, SLICE("already exists")));
 }
 
-/* The function may be the first one of a new version in this Redis. So the functions of all versions are
- * listed, and those of old versions may be deleted. */
+/* Lists the functions of all versions, because this one may be the first function of a new version in this
+ * Redis. Functions of old versions may then be deleted. */
 static void on_function_loaded(void *arg, const struct redis_reply *reply)
 {
     struct loading *loading = arg;

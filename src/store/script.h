@@ -1,7 +1,7 @@
 /* script.h - calls of the scripts in scripts/.
  *
  * A script runs as a Redis Function. Redis compiles its Lua helpers once, when it loads the library. If Redis
- * does not have the function, the library is loaded and the call is repeated. Redis keeps functions like
+ * does not have the function, the library is loaded and the call is repeated. Redis stores functions with its
  * data. If Redis has no functions, or does not permit them, a script runs by its digest or its text, and
  * Redis creates the helpers in each call.
  *
@@ -32,7 +32,7 @@ struct script_call;
  * no reply. */
 typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
 
-/* Creates a call whose KEYS[1] is key. Borrows key until the callback. */
+/* Creates a call of a script with KEYS[1] = key. Borrows key until the callback. */
 struct script_call *script_call_new(enum script_id, struct slice key);
 
 /* Adds the next argument of ARGV. Borrows a text until the callback. */
@@ -44,14 +44,14 @@ void script_call_when(struct script_call *, struct store_when); /* "@ms" for a t
  * may have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
-/* Call it when a connection is up, because Redis may have other functions and rights than before. The
- * functions of other versions are kept, because these versions may be running. If Redis has functions of many
- * versions, loading a function deletes those of other versions. A version that still runs then loads its
- * functions again. */
+/* Makes the next calls try functions again. Called when a connection comes up, because Redis may have other
+ * functions and rights than before. The functions of other versions are kept, because these versions may be
+ * running. If Redis has functions of many versions, loading a function deletes those of other versions. A
+ * version that still runs then loads its functions again. */
 void script_try_functions(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,
- * or a permission was lost. Must be called in the callback that receives reply, which may be NULL. */
+ * or the user has lost a right. Must be called in the callback that receives reply, which may be NULL. */
 void script_leave_link(struct redis_link *, const struct redis_reply *reply);
 
 #endif

@@ -64,8 +64,8 @@ static void send_add_item(const struct batch_item *item, struct script_call *cal
     add_parts(send, call, send->call.once.size ? send->call.once : SLICE("-"));
 }
 
-/* Reads endpoint, state, time, ... from index first on. Returns false if the reply cannot be one of these
- * scripts. */
+/* Reads endpoint, state, time, ... from index first on. Returns false if no script of sends can have sent
+ * this reply. */
 static bool read_states(const struct redis_reply *reply, size_t first, struct store_sent *sent)
 {
     size_t size = redis_reply_size(reply);

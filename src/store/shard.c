@@ -163,8 +163,8 @@ static void on_subscriber_up(void *arg)
 static void on_subscriber_down(void *arg, const char *why)
 {
     const struct shard *shard = arg;
-    on_lost(shard, "subscriber", why); /* until then, the carry worker's tick replaces the wake-ups; after the
-                                          next subscription, shard_on_subscribed does */
+    /* The carry worker's tick replaces the wake-ups until the next subscription. */
+    on_lost(shard, "subscriber", why);
     if (rights_deny(slice_of(why)))
         facts_note_subscription(shard->facts, true);
 }
@@ -176,7 +176,7 @@ static void on_error(void *arg, struct slice error)
         shard->events.on_error(shard->events.arg, error);
 }
 
-/* Handles errors on all connections except that of the facts, which query rights themselves. */
+/* Handles errors on all connections except the one for the facts, because facts.c queries rights itself. */
 static void on_work_error(void *arg, struct slice error)
 {
     const struct shard *shard = arg;
@@ -225,7 +225,8 @@ static void on_live_down(void *arg, const char *why)
 {
     (void)arg;
     log_debug("live_channel_lost",
-              LOG_TEXT("why", why)); /* the connection is restored, and nothing depends on it */
+              /* The connection is restored automatically, and duepost works without it. */
+              LOG_TEXT("why", why));
 }
 
 void shard_listen_live(struct shard *shard, void (*fn)(void *arg, struct slice text), void *arg)
@@ -320,7 +321,7 @@ void shard_close(struct shard *shard)
     redis_link_free(shard->subscriber);
     redis_link_free(shard->live);
     shard->live = NULL;
-    shard->changes = NULL; /* calls made in the last callbacks must find that the link is gone */
+    shard->changes = NULL; /* the last callbacks may make further calls, which must fail */
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
         batch_fini(&shard->batches[i]);
 }

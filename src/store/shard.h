@@ -1,7 +1,7 @@
 /* shard.h - one shard, for the roles that deliver its jobs.
  *
  * The rules of store.h about calls and callbacks apply here, too. Each shard has its own connections, carry
- * lock and doorbell. Shards do not wait for each other.
+ * lock and doorbell. No shard waits for another.
  *
  * A shard has five connections, so that a slow or blocked connection does not delay the others. Their names
  * are: changes (changes by the owners of jobs; a WAIT for replicas may follow a change and delays all later
@@ -51,8 +51,8 @@ struct shard_claim {
     size_t more;         /* number of topics that are still ready */
     int64_t next_due_ms; /* earliest due time, after a carry; -1: no job waits */
     int64_t receivers;   /* version of the shard's records of receivers, see store_news */
-    /* The name and settings of a topic that was skipped, because its settings cannot be read or need a later
-     * version. Empty: no topic was skipped. */
+    /* The name and settings of a topic that the claim skipped, because its settings cannot be read or need a
+     * later version. Both are empty if no topic was skipped. */
     struct slice passed, passed_settings;
 };
 
@@ -62,7 +62,7 @@ enum shard_claim_kind {
     SHARD_CLAIM_ONLY,
     SHARD_CLAIM_CARRY, /* carries first, as shard_carry does, because the carry worker has found that topics
                           are due */
-    SHARD_CLAIM_CARRY_ALONE, /* does the same, and no other process has a carry worker */
+    SHARD_CLAIM_CARRY_ALONE, /* the same, and no other process has a carry worker */
 };
 
 /* Leases up to max jobs, for STORE_LEASE_MS from a time before the call. The claim is sent after the outcomes
@@ -80,8 +80,8 @@ struct shard_end {
     struct shard_follow_ups follow;
 };
 
-/* End a lease. The status is STALE if another process holds or has changed the job; nothing is changed then.
- * Borrows the lease's id until the callback. */
+/* The following calls end a lease. The status is STALE if another process holds or has changed the job;
+ * nothing has changed then. They borrow the lease's id until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *,
                     void *arg);
@@ -95,8 +95,8 @@ struct shard_hold {
     int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
     struct slice receiver; /* receiver whose circuit breaker holds the job, see shard_resume; empty: none.
                               Borrowed until the callback */
-    bool is_by_setting; /* the breaker holds the job only because of the topic's setting breaker, as it was at
-                           the claim */
+    /* The breaker holds the job only because the topic's setting breaker was true at the claim. */
+    bool is_by_setting;
     int64_t claimed_ms; /* now_ms of the claim that leased the job */
 };
 
@@ -104,9 +104,9 @@ struct shard_hold {
 void shard_release(struct shard *, const struct lease *, const struct shard_hold *, shard_done_fn *,
                    void *arg);
 
-/* Resumes at most max jobs that the circuit breaker of receiver holds: each gets its earlier due time again.
- * count is the number of ids that were examined; it is less than max if there were no more ids. Borrows
- * receiver until the callback. */
+/* Resumes at most max jobs that the circuit breaker of receiver holds: each gets back the due time that it
+ * had before the hold. count is the number of ids that were examined. It is less than max if there were no
+ * more ids. Borrows receiver until the callback. */
 typedef void shard_resume_fn(void *arg, enum status, size_t count);
 void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 
@@ -136,13 +136,14 @@ void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 /* ---- For the carry worker and the janitor ---- */
 
 struct shard_carry {
-    struct slice me;          /* name of this process */
-    bool is_tick;             /* raises the beat */
-    bool is_unwatched;        /* no other process can be running, so the beat need not be raised */
-    bool is_leaving;          /* releases the lock */
-    int64_t patience_ms;      /* without the lock: offers topics that have been overdue for this time */
-    struct slice stuck_owner; /* takes over the lock from this owner if the beat is still stuck_beat; empty:
-                                 does not take it */
+    struct slice me;   /* name of this process */
+    bool is_tick;      /* raises the beat */
+    bool is_unwatched; /* no other process can be running, so the beat need not be raised */
+    bool is_leaving;   /* releases the lock */
+    /* If this process does not hold the lock: offers topics that have been overdue for this time. */
+    int64_t patience_ms;
+    /* Take over the lock from this owner if its beat is still stuck_beat; empty: do not take it. */
+    struct slice stuck_owner;
     int64_t stuck_beat;
 };
 
@@ -217,7 +218,7 @@ void shard_forget(struct shard *, shard_forget_fn *, void *arg);
  * jobs that were removed by their topic's retention, by dead_max_age_ms and by dead_max. */
 struct shard_swept {
     size_t ended, by_retention, by_age, by_number;
-    bool is_full;    /* more jobs can be removed now */
+    bool is_full;    /* there are more jobs to remove now */
     int64_t late_ms; /* how long the removal of the next job is overdue */
 };
 typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);

@@ -146,8 +146,8 @@ static void add_facts(struct store_facts *sum, const struct store_facts *facts)
         sum->in_force.replicas = facts->in_force.replicas;
 }
 
-/* Lets data without a layout in the other shards get the layout of this duepost if the first shard has the
- * same layout. A duepost with a wrong configuration must not create shards that no other duepost uses. */
+/* If the first shard has the layout of this duepost, allows other shards whose data has no layout to get it.
+ * Otherwise, a duepost with a wrong number of shards could create shards that no other duepost uses. */
 static void lay_out_others(const struct store *store)
 {
     const struct facts *first = store_shard(store, 0)->facts;
@@ -163,7 +163,7 @@ static void on_shard_change(void *arg)
     struct store *store = member->store;
     store->facts = *facts_get(store_shard(store, 0)->facts);
     if (store->options.shards > 1)
-        store->facts.cpu_us = 0; /* unknown, because shards may share a node */
+        store->facts.cpu_us = 0; /* unknown, because several shards may be on one node */
     store->refused = NULL;
     for (size_t i = 0; i < store->options.shards; i++) {
         const struct shard *shard = store_shard(store, i);
@@ -265,7 +265,7 @@ bool store_is_ready(const struct store *store, struct problem *problem)
 
 bool store_is_ready_for(const struct store *store, struct slice id, struct problem *problem)
 {
-    /* When one shard has another layout, topics are not where this duepost expects them. */
+    /* If a shard has another layout, topics may be in other shards than this duepost expects. */
     return !store_is_refused(store, problem) && is_shard_ready(store, store_shard_of(store, id), problem);
 }
 

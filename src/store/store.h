@@ -58,11 +58,12 @@ struct store_options {
     struct durability durability; /* required of a confirmed change */
     bool is_durability_set; /* the operator configured the durability; otherwise Redis's own durability is
                                required */
-    bool trusts_durability; /* if Redis hides whether it syncs each write, assume that it does */
+    bool trusts_durability; /* if Redis does not show whether it syncs each write, assume that it does */
     bool is_read_only;      /* data without a layout, or in an older format, remains as it is */
-    const char *_Atomic *outage; /* points to the reason why Redis does not run, if known: a literal or NULL;
-                                    borrowed. NULL: the reason is never known */
-    struct metrics *metrics;     /* borrowed */
+    /* Borrowed; points to the reason why Redis does not run, a literal, or to NULL while no reason is known.
+     * NULL: no reason will be known. */
+    const char *_Atomic *outage;
+    struct metrics *metrics; /* borrowed */
 };
 
 struct store *store_new(struct loop *, const struct store_options *);
@@ -113,13 +114,14 @@ enum status store_check_version(const struct store_facts *, struct problem *) MU
 enum status store_check_eviction(const struct store_facts *, struct problem *) MUST_USE;
 enum status store_check_layout(const struct store_facts *, size_t shards, struct problem *) MUST_USE;
 
-/* Returns why a crash of Redis would lose confirmed changes, or NULL if it would not. */
+/* Returns the reason why a crash of Redis could lose confirmed changes, or NULL if it could not. */
 const char *store_facts_risk(const struct store_facts *);
 
 /* Returns the facts. With several shards, they are known when the facts of each shard are known, and in_force
  * is the durability that all shards provide. */
 const struct store_facts *store_facts(const struct store *);
-/* Refreshes the facts, at most once a second, if there is one shard. The new facts come later. */
+/* Queries the facts again if there is one shard, at most once a second. store_facts returns the new facts
+ * when Redis has answered. */
 void store_refresh_facts(struct store *);
 
 const struct store_facts *store_facts_of(const struct store *, size_t shard);
@@ -166,11 +168,12 @@ struct store_job {
     struct slice last_lines; /* line of its last attempt, if known: see attempt_line.h */
 };
 
-/* Writes the tag of a job's current version: see job_tag.h. The tag does not cover the end of a lease, which
- * changes all the time. Calls with tags change the job only if its tag is one of them. With empty tags, they
- * change it in any case; "*" matches any existing job. If the tags of store_replace begin with
- * JOB_TAGS_EXCLUDED, a job of the pool is changed only if its tag is not one of the following tags and "*"
- * does not follow. The status is STALE if the tags do not allow the change, or if the job does not exist. */
+/* Writes the tag of a job's current version: see job_tag.h. The tag does not depend on the end of a lease,
+ * which changes all the time. A call with tags changes the job only if the job's tag is one of them. With
+ * empty tags, a call changes the job in any case. "*" matches any existing job. If the tags of store_replace
+ * begin with JOB_TAGS_EXCLUDED, a job of the pool is changed only if its tag is not one of the following tags
+ * and "*" does not follow. The status is STALE if the tags do not allow the change, or if the job does not
+ * exist. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
 /* Called with due_ms if the status is OK, with the job that has the id if EXISTS, and with due_ms and job->id
@@ -274,12 +277,12 @@ typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 /* Borrows the id until the callback. */
 void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
 
-/* Position of a walk: in this shard, after the job with this score and id. If id is empty, the walk is at the
- * start of the shard. A walk leaves out jobs that were created, died or became ready after the walk began, so
- * every walk ends. */
+/* Where a walk continues: in this shard, after the job with this score and id. If id is empty, at the start
+ * of the shard. A walk leaves out jobs that were created, died or became ready after it began. So every walk
+ * ends. */
 struct store_cursor {
     int64_t began_ms;     /* time at which the walk began; 0: it begins with this page */
-    enum job_state state; /* the state whose jobs the walk lists now */
+    enum job_state state; /* the state of the jobs that the walk lists next */
     bool has_more;        /* in a result: false at the end */
     bool is_partial;      /* in a result: there are more topics with such jobs than a walk examines */
     size_t shard;
@@ -349,14 +352,14 @@ struct store_topic {
     int64_t held;
     int64_t now_ms; /* time of reading */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
-    /* Time until which the first waiting job is held although it is due. FREE if the job is not held; HELD if
-     * it is held until something other than time changes. */
+    /* Time until which the first waiting job is held although it is due. FREE if this job is not held; HELD
+     * if no time is known, because a pause or a limit holds the job. */
     int64_t held_ms;
     /* The head of a fifo topic: id of the job that all later jobs wait for, which is the job in flight or
      * else the first waiting job. Empty if the topic is not fifo or has no jobs. */
     struct slice head;
-    /* The window of the topic's rate that is under way, and the number of attempts that began in it; 0: none.
-     */
+    /* The current window of the topic's rate: its start, and the number of attempts that began in it; both 0
+     * if there is no window. */
     struct {
         int64_t began_ms, attempts;
     } window;
@@ -369,7 +372,7 @@ struct store_topic {
     } hour;
 };
 
-/* Position of a walk: in this shard, after the topic with this name; see store_cursor. */
+/* Where a walk continues: in this shard, after the topic with this name; see store_cursor. */
 struct store_topic_cursor {
     size_t shard;
     struct slice name;
@@ -379,8 +382,8 @@ struct store_topics {
     struct slice topic; /* the only topic to return, even if it has no jobs; empty: any */
     size_t max;         /* 1 to STORE_LIST_MAX */
     struct store_topic_cursor from;
-    /* Return only the most urgent topics of shard from.shard: those with the jobs that have been overdue
-     * longest or are due next. The search examines a limited number of topics. */
+    /* Return only the most urgent topics of shard from.shard: those whose jobs have been overdue longest, or
+     * are due next. The search examines a limited number of topics. */
     bool is_urgent;
     /* Return groups instead of topics. The settings of a result are the text of the group (see group.h), and
      * the other members are 0. */
@@ -483,9 +486,10 @@ typedef void store_sent_fn(void *arg, enum status, const struct store_sent *);
  * the pool, schedules nothing. Borrows the call's slices and jobs until the callback. */
 void store_send(struct store *, const struct store_send *, store_sent_fn *, void *arg);
 
-/* Schedules all jobs of a send, or none. Replaces jobs that have their ids and are not leased. Cancels the
- * jobs of an earlier send under this id to other endpoints. Called with OK, LEASED, STALE (is_only_new is
- * set, and one of the jobs is in the pool), FULL, UNAVAILABLE or UNKNOWN. The call has at least one job. */
+/* Schedules all jobs of a send, or none. Replaces jobs that have the same ids and are not leased. Cancels
+ * jobs that an earlier send under this id has sent to other endpoints. Called with OK, LEASED, STALE
+ * (is_only_new is set, and one of the jobs is in the pool), FULL, UNAVAILABLE or UNKNOWN. The call has at
+ * least one job. */
 void store_replace_sent(struct store *, const struct store_send *, store_sent_fn *, void *arg);
 
 /* Reads the jobs that were sent to this group under this id. Called with OK, NOT_FOUND or UNAVAILABLE. */
@@ -522,7 +526,7 @@ struct store_receiver {
     int64_t now_us; /* time of reading */
 };
 
-/* Position of a walk: in this shard, after the receiver with this version; see store_cursor. */
+/* Where a walk continues: in this shard, after the receiver with this version; see store_cursor. */
 struct store_receiver_cursor {
     size_t shard;
     int64_t version;
@@ -540,9 +544,9 @@ typedef void store_receivers_fn(void *arg, enum status, const struct store_recei
                                 struct store_receiver_cursor next);
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
 
-/* Called with records of a shard that are newer than the requested version, up to a limit. version is the
- * version of the last record in this call. last is the highest version in the shard; it is higher than
- * version if there are more records. */
+/* Called with the records of a shard that are newer than the requested version, up to a maximum number.
+ * version is that of the last of these records. last is the highest version in the shard, which is higher
+ * than version if there are more records. */
 typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
                            int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
@@ -556,9 +560,9 @@ struct store_report {
     int64_t failures;   /* consecutive failures */
     int64_t crowd;      /* attempts in flight when the receiver asked for fewer attempts; 0: it did not ask */
     int64_t delivered;  /* number of answers with 2xx */
-    /* Number of the probe that this report ends; 0: none. A report without results returns the right to
-     * probe. If it has no cause, the probe was not sent, and the next probe may begin at once. If it has a
-     * cause, the next probe begins after the current wait. */
+    /* Number of the probe that this report ends; 0: none. A report without results gives up the right to
+     * probe. If such a report has no cause, the probe was not sent, and the next probe may begin at once. If
+     * it has a cause, the next probe begins after the current wait. */
     int64_t probe;
     bool wants_probe; /* requests the right to probe */
 };
@@ -568,16 +572,17 @@ struct store_reported {
     bool has_opened, has_closed,
         has_halved;  /* whether this report has opened or closed the breaker, or halved the limit */
     int64_t version; /* version of the shard's last report at that time, see store_news_fn */
-    const struct store_receiver *receiver; /* the receiver's record afterwards; NULL: there is no record */
+    /* The receiver's record after this report; NULL: there is no record. */
+    const struct store_receiver *receiver;
 };
 
 /* Called with OK, UNAVAILABLE or UNKNOWN. Borrows the slices of the report until the callback. */
 typedef void store_report_fn(void *arg, enum status, const struct store_reported *);
 void store_report(struct store *, const struct store_report *, store_report_fn *, void *arg);
 
-/* Closes the breaker of a receiver and the breakers of its paths, and removes its limit. The callback gets
- * the receiver's record afterwards with OK, or NOT_FOUND if there is no record. Borrows name until the
- * callback. */
+/* Closes the breaker of a receiver and the breakers of its paths, and removes the receiver's limit. The
+ * callback gets OK with the new record of the receiver, or NOT_FOUND if there is no record. Borrows name
+ * until the callback. */
 typedef void store_close_fn(void *arg, enum status, const struct store_receiver *);
 void store_close_receiver(struct store *, struct slice name, store_close_fn *, void *arg);
 
@@ -585,10 +590,11 @@ void store_close_receiver(struct store *, struct slice name, store_close_fn *, v
 
 struct store_counts {
     int64_t jobs, waiting, leased, dead;
-    int64_t pulled;     /* jobs that workers have leased; leased includes them */
-    int64_t topics;     /* topics with waiting jobs */
-    int64_t ready;      /* waiting jobs that are due */
-    int64_t held;       /* waiting jobs that are held, see store_topic; some may count as ready, too */
+    int64_t pulled; /* jobs that workers have leased; leased includes them */
+    int64_t topics; /* topics with waiting jobs */
+    int64_t ready;  /* waiting jobs that are due */
+    /* Waiting jobs that are held, see store_topic; some of them may also be counted in ready. */
+    int64_t held;
     int64_t late_ms;    /* time since the first ready job was due; 0: no job is due */
     int64_t due_age_ms; /* time since ready and late_ms were counted; -1: not counted yet */
     int64_t histories;  /* jobs of the pool whose last attempts are kept */

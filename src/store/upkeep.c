@@ -22,7 +22,7 @@ enum {
 /* Nonces of recovery begin with this mark, see is_recovering in scripts/lib/crashes.lua. */
 #define RECOVERY_MARK "!"
 
-/* A running call of one of these kinds. fn has the callback type of this kind. */
+/* A running call of one of the functions below. fn has the type of callback that this function takes. */
 struct upkeep {
     struct nonce nonce; /* recover: nonce of the leases of doomed jobs */
     union {
@@ -79,7 +79,7 @@ void shard_carry(struct shard *shard, const struct shard_carry *carry, shard_car
 }
 
 /* Reads {now_us, leases that ran out, number of doomed jobs, id, record, ..., topic, settings, ...}. Returns
- * false if the reply cannot be one of the script. */
+ * false if the reply cannot come from recover.lua. */
 static bool read_recovered(const struct redis_reply *reply, struct shard_claimed doomed[RECOVER_MAX],
                            struct shard_recovered *recovered)
 {

@@ -37,14 +37,14 @@ enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORK
 
 struct workflow_begin {
     struct slice id, settings; /* settings is a text of the caller, stored with the workflow */
-    /* The parent is the workflow that gets an element when this workflow ends. The entries are this element.
-     * Empty: none. */
+    /* The parent is the workflow that gets an element when this workflow ends; empty: none. The two entries
+     * are this element, for each way in which the workflow may end. */
     struct slice parent; /* owner/workflowId/time, see workflow_place */
     struct workflow_entry if_failed, if_cancelled;
     bool replaces; /* if a workflow with this id is active, it starts again */
     /* The failed workflow that this one continues; empty: none. A failed workflow can be continued once,
-     * because the dead job that failed it is removed. The new workflow begins with elements of the failed
-     * one: the first ones, of the number kept. Their texts have kept_bytes. */
+     * because this removes the dead job that failed it. The new workflow begins with copies of the first
+     * elements of the failed one: kept is their number, and kept_bytes the size of their texts. */
     struct slice from; /* owner/workflowId/time, see workflow_place */
     size_t kept, kept_bytes;
     struct workflow_entry first;
@@ -71,7 +71,7 @@ typedef void workflow_fn(void *arg, enum status, int64_t made_ms);
 void workflow_append(struct store *, struct slice id, const struct workflow_entry *, size_t count,
                      workflow_fn *, void *arg);
 
-/* Ends a workflow, and drops its jobs; attempts under way continue. for_parent is the entry that the parent
+/* Ends a workflow, and removes its jobs. Attempts under way continue. for_parent is the entry that the parent
  * gets if the state is SUCCEEDED; NULL: none. After CANCELLED, the parent gets the entry if_cancelled. */
 void workflow_end(struct store *, struct slice id, enum workflow_state, struct slice result,
                   const struct workflow_entry *for_parent, workflow_fn *, void *arg);
@@ -82,11 +82,11 @@ struct workflow_wait {
     struct slice id, event, text;   /* text is a text of the caller, see workflow_waiters */
     struct workflow_entry deadline; /* job that is delivered at its due time if no event comes before */
     struct slice kept; /* the first kept event for this wait, if the caller has read it; empty: none */
-    struct workflow_entry with_kept; /* job that is delivered at once, instead of deadline, if kept is set */
+    struct workflow_entry with_kept; /* if kept is set: job that is delivered at once, instead of deadline */
 };
 
-/* has_taken: the wait has taken the kept event. kept: the first kept event, if the caller has named another
- * one; nothing has changed then. */
+/* has_taken: the workflow has taken the kept event and does not wait. kept: the first kept event, if it is
+ * not the one that the caller has read; nothing has changed then. */
 struct workflow_waiting {
     bool has_taken;
     struct slice kept;
@@ -171,7 +171,9 @@ struct workflow_query {
     struct slice id;
     int64_t made_ms; /* 0: the latest workflow with this id */
     bool with_jobs;
-    size_t texts_max; /* bytes; if the elements are larger together, only the first text is read; 0: none */
+    /* Maximum size of all elements, bytes; if they are larger, only the text of the first one is read; 0:
+     * none is read. */
+    size_t texts_max;
 };
 
 /* The status is OK, NOT_FOUND, UNAVAILABLE or NO_MEMORY. Borrows the id until the callback. */
@@ -198,9 +200,9 @@ enum { WORKFLOW_PAGE_MAX = 100 };
 typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, size_t count,
                               struct workflow_cursor next);
 
-/* Lists workflows, the latest first; with several shards, shard by shard. They have neither elements nor
- * jobs; settings and results of more than 8 KiB are empty. A page may have few workflows, or none, although
- * there are more pages. Borrows all arguments until the callback. */
+/* Lists workflows, the latest first; with several shards, shard by shard. The listed workflows have neither
+ * elements nor jobs, and settings and results of more than 8 KiB are empty. A page may have few workflows, or
+ * none, although more pages follow. Borrows all arguments until the callback. */
 void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
 
 /* Splits a place, owner/workflowId/time, into its parts. Returns false if the text is not a place. */

@@ -4,7 +4,7 @@
 #include "store/shard_private.h"
 #include "store/workflow.h"
 
-/* An item of this size fills a call. So each call of wait.lua and notify.lua has one item only. */
+/* Size of an item that fills a call, so that each call of wait.lua and notify.lua has only one item. */
 enum { ALONE = BATCH_BYTES_MAX };
 
 /* ---- wait ---- */

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "worker/pace.h"
 
-#define TICKS_US    INT64_C(2500000) /* without a tick for this time, the lock may be lost */
+#define TICKS_US    INT64_C(2500000) /* after this time without a tick, the lock may be lost */
 #define WAIT_MIN_US INT64_C(250000)  /* wait between a failure and the next try */
 #define WAIT_MAX_US INT64_C(5000000)
 #define OFF_US      INT64_C(10000000) /* time between two calls that turn the history off */
@@ -26,10 +26,11 @@ struct archiver {
     size_t bytes;        /* total size of the batches in hand */
     size_t in_hand;      /* number of texts in batches whose removal has not been sent yet */
     size_t read_in_hand; /* the same when the last read was sent */
-    bool is_disturbed;   /* the outbox's list of read texts may not match the batches in hand; the archiver
-                            begins again when it has no batches */
+    /* The outbox's list of read texts may differ from the batches in hand; the archiver begins again when it
+     * has no batches. */
+    bool is_disturbed;
     bool is_stopping;
-    bool is_failing; /* the last append failed: one batch at a time */
+    bool is_failing; /* the last append has failed, so only one batch is tried at a time */
     int64_t wait_us; /* wait before the next try */
     int64_t ticked_us, off_us;
     bool has_told_left; /* the log already says that the outbox has texts although there is no history */
@@ -44,7 +45,7 @@ struct archive_batch {
     struct outbox_batch *outbox;
     size_t bytes;
     size_t count;    /* number of texts */
-    size_t expected; /* number of them that are not empty */
+    size_t expected; /* number of texts that are not empty */
 };
 
 static int64_t shard_of(const struct archiver *archiver)
@@ -89,7 +90,7 @@ static void tell_left(struct archiver *archiver, int64_t entries)
 
 /* ---- a batch: append, remove ---- */
 
-/* Makes the archiver begin again at the first text of the outbox, once it has no batches in hand. */
+/* Makes the archiver begin again at the first text of the outbox when it has no more batches in hand. */
 static void disturb(struct archiver *archiver, bool is_failure)
 {
     archiver->is_disturbed = true;

@@ -8,8 +8,9 @@
  *       └─ wait ──┴── all batches in hand have come back
  *
  * If the process dies at any point, the next archiver reads the same texts again, and the history replaces
- * the rows of the jobs that it already has. The archiver has no copy of the texts, so its memory is bounded
- * while the database is away; the outbox is bounded by its backlog. */
+ * the rows of the jobs that it already has. While the database is unreachable, texts wait in the outbox and
+ * not in the archiver, so the archiver's memory is bounded. The option --history-backlog limits the
+ * outbox. */
 #ifndef DUEPOST_WORKER_ARCHIVER_H
 #define DUEPOST_WORKER_ARCHIVER_H
 

@@ -39,7 +39,7 @@
 /* A request must begin at least this long before its lease expires. */
 #define LEASE_SPARE_US INT64_C(1000000)
 
-/* How long a job is held when its host name cannot be looked up now. */
+/* How long a job is held when too many name lookups are under way (io/name_lookups.h). */
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
 /* How long a job of a workflow is held when Redis does not return the data that its request needs. */
@@ -99,7 +99,7 @@ static void attempt_on_recorded(void *arg, enum status status)
         context->on_unrecorded(context->arg, attempt);
 }
 
-/* Returns whether the circuit breaker is on only because of the topic's setting. */
+/* Returns whether the circuit breaker is on only because the topic turns it on. */
 static bool has_breaker_by_setting(const struct attempt *attempt)
 {
     const struct topic_settings *settings = attempt->settings;

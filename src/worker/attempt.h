@@ -14,7 +14,8 @@
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
-/* Returns true if no request is sent and the job is released. Call it right after attempt_start. */
+/* Returns whether the attempt sends no request, and releases its job instead. Call it right after
+ * attempt_start. */
 bool attempt_was_held(const struct attempt *);
 
 /* Sends a renewal of the lease, unless a renewal is under way or the lease is lost. */

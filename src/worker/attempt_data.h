@@ -72,13 +72,14 @@ struct attempt {
     int64_t claimed_ms;               /* time of the claim, by Redis's clock */
     int64_t late_ms;                  /* time between the job's due time and the claim */
     struct permit permit;
-    char *held_by;                 /* owned; name of the receiver that holds the job, see permit.h */
+    /* Owned; name of the receiver because of which the job is held, see permit.h. */
+    char *held_by;
     struct http_call *call;        /* HTTP call, while SENDING */
     struct attempt_span *span;     /* owned; from SENDING on; NULL: none */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* set from RECORDING on */
     struct ending_texts texts;
-    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* refer to the callbacks in texts */
+    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* point to the callbacks in texts */
 };
 
 #endif

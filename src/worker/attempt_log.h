@@ -10,7 +10,7 @@
 /* Writes attempt_failed or job_dead. The job's last_attempt must be this attempt. */
 void attempt_log_failure(const struct attempt *);
 
-/* Writes job_not_yet for a job that the receiver asked for again. */
+/* Writes job_not_yet for a job that the receiver wants to get again later. */
 void attempt_log_round(const struct attempt *);
 
 /* Writes job_dead for a job that was not attempted. */

@@ -26,9 +26,9 @@ static bool is_allowed(struct attempt *attempt, const struct address *address, u
     return false;
 }
 
-/* Returns whether the proxy may be used for the url. The proxy resolves names and checks their addresses.
- * This function applies the rules for addresses to literal addresses in the url, and to names that always
- * mean this host (RFC 6761, 6.3). */
+/* Returns whether the proxy may be used for the url. The proxy resolves names and checks their addresses. So
+ * this function checks only addresses that the url itself contains, and names that always mean this host (RFC
+ * 6761, 6.3). */
 static bool may_ask_proxy(struct attempt *attempt)
 {
     static const struct address loopback = {false, {127, 0, 0, 1}};

@@ -39,7 +39,8 @@ struct carry_worker {
     int64_t disturbed_us; /* time at which a clock last stepped, or Redis became reachable */
     int64_t due_ms;       /* earliest due time, for which the due timer waits; -1: none */
     int64_t woken_ms;     /* earliest wake-up since the last call was sent; -1: none */
-    /* The other process that owns the lock, and the time at which this process saw its beat change. */
+    /* The other process that owns the lock, its beat, and the time at which this process last saw the beat
+     * change. */
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
@@ -136,8 +137,8 @@ static void end_lost_leases(struct carry_worker *worker)
     lapse_run(worker->lapse);
 }
 
-/* Starts the recovery, or the timer for it if the first lease expires before the next tick. Leases that
- * consumers renew in time last beyond the next tick, so this timer is rare. */
+/* Starts the recovery, or the timer for it if the first lease expires before the next tick. This is rare,
+ * because leases that are renewed in time last beyond the next tick. */
 static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
 {
     int64_t left_us = until_lost_ms * 1000 + EARLY_US;
@@ -173,7 +174,7 @@ static void watch_owner(struct carry_worker *worker, const struct shard_carried 
     worker->beat = carried->beat;
     worker->beat_seen_us = clock_boot_us();
     if (worker->options.is_alone)
-        worker->wants_tick = true; /* the other owner has released the lock: take it now */
+        worker->wants_tick = true; /* the other owner has released the lock, so take it now */
 }
 
 static bool is_owner_stuck(const struct carry_worker *worker)

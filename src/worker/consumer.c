@@ -16,7 +16,7 @@
 
 enum {
     CLAIM_MAX = 64
-}; /* fewer jobs than a consumer has slots, so that several consumers share a burst of jobs */
+}; /* jobs in one claim; less than a consumer's slots, so that several consumers share a burst of jobs */
 
 /* The consumer's state for one shard. */
 struct lane {
@@ -192,7 +192,7 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
-    else if (settings.lacks.size) /* if lacks is empty, this process can serve the topic */
+    else if (settings.lacks.size) /* if lacks is empty, this process supports the settings */
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
@@ -215,7 +215,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     end_claim(lane);
     tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
-    if (status == STATUS_OK) /* before the attempts of this claim ask for permits */
+    if (status == STATUS_OK) /* must come before the attempts of this claim ask for permits */
         receivers_note_version(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
     warn_of_passed(lane->consumer, claim);
@@ -244,8 +244,7 @@ static bool may_claim(const struct lane *lane)
     return !lane->is_claiming && lane->unrecorded_count < lane->consumer->options.max_in_flight;
 }
 
-/* Claims, or waits at the doorbell. *sharers is the number of lanes that want to claim and have not claimed
- * in this turn. */
+/* Claims, or waits at the doorbell. *sharers is the number of lanes that still want to claim in this turn. */
 static void take_turn(struct lane *lane, size_t *sharers)
 {
     if (!may_claim(lane))

@@ -14,7 +14,7 @@
 #define STEP_US     INT64_C(1000000) /* a larger difference between the clocks is a step */
 #define EARLY_US    INT64_C(200)     /* the timer fires this long after the time of a schedule */
 #define PATIENCE_US (INT64_C(1000) * FIRING_PATIENCE_MS)
-#define RETRY_US    INT64_C(1000000) /* wait after a step in which nothing could be done */
+#define RETRY_US    INT64_C(1000000) /* wait after a step that could not fire anything */
 
 enum {
     STEP_SCHEDULES = 256,
@@ -51,11 +51,11 @@ struct shooting {
     int64_t now_ms;
     struct buffer text; /* owned: id, tag, record */
     struct slice id, tag;
-    struct store_recurring schedule; /* slices point into text; its last job is not used */
+    struct store_recurring schedule; /* slices point into text; the member last.job is not used */
     struct recurring recurring;
-    struct recurrence_progress progress; /* after the items that were sent */
+    struct recurrence_progress progress; /* the progress after the items that were sent */
     bool is_read;
-    struct sending *sending; /* job that is being sent to a group; NULL: none */
+    struct sending *sending; /* set if the job is sent to a group; else NULL */
 };
 
 /* The jobs of an occurrence that is sent to a group. All occurrences of one schedule have the same jobs. */
@@ -275,22 +275,22 @@ static int64_t occurrence_ms(const struct store_recurring *schedule)
     return is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
 }
 
-/* Returns the first time to decide about. A held occurrence is in the future if the clock has stepped back.
- */
+/* Returns the first time that must be fired or skipped. The time of a held occurrence is in the future if the
+ * clock has stepped back. */
 static int64_t expected_ms(const struct store_recurring *schedule)
 {
     int64_t at_ms = occurrence_ms(schedule);
     return at_ms <= schedule->now_ms ? at_ms : schedule->next_ms;
 }
 
-/* Returns whether the next time of a schedule has to be moved, because the clock has stepped back. */
+/* Returns whether the next time of a schedule must be computed again, because the clock has stepped back. */
 static bool is_ahead(const struct store_recurring *schedule)
 {
     return schedule->next_ms < 0 || schedule->next_ms > schedule->now_ms;
 }
 
-/* Moves a schedule to the first time later than now that is not over. Without a recurrence, or if a held
- * occurrence has come, the time is now. */
+/* Moves a schedule to its first time after now. Without a recurrence, or if the time of a held occurrence has
+ * come, moves it to now. */
 static void firing_move(struct shooting *shooting, const struct recurrence *recurrence)
 {
     const struct store_recurring *schedule = &shooting->schedule;
@@ -308,12 +308,13 @@ static void firing_move(struct shooting *shooting, const struct recurrence *recu
     send_item(shooting, &call, &progress);
 }
 
-/* Holds a schedule that cannot be fired now. Any process tries to fire it again after FIRING_HOLD_MS. */
+/* Holds a schedule that cannot be fired now. Processes try to fire the schedule again after
+ * FIRING_HOLD_MS. */
 static void firing_hold(struct shooting *shooting, const char *event, const char *why)
 {
     const struct store_recurring *schedule = &shooting->schedule;
     if (is_ahead(schedule)) {
-        firing_move(shooting, NULL); /* the next step holds it */
+        firing_move(shooting, NULL); /* the next step holds the schedule */
         return;
     }
     struct store_fire call = {.kind = STORE_FIRED_HELD,
@@ -322,7 +323,7 @@ static void firing_hold(struct shooting *shooting, const char *event, const char
                               .time_ms = expected_ms(schedule)};
     struct recurrence_progress progress = shooting->progress;
     log_error(event, LOG_SLICE("schedule", schedule->id), LOG_TEXT("why", why));
-    progress.back_ms = schedule->now_ms; /* if the clock steps back, the next try is not postponed */
+    progress.back_ms = schedule->now_ms; /* so that the next try is not postponed if the clock steps back */
     send_item(shooting, &call, &progress);
 }
 
@@ -379,8 +380,8 @@ static void fire_times(struct shooting *shooting, enum store_fired kind)
         return;
     }
     if (schedule->last.outcome == STORE_FIRED_FULL && schedule->last.time_ms == schedule->next_ms)
-        recurrence.misfire = MISFIRE_ALL; /* each time is fired: the schedule is late only because the pool
-                                             had no room for its jobs */
+        /* No time counts as missed: the schedule is late only because the pool was full. */
+        recurrence.misfire = MISFIRE_ALL;
     fire_decided(shooting, &recurrence, kind);
 }
 
@@ -501,8 +502,8 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
 
 /* ---- steps ---- */
 
-/* A standby compares two lists of overdue schedules. If their number has not fallen between the lists, the
- * standby fires. */
+/* Lets a standby compare two counts of overdue schedules. If the number has not fallen from the first count
+ * to the second, the standby fires. */
 static void look(struct firing *firing, const struct shard_fires *fires)
 {
     if (fires->due == 0) {

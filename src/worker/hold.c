@@ -14,8 +14,8 @@
 #define LIMIT_FIRST_US INT64_C(50000)
 #define LIMIT_EACH_US  INT64_C(20000) /* time between two jobs of a row if the limit is 1 */
 
-#define ASKED_US  INT64_C(250000)  /* hold while another attempt asks for the right to probe */
-#define PROBED_US INT64_C(1000000) /* hold of the first jobs that wait for the result of a probe */
+#define ASKED_US  INT64_C(250000)  /* hold of a job while another attempt asks for the right to probe */
+#define PROBED_US INT64_C(1000000) /* hold of the first jobs that wait for a probe's result */
 
 #define UNSERVED_FIRST_US INT64_C(5000000)
 #define UNSERVED_MOST_US  INT64_C(600000000)

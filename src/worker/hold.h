@@ -1,6 +1,6 @@
 /* hold.h - decides how long a due job is held (released to Redis) when it cannot be sent now.
  *
- * When a job comes back and must still be held, this costs a claim and a release. Therefore the held jobs of
+ * A job that comes back too early costs a claim and a release, and is held again. Therefore the held jobs of
  * a receiver form a row: they come back one after the other, at least 2 ms apart.
  *
  * Held by a breaker: a row of 100 jobs comes back when the receiver may be probed. One of them becomes the

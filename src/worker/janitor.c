@@ -9,8 +9,8 @@
 
 enum { CURSOR_MAX = 256 };
 
-/* The walks of the janitor. The patrol (janitor.h) omits hashes that contain records, because Redis 7 cannot
- * walk through such a hash without reading the records. The patrol checks randomly chosen jobs instead. */
+/* The walks of the janitor. The patrol (janitor.h) skips hashes that contain records, because Redis 7 cannot
+ * walk through such a hash without reading the records. Instead, the patrol checks randomly chosen jobs. */
 static const struct {
     struct slice name;
     bool is_of_patrol, is_of_mending;

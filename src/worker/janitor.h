@@ -7,8 +7,8 @@
  * place becomes due, because a late delivery is better than none.
  *
  * The audit compares counts only, so its cost does not depend on the number of jobs and topics. Some faults
- * do not change a count: for example, a bucket lost an id. The patrol finds these faults; it is the same
- * walk, with one step a second. */
+ * do not change a count, for example if a bucket has lost an id. The patrol finds these faults: it is the
+ * same walk, but with only one step a second. */
 #ifndef DUEPOST_WORKER_JANITOR_H
 #define DUEPOST_WORKER_JANITOR_H
 

@@ -15,7 +15,9 @@ typedef bool lease_sweep_may_fn(void *arg, int64_t *now_ms);
 
 struct lease_sweep {
     struct shard *shard;
-    const char *event; /* a warning with the number of jobs, at the end of a sweep that had any */
+    /* Name of the warning that is logged at the end of a sweep, with the number of jobs; not logged if there
+     * were none. */
+    const char *event;
     lease_sweep_may_fn *may_run;
     void *may_arg;
     void (*list)(void *arg,
@@ -37,8 +39,8 @@ void lease_sweep_fini(struct lease_sweep *);
 void lease_sweep_run(struct lease_sweep *);
 
 /* Notes that a step has listed its leases and begun its items. handled is the number of leases that the next
- * step does not list again, however the items end. If no lease of a step is handled, that step is the last
- * one, because the next step would list the same leases. */
+ * step will not list again, whatever the results of the items are. If no lease of a step is handled, that
+ * step is the last one, because the next step would list the same leases. */
 void lease_sweep_listed(struct lease_sweep *, bool is_full, size_t handled);
 
 void lease_sweep_begin_item(struct lease_sweep *);

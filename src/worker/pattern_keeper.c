@@ -21,7 +21,7 @@ static void on_reoffered(void *arg, enum status status, size_t count, bool is_fu
     if (status == STATUS_OK && is_full) {
         pace_again(
             keeper->pace,
-            PACE_LATE_MS); /* topics wait for their new settings, so the walk takes half of Redis's time */
+            PACE_LATE_MS); /* topics wait for their new settings, so the walk may take half of Redis's time */
         return;
     }
     if (status == STATUS_OK && keeper->offered > 0)

@@ -41,7 +41,7 @@ static enum permit_answer hold(struct permit_part *part, int64_t wait_ms, bool i
     part->permit->wait_ms = wait_ms;
     part->receiver = NULL;
     receiver_settle(receiver);
-    permit_drop(part->permit); /* also ends the other part of the permit, because the job is held */
+    permit_drop(part->permit); /* ends the whole permit, because the job is held */
     part->permit->held_by = name;
     return PERMIT_HELD;
 }

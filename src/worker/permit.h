@@ -29,8 +29,9 @@ struct permit {
     struct permit_part path, host; /* requested in this order */
     struct receivers *receivers;
     int64_t wait_ms;
-    char *held_by; /* name of the receiver whose breaker is open; NULL: another reason. Owned until
-                      permit_drop, but may be taken */
+    /* Name of the receiver whose breaker is open; NULL: the job is held for another reason. Owned until
+     * permit_drop; the caller may take it before. */
+    char *held_by;
     permit_fn *fn;
     void *arg;
 };

@@ -16,9 +16,7 @@ static void report_soon(struct receiver *receiver)
 
 static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
 {
-    if (probe == 0 ||
-        probe < receiver->news
-                    .probe) /* 0: the attempt was not a probe; otherwise the news already has a later probe */
+    if (probe == 0 || probe < receiver->news.probe) /* not a probe, or a later one is noted */
         return;
     receiver->news.probe = probe;
     receiver->news.probe_end = end;
@@ -72,7 +70,7 @@ void receiver_ask_probe(struct receiver *receiver, receiver_probe_fn *fn, void *
 
 void receiver_withdraw(struct receiver *receiver)
 {
-    receiver->on_probe = NULL; /* if Redis grants the right later, it is returned unused */
+    receiver->on_probe = NULL; /* if Redis grants the right later, the right is returned unused */
 }
 
 void receiver_return_probe(struct receiver *receiver, int64_t probe)
@@ -108,7 +106,7 @@ static void answer_asker(struct receiver *receiver, enum status status, int64_t 
     receiver->is_asking = false;
     receiver->on_probe = NULL;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, fn && probe);
-    if (status != STATUS_OK) /* the next jobs of this reactor wait until probe_us, and do not ask at once */
+    if (status != STATUS_OK) /* the next jobs of this reactor wait until probe_us before they ask */
         receiver_put_off_probe(receiver);
     if (fn)
         fn(receiver->probe_arg, probe || status != STATUS_OK || !receiver->is_open, probe);
@@ -130,7 +128,7 @@ static void on_reported(void *arg, enum status status, const struct store_report
     if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
-    receiver->is_reporting = false; /* cleared only now, because a receiver is not freed while this is set */
+    receiver->is_reporting = false; /* this is cleared last, because it keeps the receiver from being freed */
     if (receiver_has_news(receiver))
         report_soon(receiver);
     receiver_settle(receiver);

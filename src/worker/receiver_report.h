@@ -9,8 +9,8 @@
 #include "worker/receivers.h"
 
 /* Notes the result of an attempt for the next report. probe: number of the probe; 0: the attempt was not a
- * probe. An inconclusive probe restarts the current wait without doubling it. Without this wait, one held job
- * after the other would use up an attempt on this receiver. */
+ * probe. An inconclusive probe restarts the current wait without doubling it. Without this wait, each held
+ * job in turn would become a probe and use up an attempt. */
 void receiver_note(struct receiver *, const struct attempt_result *, int64_t probe);
 
 /* receiver_may_be_asked returns whether an attempt may ask for the right to probe now. receiver_ask_probe

@@ -21,7 +21,7 @@ struct shard_view {
     size_t shard;
     int64_t version; /* the copy has all records up to this version */
     int64_t last;    /* highest version in any answer */
-    int64_t last_us; /* when the first answer with this version came */
+    int64_t last_us; /* time of the first answer with this version */
     bool is_behind;  /* Redis may have records newer than version */
     bool is_started; /* the copy had all records at least once */
     bool is_asking;

@@ -84,8 +84,9 @@ struct receiver {
     int64_t reported_us;         /* time at which the report was sent */
     receiver_probe_fn *on_probe; /* callback of the attempt that waits for the right; NULL: none waits */
     void *probe_arg;
-    bool is_asking; /* the answer to a request for the right is expected, even if the attempt that asked has
-                       ended */
+    /* The answer to a request for the right to probe has not come yet; the attempt that asked may have
+     * ended. */
+    bool is_asking;
 
     /* hold.c */
     int64_t row_us; /* time at which the last job of the row comes back */
@@ -102,7 +103,7 @@ void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
 
 /* Turns breakers off or on. When breakers are turned off, the jobs that they hold must resume. So this calls
  * the listener for each open breaker, and at the start of the process for each breaker that is open in Redis.
- * Breakers that open later belong to other processes, or to topics that turn breakers on. */
+ * Breakers may still open later: those of other processes, and those of topics that turn breakers on. */
 void receivers_turn_off(struct receivers *, bool is_off);
 
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */

@@ -10,7 +10,7 @@
 struct recovery {
     const struct delivery_forms *forms;
     struct metrics *metrics;
-    struct lease_sweep sweep; /* an item is a burial */
+    struct lease_sweep sweep; /* the items of the sweep are burials */
 };
 
 /* The burial of a job that has lost too many consumers. */

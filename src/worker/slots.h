@@ -24,7 +24,7 @@ void slots_resize(struct slots *, size_t max);
  * shard. */
 size_t slots_free(const struct slots *, size_t shard, size_t sharers);
 
-/* Takes slots, even more than are free: attempts that already run must be counted. */
+/* Takes slots, even more than are free, because attempts that already run must be counted. */
 void slots_take(struct slots *, size_t shard, size_t count);
 void slots_give(struct slots *, size_t shard, size_t count);
 

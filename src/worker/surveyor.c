@@ -22,7 +22,7 @@ static int64_t age_ms(const struct surveyor *surveyor)
     return (clock_boot_us() - surveyor->ended_us) / 1000;
 }
 
-/* Continues or ends the survey. After a failure the next run starts from the beginning. */
+/* Continues or ends the survey. After a failure, the next survey starts from the beginning. */
 static void on_surveyed(void *arg, enum status status, const struct shard_survey *survey)
 {
     struct surveyor *surveyor = arg;

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- abandon.lua - releases the jobs of a claim whose reply never came. Without it, the jobs would wait until their
--- leases end. They are due again at their old times. If Redis runs the claim after this script, recover.lua finds the
--- leases.
+-- abandon.lua - releases the jobs of a claim whose reply never came. Without this script, the jobs would wait until
+-- their leases end. Each released job is due again at its old time. If Redis runs the claim after this script,
+-- recover.lua releases the jobs.
 --
 -- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; recover.lua finds the others, too
 -- ARGV[4] [5] only for a claim by lease.lua: length of its leases, ms, and how long ago it was sent, ms
@@ -25,7 +25,7 @@ for i = 1, #ids do
     number = number + 1
   end
 end
--- Some of these jobs may have been cancelled since the claim. None of their attempts is running.
+-- Jobs of the claim that have been cancelled since no longer count as in flight, because their attempts never began.
 local lingering_key = ARGV[4] and PULL_LINGERING or LINGERING
 local lingering = has(lingering_key) and call('ZRANGE', lingering_key, 0, most - 1) or {}
 for i = 1, #lingering do

@@ -1,15 +1,15 @@
 #!lua flags=allow-oom
 -- archive.lua - turns the history on or off, and reads the next texts from the outbox (lib/outbox.lua).
 --
--- ARGV[2] bytes of the backlog, beyond which the oldest texts are dropped; 0: there is no history. The texts
---      then stay until there is one
+-- ARGV[2] bytes of the backlog, beyond which the oldest texts are dropped; 0: there is no history, and the texts stay
+--      in the outbox until there is one
 -- ARGV[3] bodies that the history keeps: 'on', 'off', or 'errors' for jobs that were not delivered
 -- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first one is always returned
--- ARGV[6] number of texts that the caller has read and not removed yet. After these, texts are read again
---      that an earlier caller has read and not removed
+-- ARGV[6] number of texts that the caller has read and not removed yet. This call returns the texts after them. If an
+--      earlier caller has read texts without removing them, these texts are returned again
 -- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields
--- removed so far from those that were read, number of disturbances, then twice a list, several times: fields, and
--- their texts}. A text is missing if the field has none.
+-- removed so far from those that were read, number of disturbances, then a list of fields, a list of their texts, a
+-- list of fields, a list of their texts, ...}. A field without a text has none in the list of texts.
 -- uses: clock has outbox probe
 local backlog, bodies, most, bytes_left, offset = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144
@@ -24,8 +24,8 @@ local function configure()
   end
 end
 
--- Returns the next fields. Moves fields that are read for the first time to the list of fields that were
--- read.
+-- Returns the names of the next fields of the outbox. If a field has not been read before, moves it to the list of
+-- fields that were read.
 local function next_fields(number)
   local fields = call('LRANGE', ENDED_READ, offset, offset + number - 1)
   if #fields > 0 then return fields end
@@ -45,7 +45,7 @@ end
 local replies = {now_us, call('HLEN', ENDED)}
 for i = 1, 4 do replies[i + 2] = tonumber(numbers[i]) or 0 end
 
--- Returns how many of these texts fit.
+-- Returns how many of these texts, the first ones, fit into the bytes that this call may return.
 local function fitting(texts)
   for i = 1, #texts do
     if texts[i] then bytes_left = bytes_left - #texts[i] end

@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 -- archived.lua - removes texts from the outbox that the history has.
 --
--- The texts are the first ones in the list of fields that were read. Otherwise another archiver has been at work,
--- or the list was repaired; then this script changes nothing, and the caller reads the outbox again.
+-- The texts must be the first ones in the list of fields that were read. If they are not, another archiver has removed
+-- texts, or the list was repaired. In that case, this script changes nothing, and the caller reads the outbox again.
 --
--- ARGV[2] place of the texts: how many fields must have been removed before them. That is the number of removed
---      fields that archive.lua returned with them, plus the number of fields that the caller had in hand
+-- ARGV[2] number of fields that must have been removed before these: the number of removed fields that archive.lua
+--      returned with these texts, plus ARGV[6] of that call
 -- ARGV[3] number of disturbances that archive.lua returned with them
 -- ARGV[4] number of fields   [5] bytes of the texts   [6] the first field   [7] the last field
--- ARGV from 8: numbers of the fields that had no text; what is in them now was not read
+-- ARGV from 8: positions of the fields that had no text when they were read. Texts that were added to these fields
+--      since then were not read, so they stay
 -- Returns {now_us, number of texts removed; or DISTURBED}.
 -- uses: clock outbox probe
 probe_slot()

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- arrive.lua - reads the data of workflows that the requests of their jobs contain. Called before each
--- attempt. If the deadline of a wait has come, this script appends the element of the wait. So a wait ends by its
--- deadline or by its event, never by both. A second call for the same job changes nothing.
+-- arrive.lua - reads the elements of workflows that the requests to their endpoints contain. Called before each attempt
+-- of a workflow's job. If the deadline of a wait has come, this script appends the element of the wait. So each wait
+-- ends once: either with its deadline or with its event. A second call for the same job changes nothing.
 --
 -- ARGV from 2: id ...
 -- Returns {now_us, result ...}. A result is {'own', created, elements}: the job is delivered with its own body, and

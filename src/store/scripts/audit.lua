@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- audit.lua - counts jobs. The time that it takes does not depend on the numbers of jobs and topics. Each
+-- audit.lua - counts jobs. The script takes the same time for any number of jobs and topics. Each
 -- job's id is in exactly one place, so the sums must match.
 --
 -- ARGV[2] maximum number of topics to examine for due jobs. If more topics have waiting jobs, ready and the first

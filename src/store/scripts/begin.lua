@@ -9,9 +9,10 @@
 --   ifFailed     entry that the parent gets if this workflow fails, see add_prepared, or ''
 --   ifCancelled  entry that the parent gets if this workflow is cancelled, or ''
 --   replaces     1: an active workflow with this id starts again, in its place; 0: it stays
---   from         place of a failed workflow that this one continues, or ''. It can be continued once, because its dead job is removed
---   kept, bytes  the new workflow begins with this number of elements of the failed one, from the first on; their
---                size, including their kinds
+--   from         place of a failed workflow that this one continues, or ''. A failed workflow can be continued only
+--                once, because its dead job is removed
+--   kept, bytes  number of elements that the new workflow copies from the failed one, beginning with the first; the
+--                size of these elements, including their kinds
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
 -- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
 -- workflow with this id is active; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
@@ -38,7 +39,7 @@ local function time_of(id)
   return integer(math.max(now, last + 1))
 end
 
--- Returns the dead job of a failed workflow, or nothing if the workflow cannot be continued, or has fewer
+-- Returns the dead job of a failed workflow, or nothing if the workflow cannot be continued, or has fewer than kept
 -- elements.
 local function letter_of(place, kept)
   local state, letter = unpack(call('HMGET', workflow_of(place), 'state', 'failedBy'))

@@ -27,7 +27,7 @@ local function change(id, tag, when, record)
   if not seen or seen == 'dead' and when ~= '-' then return RESULT_NOT_AS_SEEN end
   if record == '' then
     if is_expired(call('HGET', JOBS, id), (due_of(when))) then return RESULT_NOT_AS_SEEN end
-    take(id) -- so that the tag changes, and a later item of this call with the old tag is refused
+    take(id) -- the job's tag changes, so a later item of this call with the old tag is refused
   else
     if lacks_url(id, record) then return RESULT_NO_URL end
     if seen == 'dead' then return change_dead(id, record) end
@@ -35,7 +35,8 @@ local function change(id, tag, when, record)
   end
   forget_crashes(id)
   if when == '-' then
-    -- A held job gets its own due time again, because the change may give it another receiver.
+    -- A held job gets back the due time that it had before the hold, because the change may give the job another
+    -- receiver.
     local due = held_dues(topic_of(id), {id})[1]
     if due then put_back(id, due) end
     if due and is_fifo(topic_of(id)) then let_go(id, due) end

@@ -1,14 +1,15 @@
 #!lua flags=no-writes
--- coming.lua - makes a histogram of due times, in steps of limited size: how many waiting jobs are overdue, and how
--- many become due within each of the given spans of time. Held jobs count as overdue. The head of a fifo topic counts
--- in the span in which its next attempt may begin.
+-- coming.lua - counts, in steps of limited size, how many waiting jobs are overdue, and how many become due within each
+-- of the given spans of time. Held jobs count as overdue. The head of a fifo topic counts in the span in which its next
+-- attempt may begin.
 --
--- The topics are examined in the order of their names. If there are more topics than a walk may examine, it examines
--- some of them: blocks at equal distances in that order. Jobs and topics that change during a walk may be missed or
--- counted twice.
+-- The topics are examined in the order of their names. If there are more topics than a walk may examine, it examines a
+-- sample: blocks of neighbouring topics, at equal distances in that order. Jobs and topics that change during a walk
+-- may be missed or counted twice.
 --
 -- ARGV[2] number of topics examined so far   [3] maximum number of topics that a walk examines   [4] when the walk
---      began, ms, and [5] the number of topics at that time, both from the first step, in which they are 0
+--      began, ms [5] the number of topics at that time. Both are 0 in the first step; later steps pass the values that
+--      the first step returned
 -- ARGV[6] ... ends of the spans, ms from the beginning of the walk, in ascending order
 -- Returns {now_us, when the walk began, number of topics at that time, number of topics examined so far, number of
 -- topics still to examine, waiting jobs of all topics, then jobs of the topics that this step has examined: number
@@ -18,7 +19,7 @@ local examined, most, began, total = tonumber(ARGV[2]), tonumber(ARGV[3]), tonum
 if began == 0 then began, total = now, call('ZCARD', NAMES) end
 local target = math.min(most, total)
 
--- The first span has the overdue jobs, and the span after the last end has all later jobs.
+-- The first span counts the overdue jobs. One more span, after the last end, counts all later jobs.
 local ends, counts = {began + 1}, {0, 0}
 for i = 6, #ARGV do
   ends[#ends + 1] = began + 1 + tonumber(ARGV[i])
@@ -55,8 +56,9 @@ local function move(from, to, number)
   counts[to] = counts[to] + number
 end
 
--- The score of a held job in its bucket is the end of its hold, but the job is overdue. So held jobs are moved to the
--- first span. If a topic has many held jobs, only the first ones are examined, as a sample of all.
+-- A held job is overdue, but its score in the bucket is the end of its hold. So held jobs are counted in the first
+-- span, and not in the span of their scores. If a topic has many held jobs, only the first ones are examined, as a
+-- sample of all.
 local HELD_LOOK = 100
 local function move_held(topic)
   local number = call('ZCARD', held_of(topic))
@@ -69,7 +71,8 @@ local function move_held(topic)
   for span, found in pairs(numbers) do move(span, 1, math.floor(found * number / #ids + 0.5)) end
 end
 
--- The time when the head's next attempt may begin is in its line. The head's score may be far in the past.
+-- Counts the head of a fifo topic in the span in which its next attempt may begin. This time is in the topic's line
+-- (lib/line.lua); the head's score may be far in the past.
 local function move_head(topic, id, score)
   local at, line_score, line_id = line_of(topic)
   if not at or not is_fifo(topic) or line_id ~= id or tonumber(line_score) ~= tonumber(score) then return end
@@ -77,7 +80,8 @@ local function move_head(topic, id, score)
   move(from, math.max(from, span_of(at)), 1)
 end
 
--- Most buckets have few jobs, for which one call is enough. Returns whether this bucket has many.
+-- Counts the jobs of a topic by their spans. A small bucket, as most are, takes one command. Returns whether the bucket
+-- is large.
 local FEW = 16
 local function examine(topic)
   local bucket = bucket_of(topic)

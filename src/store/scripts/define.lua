@@ -15,8 +15,8 @@ local first, earliest = first_fire(), math.huge
 local function define(id, tag, definition, next_at)
   local its_tag, last = fired_of(id)
   if (its_tag or '-') ~= tag then return 0 end
-  -- If the next time changes, the new definition does not have the occurrence that is held now, so this occurrence is
-  -- dropped.
+  -- If the next time changes, the occurrence that is held now is dropped, because the new definition does not contain
+  -- it.
   if last and next_at ~= '=' then last = string.gsub(last, '^hold ', '- ') end
   call('HSET', SCHEDULES, id, definition)
   call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or NOT_FIRED))

@@ -11,7 +11,7 @@
 --   next      its next time, ms, or '-'
 --   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why no job is created: 'skip',
 --             'noGroup', 'unsendable'. With such a word, the call only looks for the first answer under the key of once.
---             'move': only the next time changes, because the clock has stepped back; expected has not come yet
+--             'move': only the next time changes, because the clock has stepped back to before the time expected
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
 --   overlap   1: no job is created while the job of the last occurrence is in the pool; else 0
@@ -34,7 +34,7 @@ for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable', 'move'})
 
 local function is_time(word) return word == '-' or string.find(word, '^%d+$') end
 
--- Returns the topic of an id, up to the mark of sibling topics. This name decides the shard.
+-- Returns the topic of an id without the suffix of a sibling topic (~callbacks). This name decides the shard.
 local function owner_of_id(id) return string.match(topic_of(id), '^[^~]*') end
 
 -- Reads an item, and refuses the call before its first write if the item has another form.
@@ -73,7 +73,8 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- Entries and times of the schedules of this call, read at once. write_schedules writes those that have changed.
+-- Entries and times of all schedules of this call, which are read together. write_schedules writes the ones that have
+-- changed.
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 local entries, times, changed_entries, changed_times = {}, {}, {}, {}
 local function read_schedules()

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- fires.lua - lists schedules whose time has come, the earliest first; then those whose next time has to be computed
--- again, because the clock has stepped back.
+-- fires.lua - lists schedules whose time has come, the earliest first; then the schedules whose next time must be
+-- computed again, because the clock has stepped back.
 --
 -- ARGV[2] maximum number of schedules; 0: only the numbers
 -- Returns {now_us, number of these schedules, next time after now or -1, then for each schedule: id, its time in ms
@@ -8,7 +8,7 @@
 -- of definitions.
 -- uses: record schedules
 local most = tonumber(ARGV[2])
-local PAGE = 16 -- schedules that are read at once: a definition may have a MiB
+local PAGE = 16 -- number of schedules that are read with one command; a definition may have a MiB
 local later = call('ZRANGEBYSCORE', FIRES, '(' .. integer(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 local ahead = has_clock_stepped_back()
 local number = call('ZCOUNT', FIRES, '-inf', integer(now)) + (ahead and call('ZCOUNT', SKIPPED_UNTIL, '(' .. integer(now), '+inf') or 0)

@@ -2,8 +2,8 @@
 -- heads.lua - finds the first waiting or dead job of each of many topics, after a given job. This is one step of a
 -- walk through all topics.
 --
--- ARGV[2] delayed, ready or dead   [3] the name after which topics are examined, may be empty   [4] maximum number
---      of topics to examine
+-- ARGV[2] delayed, ready or dead   [3] only topics with names after this one are examined; may be empty   [4] maximum
+--      number of topics to examine
 -- ARGV[5] [6] score and id of a job, or two empty texts   [7] [8] [9] as ARGV[9], [10] and [13] of list.lua
 -- ARGV[10] 'oldest' or 'newest' first   [11] 'heads', or 'count' to count the topics' jobs instead
 -- ARGV[12] only this topic and its siblings; may be empty

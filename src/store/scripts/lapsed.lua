@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- lapsed.lua - lists jobs whose workers' leases ran out. Each is a failed attempt. The caller ends these leases, each
--- by its nonce. If the caller dies before that, the next call lists the jobs again.
+-- lapsed.lua - lists jobs whose leases, held by workers, ran out. Each such lease counts as a failed attempt. The
+-- caller then ends each lease with its nonce. If the caller dies before that, the next call lists the jobs again.
 --
 -- ARGV[2] maximum number of jobs   [3] time that the caller expects from Redis's clock, ms
 -- Returns {now_us, -1} if the clock has stepped by more than a second. Otherwise returns {now_us, number of leases that ran out,
@@ -10,7 +10,8 @@ if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 local ids = lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
 
--- A lease without a holder has no nonce, so it ends here. A place without a job is removed.
+-- Ends a lease that has no holder, because without a nonce the caller cannot end it. Removes an id without a record
+-- from its place.
 local function repair(id, record)
   local topic = topic_of(id)
   take(id)

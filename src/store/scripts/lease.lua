@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- lease.lua - leases due jobs of pull topics to workers. A worker requests jobs of one topic.
 --
--- A job is leased until a deadline: its id is in PULLED, and its holder is stored like that of a claim.
--- Workers' leases count for maxInFlight, rates and the order of fifo topics like those of consumers.
+-- A job is leased until a deadline. Its id is in PULLED with this deadline, and the nonce of the lease is in
+-- holders:<topic>, as after a claim. Workers' leases count for maxInFlight, rates and the order of fifo topics like
+-- those of consumers.
 --
 -- ARGV from 2, for each request:
 --   topic
@@ -10,14 +11,14 @@
 --   nonce   names the leases, and begins with 'p'
 --   lease   ms
 --   wait    how long the caller waits for a job if none can be leased now, ms; 0: it does not wait
---   once    '-', or the request's fingerprint, a space, and its idempotency key: while the leases last, but at least a
---           minute, the same jobs are returned under this key as far as they are still leased. If '!', the nonce of such
---           an answer and a space precede, the answer is forgotten, because the worker can use none of its jobs; the
---           result then has these jobs for the last time, and 2 instead of 1
--- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 1 or 2 if the leases are those
--- of an earlier request or 0, 1 if more jobs may be leased now or 0, earliest time for a job if it is known or -1, settings of the
--- topic or '', then for each job: id, due time, time of the lease, deadline, record}. A job that has expired is leased for a
--- short time, and the caller buries it.
+--   once    '-', or the request's fingerprint, a space, and its idempotency key: a repeated request with this key gets
+--           the same jobs, except those that are no longer leased. The key is kept while the leases last, but at least
+--           a minute. If '!', the nonce of such an answer and a space come first, the worker can use none of the jobs
+--           of that answer, so its key is removed. The result has these jobs once more, and 2 instead of 1
+-- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 0 for new leases
+-- or 1 or 2 for the leases of an earlier request, 1 if more jobs may be leased now or 0, earliest time for a job if it
+-- is known or -1, settings of the topic or '', then for each job: id, due time, time of the lease, deadline, record}. A
+-- job that has expired is leased for a short time, and the caller buries it.
 -- uses: attempts crashes expiry idempotency leases places probe pull_waiters record settings
 local find = string.find
 local SIZE = 6
@@ -50,8 +51,8 @@ local function most_of(topic, most, first_due)
   return math.min(most, tokens), next_at
 end
 
--- Returns whether the job may have callbacks of its own: then its end needs its record. Also returns true if only the
--- body contains these words; the end then costs one more call, and nothing else changes.
+-- Returns whether the record may contain callbacks. If it does, the end of the job needs its record. The result is also
+-- true if only the body contains the names of callbacks; this costs one more call at the end, and does no other harm.
 local function may_have_callbacks(record)
   return find(record, '"onDelivered":', 1, true) or find(record, '"onAttempt":', 1, true)
 end
@@ -69,8 +70,8 @@ local function find_due(topic, most)
   return ids, scores, times
 end
 
--- Reads records until the call has enough bytes; the first record of a call is always returned. For an id
--- without a record, the result has false.
+-- Reads records until the call reaches its limit of bytes; the first record of a call is always returned. The result
+-- has false in place of a record that does not exist.
 local has_record = false
 local function read_records(ids)
   local records = {}
@@ -138,7 +139,7 @@ end
 
 local function first_score(topic) return call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2] end
 
--- Adds the jobs of an earlier request that are still leased.
+-- Adds the jobs of an earlier request to the result, except those that are no longer leased.
 local function lease_again(topic, kept, result)
   local nonce, ids = string.match(kept, '^([^\n]+)\n(.*)$')
   result[1] = nonce
@@ -154,7 +155,7 @@ local function lease_again(topic, kept, result)
   return result
 end
 
-local HEAD = 5 -- parts of a result before its jobs
+local HEAD = 5 -- number of values in a result before its jobs
 local function keep_leases(once, nonce, result, lease_ms)
   local words = {nonce}
   for i = HEAD + 1, #result, 5 do words[#words + 1] = result[i] end

@@ -1,10 +1,10 @@
 #!lua flags=no-writes
--- leased.lua - returns ids of leased jobs, in no order. This is one step of a walk that returns each job that
--- stays leased at least once, and perhaps twice.
+-- leased.lua - returns ids of leased jobs, in no order. This is one step of a walk. A job that stays leased during the
+-- whole walk is returned once, or perhaps twice.
 --
 -- ARGV[2] topic, or empty for all topics   [3] only ids after this id; may be empty
--- ARGV[4] start of the step: 0, or the value that the previous step returned, which begins with 'p' in the
---      leases of workers   [5] approximate maximum number of leases to examine
+-- ARGV[4] start of the step: 0, or the value that the previous step returned. A value that begins with 'p' is a
+--      position in the leases of workers   [5] approximate maximum number of leases to examine
 -- ARGV[6] only jobs of this topic and its siblings; may be empty
 -- Returns {now_us, start of the next step or '0' at the end, id ...}.
 -- uses: clock has order topic

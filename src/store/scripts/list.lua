@@ -10,9 +10,8 @@
 --      and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
 -- ARGV[12] kind of result: 'jobs', 'seen' or 'count'
--- ARGV[13] start time of the walk, ms, rounded up; 0 if the walk begins with this page. Later jobs are left
---      out: for ready and dead jobs, those that became ready or died since then; for other states, those that
---      were created since then
+-- ARGV[13] start time of the walk, ms, rounded up; 0 if the walk begins with this page. Jobs that became ready, died,
+--      or for other states were created, after this time are left out
 -- ARGV[14] names to examine, one per line: ids of leased jobs, see leased.lua; or, for delayed and ready jobs
 --      of all topics, and for all but leased jobs of an owner, names of topics, see heads.lua
 -- ARGV[15] only jobs whose jobId has this prefix   [16] only jobs that died for one of these reasons   [17] only
@@ -50,9 +49,9 @@ end
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
--- Returns whether the job ended with one of the reasons and statuses, which C wrote into the record, or into
--- the line of the last attempt. Decoding a record takes longer than returning it, so each of its bytes counts as
--- several.
+-- Returns whether the job ended with one of the requested reasons and statuses. C wrote them into the record, or into
+-- the line of the last attempt. Decoding a record takes longer than returning it, so each byte of a decoded record
+-- counts as several.
 local function ended_so(record, lines)
   if reasons == '' and statuses == '' then return true end
   bytes_left = bytes_left - 3 * #record
@@ -64,8 +63,8 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- Returns whether the job has all labels. Usually few jobs have them, so the record is decoded only if it
--- contains the JSON of each label.
+-- Returns whether the job has all labels. Usually few jobs do, so the record is decoded only if its text contains the
+-- JSON of each label.
 local wanted, wanted_json = {}, {}
 for label in string.gmatch(labels, '[^\n]+') do
   wanted[#wanted + 1] = label
@@ -86,8 +85,8 @@ local function has_labels(record)
   return true
 end
 
--- Returns the time at which the job was created, or nothing if the record does not have it, and the job's url
--- or ''. This version writes both members first; a record of another form is decoded.
+-- Returns the time at which the job was created and the job's url or ''; the time is absent if the record does not have
+-- it. This version writes these two members first; a record of another form is decoded.
 local function origin_of(record)
   local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
   if created then return tonumber(created), url end
@@ -144,8 +143,8 @@ local function add(id, score, record, losses, lines)
   replies[#replies + 1] = lines and last_line(lines) or ''
 end
 
--- Returns whether the entry is part of the result. Records are read only if they are needed, and the bytes of
--- each record count.
+-- Returns whether the entry is part of the result. A record is read only if the filters need it; its bytes count
+-- towards the limit of the call.
 local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= ''
 local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)
@@ -196,7 +195,7 @@ local function visit_leased(ids)
   return true
 end
 
--- A lane is the bucket of one topic, with some of its entries; its score and its id are those of its next entry.
+-- A lane has the next entries of one topic's bucket; the fields score and id are those of its next entry.
 local CHUNK_MAX = 64
 local function lane_refill(lane, score, id)
   lane.entries = entries_behind(state, lane.topic, low, high, score, id, lane.chunk, is_newest_first)
@@ -215,7 +214,7 @@ end
 
 local function is_before(lane, other) return stands_before(lane.score, lane.id, other.score, other.id, is_newest_first) end
 
--- A heap of lanes: the first of them has the next entry of all.
+-- The lanes form a heap: the first lane has the entry that comes next of all.
 local function heap_add(lanes, lane)
   local at = #lanes + 1
   while at > 1 and is_before(lane, lanes[math.floor(at / 2)]) do
@@ -225,7 +224,7 @@ local function heap_add(lanes, lane)
   lanes[at] = lane
 end
 
--- Puts a lane into the heap instead of the first one.
+-- Replaces the first lane of the heap with this one.
 local function heap_replace_first(lanes, lane)
   local at, size = 1, #lanes
   while 2 * at <= size do
@@ -247,8 +246,8 @@ local function heap_of(names)
   return lanes
 end
 
--- Merges the jobs of several topics' buckets into one list, up to the job (score, id). After this job, topics that
--- are not in names have jobs, too.
+-- Merges the jobs of several topics' buckets into one list, up to the job (score, id). The list must end there, because
+-- other topics, which are not in names, may have the next jobs.
 local function visit_topics(names, end_score, end_id)
   local lanes = heap_of(names)
   while lanes[1] and look > 0 do
@@ -270,7 +269,7 @@ local function visit_topics(names, end_score, end_id)
   return look > 0
 end
 
--- If every entry of a set is part of the result, the entries are counted without examining each.
+-- Without filters, every entry belongs to the result, so the entries are counted without examining them.
 local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then

@@ -2,7 +2,8 @@
 -- mend.lua - one step of limited size through the data in Redis, which repairs inconsistent data.
 --
 -- ARGV[2] data to walk: 'jobs', 'leases', 'attempts', 'kept', 'dead', 'kept_until', 'dead_due', 'due',
---      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', or 'some_jobs', a random choice
+--      'turns', 'held', 'lines', 'pulled', 'names', 'topics', 'ended', 'waiting', or 'some_jobs', a random sample of
+--      the jobs
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
 --   - an id without a place becomes ready, because a late delivery is better than a lost job; an id with a lease that
@@ -15,7 +16,7 @@
 --     indexes
 --   - a line whose job is gone is removed, see line.lua
 --   - a topic gets an entry that it lacks, and a name without a topic is removed
---   - a dead job of format 1, which is still in the pool, leaves the pool
+--   - a dead job that format 1 left in the pool leaves the pool
 --   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes the ids in them that have no
 --   text
 --   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
@@ -27,7 +28,7 @@ local replies = {now_us, '0'}
 probe()
 local function mended(what) replies[#replies + 1] = what end
 
--- Format 1 kept a dead job in the pool, with its death in DEAD.
+-- Moves a dead job out of the pool. Data of format 1 has dead jobs in the pool, with the times of their deaths in DEAD.
 local function move_dead(id, at)
   keep(id, 'dead', tonumber(at), losses_of(id), call('HGET', JOBS, id), lines_of(id))
   call('HDEL', JOBS, id)
@@ -36,7 +37,7 @@ local function move_dead(id, at)
   mended('moved ' .. id)
 end
 
--- A text that is not an id cannot be in any place.
+-- Removes a text that is not an id from all places.
 local function remove_foreign(id)
   call('HDEL', JOBS, id)
   mended('foreign ' .. id)
@@ -99,8 +100,8 @@ local function mend_held(id, topic)
   mended('held ' .. id)
 end
 
--- write_held, which runs later, then corrects the topic's time in the index of held topics, or removes the topic from
--- it.
+-- Removes the holds of jobs that do not wait. At the end of the script, write_held corrects the topic's entry in HELD,
+-- or removes it.
 local function mend_held_topic(topic)
   held_topics[topic] = true
   is_there[HELD] = true
@@ -113,7 +114,7 @@ local function mend_attempts(id)
   end
 end
 
--- The text of the kept job decides in which index the id must be.
+-- Makes the indexes match the text of a kept job, which has the state of the job.
 local function mend_kept(id, text)
   local state, at = string.match(text, '^(%a+) (%d+) %d+/?%S* %d+ ')
   if not state then state, at = 'dead', integer(now) end

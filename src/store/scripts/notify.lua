@@ -2,8 +2,9 @@
 -- notify.lua - ends waits with an event, or keeps the event for a workflow that does not wait for it yet. The flag allow-oom is not
 -- set, so a full Redis refuses new work.
 --
--- ARGV[2] owner   [3] event   [4] owner/workflowId if the event is for one workflow only, or ''   [5] data, to be kept for this one
--- ARGV from 6: id of the job that waits, job, record, element: delivered instead, ...
+-- ARGV[2] owner   [3] event   [4] owner/workflowId if the event is for one workflow only, or ''   [5] data of the
+--      event, which is kept for this workflow
+-- ARGV from 6, for each wait: id of the job that waits; job, record, element: these are delivered instead
 -- Returns {now_us, {kept, result ...}}. A result is 1 if the job got the event, or 0 if the job no longer waits. kept
 -- is 1 if the event was kept; NOT_FOUND if no such workflow is active; FULL if too many events are kept for the
 -- workflow; AGAIN, and nothing has changed, if the workflow waits with a job that the call does not name; else 0.

@@ -26,7 +26,7 @@ for i = 2, #ARGV do
     local record = answer_record(id)
     local state, score = locate(id)
     replies[i] = record and {
-      state or 'ready', -- nowhere: the janitor will make it ready
+      state or 'ready', -- the id is in no place: the janitor will make the job ready
       tonumber(score) or now, record, losses_of(id), serving_text_of(topic_of(id)),
     } or RESULT_AGAIN
   end

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- receivers.lua - reads the records of receivers: of one receiver, or of a page of all, in the order of their
--- reports.
+-- receivers.lua - reads the record of one receiver, or a page of the records of all receivers, in the order of their
+-- last reports.
 --
 -- ARGV[2] a receiver, or empty for a page   [3] the version after which the page begins   [4] maximum number
 --      of receivers

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
 -- recover.lua - returns jobs whose lease ran out. The receiver has not failed, so no attempt is counted.
 --
--- After the first loss of a consumer, the job is due at once, with its old time. After the second to the
--- fourth loss, it waits for a random time, so that a job that kills its consumer does not stop the other jobs of that
--- consumer each time. After the fifth loss, the script leases the job to the caller and lists it, up to a few MiB of
--- such jobs in one call. The caller buries the job with its follow-ups, see follow.lua. If the caller dies first, its
--- lease runs out, and a later call lists the job again. If the consumer of a cancelled job was lost, its attempt no
--- longer counts as in flight.
+-- After the first loss of a consumer, the job is due at once, with its old time. After the second, third and fourth
+-- loss, it waits for a random time. Otherwise, a job that crashes its consumer would disturb the same other jobs each
+-- time. After the fifth loss, the script leases the job to the caller and lists it, up to a few MiB of such jobs in one
+-- call. The caller buries the job with its follow-ups, see follow.lua. If the caller dies first, its lease runs out,
+-- and a later call lists the job again. If the consumer of a cancelled job was lost, its attempt no longer counts as in
+-- flight.
 --
 -- ARGV[2] lease, ms   [3] time that the caller expects from Redis's clock, ms   [4] maximum number of jobs,
 --      and of attempts of cancelled jobs
@@ -60,7 +60,7 @@ for i = 1, #ids do
   replies[2] = i
   local claim = call('HGET', holders_of(topic_of(id)), id) or ('- ' .. integer(now))
   local nonce, due = string.match(claim, '^(%S+) (%S+)$')
-  if not tonumber(due) then nonce, due = '-', integer(now) end -- duepost did not write it
+  if not tonumber(due) then nonce, due = '-', integer(now) end -- the stored value is not one that duepost writes
   local losses = losses_of(id)
   if not is_recovering(nonce) then
     losses = losses + 1

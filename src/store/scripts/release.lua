@@ -21,7 +21,7 @@ for i = 5, #ARGV, 6 do
 end
 local verdicts, claims = fence(2, 6)
 
--- Counts the jobs of each claim whose tokens of the rate are returned. A job with a wait was not sent. A job without
+-- Counts, for each claim, the jobs whose tokens are returned to the rate. A job with a wait was not sent. A job without
 -- a wait may have been sent, so its token stays spent.
 local unsent = {}
 local function note_unsent(topic, nonce, since)

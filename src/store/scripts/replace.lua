@@ -1,7 +1,7 @@
 #!lua
--- replace.lua - schedules new jobs. If the pool has a job with the same id that is not leased, the new job replaces
--- it and gets none of its data. A dead job with this id stays, because dead jobs do not occupy their ids. The flag
--- allow-oom is not set, so a full Redis refuses new work.
+-- replace.lua - schedules new jobs. If the pool has a job with the same id, and it is not leased, the new job replaces
+-- it. The new job gets none of the old job's data. A dead job with this id stays, because a dead job and a new job may
+-- have the same id. The flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each job:

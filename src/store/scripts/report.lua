@@ -7,7 +7,8 @@
 --   reachable  1: the receiver answered, before the failures below
 --   failures   number of consecutive failures
 --   cause      word for the last failure or for the inconclusive probe, or '-'
---   crowd      number of attempts in flight at this receiver when it asked for fewer; 0: it did not ask
+--   crowd      number of attempts that were in flight at this receiver when it asked for fewer requests; 0: it did not
+--              ask
 --   delivered  number of 2xx
 --   probe      number of the probe that this report ends; 0: none. If reachable and failures are 0, the probe was
 --              inconclusive, or was not sent if cause is '-'
@@ -29,7 +30,7 @@
 -- affect attempts are published at once on the wake-up channel, as 'receivers'.
 -- uses: clock probe publish reported
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
-local PACE_MIN_MS, PACES = 1000, 6 -- time between two probes of a round: the wait / PACES, at least PACE_MIN_MS
+local PACE_MIN_MS, PACES = 1000, 6 -- time between probes of a round: wait / PACES, at least PACE_MIN_MS
 local KEPT_MAX, FORGET_MAX = 10000, 16
 local SIZE = 8
 local first_wait = tonumber(ARGV[2])
@@ -92,8 +93,8 @@ local function halve(r, crowd)
   return 4
 end
 
--- Grants the right to probe: returns the number of the probe, or 0. If the probes of the round are lost or run long,
--- the new probe joins the round.
+-- Grants the right to probe: returns the number of the probe, or 0. If the round has probes that are lost or still
+-- running, the new probe joins the round.
 local function grant(r, number)
   local left = r.probe_at - now
   if r.opened == 0 or left > 0 and left <= WAIT_MAX_MS then return 0 end

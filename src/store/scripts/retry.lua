@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- retry.lua - puts back jobs whose attempt failed, or whose receiver asked to get them again later. Each job waits
--- for its next attempt, or is due again at its old time.
+-- retry.lua - puts jobs back into their buckets whose attempt failed, or whose receiver asked for a later delivery.
+-- Each job waits for its next attempt, or is due again at its old time.
 --
 -- ARGV from 2: id, nonce, wait in ms from now, or -1, record, the attempt's line or '', ...; then the
 --      follow-ups, see follow.lua
--- An attempt whose line has a 2xx status has not failed, and is not counted.
+-- An attempt with a 2xx status in its line has not failed, so it is not counted as a failure.
 -- Returns {now_us, 1 done or 0 stale, ...}.
 -- uses: again attempts check fence follow hour linger revive take
 -- plain: take
@@ -14,7 +14,7 @@ local verdicts, claims = fence(2, 5)
 local replies = {now_us}
 
 -- Returns the earliest time for a job whose lease was lost: the due time that recover.lua has given it, or the time
--- of its death. So the job is not early after the clock has stepped back.
+-- of its death. So the job is not delivered early if the clock has stepped back.
 local function earliest_of(id)
   return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
 end

@@ -5,8 +5,9 @@
 -- then for each job:
 --   id
 --   when    ms from now, or '@' and the due time
---   record  without '{"createdAt":<ms>,', which the script adds, because the time is Redis's; or empty, if the pool
---           already has the same job: then nothing is scheduled, and only the answer is kept, with the time in when
+--   record  without '{"createdAt":<ms>,', which the script adds, because the time is Redis's; or empty if the pool
+--           already has the same job: in this case, nothing is scheduled; the answer is stored under the key of once,
+--           with the time in when
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: the first answer is kept
 --           under this key and returned again
 -- Returns {now_us, result ...}. A result is a due time, FULL or NO_URL. If a job has the id, the result is
@@ -18,8 +19,8 @@ local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 local replies, scheduled = {now_us}, {}
 
--- Returns the index in ARGV of the first item whose id may be that of a job. One query asks for several ids. It
--- also reads the records of the jobs that it finds, so the items after the first of these are asked one by one.
+-- Returns the index in ARGV of the first item whose id may belong to a job. One query checks several ids. A query also
+-- reads the records of the jobs that it finds, so the items after the first such item are checked one by one.
 local LOOK_AT_ONCE = 16
 local function first_taken()
   local ids = {}

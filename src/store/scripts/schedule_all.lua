@@ -6,8 +6,8 @@
 -- then for each list: the number of its jobs, and for each job:
 --   id, when, record, once: see schedule.lua; each job has a url, or its topic has one
 -- Returns {now_us, result ...}. A result is a list with a due time for each new job, and {'repeated', due, id} for each
--- job whose idempotency key an earlier call has used. If nothing of the list was scheduled, the result is FULL; TAKEN,
--- if an id belongs to a job, or is twice in the list, as is a key; or REUSED, if a key belongs to another request.
+-- job whose idempotency key an earlier call has used. If nothing of the list was scheduled, the result is FULL; TAKEN
+-- if an id belongs to a job, or if an id or a key is twice in the list; or REUSED if a key belongs to another request.
 -- uses: idempotency places probe when
 local lists, at = {}, 4
 while at <= #ARGV do

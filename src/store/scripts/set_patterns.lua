@@ -16,7 +16,7 @@
 probe()
 local at, replies = 2, {now_us}
 
--- Returns which patterns have a circuit breaker, or none if no job is held, because then there is no job to resume.
+-- Returns the patterns that have a circuit breaker. If no job is held, returns none, because there is no job to resume.
 local function patterns_with_breaker()
   local texts, has_breaker = has(HELD) and has(PATTERNS) and call('HGETALL', PATTERNS) or {}, {}
   for i = 2, #texts, 2 do has_breaker[texts[i - 1]] = read_settings(texts[i]).breaker == true or nil end
@@ -35,7 +35,7 @@ local function write(version, format, first, number)
     if settings.breaker == true then is_lost[ARGV[i - 1]] = nil end
   end
   for name in pairs(is_lost) do lost[#lost + 1] = name end
-  -- The next sweeps give dead jobs their new times.
+  -- The next sweeps apply changed retentions to dead jobs.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
   start_reoffer()
   start_resuming_all(lost)

@@ -6,7 +6,7 @@
 -- uses: again ended format places probe resume
 -- If a topic turns its circuit breaker off, its held jobs must resume: this script resumes some of them, and
 -- reoffer.lua the others.
-local RESUME_MAX = 500 -- as in resumer.c: less than 5 ms of Redis
+local RESUME_MAX = 500 -- as in resumer.c; takes less than 5 ms of Redis's time
 probe()
 -- had_breaker: the setting breaker was true before this change.
 local function apply(topic, had_breaker)

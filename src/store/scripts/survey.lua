@@ -26,7 +26,8 @@ local function step_due(rank, most)
   if number == most then return rank + number end
 end
 
--- Skips topics that have been served since the survey began: their scores are higher than last.
+-- Surveys topics in turns. Topics that have been served since the survey began are skipped; their scores are higher
+-- than last.
 local function step_turns(score, most)
   local topics, next_score = turns_page(score, last, most)
   for i = 1, #topics do survey(topics[i]) end

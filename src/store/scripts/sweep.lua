@@ -36,8 +36,8 @@ local function by_topic(ids)
   return topics, groups
 end
 
--- Updates the entries of these topics in dead_due. Often no topic of a chunk has a dead job left, so one query checks
--- all of them.
+-- Updates the entries of these topics in dead_due. One query checks all topics of a chunk, because often none of them
+-- has a dead job left.
 local function date_topics(topics)
   if not has(DEAD_DUE) then return end
   local keys = {}
@@ -157,7 +157,7 @@ local function sweep_by_number()
   return number
 end
 
--- Gives each topic with dead jobs a new time in dead_due, after the retention of patterns has changed.
+-- Gives topics with dead jobs a new time in dead_due, because the retention of patterns has changed.
 local function redate()
   local cursor = call('HGET', META, 'redate')
   if not cursor then return end
@@ -169,7 +169,7 @@ local function redate()
 end
 
 -- Removes unneeded entries of rates if there are many, because topics of a pattern with a rate come and go. An entry
--- with a past time is unneeded: it counts like no entry.
+-- with a past time is unneeded, because it has the same effect as no entry.
 local RATES_MAX, SOME_RATES = 1000, 200
 local function sweep_rates()
   local removed = 0
@@ -185,8 +185,8 @@ end
 
 local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
--- Returns how late the next removal is, ms; negative if there is nothing to remove. The oldest dead job has exceeded
--- dead_max since the job dead_max places after it died.
+-- Returns how late the next removal is, ms; negative if there is nothing to remove. By number, the oldest dead job is
+-- late since the death of the job that is dead_max places after it.
 local function lateness()
   local due = math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
   if age_ms > 0 then due = math.min(due, first_of(DEAD) + age_ms) end

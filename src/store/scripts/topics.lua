@@ -8,11 +8,10 @@
 -- leased, dead, due time of the first waiting job or -1, time until which the first ready job is held, ms, or
 -- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
 -- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
--- ''; id of the job that holds the line of a fifo topic or ''; for a rate with a window, when the window under way began, ms, and the
--- number of its attempts, else 0 and 0}. If [2] is a pull topic with leases, the start of the oldest lease
--- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only
--- some are examined for held jobs whose next attempt is due. A page ends early if it has some MiB of
--- settings.
+-- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
+-- and the number of its attempts, else 0 and 0}. If [2] is a pull topic with leases, the start of the oldest lease
+-- follows, ms; if there are very many leases, only some are examined. If a topic has many ready jobs, only some of them
+-- are examined, to find held jobs whose hold has ended. A page ends early if it has some MiB of settings.
 -- uses: held hour names offer record
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 

@@ -8,7 +8,7 @@
 -- uses: cancel check sends
 check(2, 2)
 
--- Returns a code as in cancel.lua. A job of the send may be dead while another job of the pool has its id.
+-- Returns a code as in cancel.lua. If the send's job is dead, another job of the pool may have its id.
 local function cancel_sent(id, sent_at)
   if not sent_at or is_of_send(id, sent_at) then return cancel(id, '') end
   if not call('ZSCORE', DEAD, id) then return RESULT_NOT_FOUND end
@@ -26,7 +26,8 @@ local function unsend(id, wanted)
     result[#result + 1] = endpoints[i]
     result[#result + 1] = code
   end
-  -- The next call reads only the jobs that are left: other jobs with these ids must not use up its limit of bytes again.
+  -- Stores which jobs of the send are left, so that the next call reads only these. Otherwise, other jobs with the ids
+  -- of removed ones could use up its limit of bytes each time.
   if #left > 0 then note_send(id, mark, group, left, sent_at) else drop_send(id) end
   return result
 end

@@ -6,7 +6,7 @@
 -- ARGV[3]  id: owner/workflowId   [4] event   [5] a text of the caller
 -- ARGV[6]  job, when, record, element: delivered at the deadline, see begin.lua
 -- ARGV[10] data of the first kept event as the caller has read it, or '' [11] job, record, element: delivered at once
---     in this case
+--      if there is such an event
 -- Returns {now_us, 1}: the workflow waits; {now_us, 2}: it has taken the event; {now_us, {data}} if the first
 -- kept event is another one, and nothing has changed; NOT_FOUND, TAKEN or FULL.
 -- uses: clock places probe topic waits workflows

@@ -1,9 +1,9 @@
 -- again.lua - puts jobs back into their bucket after their claim, for their next attempt.
 -- uses: line places topic
 
--- Puts a job back. due: its score before the claim, which the claim has noted. at: the time at which its next attempt
--- may begin, ms; false: at once, at its old place. In a fifo topic, the job keeps its place, and all later jobs wait
--- for it, see line.lua.
+-- Puts a job back into its bucket. due: the job's score before the claim. at: the time at which its next attempt may
+-- begin, ms; if false, the job is due at once, with its old score. In a fifo topic, the job keeps its place, and all
+-- later jobs wait for it, see line.lua.
 local function again(id, due, at)
   local keeps_place = has_settings() and is_fifo(topic_of(id))
   -- If the clock has stepped back, the job keeps its old time, so that it is not early.
@@ -11,7 +11,8 @@ local function again(id, due, at)
   if keeps_place then hold_line(id, due, at or 0) end
 end
 
--- Removes the line of a topic that is no longer fifo. Its head then waits in the bucket until the time of the line.
+-- Removes the line (see line.lua) of a topic that is no longer fifo. The job that the line held then waits in the
+-- bucket until the time of the line.
 -- rare: line
 local function leave_line(topic)
   local at, score, id = line_of(topic)

@@ -21,7 +21,7 @@ local function note_attempt(id, line)
   is_there[ATTEMPTS] = true
 end
 
--- Removes the attempts of jobs that are gone, or start over without attempts.
+-- Removes the stored attempts of these jobs, which have left the pool or begin again without attempts.
 local function forget_attempts(ids)
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
 end

@@ -2,7 +2,7 @@
 -- in turns.
 -- uses: has
 
--- The changes of this call, which write_behind writes.
+-- Topics that this call adds to BEHIND or removes from it. write_behind writes both.
 local behind_added, behind_removed = {}, {}
 -- rare: behind
 local function note_behind(topic, is_behind)

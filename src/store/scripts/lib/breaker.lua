@@ -1,9 +1,9 @@
 -- breaker.lua - stores which waiting jobs an open circuit breaker holds.
 -- uses: clock
 
--- The key breaker:<receiver> has for each id the time until which the job is held. resume.lua finds the held jobs by
--- it. The jobs themselves are in their buckets, so the key may also have ids of jobs that have been cancelled or
--- leased since. Such an id stays for at most GUIDE_MS after the end of its hold.
+-- The key breaker:<receiver> has for each id the time until which the job is held. resume.lua reads this key to find
+-- the held jobs. The jobs themselves are in their buckets, so the key may also have ids of jobs that have been
+-- cancelled or leased in the meantime. Such an id stays for at most GUIDE_MS after the end of its hold.
 local GUIDE_MS = 60000
 local function breaker_of(receiver) return base .. 'breaker:' .. receiver end
 
@@ -15,7 +15,7 @@ local function hold_by_breaker(receiver, id, at)
   guide[#guide + 1] = id
 end
 
--- Holds last at most 10 minutes. If no more jobs of the receiver are held, the key expires.
+-- Holds last at most 10 minutes. The key of a receiver expires if no further job of the receiver is held.
 local function write_guides()
   for receiver, guide in pairs(guides) do
     local key = breaker_of(receiver)

@@ -1,8 +1,8 @@
 -- clock.lua - the time of a script, which is read once, in us and ms.
 -- uses: keys
 
--- A job is due when now, in whole ms, is its time or later. A delay counts from soonest, the next whole ms,
--- so that no job is early by a fraction of a ms.
+-- now is the time in whole ms, rounded down; a job is due when now has reached its due time. soonest is the next whole
+-- ms, from which delays are counted, so that no job is early by a fraction of a ms.
 local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now = math.floor(now_us / 1000)

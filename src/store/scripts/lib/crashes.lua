@@ -7,11 +7,11 @@ local function losses_of(id)
   return crash and tonumber(string.match(crash, '^%d+')) or 0
 end
 
--- A job whose consumers were lost too often is leased by recovery until recovery has buried it. The nonce of this
--- lease begins with '!', unlike all nonces of consumers.
+-- Returns whether recovery holds the lease of a job. Recovery leases a job whose consumers were lost too often, until
+-- it has buried the job. The nonces of recovery begin with '!', unlike those of consumers.
 local function is_recovering(nonce_or_claim) return string.byte(nonce_or_claim) == 33 end
 
--- Removes the count of lost consumers, because the owner or an outcome has changed the job.
+-- Removes the count of a job's lost consumers. Called when the owner changes the job or an outcome is recorded.
 local function forget_crashes(id)
   if has(CRASHES) then call('HDEL', CRASHES, id) end
 end

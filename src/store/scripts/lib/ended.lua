@@ -1,12 +1,13 @@
 -- ended.lua - the only writer of jobs that have ended.
 --
--- The data of an ended job is in kept, and its time is in the index of its state and topic. A dead job is
+-- The data of an ended job is in kept. The time of its end is in an index for its state and topic. A dead job is
 -- also in dead, which has the times of the dead jobs of all topics. A delivered or cancelled job is also in
 -- kept_until, with the time when the job is removed.
 -- uses: clock has kept names outbox retention topic
 
--- Every topic with dead jobs is in dead_due: with the time at which the topic's retention removes its first
--- dead job, or inf if it has no retention. So a changed retention applies to all dead jobs by this one entry.
+-- Updates a topic's entry in dead_due. Every topic with dead jobs has such an entry: the time at which the topic's
+-- retention removes its first dead job, or inf without a retention. So when a retention changes, only this entry
+-- changes, not each dead job.
 -- rare: ended
 local function date_dead(topic)
   local first = call('ZRANGE', index_of('dead', topic), 0, 0, 'WITHSCORES')[2]
@@ -18,7 +19,7 @@ local function date_dead(topic)
   call('ZADD', DEAD_DUE, retention and integer(tonumber(first) + retention) or 'inf', topic)
 end
 
--- Topics whose dead jobs, or their retention, this call has changed.
+-- Topics of which this call has changed the dead jobs or the retention.
 local undated, is_undated = {}, {}
 local function touch_dead(topic)
   if not is_undated[topic] then
@@ -27,7 +28,8 @@ local function touch_dead(topic)
   end
 end
 
--- Updates the entries of these topics. Called at the end of each script that ends jobs or changes kept jobs.
+-- Updates the entries of these topics in dead_due. Called at the end of each script that ends jobs or changes kept
+-- jobs.
 local function date_dead_topics()
   for i = 1, #undated do date_dead(undated[i]) end
   if #outbox_ids > 0 then write_outbox() end
@@ -47,8 +49,8 @@ local function drop_kept(id)
 end
 
 -- Stores the data of a job that has ended: 'state time losses size', a blank, size bytes of record, then the
--- lines of its attempts. If the job died with its consumer, losses ends in '/' and the consumer's nonce, see
--- fence. Replaces a kept job with the same id. With a history, the job also goes to the outbox.
+-- lines of its attempts. If the job died because its consumer was lost, losses ends in '/' and the consumer's nonce,
+-- see fence.lua. Replaces a kept job with the same id. If a history is on, the job is also added to the outbox.
 local function keep(id, state, at, losses, record, lines)
   local topic = topic_of(id)
   if has_history() then archive(id, state, at, losses, record, lines) end

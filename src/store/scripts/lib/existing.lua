@@ -1,8 +1,9 @@
 -- existing.lua - the answer to a new job whose id a job of the pool already has.
 -- uses: clock locate record
 
--- Returns {state, due, record}, or AGAIN. scheduled: the due time, if this call has scheduled the job and has not put
--- it into its bucket yet. A job without a place counts as ready, because the janitor will make it ready.
+-- Returns {state, due, record} of the existing job, or AGAIN. scheduled: the due time, if an earlier item of this call
+-- has scheduled that job and its id is not in the bucket yet. A job whose id is in no place counts as ready, because
+-- the janitor will make it ready.
 -- rare: existing
 local function existing(id, scheduled)
   local record = answer_record(id)

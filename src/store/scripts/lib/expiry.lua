@@ -10,8 +10,8 @@ local function days_of(year, month, day)
     + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- Returns whether the job has expired at the given time, or now without one. Reads the members in the form in which
--- job_record.c writes them, and never members of the body. If the record has another form, returns false, and C
+-- Returns whether the job has expired at the given time; without a time, whether it has expired now. Reads only records
+-- in the form in which job_record.c writes them, and ignores the body. For a record in another form, returns false; C
 -- checks the expiry later.
 -- rare: expiry
 local function is_expired(record, time)

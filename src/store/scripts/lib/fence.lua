@@ -8,7 +8,7 @@ local function died_with(id, nonce)
   return last == nonce
 end
 
--- Returns 'late' or 'dead' for an outcome without a lease, see fence.
+-- Returns 'late' or 'dead' for an outcome whose lease was lost, see fence below.
 -- rare: ended
 local function late_verdict(id, nonce)
   local crash = call('HGET', CRASHES, id)
@@ -16,17 +16,17 @@ local function late_verdict(id, nonce)
   return died_with(id, nonce) and 'dead' or nil
 end
 
--- Returns 'late' or 'dead' as late_verdict does, if recovery has the lease. Returns nothing if another consumer or a
--- worker has it.
+-- Returns 'late' or 'dead' as late_verdict does if recovery now holds the lease. Returns nothing if another consumer or
+-- a worker holds it.
 -- rare: ended
 local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
 
--- Checks the nonces of items that begin with id and nonce, have size arguments, and begin at ARGV[first].
--- Returns for each item: 'lease' if nonce holds the lease; 'late' if this lease was lost, and since then no process
--- has changed the job, or leased it except for recovery; 'dead' if the job died because of that loss and was not
--- changed since, see revive; else nothing. A second item with the same id has no lease, because the first one ends
--- it. In a script that does not end leases, the caller sets keeps_lease. Second result: for each item with a holder,
--- the note of the claim, 'nonce due'.
+-- Checks the nonces of items. The items begin at ARGV[first]; each has size arguments, of which the first two are id
+-- and nonce. Returns for each item: 'lease' if nonce holds the lease; 'late' if this lease was lost, and since then no
+-- process has changed the job, or leased it except for recovery; 'dead' if the job died because of that loss and was
+-- not changed since, see revive; else nothing. A second item with the same id has no lease, because the first one ends
+-- it. In a script that does not end leases, the caller sets keeps_lease. Second result: for each item whose job is
+-- leased, the value that the claim stored in holders:<topic>, 'nonce due'.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers, number, topic = {}, {}, {}, 0, nil
   local its_ids, its_numbers

@@ -9,8 +9,8 @@ local follow_ups = {}
 
 local function has_follow_ups() return string.byte(ARGV[#ARGV]) == 43 end
 
--- Removes the follow-ups from ARGV. Call it before other code reads ARGV. A follow-up must be in the same shard as
--- its item, so their topics must have the same owner.
+-- Removes the follow-ups from ARGV. Call it before other code reads ARGV. A follow-up must be in the same shard as its
+-- item, so both topics must have the same owner.
 -- rare: follow
 local function take_follow_ups(first, size)
   local start = #ARGV - 4 * tonumber(ARGV[#ARGV])
@@ -28,8 +28,8 @@ local function take_follow_ups(first, size)
   for i = #ARGV, start, -1 do ARGV[i] = nil end
 end
 
--- Schedules the follow-ups of an item that has ended its lease. Follow-ups are never refused, not even if the pool is
--- full, because they report an event. An id that a job already has is skipped. parent is the id of the item.
+-- Schedules the follow-ups of an item that has ended its lease. Follow-ups are scheduled even if the pool is full,
+-- because they report an event. A follow-up whose id already belongs to a job is skipped. parent is the id of the item.
 -- rare: follow
 local function follow(list, parent)
   for i = 1, #list, 3 do

@@ -1,5 +1,5 @@
--- format.lua - raises the format number of the data, so that earlier versions of duepost refuse data that they do not
--- support.
+-- format.lua - raises the format number of the data, so that versions of duepost that do not support this format refuse
+-- the data.
 -- uses: keys
 
 local FORMAT_PULL = 4 -- see STORE_FORMAT_PULL in store.h

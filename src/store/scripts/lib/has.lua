@@ -14,10 +14,11 @@ local PULL_LINGERING = base .. 'pull_lingering' -- see lingering.lua
 local PULL_WAITERS = base .. 'pull_waiters' -- see pull_waiters.lua
 local WORKFLOW_JOBS = base .. 'workflow_jobs' -- id -> see workflows.lua
 local KEPT = base .. 'kept' -- id -> see ended.lua
-local HISTORY = base .. 'history' -- backlog, bodies: settings of the history; absent without a history, see outbox.lua
+local HISTORY = base .. 'history' -- HASH: backlog, bodies; absent if no history is on, see outbox.lua
 
--- Returns whether a rarely used key exists. A call queries Redis at most once for each key. A script that creates
--- such a key sets is_there for it. has_rare_keys is false if probe has found that none of these keys exists.
+-- Returns whether a rarely used key exists. A call of a script queries Redis at most once for each key. If the script
+-- creates such a key, it sets is_there for this key. has_rare_keys is false if probe has found that none of these keys
+-- exists.
 local is_there, has_rare_keys = {}, true
 local function has(key)
   local there = is_there[key]

@@ -1,4 +1,4 @@
--- held.lua - held jobs: they were due, and now wait until their receiver may get an attempt.
+-- held.lua - held jobs: jobs that were due and now wait until an attempt may be sent to their receiver.
 -- uses: has waiting
 
 -- The HELD key has for each topic the time when its first held job was due. The key held:<topic> has for each
@@ -6,8 +6,8 @@
 -- is claimed, the claim returns the time when it was due.
 local function held_of(topic) return base .. 'held:' .. topic end
 
--- Topics whose held jobs this call has changed, and the change of the number of held jobs. write_held writes
--- both.
+-- Topics whose held jobs this call has changed, and by how much it has changed the number of all held jobs. write_held
+-- writes both.
 local held_topics, held_change = {}, 0
 -- rare: held
 local function hold(topic, id, due)

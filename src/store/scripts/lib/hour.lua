@@ -9,8 +9,8 @@ local PART_MS, PARTS = 300000, 12
 local part = math.floor(now / PART_MS)
 local function hour_of(number) return base .. 'hour:' .. number end
 
--- Returns the parts that have a key, and those of them that belong to the last hour. NUMBERS lists the parts
--- in 'hours'.
+-- Returns the parts that have a key, and which of them belong to the last hour. The field 'hours' of NUMBERS lists the
+-- parts.
 local function parts_by_age()
   local recent, old = {}, {}
   for number in string.gmatch(call('HGET', NUMBERS, 'hours') or '', '%d+') do

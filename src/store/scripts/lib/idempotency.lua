@@ -21,7 +21,8 @@ local function forget_answer(once)
   call('ZREM', WINDOWS, key)
 end
 
--- Stores an answer. The answer is kept for window ms, or for the ms after '@' if the fingerprint ends in these.
+-- Stores an answer for window ms. If the fingerprint ends in '@' and a number, the answer is stored for this number of
+-- ms instead.
 -- rare: idempotency
 local function keep_answer(once, id, due, window)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')

@@ -6,8 +6,9 @@
 -- uses: kept_keys record
 
 -- Returns a kept job: state, time, losses, record, lines, nonce or ''. Returns nothing if the id has no kept
--- job. If the text is not in the form in which duepost writes it, returns it as the (unreadable) record of a dead
--- job. or_key: another hash with such texts, whose field is read if the id has no kept job.
+-- job. If the text of the kept job has a form that duepost does not write, returns the text as the (unreadable) record
+-- of a dead job. or_key, field: another hash with such texts, and the field that is read there if the id has no kept
+-- job.
 local function kept_job(id, or_key, field)
   local text = call('HGET', KEPT, id) or or_key and call('HGET', or_key, field)
   if not text then return end

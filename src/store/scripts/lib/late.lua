@@ -1,8 +1,8 @@
 -- late.lua - ends jobs whose lease was lost.
 -- uses: hour take
 
--- Takes a job from its place, where it waits for its next attempt: its lease was lost, but its delivery was reported
--- after that.
+-- Removes a job from its place, because its delivery was reported after its lease was lost. The job was waiting for its
+-- next attempt.
 -- rare: late
 local function take_late(id)
   take(id)

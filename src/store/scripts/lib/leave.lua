@@ -21,8 +21,7 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
--- Removes a job from the entries of buckets that this call has not written yet. The job is in no bucket yet, see
--- write_places.
+-- Removes a job that this call has scheduled, before write_places puts it into its bucket.
 -- rare: workflow
 local function unput(id)
   local list = places[topic_of(id)]
@@ -38,7 +37,8 @@ end
 -- Jobs that this call has removed from the pool. A later outcome of such a job in the same call is stale.
 local dropped = {}
 
--- Keeps a dropped job. Beyond a limit of bytes in one call, dropped jobs are only counted.
+-- Keeps a job that was dropped with its workflow. If the dropped jobs of one call exceed a limit of bytes, further ones
+-- are counted but not kept.
 local DROPPED_BYTES_MAX = 4194304
 local dropped_bytes_left = DROPPED_BYTES_MAX
 -- rare: workflow
@@ -52,8 +52,9 @@ local function keep_dropped(id, state)
   dropped_bytes_left = dropped_bytes_left - (before - record_bytes_left)
 end
 
--- Removes a job of a workflow that has ended. A running attempt continues. If the workflow has succeeded, its leased
--- step counts as delivered, because the endpoint reported the end of the workflow during the attempt of this step.
+-- Removes a job of a workflow that has ended. If an attempt of the job is running, it continues. If the workflow has
+-- succeeded, its leased step counts as delivered, because the endpoint reported the workflow's end during the attempt
+-- of this step.
 -- rare: workflow
 local function drop_member(id, how)
   dropped[id] = true
@@ -76,7 +77,7 @@ local function remove_workflow(place)
   call('ZREM', WORKFLOWS_OVER, place)
 end
 
--- Removes some of the workflows that ended long ago or exceed the maximum number.
+-- Removes some of the ended workflows: those that ended long ago, and those beyond the maximum number.
 -- rare: workflow
 local function forget_old_workflows()
   for _ = 1, 4 do
@@ -119,8 +120,9 @@ local function fail_workflow_of(id)
   end_workflow(place, 'failed', call('HGET', workflow_of(place), 'ifFailed'), {'failedBy', id})
 end
 
--- Ends the workflow of a job that its owner has cancelled, because nothing can continue the workflow without this job.
--- The jobs that this drops count in the bytes that the call may read, so a call ends a limited number of workflows.
+-- Ends the workflow of a job that its owner has cancelled, because the workflow cannot continue without this job. Each
+-- job that is dropped with the workflow counts as DROPPED_WEIGHT bytes that the call has read, so a call ends a limited
+-- number of workflows.
 local DROPPED_WEIGHT = 4096
 -- rare: workflow
 local function cancel_workflow_of(id)

@@ -1,4 +1,4 @@
--- line.lua - the order of fifo topics: the next attempt of a topic begins only after the job before has ended.
+-- line.lua - the order of fifo topics: no job of the topic is attempted before the job ahead of it has ended.
 --
 -- The first job of a fifo topic's bucket is its head. If an attempt of the head fails, the head keeps its score, and
 -- the topic gets a line, its field in LINES: 'time score id'. time is when the next attempt may begin. A line holds
@@ -32,7 +32,7 @@ end
 local function hold_line(id, due, at)
   local topic = topic_of(id)
   local old_at, old_due, old_id = line_of(topic)
-  at = math.max(at, ms_of(due)) -- a clock that steps back does not make a job early
+  at = math.max(at, ms_of(due)) -- even after a step of the clock, no job is early
   if old_at and old_id ~= id then
     at = math.max(at, tonumber(old_at))
     if tonumber(old_due) < tonumber(due) then id, due = old_id, old_due end
@@ -40,16 +40,17 @@ local function hold_line(id, due, at)
   write_line(topic, at, due, id)
 end
 
--- If the job is the head, lets it be claimed at due, or at once if due is absent. It stays the head until it is
--- claimed, even if the clock steps back. The caller must touch the topic.
+-- If the job is its topic's head, sets the time at which it may be claimed: due, or now if due is absent. The job stays
+-- the head until it is claimed, even if the clock steps back. The caller must touch the topic.
 -- rare: line
 local function let_go(id, due)
   local _, score, head = line_of(topic_of(id))
   if head == id then write_line(topic_of(id), due and ms_of(due) or 0, score, id) end
 end
 
--- A job that was held before its topic became fifo is in the bucket at the time until which it is held. When it
--- becomes the first job, it is moved to its own due time.
+-- Returns the first job of a fifo topic and its score. If a job was held before its topic became fifo, its score is the
+-- end of its hold. If this job was due before all others, it gets its own due time as its score again, so it is the
+-- first.
 local function first_with_held(topic)
   local bucket = bucket_of(topic)
   local first = call('ZRANGE', bucket, 0, 0, 'WITHSCORES')
@@ -63,8 +64,8 @@ local function first_with_held(topic)
 end
 
 -- Updates the line and the head of a fifo topic. The head stays the first job, even if a job with an earlier score is
--- added later: in the same ms, or after the clock has stepped back. Returns the score of the head, or false if the
--- topic has no job.
+-- added: because both are due in the same ms, or because the clock has stepped back. Returns the score of the head, or
+-- false if the topic has no job.
 local LINE_STEP = 1 / 2048 -- as in places.lua
 -- rare: line
 local function keep_line(topic)

@@ -1,7 +1,7 @@
--- linger.lua - starts and ends lingering, see lingering.lua.
+-- linger.lua - lets attempts of cancelled jobs count as in flight until they end, see lingering.lua.
 -- uses: crashes leases lingering take
 
--- Takes a cancelled job's id from its place. If a consumer had leased the job, its attempt still counts as in
+-- Removes a cancelled job's id from its place. If a consumer had leased the job, its attempt still counts as in
 -- flight.
 local function take_cancelled(id)
   local deadline = deadline_of(id)
@@ -18,7 +18,7 @@ local function take_cancelled(id)
   return was
 end
 
--- Ends the lingering of the attempt that this claim began, if it lingers.
+-- Ends the lingering of this claim's attempt, if its job was cancelled: the attempt no longer counts as in flight.
 -- rare: lingering
 local function end_lingering(id, nonce)
   local place = place_of(id, nonce)

@@ -15,7 +15,7 @@ local function is_lingering(place)
   return has(key) and call('ZSCORE', key, place) ~= false
 end
 
--- Frees the place in flight. The caller must offer the topic.
+-- Removes the entry of a lingering attempt, which then no longer counts as in flight. The caller must offer the topic.
 -- rare: lingering
 local function free_place(place)
   call('ZREM', lingering_of(place), place)

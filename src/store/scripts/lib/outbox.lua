@@ -13,10 +13,10 @@ local ENDED_LAST = base .. 'ended_last' -- id -> the field of its last end, if i
 local ENDED_IDS = base .. 'ended_ids' -- LIST: fields of ENDED that the archiver has not read, oldest first
 local ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
--- The jobs that this call has ended, in order. write_outbox writes them. No id is there twice.
+-- The jobs that this call has ended, in order. write_outbox writes them. Each id is in this list once.
 local outbox_ids, outbox_texts = {}, {}
 
--- Returns the part of the backlog that a field takes.
+-- Returns the number of bytes by which a field counts against the backlog.
 local function outbox_size(field, text) return 2 * #field + #text end
 
 -- Returns the end of the string that begins at this quotation mark.
@@ -48,7 +48,7 @@ local function without_body(record)
   end
 end
 
--- Removes these texts. Returns how many there were.
+-- Removes the texts of these fields. Returns how many texts existed.
 local function remove_texts(fields)
   for i = 1, call('EXISTS', ENDED_LAST) == 1 and #fields or 0 do
     local id = string.match(fields[i], '^(.*)\nb%d+$')
@@ -78,11 +78,11 @@ local function drop_oldest(excess)
   call('HINCRBY', NUMBERS, 'outbox_dropped', dropped)
 end
 
--- The archiver begins again if the number in 'outbox_moved' is not the one that it has read with the texts.
--- Versions before 0.3 raise it when they change a text.
+-- Makes the archiver read the outbox again: it does so if the number in 'outbox_moved' has changed since it read the
+-- texts. Versions before 0.3 raise this number when they change a text.
 local function disturb_archiver() call('HINCRBY', NUMBERS, 'outbox_moved', 1) end
 
-local history = nil -- backlog and bodies of HISTORY, once they were read
+local history = nil -- the fields backlog and bodies of HISTORY, after the first read
 -- rare: outbox
 local function write_outbox()
   local olds, fields, bytes, last = call('HMGET', ENDED, unpack(outbox_ids)), {}, 0, nil
@@ -130,8 +130,8 @@ local function archive(id, state, at, losses, record, lines)
 end
 
 -- Puts delivered jobs of the pool into the outbox, each with the line of its last attempt, which may be empty.
--- It is quick for jobs that have lost no consumer and have no earlier attempts. Returns how many of the jobs,
--- the first ones, it has read; the others exceed the bytes that this call may read.
+-- This is quick for jobs that have lost no consumer and have no earlier attempts. Returns how many jobs were read: as
+-- many of the first ones as fit into the bytes that this call may read.
 local READ_AT_ONCE = 16
 -- rare: outbox
 local function archive_delivered(ids, lines)

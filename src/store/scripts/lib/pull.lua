@@ -1,13 +1,14 @@
 -- pull.lua - ends workers' leases, see lease.lua.
 -- uses: attempts clock has kept
 
--- HASH: the jobs that a token (a nonce) has completed. Each field has the jobs of one call: its name is the first id,
--- and its value has the other ids, as '\n', id, '\n', id ... '\n', or ''. The key expires.
+-- Returns the key of the jobs that were completed with this token (the nonce of a worker's lease), a HASH. Each field
+-- has the jobs of one call: its name is the first id, and its value has the other ids, as '\n', id, '\n', id ... '\n',
+-- or ''. The key expires.
 local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 
--- Notes the completed jobs, at the end of a script that completes workers' leases. nonces has the nonce of
--- each id's lease.
+-- Stores which jobs were completed. Called at the end of a script that completes workers' leases. nonces has the nonce
+-- of each id's lease.
 -- rare: pull
 local function note_completed(ids, nonces)
   local lists = {}
@@ -26,8 +27,8 @@ local function note_completed(ids, nonces)
   end
 end
 
--- Returns whether the token has completed the job before, or in this call. ids and nonces: the leases that this call
--- has ended so far.
+-- Returns whether the job was already completed with this token, in an earlier call or in this one. ids and nonces: the
+-- leases that this call has ended so far.
 -- rare: pull
 local function was_completed(id, nonce, ids, nonces)
   for i = 1, #ids do
@@ -41,7 +42,8 @@ local function was_completed(id, nonce, ids, nonces)
   return false
 end
 
--- Returns the line (attempt_line.h) of the attempt that a worker has completed. claim: the note of its claim.
+-- Returns the line (attempt_line.h) of the attempt that a worker has completed. claim: the value of the lease in
+-- holders:<topic>.
 -- rare: pull
 local function line_of_completed(id, claim)
   local began = string.match(claim, '^%S+ (%d+)') or integer(now)

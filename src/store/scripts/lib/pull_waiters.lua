@@ -1,10 +1,11 @@
--- pull_waiters.lua - notifies processes whose clients wait for jobs of a pull topic when a job may be leased.
+-- pull_waiters.lua - when a job of a pull topic may be leased, notifies the processes whose clients wait for jobs of
+-- this topic.
 --
--- PULL_WAITERS: topic -> time until which a process waits, ms. A process that waits longer renews the entry.
+-- PULL_WAITERS: topic -> time until which a process waits, ms. A process whose clients wait longer renews the entry.
 -- uses: clock has publish
 
--- Called for each pull topic with due jobs that may be leased. If a message is lost, workers wait until the
--- next renewal.
+-- Publishes that workers can lease jobs of this pull topic. If the message is lost, workers wait until the next
+-- renewal.
 -- rare: pull_waiters
 local function call_waiters(topic)
   local until_ms = has(PULL_WAITERS) and call('ZSCORE', PULL_WAITERS, topic)

@@ -18,7 +18,7 @@ local function put_send(id, when, mark, group, endpoints, records)
   return times
 end
 
--- Reads endpoints and their records from ARGV[first] on. number is their number.
+-- Reads a number of endpoints with their records, beginning at ARGV[first].
 local function read_send_jobs(first, number)
   local endpoints, records = {}, {}
   for i = 1, number do
@@ -28,9 +28,9 @@ local function read_send_jobs(first, number)
   return endpoints, records
 end
 
--- Reads the sends from ARGV[at] on: id, when, a condition, mark, group, number of endpoints, the endpoints. The
--- condition is stored in the field that the parameter condition names. Refuses the call if a send has another form,
--- or fewer endpoints than fewest. Call it before any write.
+-- Reads the sends from ARGV[at] on: id, when, a condition, mark, group, number of endpoints, the endpoints. The third
+-- value is stored in the field that the parameter condition names. Refuses the call if a send has another form, or
+-- fewer endpoints than fewest. Must be called before the first write.
 local function read_sends(at, condition, fewest)
   local sends = {}
   while at <= #ARGV do

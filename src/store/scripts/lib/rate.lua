@@ -1,11 +1,11 @@
 -- rate.lua - decides how many attempts of a topic may begin.
 --
--- This is a token bucket with two additions:
--- - While a due job waits, tokens beyond the burst accumulate, for up to CREDIT_US. Otherwise each late wake-up would
+-- A rate is a token bucket with two additions:
+-- - While a due job waits, up to CREDIT_US of tokens beyond the burst accumulate. Without them, each late wake-up would
 -- lower the rate.
 -- - In any second, no more attempts begin than the rate and the burst together. Slots count the attempts of
--- the last second. A rate with a window counts the attempts in its current window instead. If a rate gets or loses a
--- window, the count starts at 0.
+-- the last second. A rate with a window counts the attempts in its current window instead. If the setting of the window
+-- is added to a rate or removed from it, the count starts at 0.
 -- uses: clock settings
 
 local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
@@ -17,23 +17,24 @@ local function begun_of(topic) return base .. 'begun:' .. topic end
 
 local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
 
--- Returns a topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up
--- to which the rate is spent. If this time is later than possible, the clock has stepped back, or the rate was
--- changed. An offer writes the corrected time, because one that is only computed would move on with the clock.
+-- Returns a topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up to which
+-- the rate is spent. If this time is later than possible, because the clock has stepped back or the rate was changed,
+-- the latest possible time is returned instead. An offer also writes the corrected time; otherwise it would be computed
+-- anew in each call, and would move with the clock.
 local function rate_of(topic, is_offer)
   local rate = settings_of(topic).rate
   if not rate then return end
   local step = rate.per * 1000000 / rate.jobs
   local ahead = rate.burst * step
   local spent = tonumber(call('HGET', RATES, topic)) or 0
-  if spent ~= spent then spent = 0 end -- nan, which duepost does not write
+  if spent ~= spent then spent = 0 end -- the stored number is nan, which duepost does not write
   local latest, rounding = now_us + ahead, step / 100000 + 1
   if is_offer and spent > latest + rounding then call('HSET', RATES, topic, integer(math.ceil(latest))) end
   return step, ahead, math.min(spent, latest)
 end
 
--- Returns the time, us, up to which the rate is spent, with the tokens that have accumulated since the first waiting
--- job became due. first_due: this time, ms; if absent, it is read.
+-- Returns the time, us, up to which the rate is spent, including the tokens that have accumulated since the first
+-- waiting job became due. first_due: when this job became due, ms; read from Redis if absent.
 local function spent_since(topic, spent, first_due)
   return math.max(spent, now_us - CREDIT_US, math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us))
 end
@@ -42,8 +43,8 @@ end
 local function whole(number) return math.floor(number + 0.000001) end
 
 -- Returns the number of attempts that began in the last second, the first slot that counts, and the slots that no
--- longer count. If all slots are too old or invalid, for example after a step of the clock, the third result is
--- absent: the whole key must be deleted.
+-- longer count. The third result is absent if all slots are too old or invalid, for example after a step of the clock.
+-- In that case, the whole key must be deleted.
 local function begun_in_second(topic)
   local first = math.floor((now_us - SECOND_US) / SLOT_US)
   local known = call('HMGET', begun_of(topic), 'sum', 'first', 'window')
@@ -57,7 +58,7 @@ local function begun_in_second(topic)
   return sum, math.max(first, known_first), gone
 end
 
--- Returns the time, us, at which the first of these slots that is not empty stops counting.
+-- Returns the time, us, at which the first slot with attempts no longer belongs to the last second.
 local function next_leaving(topic, first)
   local LOOK = 50
   for from = first, first + SECOND_US / SLOT_US, LOOK do
@@ -117,7 +118,7 @@ local function return_to_window(topic, rate, number, since)
   end
 end
 
--- Returns how many attempts may begin now by the rate, and the time at which the next one may begin, ms.
+-- Returns how many attempts the rate allows now, and the time at which it allows the next one, ms.
 -- rare: rate
 local function tokens_of(topic, first_due, is_offer)
   local own = settings_of(topic).rate
@@ -133,7 +134,7 @@ local function tokens_of(topic, first_due, is_offer)
   return math.min(tokens, left), soonest
 end
 
--- Spends tokens. first_due has the value that tokens_of got.
+-- Spends tokens. first_due must have the same value as in the call of tokens_of.
 -- rare: rate
 local function spend_tokens(topic, number, first_due)
   local own = settings_of(topic).rate
@@ -149,7 +150,7 @@ local function spend_tokens(topic, number, first_due)
   call('PEXPIRE', key, 2000)
 end
 
--- Returns the tokens of attempts that have not begun. They belong to one claim, which was sent at since, ms.
+-- Gives tokens back to the rate, because the attempts of one claim have not begun. since: when this claim was sent, ms.
 -- rare: rate
 local function return_tokens(topic, number, since)
   local own = settings_of(topic).rate

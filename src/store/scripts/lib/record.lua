@@ -1,11 +1,11 @@
 -- record.lua - limits the bytes of records that a call reads.
 -- uses: keys
 
--- The limit of bytes keeps a call short. The first record is always read.
+-- Bytes of records that this call may still read. This limit keeps a call short. The first record is always read.
 local record_bytes_left = 4 * 1024 * 1024
 local function has_read_enough() return record_bytes_left <= 0 end
 
--- Allows the call to read one more record beyond its limit, for work that must not stop half-way.
+-- Allows the call to read one more record, even beyond its limit, because the current item must not stop half-way.
 local function read_on() record_bytes_left = math.max(record_bytes_left, 1) end
 
 -- Returns the record of a job, or nothing if this call has reached its limit of bytes.

@@ -3,8 +3,8 @@
 -- A pattern may match very many topics, so its new settings take effect in steps. A walk visits the topics with due
 -- jobs: first those in behind, which were held, then those in turns, up to the last score at the beginning of the
 -- walk. META has the position of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent:
--- no walk is under way. A topic whose head is held by its line may be in neither of the two, because its first job is
--- not due. A second walk, through LINES, finds these topics; its cursor is reoffer_lines in META.
+-- no walk is under way. A fifo topic whose first job waits for its retry may be in neither of the two. A second walk,
+-- through LINES (see line.lua), finds these topics; its cursor is reoffer_lines in META.
 -- uses: again has places turns_page
 
 local function behind_step(name, last, most)
@@ -13,8 +13,8 @@ local function behind_step(name, last, most)
   return topics, last ~= '' and 'turns/-inf/' .. last
 end
 
--- Skips topics that have been served since the walk began: their claim has offered them, and their scores are higher
--- than last.
+-- Visits topics in turns with scores up to last. Topics with higher scores have been served since the walk began, and
+-- were offered then.
 local function turns_step(score, last, most)
   local topics, next_score = turns_page(score, last, most)
   return topics, next_score and table.concat({'turns', next_score, last}, '/')
@@ -27,7 +27,8 @@ local function start_reoffer()
   if has(LINES) then call('HSET', META, 'reoffer_lines', '0') end
 end
 
--- Touches topics. Most of them have no attempts, so one query checks all of them.
+-- Touches topics, so that finish offers them. One query checks which of them have jobs in flight, because most have
+-- none.
 local function touch_all(topics)
   local keys = {}
   for i = 1, #topics do

@@ -9,7 +9,7 @@
 
 local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
-local LOST_MAX = 100 -- as many as there are patterns
+local LOST_MAX = 100 -- the maximum number of patterns
 
 -- Puts held jobs back to the times when they were due. Leaves a job alone that is no longer held: it was cancelled,
 -- changed or claimed since the walk found it.
@@ -49,7 +49,7 @@ local function start_resuming_all(lost)
   call('HSET', META, 'resume_lost', #lost > LOST_MAX and '*' or table.concat(lost, ' '))
 end
 
--- Returns a function that returns whether a pattern of the topic has lost its breaker.
+-- Returns a function of a topic, which returns whether one of the topic's patterns has lost its breaker.
 local function read_lost()
   local is_lost, sizes, has_size = {}, {}, {}
   for name in string.gmatch(call('HGET', META, 'resume_lost') or '', '%S+') do
@@ -84,8 +84,8 @@ local function resume_page(topic, from, most)
   return #ids + 1
 end
 
--- Does a step of the walk through HELD. Returns how many topics were examined, or nothing if this walk is not under
--- way. While HELD is small, Redis returns all of it, so this may be more than most: up to the setting
+-- Does a step of the walk through HELD. Returns how many topics were examined, or nothing if no such walk is under way.
+-- While HELD is small, Redis returns all of it, so this may be more than most: up to the setting
 -- zset-max-listpack-entries of Redis.
 local function find_page(most)
   local cursor, topics = call('HGET', META, 'resume_held'), {}
@@ -98,7 +98,7 @@ local function find_page(most)
   return #topics + 1
 end
 
--- Does one step, which examines about most jobs and topics. Returns whether there are more.
+-- Does one step of the walks, which examines about most jobs and topics. Returns whether there are more of them.
 local function resume_step(most)
   while most > 0 do
     local next_topic = call('ZRANGE', RESUMING, '0', '0', 'WITHSCORES')

@@ -1,8 +1,8 @@
 -- revive.lua - brings a dead job back into the pool.
 -- uses: attempts ended
 
--- Puts a dead job back into the pool, with its own record or the given one. The caller then gives the job a
--- place.
+-- Puts a dead job back into the pool, with the given record, or else with its own. The caller must then put its id into
+-- a bucket.
 -- rare: ended
 local function bring_back(id, record)
   local _, _, _, old, lines = kept_job(id)

@@ -13,9 +13,9 @@ local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids by name; all scores a
 local FIRED = base .. 'fired'
 local NOT_FIRED = '- 0 0 0 '
 
--- A schedule is in these keys if times of it were missed and skipped. Those are fired if the clock steps back.
+-- Schedules of which some times were missed and skipped. These times are fired if the clock steps back.
 local SKIPPED = base .. 'skipped' -- id -> see recurrence_progress.h
--- id -> if the clock is before this time, in ms, the next time of the schedule has to be computed again
+-- id -> time, ms: if the clock is before this time, the schedule's next time must be computed again
 local SKIPPED_UNTIL = base .. 'skipped_until'
 
 -- Returns the tag of a schedule's definition and the rest of its entry, or nothing if there is no schedule.
@@ -27,7 +27,7 @@ end
 
 local function first_fire() return tonumber(call('ZRANGE', FIRES, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
--- Returns whether the clock is before a time that a schedule has skipped. Then the next time of the schedule has to be
+-- Returns whether the clock is before a time that a schedule has skipped. If so, the next time of that schedule must be
 -- computed again.
 local function has_clock_stepped_back()
   local last = call('ZRANGE', SKIPPED_UNTIL, -1, -1, 'WITHSCORES')[2]

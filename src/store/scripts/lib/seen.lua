@@ -1,9 +1,9 @@
 -- seen.lua - finds a job by its id, if it is unchanged since the caller read it.
 -- uses: kept record tag
 
--- Returns 'pool', or 'dead' for a kept dead job, or false if neither matches tags. tags: one or several tags of which
--- one must match; empty or '*': any job matches. A job of the pool and a dead job may have the same id; the dead job
--- is then found only by its tag. Returns nothing if this call has reached its limit of bytes.
+-- Returns 'pool', or 'dead' for a kept dead job, or false if neither matches tags. tags: one or several tags, one of
+-- which must match; if tags is empty or '*', any job matches. A job of the pool and a dead job may have the same id;
+-- the dead job is then found only by its tag. Returns nothing if this call has reached its limit of bytes.
 local function find_seen(id, tags)
   local is_any = tags == '' or tags == '*'
   if call('HEXISTS', JOBS, id) == 1 then

@@ -1,10 +1,9 @@
 -- sends.lua - jobs that were sent to a group, as one job for each of its endpoints.
 --
--- The entry of a send is in the shard of its topic. It names the endpoints as they were when the job was sent, so that the jobs
--- can be found and cancelled together after the group has changed. The entry exists as long as one of the
--- jobs is in the pool, and some time longer.
--- A job of a send may end, and another job may then take its id. The jobs of a send are those that were created when it
--- was sent.
+-- The entry of a send is in the shard of its topic. It has the names that the group's endpoints had when the job was
+-- sent. So the jobs can be found and cancelled together even after the group has changed. The entry exists as long as
+-- one of the jobs is in the pool, and some time longer. When a job of a send has ended, a later job may get the same
+-- id. Only jobs that were created by the send itself count as its jobs.
 -- uses: keys record
 
 -- topic/jobId -> 'mark group endpoint endpoint ... @time', with spaces between. time is createdAt of the jobs, in ms.
@@ -25,7 +24,7 @@ local function job_of(id, endpoint) return id .. '~' .. endpoint end
 
 local function was_created(record, time) return not time or string.match(record, '^{"createdAt":(%d+)') == time end
 
--- Returns whether the job with this id is in the pool, and was created by a send of this time. time: nil for any job.
+-- Returns whether the pool has a job with this id that was created by a send at this time. time: nil for any job.
 local function is_of_send(id, time)
   if not time then return call('HEXISTS', JOBS, id) == 1 end
   local record = call('HGET', JOBS, id)
@@ -34,7 +33,7 @@ local function is_of_send(id, time)
   return was_created(record, time)
 end
 
--- Returns the first of these jobs that is in the pool, and was created by a send of this time. time: nil for any job.
+-- Returns the first of these jobs that is in the pool and was created by a send at this time. time: nil for any job.
 local function first_left(id, endpoints, time)
   for i = 1, #endpoints do
     if is_of_send(job_of(id, endpoints[i]), time) then return job_of(id, endpoints[i]) end

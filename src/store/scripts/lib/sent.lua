@@ -8,7 +8,7 @@ local placed = {} -- id -> due, ms: jobs that this call has scheduled, which are
 local function state_of(id, sent_at)
   if is_of_send(id, sent_at) then
     local state, score = locate(id)
-    score = tonumber(score) or placed[id] or now -- nowhere: the janitor will make it ready
+    score = tonumber(score) or placed[id] or now -- the id is in no place: the janitor will make the job ready
     return state or (score > now and 'delayed' or 'ready'), score
   end
   for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do

@@ -1,8 +1,8 @@
 -- serve.lua - decides which topics a claim may serve, by their settings.
 -- uses: line offer rate settings topic
 
--- Topics that the claim has passed over, because this process cannot serve them. If a claim finds only such topics,
--- its consumer waits for the next bell.
+-- Topics that the claim has skipped, because this process cannot serve them. If a claim finds only such topics, its
+-- consumer waits for the next ring of the doorbell.
 local passed, is_passed = {}, {}
 local PASSED_MAX = 4
 -- rare: settings

@@ -117,8 +117,8 @@ end
 -- parts of its owner's settings, see topic_settings_read_for.
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
--- Returns whether this process supports all needs of the topic's settings. If not, the topic keeps its turn,
--- because another version may support them.
+-- Returns whether this version supports everything that the topic's settings need. If it does not, the topic keeps its
+-- turn, because a process of another version may support it.
 -- rare: settings
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 

@@ -1,4 +1,4 @@
--- take.lua - takes an id from where it is: from the leases, or from its bucket.
+-- take.lua - removes an id from its place, which is the leases or its topic's bucket.
 -- uses: places
 
 -- Removes an id from the leases or from its bucket. Returns 'leased', 'waiting', or nothing if it was in neither.

@@ -1,7 +1,7 @@
 -- topic.lua - the topic of an id, and the owner of a sibling topic.
 
--- The topics of ids. Scripts need the topic of an id several times, and a look-up in a table costs less than a match
--- of a pattern.
+-- Cache: id -> topic. Scripts need the topic of an id several times, and a look-up in a table costs less than matching
+-- a pattern.
 local topics_of = {}
 local function topic_of(id)
   local topic = topics_of[id]

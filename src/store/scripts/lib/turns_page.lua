@@ -1,8 +1,8 @@
 -- turns_page.lua - walks through the topics of the set turns, in bounded steps.
 -- uses: offer
 
--- Returns topics with a higher score than the given one, up to the score last: at most most topics, and in addition
--- all topics with the same score as the last of these. If there may be more topics, also returns this score.
+-- Returns topics with scores above the given one, up to the score last. Returns up to most topics, and all further
+-- topics with the score of the last one. If there may be more topics, also returns this score.
 local function turns_page(score, last, most)
   local entries, topics, is_known = call('ZRANGEBYSCORE', TURNS, '(' .. score, last, 'WITHSCORES', 'LIMIT', 0, most), {}, {}
   for i = 1, #entries, 2 do

@@ -4,5 +4,5 @@
 -- rare: settings
 local function needs_no_url(topic) return settings_of(topic).url or is_pull(topic) end
 
--- Returns whether a job needs a url, but neither the job nor its topic has one.
+-- Returns whether neither the job nor its topic has a url, although the job needs one.
 local function lacks_url(id, record) return string.find(record, '^[^u]-"url":""') and not needs_no_url(topic_of(id)) end

@@ -6,8 +6,8 @@
 -- uses: keys
 
 local WAITS = base .. 'waits' -- id of the job -> see above
-local function waiters_of(scope, event) return base .. 'waiters:' .. scope .. '/' .. event end -- job -> when it began to wait; scope: owner, place
-local function event_names_of(place) return base .. 'event_names:' .. place end -- HASH: events that are kept -> their size
+local function waiters_of(scope, event) return base .. 'waiters:' .. scope .. '/' .. event end -- job -> when its wait began; scope: an owner or a workflow's place
+local function event_names_of(place) return base .. 'event_names:' .. place end -- HASH: kept event -> size of its data
 local function events_of(place, event) return base .. 'events:' .. place .. '/' .. event end -- LIST: their data
 local EVENT_BYTES_MAX = 4194304 -- size of all events of a workflow
 

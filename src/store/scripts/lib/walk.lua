@@ -14,8 +14,8 @@ end
 local function from_text(low) return low == -math.huge and '-inf' or integer(low) end
 local function below_text(high) return high == math.huge and '+inf' or '(' .. integer(high) end
 
--- Returns the number of entries of key before (score, id), including this entry if with_it is set. The entry
--- itself may be gone, so a binary search finds its position.
+-- Returns the number of entries of key before (score, id), including this entry if with_it is set. The entry itself may
+-- have been removed, so a binary search finds its position.
 local function rank_of(key, score, id, with_it)
   local low = call('ZCOUNT', key, '-inf', '(' .. score)
   local high = low + call('ZCOUNT', key, score, score)
@@ -36,7 +36,7 @@ local function entries_behind(state, topic, low, high, score, id, number, is_new
   local bucket, from, to = places_of(state, topic), from_text(low), below_text(high)
   local other = id ~= '' and topic_of(id)
   if other == topic then
-    -- Many entries may have the same time, so they are skipped by rank.
+    -- Entries up to the given one are skipped by rank, because many of them may have the same time.
     local rank = rank_of(bucket, score, id, not is_newest_first)
     local first = is_newest_first and call('ZCARD', bucket) - rank or rank
     local entries = is_newest_first and call('ZRANGE', bucket, first, first + number - 1, 'REV', 'WITHSCORES')

@@ -1,9 +1,8 @@
 -- weights.lua - turns of topics with a weight, in virtual time: see offer.lua.
 -- uses: offer
 
--- Returns how many jobs topic number i of a claim may get in a row: as many as its virtual time allows until
--- another topic is next, but at least share. turns has the turns of the topics before it, which this claim
--- has already served.
+-- Returns how many jobs the i-th topic of a claim may get in a row: at least share, and more if its virtual time stays
+-- below that of all other topics. turns has the turns of the topics that this claim has already served.
 -- rare: weights
 local function share_before_next(i, weight, scores, turns, share)
   local following = scores[i + 1] or math.huge
@@ -14,7 +13,7 @@ local function share_before_next(i, weight, scores, turns, share)
   return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
 end
 
--- Lowers all virtual times by the same amount, before they grow so large that they lose precision, which takes years.
+-- Lowers all virtual times by the same amount, before they become too large to be exact. This happens once in years.
 -- rare: weights
 local function renumber_turns(first)
   if call('ZCARD', TURNS) > 1000 then return end

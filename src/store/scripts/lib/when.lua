@@ -4,7 +4,7 @@
 -- Returns when a new job is due, ms, and the time from which its delay counts. when is ms from now, or '@'
 -- and a time.
 local function due_of(when)
-  if when == '0' then return now, now end -- the job is ready at once, without a carry worker
+  if when == '0' then return now, now end -- at once: the time now, so the job is ready without a carry worker
   if string.sub(when, 1, 1) ~= '@' then return soonest + tonumber(when), soonest end
   return math.max(now, tonumber(string.sub(when, 2))), now
 end

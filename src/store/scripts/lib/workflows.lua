@@ -1,9 +1,9 @@
 -- workflows.lua - workflows: lists of elements that grow, and the jobs that belong to them.
 --
--- The place of a workflow is '<owner>/<workflowId>/<time of its creation, ms>', because an id can be used again when its workflow
--- has ended. Its hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings (a text of the caller),
--- result, first (its first job), previous (when the previous workflow with this id was created, ms), failedBy
--- (the job that failed it), bytes (of its elements), parent (a place), and the elements that its parent gets
+-- The place of a workflow is '<owner>/<workflowId>/<time of its creation, ms>', because a later workflow may have the
+-- same id. Its hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings (a text of
+-- the caller), result, first (its first job), previous (when the previous workflow with this id was created, ms),
+-- failedBy (the job that failed it), bytes (of its elements), parent (a place), and the elements that its parent gets
 -- if it fails or is cancelled: ifFailed, ifCancelled.
 --
 -- A job of a workflow has a role:
@@ -65,7 +65,7 @@ local function add_member(place, role, id, when, record, element)
   return put(id, at)
 end
 
--- Adds a follow-up of a call to the call's workflow, with the role answer.
+-- Adds a follow-up of a job to the workflow of that job, with the role answer. Only calls have such follow-ups.
 -- rare: workflow
 local function adopt(id, parent)
   local role, _, _, place = membership_of(parent)
