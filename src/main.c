@@ -43,8 +43,8 @@ static int main_end(int code)
     return EXIT_FAILURE;
 }
 
-/* Returns whether to run duepost check, which has the options of the server. Its help is that of a command.
- */
+/* Returns whether to run duepost check, which has the options of the server. The help of duepost check is
+ * that of a command, so it is not handled here. */
 static bool is_check(int argc, char *const *argv)
 {
     bool wants_help = argc == 3 && (strcmp(argv[2], "-h") == 0 || strcmp(argv[2], "--help") == 0);

@@ -6,7 +6,8 @@
 #include "base/log.h"
 
 enum {
-    ASKED_MAX = 60, /* maximum number of questions: if Redis denies the channel, no question comes back */
+    /* Maximum number of questions, because no question comes back if Redis denies the channel. */
+    ASKED_MAX = 60,
     DIFFERENCES_MAX = 2048,
 };
 

@@ -2,14 +2,14 @@
  *
  * Processes share the work of one Redis, so some options must have the same values everywhere. For example,
  * if two processes have different values of --max-jobs, one of them may refuse a job that the other accepts.
- * A process asks the others for these settings over the live channel (live.h). It repeats the question until
- * it receives its own question from the channel, which proves that the channel works. If an answer differs,
- * it logs one warning, settings_differ. The lines of the messages are:
+ * A process asks the others for these settings over the live channel (live.h). The process repeats its
+ * question until it receives the question itself from the channel, which proves that the channel works. If an
+ * answer differs, it logs one warning, settings_differ. The lines of the messages are:
  *
  *     ask <id>
  *     settings <id of the process that asked> <pid> <host> <option>=<value>...
  *
- * An option that only one of the two processes knows is ignored, so that versions can differ. */
+ * An option that only one of the two processes has is ignored, because they may have different versions. */
 #ifndef DUEPOST_APP_AGREEMENT_H
 #define DUEPOST_APP_AGREEMENT_H
 

@@ -39,7 +39,8 @@ struct app {
     const struct delivery_forms *forms; /* forms whose groups schedules may use */
     struct history *history;            /* history of ended jobs; NULL: there is no history */
     struct metrics *metrics;            /* metrics of this reactor, part of the board */
-    struct metrics_board *board; /* used only by the exposition (GET /metrics), like the members below */
+    /* This member and the following ones are used only by the exposition (GET /metrics). */
+    struct metrics_board *board;
     struct http_limits *limits;
     struct tally *tally;
     struct app_leases *leases;
@@ -63,8 +64,8 @@ struct app_caller {
                             is empty, else none */
     /* Writes the address that the client connects from. peer is the argument of the function. */
     void (*write_from)(const void *peer, char text[APP_FROM_SIZE]);
-    /* Returns whether the client has closed its side of the connection, or has lost the right to the request
-     * since the request came. NULL: unknown. */
+    /* Returns whether the client has closed its side of the connection, or has lost the right to make this
+     * request since it came. NULL: unknown. */
     bool (*has_left)(const void *peer);
     const void *peer;
 };
@@ -122,8 +123,8 @@ enum app_end {
     APP_UNREADABLE, /* the job's record, or the topic's settings, cannot be read */
     APP_LACKING, /* the job's record, or the topic's settings, need a later version; why may name the need */
     APP_ENDED,   /* run: the job was delivered or cancelled; the verdict's job is this job */
-    APP_NO_BODY, /* run: the history does not have the body of the job */
-    APP_CONTENDED, /* each try found that another process had changed the job or the settings */
+    APP_NO_BODY, /* run: the job cannot run again, because the history does not have its body */
+    APP_CONTENDED, /* in each try, another process had changed the job or the settings in the meantime */
     APP_NOT_PULL,  /* jobs of the topic are POSTed */
     APP_NOT_HELD,  /* the token does not hold the lease of the job */
     APP_TOO_LARGE, /* send: the jobs of all endpoints are over 4 MiB */

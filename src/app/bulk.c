@@ -16,9 +16,9 @@
  * 3. act   changes each job, if it still has the tag
  * 4. end   reports the counts and the cursor of the next page, when each job has its outcome
  *
- * A reschedule moves waiting jobs within the list that it walks through, and must not find them again. So it
- * walks through the jobs that are due before the new time, and then through those that are due after it (the
- * two sides of the walk). Jobs that are already due at the new time are left out. */
+ * A reschedule moves waiting jobs within the list through which it walks, and must not find the moved jobs
+ * again. So it first walks through the jobs that are due before the new time, and then through the jobs that
+ * are due after it (the two sides of the walk). Jobs that are already due at the new time are left out. */
 struct bulk {
     struct app *app;
     const struct app_caller *caller;
@@ -78,7 +78,7 @@ static bool limit_to_side(struct bulk *bulk)
     return !bulk->list.before_ms || bulk->list.after_ms < bulk->list.before_ms;
 }
 
-/* Continues with the second side at the end of the first side. */
+/* When the first side of the walk has ended, continues with the second side. */
 static void turn_side(struct bulk *bulk)
 {
     if (bulk->next.has_more || !has_sides(bulk) || bulk->progress.is_second)
@@ -229,8 +229,8 @@ static void keep_next(struct bulk *bulk, const struct store_cursor *next, size_t
     *left -= *left && bulk->next.has_more ? count : 0;
 }
 
-/* Sets the times of a page of a redrive at a rate. The page begins at the time at which the previous page
- * ended, or now if this time has passed. So the time between two jobs is the same on each page. */
+/* Sets the due times of a page of a redrive at a rate. The times begin where those of the previous page
+ * ended, or now if that time has passed. So the time between two jobs is also the same from page to page. */
 static void place_page(struct bulk *bulk, size_t count, int64_t now_ms)
 {
     struct app_progress *progress = &bulk->progress;

@@ -7,7 +7,7 @@
 #include "base/timestamp.h"
 #include "job/job_id.h"
 
-#define SCORE_MAX (UINT64_C(1) << 53) /* largest integer that a score or a version holds exactly */
+#define SCORE_MAX (UINT64_C(1) << 53) /* largest integer that a double can hold exactly */
 
 enum { SCORE_TEXT_MAX = 24 };
 

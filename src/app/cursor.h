@@ -1,10 +1,11 @@
-/* cursor.h - the position of a list as text that needs no escapes in a url and in JSON.
+/* cursor.h - the position of a list, as a text that needs no escapes in urls and in JSON.
  *
  * A cursor of jobs is "began:due:until:left:side:state:shard:score:topic/jobId" in base64url: when the list
  * began, the progress of a bulk action (see struct app_progress; zeros for a list), and the last job of the
  * page. If score and id are empty, the list continues at the start of the shard. A cursor of topics is the
  * name of the last topic of the page, and a cursor of receivers the version of the last receiver. In all
- * shards except the first, the cursor begins with "shard@"; at the start of such a shard, nothing follows. */
+ * shards except the first, such a cursor begins with the number of the shard and '@'. At the start of such a
+ * shard, nothing follows the '@'. */
 #ifndef DUEPOST_APP_CURSOR_H
 #define DUEPOST_APP_CURSOR_H
 

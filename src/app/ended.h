@@ -1,4 +1,4 @@
-/* ended.h - finds jobs that have ended in the history; only the files of app/ include it. */
+/* ended.h - finds, in the history, jobs that have ended; only the files of app/ include it. */
 #ifndef DUEPOST_APP_ENDED_H
 #define DUEPOST_APP_ENDED_H
 

@@ -63,8 +63,8 @@ static void write_jobs(struct buffer *text, enum metrics_format format, const st
     write_lateness(text, counts);
 }
 
-/* Writes the numbers of jobs by topic as metrics of their own: with the same name, a sum over duepost_jobs
- * would count jobs twice. */
+/* Writes the numbers of jobs by topic as separate metrics. If they had the name duepost_jobs, too, a sum over
+ * duepost_jobs would count jobs twice. */
 static void write_topics(struct buffer *text, const struct tally_count *count)
 {
     buffer_append(text,

@@ -11,8 +11,9 @@
 
 enum {
     AT_ONCE_MAX = 32
-}; /* maximum number of jobs that one walk reads from the history at the same time, so that other reads are
-      not delayed */
+    /* Maximum number of jobs that one redrive reads from the history at the same time, so that other reads
+     * are not delayed. */
+};
 
 /* Steps:
  *
@@ -73,7 +74,8 @@ static void walk_fail(struct walk *walk, enum app_end end, const char *why)
 
 static void run_next(struct walk *);
 
-/* Returns true if the call has changed nothing, and would change nothing if it were repeated. */
+/* Returns whether the job is skipped: the call has changed nothing, and a repeated call would not change
+ * anything either. */
 static bool is_skipped(enum app_end end)
 {
     return end == APP_EXISTS || end == APP_SAME || end == APP_MISMATCH || end == APP_ENDED ||
@@ -118,7 +120,7 @@ static void run_all(struct walk *walk)
 
 /* 1. see */
 
-/* Sets the times of a redrive at a rate. The page begins at the time where the previous page ended, or now,
+/* Sets the due times of a redrive at a rate. The times begin where those of the previous page ended, or now,
  * whichever is later. */
 static void place_page(struct walk *walk)
 {

@@ -1,4 +1,5 @@
-/* impaired.h - a summary of the impaired receivers: their number, and those that are probed next. */
+/* impaired.h - a summary of the impaired receivers: their number, and the receivers that will be probed
+ * next. */
 #ifndef DUEPOST_APP_IMPAIRED_H
 #define DUEPOST_APP_IMPAIRED_H
 

@@ -33,7 +33,7 @@ static void job_call_end(struct job_call *call, enum status status, const struct
 
 /* ---- reading ---- */
 
-/* Continues in the history if Redis does not have the job. */
+/* Called after Redis was read. If Redis does not have the job, reads the history. */
 static void read_on(struct job_call *call)
 {
     ended_find(call->app, call->id, call->fn, call->arg);

@@ -23,7 +23,7 @@ enum {
     BUCKETS = 256,
     WIDTH_MIN = 4, /* number of requests in the first round after an announcement */
     WIDTH_MAX = 64,
-    ANNOUNCE_MS = 20 * 1000, /* time for which the store announces jobs of a topic, see store_pull */
+    ANNOUNCE_MS = 20 * 1000, /* how long the store announces jobs of a topic, see store_pull */
     RENEW_MS = 5 * 1000,     /* interval of the store calls for topics with waiting requests */
 };
 
@@ -60,7 +60,7 @@ struct app_lease_wait {
     app_leased_fn *fn;
     void *arg;
     struct timer *end; /* ends the wait; NULL: the request does not wait */
-    uint64_t round;    /* number of the round that was the latest when the request came */
+    uint64_t round;    /* number of the latest round at the time when the request came */
     int64_t asked_us;
     bool was_asked;
     bool is_asking;
@@ -80,8 +80,8 @@ static struct lease_topic *find_topic(const struct app_leases *leases, struct sl
     return NULL;
 }
 
-/* Requests a round. It begins at the end of this turn, or when the current round has ended. So all requests
- * of one turn are in the same round. */
+/* Requests a round, which begins at the end of this turn, or after the current round. So all requests that
+ * come in one turn are in the same round. */
 static void ask_soon(struct lease_topic *topic)
 {
     list_remove(&topic->turn_link);
@@ -218,8 +218,8 @@ static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
 }
 
 /* Answers the requests that do not wait: with an empty list, or with UNAVAILABLE if Redis has failed. A
- * request that came during the round gets another round, because a job may have come during the round, too.
- */
+ * request that came during the round gets another round, because a job may also have come during the
+ * round. */
 static void end_round_without_more(struct lease_topic *topic)
 {
     for (struct list *link = topic->queue.next, *next; link != &topic->queue; link = next) {
@@ -255,7 +255,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
     if (status == STATUS_OK)
         note_result(topic, wait, pulled);
     else if (status == STATUS_NOT_PULL || status == STATUS_LACKING || status == STATUS_UNREADABLE)
-        topic->has_more = true; /* the round continues, so that the other requests get this answer, too */
+        topic->has_more = true; /* continue the round, so that the other requests get this answer, too */
     topic->has_failed |= status == STATUS_UNAVAILABLE || status == STATUS_UNKNOWN;
     if (status != STATUS_OK)
         end_refused(wait, status);
@@ -283,8 +283,8 @@ static void lease_ask(struct lease_topic *topic, struct app_lease_wait *wait)
     store_pull(topic->leases->app->store, &pull, on_pulled, wait);
 }
 
-/* Calls the store for the first requests of the queue. A request with an idempotency key is never delayed,
- * because its jobs may already be leased. */
+/* Calls the store for the first requests of the queue, and for all requests with an idempotency key: their
+ * jobs may already be leased, so they must not wait. */
 static void ask_first(struct lease_topic *topic)
 {
     size_t count = 0;

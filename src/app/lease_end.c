@@ -28,7 +28,7 @@ struct lease_ending {
     struct app *app;
     const struct app_caller *caller;
     struct app_lease_end what;
-    struct retry_schedule schedule; /* copied, because a reload frees that of the options */
+    struct retry_schedule schedule; /* a copy, because a reload frees the schedule in the options */
     app_lease_ended_fn *fn;
     void *arg;
 };
@@ -144,7 +144,8 @@ static void on_returned(void *arg, enum status status, const struct store_pull_e
         metrics_count(grant->app->metrics, METRICS_COUNTER_LEASES_RETURNED, 1);
     else
         log_debug("lease_not_returned",
-                  LOG_NUMBER("status", status)); /* the job comes back when its lease runs out */
+                  /* A release may fail, because the job comes back when its lease runs out. */
+                  LOG_NUMBER("status", status));
     if (--grant->pending == 0)
         grant_free(grant);
 }

@@ -1,7 +1,7 @@
 /* lists.h - use cases for many jobs: lists and counts.
  *
  * A page may have fewer jobs than requested, and still have a cursor. A list leaves out jobs that were added
- * after the list began, so every list ends. */
+ * after it began. So every list ends. */
 #ifndef DUEPOST_APP_LISTS_H
 #define DUEPOST_APP_LISTS_H
 
@@ -34,7 +34,8 @@ struct app_list {
     bool is_newest_first; /* leased jobs are in the order of their ids */
     struct slice topic;   /* empty for all; required for delivered and cancelled jobs of Redis */
     struct slice owner;   /* if topic is empty and the list is not of the history: only jobs of this topic and
-                             its siblings, such as orders~callbacks. The cost does not depend on other topics */
+                             its siblings, such as orders~callbacks. Other topics do not make such a list
+                             slower */
     struct slice host;    /* host of the url, in lower case, with or without its port; empty for all.
                              The history knows the job's own url only */
     struct slice id_prefix; /* prefix of the jobId; empty for all */

@@ -12,15 +12,15 @@
 
 #define SECOND_US INT64_C(1000000)
 #define ASKED_US                                                                                             \
-    (5 * SECOND_US) /* a client still watches the figures if its last request was within this time */
+    (5 * SECOND_US) /* a client counts as watching the figures if its last request was within this time */
 #define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages (live.h) */
 #define WATCHED_US (15 * SECOND_US) /* time for which figures are sent after a "look" */
-#define SETTLE_US  INT64_C(10000)   /* wait after the end of a second, so that a timer is never early */
+#define SETTLE_US  INT64_C(10000)   /* wait after a second's end, so that it is not counted too early */
 
 enum {
     MESSAGE_MAX = 256 * 1024, /* enough for 15 minutes of figures, which are at most 900 lines of 250 bytes */
     LOOKERS_MAX = LIVE_PROCESSES_MAX,
-    AGAIN_SECONDS = 15, /* seconds that are sent again; longer than a failover */
+    AGAIN_SECONDS = 15, /* number of seconds whose figures are sent again; longer than a failover */
 };
 
 struct looker {
@@ -75,7 +75,8 @@ static bool make_topic(struct live_topic *topic, const struct metrics_topic_sums
     return topic->accepted || topic->delivered || topic->cancelled || topic->dead || topic->failed;
 }
 
-/* The row "_other" is always the last one, so it moves to another index when a topic is added. */
+/* Computes the figures of each topic in the last second. Rows keep their indexes, except "_other", which is
+ * always the last row and moves when a topic is added. */
 static size_t make_topics(const struct live *live, const struct metrics_topic_sums *now, size_t now_count,
                           struct live_topic topics[LIVE_TOPICS_MAX])
 {
@@ -89,7 +90,7 @@ static size_t make_topics(const struct live *live, const struct metrics_topic_su
     return count;
 }
 
-/* Counts the second that has just ended. Returns the number of topics. */
+/* Computes the figures of the second that has just ended. Returns the number of topics. */
 static size_t count_second(struct live *live, int64_t second, struct live_process *self,
                            struct live_second *figures, struct live_topic topics[LIVE_TOPICS_MAX])
 {
@@ -119,7 +120,7 @@ static void publish(struct live *live)
     buffer_clear(&live->text);
 }
 
-/* Adds the seconds in which anything has happened. */
+/* Adds the figures of the seconds in which something has happened. */
 static void add_seconds(struct live *live, const char *id, int64_t from, int64_t until)
 {
     static const struct live_second none;

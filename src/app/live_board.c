@@ -18,7 +18,7 @@ struct member {
     int64_t topics_second;
     size_t topic_count;
     struct live_topic topics[LIVE_TOPICS_MAX];
-    int64_t seconds[LIVE_SECONDS]; /* the second to which the figures at the same index belong */
+    int64_t seconds[LIVE_SECONDS]; /* for each index: the second to which the figures at this index belong */
     struct live_second figures[LIVE_SECONDS];
 };
 
@@ -98,7 +98,8 @@ static struct member *find_member(const struct live_board *board, const char *id
     return NULL;
 }
 
-/* Returns an empty member: a new one, or the one that was silent for longest. */
+/* Returns a member for a new process: a new one, or the one that has been silent for the longest time,
+ * emptied. */
 static struct member *take_member(struct live_board *board)
 {
     struct member *silent = NULL;
@@ -261,8 +262,8 @@ static void add_topic(struct live_topic topics[LIVE_TOPICS_MAX], size_t *count,
     topics[i].failed += figures->failed;
 }
 
-/* Returns whether the topics of a member are from a recent second. The last second of another process may be
- * one before or one after that of this process. */
+/* Returns whether the topics of a member are recent. The last second of another process may be one second
+ * before or after the last second of this process. */
 static bool has_recent_topics(const struct live_board *board, size_t i)
 {
     int64_t age = board->last_second - board->members[i]->topics_second;

@@ -1,7 +1,7 @@
 /* live_board.h - figures of the last 15 minutes, second by second, of this process and of the others.
  *
  * Each process counts its own figures (live.h) and sends them to the others, which keep them in memory.
- * Nothing is written to Redis. A second for which a process has sent no figures counts as zero. Any thread
+ * Nothing is written to Redis. If a process has sent no figures for a second, they count as zero. Any thread
  * may use the board.
  *
  * Seconds are seconds since 1970 by the wall clock of the process that counted them. */

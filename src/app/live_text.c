@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { AHEAD_MAX = 60 }; /* seconds by which the clock of another host may be ahead */
+enum { AHEAD_MAX = 60 }; /* maximum number of seconds by which the clock of another host may be ahead */
 
 #define NUMBER_MAX (UINT64_C(1) << 48) /* maximum of a number, so that sums cannot overflow */
 

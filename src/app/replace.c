@@ -54,7 +54,8 @@ static void end_placed(const struct replacement *replacement, const struct store
 static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
 {
     struct replacement *replacement = arg;
-    if (status != STATUS_OK || place->was_there) /* the audit log records a change, and not a new job */
+    /* Only a replaced job is logged as a change, and not a new job. */
+    if (status != STATUS_OK || place->was_there)
         audit(replacement->caller, "job_replaced", "job", replacement->id, status);
     if (status == STATUS_OK)
         end_placed(replacement, place);

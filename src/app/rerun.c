@@ -13,11 +13,11 @@
  * 2. history   otherwise reads the job from the history
  * 3. schedule  schedules a new job with the members that the client sent
  *
- * Redis is read before the history, because a job is in the history before it leaves Redis. A job that was
- * delivered or cancelled is sent again only if the caller asks for it. So if the answer to a run was lost,
- * the caller can safely repeat the run: a job that has been delivered since then is not sent again. If
- * duepost stops after step 3, the new job exists, but the caller has no answer; a repeated call then finds
- * the new job.
+ * Redis is read before the history, because jobs reach the history before they leave Redis. So no job is
+ * missed. A job that was delivered or cancelled is sent again only at the caller's explicit request. So if
+ * the answer to a run was lost, the caller can safely repeat the run: a job that has been delivered since
+ * then is not sent again. If duepost stops after step 3, the new job exists, but the caller has no answer; a
+ * repeated call then finds the new job.
  *
  * If ended_ms is set, the caller has found a dead job in the history. If Redis still has this job, too, the
  * job in Redis is run. */

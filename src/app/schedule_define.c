@@ -94,8 +94,8 @@ static bool are_times_same(const struct recurring *a, const struct recurring *b)
            a->start_at_ms == b->start_at_ms && a->end_at_ms == b->end_at_ms && a->is_paused == b->is_paused;
 }
 
-/* Sets the next time. If the change does not concern the times of the schedule, the schedule keeps its next
- * time. So a time that has just come is not skipped. */
+/* Sets the next time. If the times of the schedule do not change, it keeps its next time, so that a time that
+ * has just come is not skipped. */
 static void set_next(struct definition *definition, const struct recurring *recurring,
                      const struct time_zone *zone, const struct recurring *old)
 {

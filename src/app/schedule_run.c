@@ -31,7 +31,9 @@ struct schedule_run {
     struct buffer job; /* id of the job */
     /* With a group: */
     enum status
-        fit; /* OK, or why the group gives no jobs: see group_jobs_write; NOT_FOUND: there is no group */
+        /* OK, or the reason why no jobs were created for the group: see group_jobs_write; NOT_FOUND: there is
+         * no group. */
+        fit;
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
     struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
@@ -62,7 +64,7 @@ static void refuse_group(struct schedule_run *run, const char *field, const char
     run_free(run);
 }
 
-/* Ends a run for which the group yields no jobs. */
+/* Refuses the run, because no jobs could be created for the group. */
 static void refuse_unfit(struct schedule_run *run)
 {
     if (run->fit == STATUS_NOT_FOUND)

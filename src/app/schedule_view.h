@@ -1,4 +1,4 @@
-/* schedule_view.h - converts a stored schedule for clients; only the files of app/ include it. */
+/* schedule_view.h - converts a stored schedule to the form for clients; only the files of app/ include it. */
 #ifndef DUEPOST_APP_SCHEDULE_VIEW_H
 #define DUEPOST_APP_SCHEDULE_VIEW_H
 

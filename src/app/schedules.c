@@ -251,8 +251,8 @@ static bool schedule_matches(const struct app_schedule_list *list, const struct 
     return has_labels(schedule->job, list->labels);
 }
 
-/* Passes schedules on until the page is full. If there are more schedules, sets next to the last one that was
- * examined. */
+/* Passes schedules to the caller until the page is full. If there are more schedules, sets next to the last
+ * schedule that was examined. */
 static enum status pass_on(struct list_call *call, const struct store_recurring *schedules, size_t count,
                            struct store_recurring_cursor *next)
 {

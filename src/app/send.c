@@ -17,7 +17,9 @@ struct app_send {
     char new_id[JOB_ID_NEW_SIZE];
     bool is_id_new;
     enum status
-        fit; /* OK, or why the group gives no jobs: see group_jobs_write; NOT_FOUND: there is no group */
+        /* OK, or the reason why no jobs were created for the group: see group_jobs_write; NOT_FOUND: there is
+         * no group. */
+        fit;
     bool is_replacing, is_only_new;
     struct slice once;
     char mark[FINGERPRINT_SIZE];
@@ -88,7 +90,7 @@ static void refuse_field(const struct app_send *send, const char *field, const c
     send->fn(send->arg, &(struct app_verdict){.end = APP_INVALID, .errors = &errors});
 }
 
-/* Ends a send for which the group yields no jobs. */
+/* Refuses the send, because no jobs could be created for the group. */
 static void refuse_unfit(const struct app_send *send)
 {
     struct app_verdict verdict = {.end = APP_NO_MEMORY, .group = send->job.group};
@@ -154,7 +156,8 @@ static void on_replaced(void *arg, enum status status, const struct store_sent *
     const struct app_send *send = arg;
     struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group, .was_there = sent->was_there};
-    if (status != STATUS_OK || sent->was_there) /* the audit log records changes, and not new jobs */
+    /* Only replaced jobs are logged as changes, and not new jobs. */
+    if (status != STATUS_OK || sent->was_there)
         audit(send->caller, "group_job_replaced", "job", buffer_slice(&send->id), status);
     if (status != STATUS_OK) {
         use_case_end(send->app, buffer_slice(&send->id), status,
@@ -194,8 +197,8 @@ static void take_group(struct app_send *send, struct slice text)
         send->made.count = 0;
 }
 
-/* Calls the store. If the group yields no jobs, the call has none and only looks for an earlier send: a
- * repeated request must get its first answer even if the group has changed. */
+/* Calls the store. If no jobs could be created for the group, the call only looks for an earlier send,
+ * because a repeated request must get its first answer even if the group has changed. */
 static void send_jobs(struct app_send *send)
 {
     const struct job *job = &send->job;

@@ -147,7 +147,7 @@ struct siblings_list {
     app_topic_fn *each;
     app_verdict_fn *fn;
     void *arg;
-    struct buffer after; /* the name after which the list continues */
+    struct buffer after; /* the list continues after this name */
 };
 
 static void siblings_read(struct siblings_list *);
@@ -159,7 +159,7 @@ static void siblings_end(struct siblings_list *list, enum status status)
     free(list);
 }
 
-/* Passes a topic on. Returns false after the last topic of the list. */
+/* Passes a topic to the caller. Returns false if this was the last topic of the list. */
 static bool give_sibling(struct siblings_list *list, const struct store_topic *found)
 {
     if (!slice_starts_with(found->name, list->prefix) || list->count == list->max)

@@ -1,9 +1,9 @@
 /* siblings.h - use cases for sibling topics with settings of their own, such as orders~next.
  *
- * Only the server writes these settings (job_id.h). Scripts obey the settings paused, maxInFlight, rate,
- * weight, order and onHeadDead of a sibling topic; its other settings come from its owner topic
- * (topic_settings_read_for). The setting note belongs to the part of the server that wrote the settings. A
- * sibling topic with settings is in the lists of topics even if it has no jobs. */
+ * Only the server writes these settings (job_id.h). Scripts use these settings of a sibling topic: paused,
+ * maxInFlight, rate, weight, order and onHeadDead. The other settings that apply to its jobs are those of its
+ * owner topic (topic_settings_read_for). The setting note belongs to the part of the server that wrote the
+ * settings. A sibling topic with settings is in the lists of topics even if it has no jobs. */
 #ifndef DUEPOST_APP_SIBLINGS_H
 #define DUEPOST_APP_SIBLINGS_H
 

@@ -33,8 +33,8 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
     if (use_case_is_target_refused(submission->app, job, submission->fn, submission->arg) ||
         use_case_is_unready(submission->app, job->topic, submission->fn, submission->arg))
         return false;
-    /* The buffer needs room for the id and the record. Numbers and times may be longer in the record than in
-     * the request. */
+    /* Reserves room for the id and the record. Numbers and times may be longer in the record than in the
+     * request. */
     buffer_reserve(&submission->stored, JOB_KEY_MAX + text_bytes + SPELLING_MAX);
     if (submission->stored.failed) {
         use_case_refuse(APP_NO_MEMORY, submission->fn, submission->arg);
@@ -95,8 +95,8 @@ static void on_kept(void *arg, enum status status, int64_t due_ms, const struct 
         use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
 }
 
-/* Keeps the answer under the idempotency key before it is sent. Otherwise, if the answer is lost, a repeated
- * request would schedule the job again after its end. */
+/* Stores the answer under the idempotency key before the answer is sent. Otherwise, if the answer is lost, a
+ * repeated request could schedule the job a second time, after the job has ended. */
 static void keep_answer(struct app_submission *submission)
 {
     struct store_schedule call = {.id = submission->id,

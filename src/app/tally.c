@@ -21,7 +21,8 @@ enum {
     PART_OLD_US = 5 * 1000 * 1000,
 };
 
-/* Parts of a count; each is a call to Redis. While pages show the overview, a count has one part. */
+/* Parts of a count; each part is a call to Redis. While clients watch the overview, each count has only one
+ * part. */
 enum {
     PART_JOBS = 1,
     PART_TOPICS = 2,
@@ -40,7 +41,7 @@ struct tally_board {
     struct tally_count count;
     int64_t wanted_us; /* until this time, counts include more parts, see tally_want_more */
     int64_t more_us;   /* start of the last count with more parts */
-    unsigned turn;     /* number of the count, while counts have one part each; see board_take_turn */
+    unsigned turn;     /* number of the count while each count has one part; see board_take_turn */
     bool was_topics;
     /* The walk that finds the coming jobs. Only the reactor that counts uses it, without the lock. */
     struct coming_walk *walk;
@@ -61,8 +62,8 @@ struct tally {
     struct store *store;
     struct list waiters;
     struct timer *timer;
-    /* count is the current count, or the count for the answers. candidates has the most urgent topics of the
-     * shards that have answered, followed by the topics of the next shard. */
+    /* count is the current count, or the result for the waiting requests. candidates has the most urgent
+     * topics of the shards that have answered so far, and then the topics of the next shard. */
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
@@ -96,8 +97,9 @@ static bool coming_is_due(const struct tally_board *board, int64_t now_us)
     return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
 }
 
-/* Every second turn counts the jobs. The other turns alternate between topics and receivers. While a walk is
- * under way, every fourth turn is a step of the walk instead. */
+/* Returns the part that the next count has. Every second count is of the jobs. The other counts alternate
+ * between topics and receivers. While a walk is under way, every fourth count is a step of the walk
+ * instead. */
 static unsigned board_take_turn(struct tally_board *board, int64_t now_us)
 {
     unsigned turn = board->turn++;
@@ -137,9 +139,7 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
         *parts = board_parts(board, now_us);
         *count = board->count;
         count->has_impaired =
-            count->has_impaired &&
-            *parts !=
-                PARTS_SCRAPED; /* the metrics' parts do not include receivers, which would become outdated */
+            count->has_impaired && *parts != PARTS_SCRAPED; /* receivers are not a part for metrics */
         look = LOOK_COUNT;
     }
     pthread_mutex_unlock(&board->lock);
@@ -324,7 +324,7 @@ static void begin_count(struct tally *tally)
         add_topics(tally);
 }
 
-/* Called only by the timer, so that no callback is called within tally_ask. */
+/* Called only by the timer, so that tally_ask never calls back before it returns. */
 static void on_look(void *arg)
 {
     struct tally *tally = arg;

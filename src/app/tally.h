@@ -52,8 +52,8 @@ void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
 
 /* Adds impaired receivers and coming jobs to the counts of the next seconds. The first of these counts has
  * all parts. After that, each count refreshes one part, with one call to each shard. So the numbers of jobs
- * are up to two seconds old, and those of topics and receivers up to eight. A walk finds the coming jobs: it
- * begins at most every ten seconds, and does a step every four seconds. */
+ * are at most two seconds old, and the numbers of topics and receivers at most eight. A walk finds the coming
+ * jobs: it begins at most every ten seconds, and does a step every four seconds. */
 void tally_want_more(struct tally *);
 
 #endif

@@ -173,9 +173,9 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
 
 /* ---- change of a pattern ---- */
 
-/* Takes the patterns that were read, and the own settings of the pattern that changes. The pattern's text
- * also contains the settings of shorter patterns, with their needs. Returns false if the text cannot be
- * read. */
+/* Takes the patterns that were read, and finds the own settings of the pattern to change. These must be
+ * separated from the settings of shorter patterns, which the pattern's text contains, too. Returns false if
+ * the text cannot be read. */
 static bool take_patterns(struct change *change, const struct store_patterns *found)
 {
     struct topic_settings settings;
@@ -198,7 +198,7 @@ static bool take_patterns(struct change *change, const struct store_patterns *fo
     return is_whole;
 }
 
-/* Ends a change that is not possible. */
+/* Refuses a change of a pattern that is not possible. */
 static void refuse_patterns(struct change *change, enum pattern_set_end end)
 {
     struct job_errors errors;

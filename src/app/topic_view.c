@@ -4,7 +4,7 @@
 #include "job/topic_settings.h"
 #include "store/store.h"
 
-/* The settings that concern pull. has_room says that workers may lease more jobs. */
+/* The settings of a pull topic. has_room: workers may lease more jobs. */
 struct pull_state {
     bool is_pull, has_room;
 };

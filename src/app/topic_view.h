@@ -32,8 +32,9 @@ struct app_topic {
     struct {
         int64_t began_ms, attempts;
     } window; /* current window of its rate; all 0 if the rate has no windows, or no window has begun */
-    struct slice head;     /* fifo topic: jobId of the job that all later jobs wait for; empty: none */
-    int64_t held_until_ms; /* end of the hold; 0: the hold does not end by time alone */
+    struct slice head; /* fifo topic: jobId of the job that all later jobs wait for; empty: none */
+    /* Time at which the hold ends; 0: unknown, because a pause or a limit holds the topic. */
+    int64_t held_until_ms;
     struct {
         int64_t delivered, retried, dead;
     } hour; /* attempts within the last hour, accurate to 5 minutes */

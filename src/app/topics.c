@@ -176,7 +176,7 @@ static void give_pattern(const struct patterns_call *call, struct slice name, st
         pattern.settings = pattern.own = buffer_slice(&own);
     else
         pattern.settings = pattern.own =
-            text; /* if the text is empty, or duepost has not written it, it is shown as it is */
+            text; /* a text that is empty, or that duepost did not write, is shown unchanged */
     call->each(call->arg, &pattern);
     buffer_fini(&own);
 }

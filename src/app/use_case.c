@@ -12,7 +12,7 @@ bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
 
 bool app_caller_reaches_group(const struct app_caller *caller, struct slice group)
 {
-    if (topic_is_sibling(group)) /* a group of a form (form.h) */
+    if (topic_is_sibling(group)) /* the group belongs to a form (form.h), so it is a topic */
         return app_caller_reaches(caller, group);
     return caller->groups.size ? topic_patterns_match(caller->groups, group) : caller->topics.size == 0;
 }

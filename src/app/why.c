@@ -31,7 +31,7 @@ struct why {
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
     struct buffer head;                /* fifo topic: jobId of the job that all later jobs wait for */
     char receiver[RECEIVER_NAME_SIZE]; /* name of the receiver with its path; empty: unknown */
-    bool is_path_known; /* the record of the path has been read, and the path does not hold the job */
+    bool is_path_known; /* the record of the path has been read; the path does not hold the job */
     struct app_finding finding;
 };
 
@@ -50,7 +50,7 @@ static bool waits_for_worker(const struct why *why, const struct store_topic *to
     return why->finding.is_pull && topic->held_ms == STORE_TOPIC_HELD && !is_full;
 }
 
-/* Finds what holds a job of a fifo topic: the topic's head, a limit, or the lack of a worker. */
+/* Finds the reason why a job of a fifo topic waits: the topic's head, a limit, or the lack of a worker. */
 static enum app_why find_line(struct why *why, const struct store_topic *topic)
 {
     struct app_finding *finding = &why->finding;
@@ -144,7 +144,7 @@ static void name_receiver(struct why *why, struct slice text)
         receiver_path_name(&url, why->receiver);
 }
 
-/* Returns the time at which the job is due if it is not held, or a later time. If the record does not have
+/* Returns the due time that the job has when it is not held, or a later time. If the record does not have
  * this time, computes it from the current retry schedule. */
 static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
@@ -204,8 +204,8 @@ static void give_finding(struct why *why)
 
 static void ask_receiver(struct why *, struct slice name);
 
-/* Reads the receiver's record. If the shard of the receiver is unavailable, the finding does not mention that
- * the receiver may hold the job. */
+/* Receives the record of the receiver. If the shard of the receiver is unavailable, the finding does not
+ * mention that the receiver may hold the job. */
 static void on_receiver(void *arg, enum status status, const struct store_receiver *found, size_t count,
                         struct store_receiver_cursor next)
 {
@@ -271,7 +271,8 @@ static void keep_record(struct why *why, const struct app_job *view)
     finding->attempts = job.attempts;
     finding->rounds = job.rounds;
     finding->last_attempt = job.last_attempt;
-    finding->last_attempt.detail = slice_of(why->error_detail); /* detail pointed into the record */
+    /* The detail was a part of the record, which is freed. */
+    finding->last_attempt.detail = slice_of(why->error_detail);
     finding->last_attempt.text = SLICE("");
     why->due_ms = job_due_ms(&job, job.created_ms);
     why->has_schedule = job.has_schedule;

@@ -10,7 +10,7 @@
 enum app_why {
     APP_WHY_NOT_DUE,
     APP_WHY_RETRY,         /* the job waits for the next attempt */
-    APP_WHY_NOT_YET,       /* the receiver asked for the job later; the job waits for its next round */
+    APP_WHY_NOT_YET,       /* the receiver asked for a later delivery; the job waits for its next round */
     APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version */
     APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
@@ -31,8 +31,8 @@ struct app_finding {
     enum app_why why;
     enum job_state state;
     int64_t next_ms; /* time at which the reason ends without any action; 0: unknown */
-    int attempts;    /* number of failed attempts in this round */
-    int rounds;      /* number of rounds that have ended */
+    int attempts;    /* number of failed attempts in this round (job/again.h) */
+    int rounds;      /* number of rounds that have ended (job/again.h) */
     struct attempt_result last_attempt;
     const char *reason; /* reason why the job died */
     int64_t ended_ms,

@@ -6,7 +6,8 @@
 #include "app/workflow_entry.h"
 #include "store/workflow.h"
 
-/* Converts an entry. The result is valid as long as the entry. For NULL, returns an entry without a job. */
+/* Converts an entry. The result is valid as long as the entry. If the entry is NULL, returns an entry without
+ * a job. */
 struct workflow_entry workflow_entry_stored(const struct app_workflow_entry *);
 
 /* Counts an accepted job in the metrics. */

@@ -19,7 +19,7 @@ void base64_append(struct buffer *out, struct slice bytes)
     }
 }
 
-/* The value of each digit plus 1; 0 for other bytes. A table, because bodies of jobs may be long. */
+/* The value of each digit plus 1; 0 for other bytes. A table is fast, because bodies of jobs may be long. */
 static const uint8_t digit_values[256] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
     ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,

@@ -1,8 +1,9 @@
 /* buffer.h - a byte buffer that grows up to a maximum, which is set at creation.
  *
- * An append that does not fit marks the buffer as failed and does not change its bytes. The writer checks
- * once, at the end. Until a failed buffer is cleared, it ignores each append. If there is no memory, a buffer
- * with may_fail is marked as failed. Any other buffer then ends the process, as in memory.h. */
+ * An append that does not fit marks the buffer as failed and does not change its bytes. A failed buffer
+ * ignores all further appends until it is cleared. So the writer needs to check only once, at the end. If
+ * there is no memory, a buffer with may_fail is marked as failed. Any other buffer then ends the process, as
+ * in memory.h. */
 #ifndef DUEPOST_BASE_BUFFER_H
 #define DUEPOST_BASE_BUFFER_H
 

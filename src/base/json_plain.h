@@ -22,8 +22,9 @@ static inline const char *json_plain_end(const char *at, const char *end)
         memcpy(&bytes, at, sizeof bytes);
         bytes = le64toh(bytes); /* the first byte is the lowest */
         uint64_t quotes = bytes ^ each * '"', backslashes = bytes ^ each * '\\';
-        /* If no byte is special, no difference of two bytes is negative, so no byte has its top bit set. The
-         * lowest byte with its top bit set is special. Those above it may only have lent to it. */
+        /* If no byte is special, no subtraction below is negative, so no byte has its top bit set. Otherwise,
+         * the lowest byte with its top bit set is special. Higher bytes may have their top bits set only
+         * because of a borrow. */
         uint64_t special = (bytes | (bytes - each * 0x20) | (quotes - each) | (backslashes - each)) & top;
         if (special)
             return at + __builtin_ctzll(special) / 8;

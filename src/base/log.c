@@ -88,7 +88,7 @@ static bool needs_quotes(struct slice text)
     return text.size == 0;
 }
 
-/* Most lines are of this format. printf would take most of the time of a line. */
+/* Writes logfmt, the format of most lines, without printf, which would take most of the time of a line. */
 static void put_key(struct buffer *line, const char *key)
 {
     buffer_append(line, slice_of(key));
@@ -197,7 +197,8 @@ static void tell_dropped(void)
         return;
     const struct log_field field = LOG_NUMBER("lines", lines);
     if (!write_line(LOG_LEVEL_WARNING, "log_lines_dropped", &field, 1))
-        log_sink_add_dropped(lines - 1); /* without this line, which was counted when it was dropped */
+        /* Without counting this line again, which was counted when it was dropped. */
+        log_sink_add_dropped(lines - 1);
 }
 
 void log_event(enum log_level level, const char *event, const struct log_field *fields, size_t count)

@@ -11,7 +11,7 @@ static struct {
     pthread_mutex_t lock; /* guards is_stuck and is_torn, and keeps the pieces of a line together */
     atomic_int fd;
     atomic_bool is_file;
-    bool is_stuck; /* nothing could be written for LOG_SINK_WAIT_MS */
+    bool is_stuck; /* no byte could be written for LOG_SINK_WAIT_MS */
     bool is_torn;  /* only the beginning of the last line was written */
     atomic_ulong dropped;
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = STDERR_FILENO};

@@ -99,8 +99,8 @@ void metrics_fire_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 
 /* Counts a request of the route with this label, which must be a literal, such as "GET /jobs". At most
- * METRICS_ROUTES_MAX labels are counted, and METRICS_STATUSES_MAX statuses for each; requests with others are
- * not counted. */
+ * METRICS_ROUTES_MAX labels are counted, and METRICS_STATUSES_MAX statuses for each; requests with further
+ * labels or statuses are not counted. */
 void metrics_request(struct metrics *, const char *label, unsigned status, int64_t duration_us);
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);

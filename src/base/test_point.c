@@ -47,7 +47,8 @@ static void test_point_act(const char *action)
     if (strcmp(action, "delay") == 0)
         usleep(DELAY_US);
     else
-        raise(strcmp(action, "stop") == 0 ? SIGSTOP : SIGKILL); /* the process stops here */
+        /* Only reached by kill: the signal ends the process here. */
+        raise(strcmp(action, "stop") == 0 ? SIGSTOP : SIGKILL);
 }
 
 void test_point(const char *when, const char *call)

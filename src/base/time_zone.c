@@ -17,7 +17,7 @@ enum {
     TYPES_MAX = 256,
     OFFSET_MAX = 26 * 3600, /* RFC 8536, 3.2 */
     DAY_S = 86400,
-    RULE_YEARS = 3, /* the year of the wanted time, the one before and the one after */
+    RULE_YEARS = 3, /* the year of the wanted time, the year before it and the year after it */
 };
 
 enum day_kind {
@@ -299,8 +299,8 @@ static size_t list_changes(const struct rule *rule, int first_year, struct trans
         };
         for (size_t i = 0; i < 2; i++) {
             size_t at = count++;
-            /* If two changes have the same time, the start of summer time comes last: the rule then means
-             * that it is always summer time. */
+            /* If two changes have the same time, the start of summer time comes last, because such a rule
+             * means that summer time never ends. */
             for (; at > 0 &&
                    (changes[at - 1].at_s > both[i].at_s || (changes[at - 1].at_s == both[i].at_s && i == 0));
                  at--)

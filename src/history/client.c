@@ -167,7 +167,7 @@ static struct history_call *call_new(struct history *history, enum call_kind kin
     list_init(&call->link);
     list_init(&call->of_owner);
     buffer_init(&call->text, text_bytes + 1);
-    buffer_reserve(&call->text, text_bytes); /* grows only here: slices point into it */
+    buffer_reserve(&call->text, text_bytes); /* must not grow later: slices point into the buffer */
     return call;
 }
 

@@ -59,12 +59,12 @@ struct driver_kind {
     /* Creates the tables, or migrates the tables of an earlier version. */
     enum status (*prepare)(struct driver *, struct problem *);
 
-    /* FULL: the deadline has passed, but the connection can be used further. */
+    /* FULL: the deadline has passed, but the connection can still be used. */
     enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);
 
     /* Add rows: append_begin, append for each row, append_end. The rows are on disk after the next sync.
-     * After a failure, no row since the last sync is there. INVALID: the database refuses the data; nothing
-     * was added. append_end may be NULL. */
+     * A failure removes all rows that were added since the last sync. INVALID: the database refuses the data;
+     * nothing was added. append_end may be NULL. */
     enum status (*append_begin)(struct driver *, struct problem *);
     enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
     enum status (*append_end)(struct driver *, struct problem *);

@@ -95,7 +95,7 @@ static enum status refuse_filter(struct problem *problem)
     return STATUS_INVALID;
 }
 
-/* Decides whether the rows of an id prefix are so few that all of them are examined. */
+/* Decides whether an id prefix has few enough rows to examine all of them. */
 static enum status decide_by_prefix(struct driver *driver, struct window *window, struct problem *problem)
 {
     int64_t count = 0;
@@ -113,8 +113,8 @@ static enum status decide_by_prefix(struct driver *driver, struct window *window
     return status;
 }
 
-/* Returns how many rows of the window are examined. With only a label as filter, nearly all rows of the
- * window match, so few more than max suffice. */
+/* Returns how many rows of the window are examined. If the filter has only a label, nearly all rows of the
+ * window match, so slightly more than max rows are enough. */
 static int64_t rows_to_examine(const struct window *window, size_t max)
 {
     struct history_filter rest = window->filter;
@@ -212,7 +212,7 @@ static int64_t *count_of(struct history_counts *counts, struct slice outcome)
 
 struct counting {
     struct history_counts *counts;
-    int64_t seen, most; /* number of rows: of all outcomes, and of the most frequent outcome */
+    int64_t seen, most; /* numbers of rows: of all outcomes together, and of the most frequent outcome */
 };
 
 static bool on_outcome(void *arg, const struct sql_value *columns, size_t count)

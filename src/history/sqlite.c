@@ -18,7 +18,7 @@
 
 enum {
     STATEMENTS_MAX = 48,      /* maximum number of prepared statements */
-    BUSY_MS = 5000,           /* maximum wait while another process writes or migrates */
+    BUSY_MS = 5000,           /* how long to wait while another process writes or migrates */
     PROGRESS_STEPS = 5000,    /* steps of SQLite's virtual machine: about 0.1 ms */
     CHECKPOINT_FRAMES = 4000, /* 16 MiB of WAL */
     VACUUM_MIN_PAGES = 2000,  /* free pages are reused; only if there are more than this, they are returned to
@@ -368,8 +368,8 @@ static enum status sqlite_append_begin(struct driver *driver, struct problem *pr
     return status;
 }
 
-/* Appends the labels of a row. A label of an earlier end of the row is not removed; it is ignored, because
- * its ended_at differs. */
+/* Appends the labels of a row. If the job has ended before, labels of its earlier end are not removed. They
+ * are ignored, because their ended_at differs from that of the row. */
 static enum status append_labels(struct sqlite *sqlite, const struct history_parse *parse, int64_t id,
                                  struct problem *problem)
 {

@@ -46,10 +46,11 @@ struct history_thread {
     struct list unsynced;      /* appends whose rows are committed */
     int64_t synced_us;         /* when the last sync began */
     int64_t appended_us;       /* when rows were last added */
-    int64_t prune_us;          /* time to remove old rows, even if another process adds the new ones */
-    int64_t tidy_us;           /* time of the next step of upkeep */
-    bool appends_next;         /* the next call is an append */
-    size_t remove_max;         /* maximum number of rows of a step */
+    /* Time of the next removal of old rows, even if another process adds the new ones. */
+    int64_t prune_us;
+    int64_t tidy_us;   /* time of the next step of upkeep */
+    bool appends_next; /* the next call is an append */
+    size_t remove_max; /* maximum number of rows of a step */
 };
 
 void history_call_free(struct history_call *call)
@@ -81,7 +82,7 @@ void history_thread_state(struct history_thread *thread, struct history_state *s
 /* ---- calls ---- */
 
 /* Sets the reason why the database is not available. The database's error may name files, hosts and users,
- * which clients must not see. So only an append gets it, because no client sends appends. */
+ * which clients must not see. So only appends get the error, because clients do not send appends. */
 static void give_reason(struct history_call *call, const char *why)
 {
     bool is_append = call->kind == CALL_APPEND;
@@ -284,7 +285,7 @@ static void sync_appends(struct history_thread *thread)
         return;
     }
     thread->wait_us = 0;
-    thread->tidy_us = thread->synced_us; /* upkeep may begin, because no transaction is open now */
+    thread->tidy_us = thread->synced_us; /* no transaction is open now, so upkeep may begin */
     answer_unsynced(thread, STATUS_OK, &problem);
 }
 

@@ -300,7 +300,7 @@ static void put_states(struct window_sql *sql, const struct history_filter *filt
     put_sql(sql, ")");
 }
 
-/* Appends the labels that the window itself does not select by. */
+/* Appends conditions for all labels except the one by which the window selects its rows. */
 static void put_labels(struct window_sql *sql, const struct window *window)
 {
     struct slice label, rest = window->filter.labels;
@@ -316,8 +316,8 @@ static void put_labels(struct window_sql *sql, const struct window *window)
     }
 }
 
-/* Appends the conditions. An entry of duepost_labels that is older than its row belongs to an earlier end of
- * the job. */
+/* Appends the conditions. An entry of duepost_labels that is older than its row is ignored, because it
+ * belongs to an earlier end of the job. */
 static void put_conditions(struct window_sql *sql, const struct window *window)
 {
     const struct history_filter *filter = &window->filter;

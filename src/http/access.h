@@ -5,8 +5,9 @@
  * rights that each method needs. Without tokens, which is possible on loopback only, every request may do
  * everything, except those from web pages (origin.h).
  *
- * The checks come first, so a refused request changes nothing. If only the body or the query names a topic,
- * the handler checks it. If a token is restricted to topics, its cursors do not name other topics. */
+ * The checks come first, so a refused request changes nothing. If the topic is only in the body or the query,
+ * the handler checks the right to it. If a token is restricted to topics, its cursors do not name other
+ * topics. */
 #ifndef DUEPOST_HTTP_ACCESS_H
 #define DUEPOST_HTTP_ACCESS_H
 

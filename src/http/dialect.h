@@ -26,12 +26,13 @@ enum body_kind {
 
 /* The requests that a token may send if it is restricted to some topics. */
 enum reach {
-    REACH_UNDECIDED, /* the value is missing in the table: the process does not start */
+    REACH_UNDECIDED, /* the table has no value here: the process does not start */
     REACH_FREE,      /* any request; no token is needed, and the method has no scopes */
-    REACH_CALLER,    /* any request, because the answer is about the caller; the method has no scopes */
-    REACH_ALL,       /* no request, because the method concerns all topics: 403 */
-    REACH_TOPIC,     /* requests for its topics; any other topic in the path: 403 */
-    REACH_GROUP,     /* requests for its groups; any other group in the path: 403 */
+    /* Any request, because the answer is about the caller itself; the method has no scopes. */
+    REACH_CALLER,
+    REACH_ALL,   /* no request, because the method concerns all topics: 403 */
+    REACH_TOPIC, /* requests for its topics; any other topic in the path: 403 */
+    REACH_GROUP, /* requests for its groups; any other group in the path: 403 */
     REACH_JOB,   /* requests for jobs of its topics; any other job in the path: 404, as if it did not exist */
     REACH_ASKED, /* the handler checks, because the body or the query names the topic */
 };

@@ -37,7 +37,8 @@ static bool read_tags(struct slice value, struct buffer *seen)
         buffer_append(seen, value);
         return true;
     }
-    buffer_append_byte(seen, '-'); /* seen is not empty, even if none of the tags can belong to a job */
+    /* So that seen is not empty even if none of the tags can belong to a job. */
+    buffer_append_byte(seen, '-');
     while (is_sound && value.size)
         is_sound = take_tag(&value, seen);
     return is_sound && !seen->failed;

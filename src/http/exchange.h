@@ -30,7 +30,7 @@ struct exchange {
     struct buffer path;         /* topic, job_id and key point into it */
     bool is_other_media;        /* the body has the media type or_media of its method (dialect.h) */
     bool is_large,
-        is_crowded;     /* the body may be larger than max_body_bytes; too many other bodies are, too */
+        is_crowded;     /* the body may be larger than max_body_bytes; there are too many such bodies now */
     struct buffer seen; /* tags of If-Match or If-None-Match, see etag.h; else empty */
     struct buffer once; /* fingerprint and idempotency key, see idempotency.h; else empty */
     struct list key_link;

@@ -124,9 +124,9 @@ static size_t count_slashes(struct slice text)
     return count;
 }
 
-/* Splits the target of an open path into raw, the part that pattern describes, and the rest after its slash.
- * If pattern has n slashes, this is slash number n + 1. If the target has fewer slashes, raw stays the whole
- * path, and rest stays empty. */
+/* Splits the target of an open path into raw, which is the part that pattern describes, and rest, which
+ * follows after a slash. If pattern has n slashes, this is the slash number n + 1. If the target has fewer
+ * slashes, raw stays the whole path, and rest stays empty. */
 static void cut_rest(struct slice pattern, struct slice target, struct slice *raw, struct slice *rest)
 {
     size_t slashes = count_slashes(pattern), end = 0;
@@ -189,7 +189,8 @@ void route_suggest(const struct dialect *dialect, struct slice target, char mean
     meant[0] = '\0';
     for (size_t i = 0; i < dialect->route_count; i++) {
         struct slice segment = first_segment(slice_of(dialect->routes[i].path));
-        if (slice_equal(segment, suggestion.name)) { /* another part of the path is wrong */
+        /* No suggestion, because another part of the path is wrong. */
+        if (slice_equal(segment, suggestion.name)) {
             meant[0] = '\0';
             return;
         }

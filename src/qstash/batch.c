@@ -26,7 +26,7 @@ struct batch {
     struct exchange *exchange;
     struct batch_item **items;
     size_t count, pending;
-    struct run_group **groups; /* one group for each workflow run whose steps are among the items */
+    struct run_group **groups; /* one group for each workflow run to which items belong */
     size_t group_count;
     struct buffer text; /* decoded strings of all items */
 };
@@ -232,9 +232,9 @@ HANDLER(batch_handle)
     batch->exchange = exchange;
     batch->items = NEW_ARRAY(struct batch_item *, count + 1);
     batch->groups = NEW_ARRAY(struct run_group *, count + 1);
-    batch->pending = 1; /* one more than the items, until all items are begun */
+    batch->pending = 1; /* one more than the number of items, until all items have been sent */
     buffer_init_fallible(&batch->text, body.size + 1);
-    buffer_reserve(&batch->text, body.size); /* grows only here: slices point into it */
+    buffer_reserve(&batch->text, body.size); /* must not grow later: slices point into the buffer */
     exchange_keep(exchange, batch, batch_free);
     if (batch->text.failed) {
         exchange_refuse(exchange, 503, "there is no memory for the batch; nothing changed");

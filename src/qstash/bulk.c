@@ -200,8 +200,8 @@ static void read_page(struct bulk *bulk)
     struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
     buffer_clear(&bulk->ids);
     bulk->list.from = (struct app_cursor){.is_set = false};
-    /* A page has at most as many messages as the action may still act on. So the cursor after the page is
-     * also the cursor after the last of these messages. */
+    /* A page has no more messages than the action may still act on. So the cursor at the end of the page is
+     * also the cursor after the last message that the action has acted on. */
     bulk->list.max = bulk->left < PAGE ? (size_t)bulk->left : PAGE;
     if (cursor.size && (!app_cursor_parse(app, cursor, &bulk->list.from) || bulk->list.from.is_of_history))
         exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");

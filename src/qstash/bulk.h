@@ -1,4 +1,5 @@
-/* bulk.h - an action on many messages, or a list. The messages have the given ids, or match the filters.
+/* bulk.h - acts on many messages, or lists them. The messages are those with the given ids, or those that
+ * match the filters.
  *
  *   1. page reads a page of messages, and notes the messages that match
  *   2. act    acts on each of them, in parallel or one after the other
@@ -57,7 +58,7 @@ struct bulk {
     size_t cursor_bytes;   /* size of the next page's cursor; 0: the list has ended */
     int64_t left;          /* number of messages on which the action may still act */
     int64_t done;          /* number of messages on which it has acted */
-    size_t pending;        /* actions under way, and one more while they are begun */
+    size_t pending;        /* number of actions under way, and one more while further actions are started */
     struct slice rest;     /* ids that are not processed yet */
     bool is_unknown;       /* the outcome of an action is unknown */
     struct buffer results; /* results that the actions write for the answer */

@@ -44,8 +44,7 @@ static void add_source(struct json_writer *json, struct message_view *view,
                        const struct callback_report *report, bool is_of_run)
 {
     const struct job *job = &view->job;
-    view->data.redact = (struct settings_redact){
-        .body = false}; /* a delivery shows redacted values, and a callback is a delivery */
+    view->data.redact = (struct settings_redact){.body = false}; /* deliveries contain redacted values */
     json_add_text(json, "sourceMessageId", job->job_id);
     json_add_text(json, "topicName", view->data.group);
     json_add_text(json, "endpointName", view->data.endpoint);
@@ -137,7 +136,7 @@ static bool write_message(const struct message_request *request, struct callback
     struct job job;
     message_texts_init(&texts);
     const char *fault = message_job_make(request, SLICE(TOPIC), 0, &texts, &job);
-    assert(!fault); /* a callback has neither callbacks nor a time, so there is no fault */
+    assert(!fault); /* cannot fail, because a callback has neither callbacks nor a time */
     callback->delay_ms = job.delay_ms;
     job_write(&job, &callback->record);
     bool is_whole = !texts.base64.failed && !callback->record.failed;
@@ -168,7 +167,7 @@ bool callback_write(const struct callback_report *report, bool is_dead, struct s
     buffer_reserve(&settings.decoded, settings.decoded.max);
     buffer_init_fallible(&document, JOB_RECORD_MAX);
     buffer_init(&text, INHERITED_MAX);
-    buffer_reserve(&text, text.max); /* grows only here: slices point into it */
+    buffer_reserve(&text, text.max); /* must not grow later: slices point into the buffer */
     if (!is_call)
         settings.retries = view.job.retry;
     take_settings(is_failure ? view.data.failure_callback : view.data.callback, view.data.run.inherits,

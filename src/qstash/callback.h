@@ -3,8 +3,8 @@
  *
  * A callback is a message of qstash~callbacks. Its settings are the message's settings that begin with
  * Upstash-Callback- or Upstash-Failure-Callback-. Its id consists of the id of the message and the nonce of
- * the lease that ended, so each callback exists once. A run fails once, so the id of its failure callback
- * consists only of the id of the message. */
+ * the lease that ended, so each callback exists once. A run fails only once, so the id of its failure
+ * callback contains the id of the message and no nonce. */
 #ifndef DUEPOST_QSTASH_CALLBACK_H
 #define DUEPOST_QSTASH_CALLBACK_H
 

@@ -39,8 +39,8 @@ static void deleting_on_read(void *arg, const struct app_verdict *verdict)
     }
 }
 
-/* Reads the message with this id, and removes it if it is dead and has not changed since it was read. Ends
- * with DONE, NOT_FOUND, or another end of app_cancel. message_id is not used after the call. */
+/* Reads the message with this id, and removes it if it is dead and has not changed since it was read. The
+ * verdict is DONE, NOT_FOUND, or another verdict of app_cancel. message_id is not used after the call. */
 static void dead_letter_delete(struct exchange *exchange, struct slice message_id, app_verdict_fn *fn,
                                void *arg)
 {

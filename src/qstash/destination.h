@@ -16,9 +16,9 @@ struct destination {
 
 enum { DESTINATION_MAX = 2 * JOB_URL_MAX };
 
-/* Reads a destination. Adds the settings in its query to settings, if settings is not NULL. Returns false
- * with a fault in settings, or in *fault if settings is NULL. The caller frees the destination with
- * destination_fini in both cases. */
+/* Reads a destination. Adds the settings in its query to settings, if settings is not NULL. If the
+ * destination is invalid, returns false, with the error in settings, or in *fault if settings is NULL. The
+ * caller frees the destination with destination_fini in both cases. */
 bool destination_read(struct slice raw, struct destination *, struct settings *, const char **fault);
 void destination_fini(struct destination *);
 

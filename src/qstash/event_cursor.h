@@ -1,11 +1,11 @@
-/* event_cursor.h - a position in the list of events. It names the message of which some events are not listed
- * yet, and the position of the following messages.
+/* event_cursor.h - a position in the list of events. It has the message of which some events are not listed
+ * yet, and the position at which the next messages are read.
  *
  *     p~0~7~<cursor of a list>~<messageId>
  *
- * The fields are: the source of the messages; the number of ids that were read; the number of an event of the
- * message, whose events before this one are not listed yet; the cursor of the list; the message. Fields may
- * be empty. */
+ * The fields are: the source of the messages; the number of ids that were read; the number of the message's
+ * oldest listed event, because the events before it are not listed yet; the cursor of the list; the message.
+ * Fields may be empty. */
 #ifndef DUEPOST_QSTASH_EVENT_CURSOR_H
 #define DUEPOST_QSTASH_EVENT_CURSOR_H
 
@@ -26,7 +26,8 @@ struct event_cursor {
     size_t ids;              /* ids that were read */
     struct slice list;       /* cursor of the list; empty: its beginning */
     struct slice message_id; /* message of which some events are not listed yet; empty: none */
-    int number;              /* only events before the one with this number */
+    /* Only events of this message before the one with this number are still to be listed. */
+    int number;
 };
 
 void event_cursor_write(struct buffer *, const struct event_cursor *);

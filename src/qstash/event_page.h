@@ -1,4 +1,5 @@
-/* event_page.h - copies of some messages with their attempts, from which events are taken.
+/* event_page.h - reads some messages with their attempts, and keeps copies of them, from which the events are
+ * computed.
  *
  * Messages are read by their ids or from a list. Messages of a list may come without their attempts, which
  * are then read. */
@@ -27,8 +28,9 @@ struct event_item {
     int64_t at_ms;               /* see app_job */
     struct buffer record, lines; /* owned; marked as failed if there is no memory */
     bool needs_lines;
-    size_t place; /* number of messages of the page up to this one, including those that were left out */
-    int number;   /* only events before this one count; 0: all */
+    /* Number of messages of the page up to this one, including messages that do not match the filters. */
+    size_t place;
+    int number; /* only events before this one count; 0: all */
 };
 
 typedef void event_page_fn(void *arg);
@@ -41,8 +43,9 @@ struct event_page {
     struct event_item items[EVENT_PAGE_MAX];
     size_t count, seen;                   /* number of items, and number of messages that were examined */
     char next[EVENT_LIST_CURSOR_MAX + 1]; /* cursor of the list after this page; empty: the list ends here */
-    size_t pending;                       /* number of calls under way, and one more while calls are begun */
-    unsigned fault_status;                /* status of the first call that failed; 0: none */
+    /* Number of calls under way, and one more while further calls are started. */
+    size_t pending;
+    unsigned fault_status; /* status of the first call that failed; 0: none */
     char fault[ANSWER_TEXT_SIZE];
 };
 
@@ -60,7 +63,7 @@ void event_page_end_ids(struct event_page *);
  * EVENT_PAGE_MAX jobs. The call borrows it until the callback. */
 void event_page_list(struct event_page *, const struct app_list *);
 
-/* Reads a page of a list only to get the cursor of the next page. */
+/* Reads a page of a list, but only to get the cursor of the next page. */
 void event_page_pass(struct event_page *, const struct app_list *);
 
 #endif

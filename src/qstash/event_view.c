@@ -68,14 +68,15 @@ static bool is_alive(enum job_state state)
     return state == JOB_STATE_DELAYED || state == JOB_STATE_READY || state == JOB_STATE_LEASED;
 }
 
-/* Returns whether the message was a dead letter that was deleted; the history has it as a cancelled job. */
+/* Returns whether the message was dead before it was deleted; in the history, such a message is a cancelled
+ * job. */
 static bool was_dead(const struct event_source *source)
 {
     return source->state == JOB_STATE_DEAD || source->view->job.reason.size > 0;
 }
 
 /* Returns the time at which the next attempt begins, or was due to begin. A message of a queue with order
- * fifo keeps its place, so its due time is before its last attempt. */
+ * fifo keeps its due time after a failed attempt, so its due time may be before its last attempt. */
 static int64_t next_attempt_ms(const struct event_source *source, const struct attempt_line *line)
 {
     int64_t ended_ms = line->result.at_ms + line->result.duration_ms;

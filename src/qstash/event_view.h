@@ -22,7 +22,7 @@
     X(DELIVERED)                                                                                             \
     X(FAILED)                                                                                                \
     X(CANCELED)                                                                                              \
-    X(CANCEL_REQUESTED) /* never used, because duepost cancels at once */
+    X(CANCEL_REQUESTED) /* never occurs, because duepost cancels at once */
 
 enum event_state {
 #define EVENT_NAME(word) EVENT_##word,
@@ -35,7 +35,7 @@ enum { EVENTS_MAX = 64 /* maximum number of events of one message */ };
 struct event {
     enum event_state state;
     int64_t at_ms;
-    int number;               /* position of the event among those of its message; it never changes */
+    int number;               /* position of the event among the events of its message, which never changes */
     int64_t next_ms;          /* RETRY: time at which the next attempt begins; 0: unknown */
     struct attempt_line line; /* ERROR: the attempt; borrows the lines */
     bool has_headers;         /* ERROR: the headers of the answer are kept with the message */

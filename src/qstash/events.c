@@ -2,9 +2,9 @@
  *
  *   1. page    reads a page of messages: by the ids in the request, or from the pool, or from the history
  *   2. take    takes the requested events, message by message
- *   3. pass if the answer ends within a page, reads the page again, up to the last message of the answer, to
- *   get a cursor for this position 4. answer answers if there are enough events, no more messages, or enough
- *   was read; else repeats
+ *   3. pass if the answer ends in the middle of a page, reads the page again, but only up to the last message
+ *   of the answer, to get the cursor for this position 4. answer answers if there are enough events, if there
+ *   are no more messages, or if the maximum number of pages was read; else repeats
  *
  * An event exists as long as its message is in the pool or in the history. Messages come in the order of
  * their lists; the events of one answer are sorted by their times. */
@@ -25,7 +25,7 @@ enum {
 
 struct walk {
     struct exchange *exchange;
-    const char *name; /* name of the array in the answer */
+    const char *name; /* name of the array of events in the answer */
     struct filters filters;
     unsigned states; /* requested states, as bits 1 << event_state */
     char topic[PLACE_SIZE];
@@ -39,8 +39,8 @@ struct walk {
     char left[MESSAGE_ID_MAX + 1];
     int number;
     bool is_of_left; /* the page under way is the message left */
-    size_t to_pass;  /* the page under way is read only for its cursor: number of messages to pass; 0: it is
-                        not */
+    /* If the page under way is read only for its cursor: number of messages to read; else 0. */
+    size_t to_pass;
     struct app_list list;
     struct event_page page;
     size_t pages;
@@ -83,7 +83,7 @@ static unsigned states_in(const struct walk *walk, enum event_place place)
     return (is_any ? alive : 0) | (has_history(walk) ? 0 : states & 1U << JOB_STATE_DEAD);
 }
 
-/* Returns this place, or the first place after it that has messages to read. */
+/* Returns the first place, from this one on, that may have messages with requested events. */
 static enum event_place place_from(const struct walk *walk, enum event_place place)
 {
     if (place == EVENTS_OF_POOL && !states_in(walk, place))
@@ -93,7 +93,7 @@ static enum event_place place_from(const struct walk *walk, enum event_place pla
     return place;
 }
 
-/* Moves the position after the page of a list. */
+/* Moves the walk's position to the end of the page that was read from a list. */
 static void move_on(struct walk *walk)
 {
     memcpy(walk->from, walk->page.next, sizeof walk->from);
@@ -139,7 +139,8 @@ static void walk_answer(struct walk *walk)
 
 /* ---- 3. pass, and 1. page ---- */
 
-/* Reads at most max messages of the list, or passes to_pass messages, if it is not 0. */
+/* Reads at most max messages of the list. If to_pass is not 0, reads to_pass messages only to get the cursor
+ * after them. */
 static void read_list(struct walk *walk, size_t max, size_t to_pass)
 {
     bool is_of_history = walk->place == EVENTS_OF_HISTORY;
@@ -195,7 +196,7 @@ static void read_page(struct walk *walk)
     }
 }
 
-/* Reads the next page, or ends. */
+/* Reads the next page, or answers if there is nothing more to read. */
 static void walk_go_on(struct walk *walk)
 {
     bool is_over = walk->place == EVENTS_END && !walk->left[0];
@@ -207,7 +208,8 @@ static void walk_go_on(struct walk *walk)
 
 /* ---- 2. take ---- */
 
-/* Takes events of a message, the newest first. Returns false if there was no room for some of them. */
+/* Adds events of a message to the result, the newest first. Returns false if the result has no room for some
+ * of them. */
 static bool take_events(struct walk *walk, const struct event_source *source, int before)
 {
     struct event events[EVENTS_MAX];
@@ -274,8 +276,8 @@ static void take_page(struct walk *walk)
     }
 }
 
-/* A page of a list over several topics may have fewer messages than requested although there are more, so the
- * rest is passed with further pages. */
+/* Called after a page that is read only for its cursor. A page of several topics may have fewer messages than
+ * requested although there are more; the remaining ones are then read with further pages. */
 static void take_passed(struct walk *walk)
 {
     size_t passed = walk->page.seen;

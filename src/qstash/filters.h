@@ -2,7 +2,7 @@
  *
  * A parameter may be repeated, and its value may have several words separated by commas; one of them must
  * match. All parameters must match. An unknown parameter is an error, because a typo must not select all
- * messages. A JSON object in the body has the same names. */
+ * messages. A JSON object in the body may contain the same parameters. */
 #ifndef DUEPOST_QSTASH_FILTERS_H
 #define DUEPOST_QSTASH_FILTERS_H
 
@@ -42,7 +42,7 @@ enum filter {
     FILTERS,
 };
 
-/* The filters of messages that belong to no run, as bits 1 << filter. */
+/* The filters for messages that do not belong to a run, as bits 1 << filter. */
 #define FILTERS_OF_MESSAGES ((1U << FILTER_RUN_ID) - 1)
 
 enum { FILTER_WORDS_MAX = 1000, FILTER_TEXT_MAX = 256 * 1024 };

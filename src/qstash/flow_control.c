@@ -20,7 +20,7 @@ struct flow_call {
     struct slice topic;
     char topic_room[PLACE_SIZE], note[LIMITS_NOTE_SIZE];
     flow_change_fn *change;
-    bool creates; /* if the key is unknown, its limits are created */
+    bool creates; /* an unknown key gets new limits instead of an error */
     bool is_known;
     struct settings_flow pin; /* POST .../pin */
     bool unpins_parallelism, unpins_rate;
@@ -136,7 +136,7 @@ static void resume_flow(struct flow_call *call, struct limits *limits, int64_t n
     limits->is_paused = false;
 }
 
-/* Resets the rate: attempts of the current window do not count any more. */
+/* Resets the rate, so that the attempts of the current window no longer count. */
 static void reset_rate(struct flow_call *call, struct limits *limits, int64_t now_ms)
 {
     (void)call;

@@ -59,8 +59,8 @@ static void form_sign(const struct form_attempt *attempt, struct header_lines *l
     buffer_fini(&token);
 }
 
-/* Adds the headers of a durable run. A call does not have them, because its receiver does not belong to the
- * run. */
+/* Adds the headers of a durable run. Calls do not get these headers, because their receivers do not belong to
+ * the run. */
 static void add_run(const struct form_attempt *attempt, const struct form_data_run *run,
                     struct header_lines *lines)
 {
@@ -109,9 +109,10 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
 
 /* Returns why a 2xx to the first message of a run is an error, or an empty text.
  *
- * A client of durable runs names its version in each answer. If POST /v2/trigger has created the run, the
- * client starts the run again before it answers. This message then does not belong to the run any more, so
- * its answer is not checked. If the message still belongs to the run, the client is too old to do this. */
+ * The SDK for durable runs sends its version in each answer. If POST /v2/trigger has created the run, the SDK
+ * starts the run again before it answers. After that, this message does not belong to the run any more, so
+ * its answer is not checked. If the message still belongs to the run, the SDK is too old to start the run
+ * again. */
 static struct slice error_of_beginning(const struct form_answer *answer)
 {
     char room[JOB_FORM_DATA_MAX];

@@ -30,8 +30,8 @@ struct form_data {
 /* Writes the object. The callbacks, flow and redact come from settings. */
 void form_data_write(struct buffer *, const struct form_data *, const struct settings *);
 
-/* Reads the object of a message. In text that duepost did not write, members are absent. text holds decoded
- * strings, and must have room for JOB_FORM_DATA_MAX. */
+/* Reads the object of a message. If duepost did not write the object, members are left empty. text gets the
+ * decoded strings, and must have room for JOB_FORM_DATA_MAX bytes. */
 void form_data_read(struct slice object, struct form_data *, struct buffer *text);
 
 #endif

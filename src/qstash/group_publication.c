@@ -31,7 +31,7 @@ struct group_publication {
     struct group_lookup lookup;
     struct endpoint_message *messages;
     bool is_sending;
-    size_t pending; /* number of messages under way in this step, and one more while the step begins */
+    size_t pending; /* number of messages under way in this step, and one more while the step is started */
 };
 
 struct group_publication *group_publication_new(struct app *app, struct slice group,
@@ -82,8 +82,9 @@ static void put_message(struct json_writer *json, const struct endpoint_message 
     json_end_object(json);
 }
 
-/* Returns the message whose error the client gets if no message was sent: the first one that could be sent,
- * because a later request may succeed; else the first one. NULL: a message was sent. */
+/* Returns the message whose error the client gets if no message was sent, or NULL if one was sent. This is
+ * the first message that could be sent, because a repeated request may succeed. If no message could be sent,
+ * it is the first one. */
 static const struct endpoint_message *first_refused(const struct group_publication *publication)
 {
     const struct endpoint_message *first = &publication->messages[0];

@@ -2,7 +2,7 @@
  *
  *   1. read     reads the group; ends if it is unknown
  *   2. prepare  prepares a message for each endpoint, with the group's default settings. Drops messages that
- *               no endpoint could get, for example because the address of the url is not allowed
+ *   cannot be delivered, for example because the address of the endpoint's url is not allowed
  *   3. send     sends all other messages in one script: all or none
  *   4. end      calls back
  */

@@ -8,8 +8,9 @@
 /* The dialect's data in one reactor. */
 struct qstash {
     struct app *app;
-    bool is_development;  /* see keys.h */
-    int64_t keys_seen_us; /* last time (CLOCK_BOOTTIME) at which the keys existed, see keys.h; 0: never */
+    bool is_development; /* see keys.h */
+    /* Last time (CLOCK_BOOTTIME) at which this reactor saw that the keys exist, see keys.h; 0: never. */
+    int64_t keys_seen_us;
 };
 
 static inline struct app *app_of(const struct exchange *exchange)

@@ -56,8 +56,8 @@ static void make_key(char key[KEY_SIZE])
     while (size < KEY_SIZE - 1) {
         uint8_t byte;
         random_fill(&byte, 1);
-        if (byte < 256 / letters * letters) /* bytes at the end of the range are dropped: they would make some
-                                               letters more frequent */
+        /* The largest bytes are skipped, because they would make some letters more frequent. */
+        if (byte < 256 / letters * letters)
             key[size++] = alphabet[byte % letters];
     }
     key[size] = '\0';

@@ -1,7 +1,7 @@
 /* limits.h - the limits of a queue or of a flow-control key, as settings of their topic.
  *
- * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. All other data is in the note
- * of the settings: when the queue was created, which limits the last message of a key requested, and which
+ * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. The setting note has the
+ * other data: when the queue was created, which limits the last message with the key requested, and which
  * limits are pinned. */
 #ifndef DUEPOST_QSTASH_LIMITS_H
 #define DUEPOST_QSTASH_LIMITS_H
@@ -18,7 +18,8 @@ struct limits {
     bool is_queue, is_paused;
     int64_t parallelism;    /* limit in force; 0: only the limit of all topics */
     int64_t rate, period_s; /* limit in force; rate 0: none */
-    int64_t since_ms;       /* windows of the rate that began before this time do not count; 0: all count */
+    /* Windows of the rate that began before this time are ignored; 0: no window is ignored. */
+    int64_t since_ms;
     int64_t created_ms, updated_ms;
     /* Only with a flow-control key: */
     struct settings_flow

@@ -51,7 +51,7 @@ static void again_refuse(struct again *again, unsigned status, const char *error
 
 /* ---- 3. remove ---- */
 
-/* If the removal fails, the answer is an error, but the new message is already sent. */
+/* Answers with an error if the dead message could not be removed. The new message has already been sent. */
 static void on_removed(void *arg, const struct app_verdict *verdict)
 {
     struct again *again = arg;
@@ -79,7 +79,7 @@ static void again_on_sent(void *arg, const struct message_sent *sent)
 
 /* ---- 2. send ---- */
 
-/* Takes a header of the request. Its setting replaces that of the message. */
+/* Takes a header of the request. If the header is a setting, it replaces the same setting of the message. */
 static void take_header(void *arg, struct slice name, struct slice value)
 {
     struct settings *settings = arg;
@@ -142,7 +142,7 @@ static void again_on_read(void *arg, const struct app_verdict *verdict)
             message_view_read(buffer_slice(&again->id), buffer_slice(&again->record), &again->view);
     }
     if (again->has_view &&
-        again->view.data.run.id.size == 0) /* messages of runs are only sent again with their run */
+        again->view.data.run.id.size == 0) /* a message of a run cannot be sent again without its run */
         send_again(again);
     else
         again_refuse(again, 404, "there is no such dead letter");

@@ -4,10 +4,10 @@
 #include "app/jobs.h"
 #include "base/memory.h"
 
-enum { TRIES_MAX = 10 }; /* number of tries while the message keeps changing */
+enum { TRIES_MAX = 10 }; /* maximum number of tries if the message changes each time */
 
-/* The cancel of a message, which is read first. The message is cancelled only if it has not changed since it
- * was read. If it has changed, for example because an attempt has ended, it is read again. */
+/* A message that is being cancelled. It is read first. The message is cancelled only if it has not changed
+ * since it was read. If it has changed, for example because an attempt has ended, it is read again. */
 struct cancelling {
     struct app *app;
     const struct app_caller *caller;

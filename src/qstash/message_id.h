@@ -1,4 +1,5 @@
-/* message_id.h - ids of messages, which name the topic of the message without a look-up.
+/* message_id.h - ids of messages. An id contains the topic of its message, so the topic need not be looked
+ * up.
  *
  *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C                  a message of qstash~messages
  *     msg_queue.orders.01J8ZK3V5Q8T9W0X1Y2Z3A4B5C     a message of qstash~queue.orders

@@ -5,7 +5,7 @@
 #include "qstash/qstash.h"
 #include "qstash/run.h"
 
-enum { RECORD_ROOM = 1024 }; /* bytes of a record in addition to its texts */
+enum { RECORD_ROOM = 1024 }; /* bytes of a record in addition to the job's texts */
 
 /* min(86400, e^(2.5 n)) seconds, the default waits, which a retry expression replaces. */
 static const struct retry_schedule waits = {5, {12000, 148000, 1808000, 22026000, 86400000}};
@@ -39,8 +39,8 @@ static void set_times(struct job *job, const struct settings *settings)
     job->timeout_ms = settings->has_timeout ? settings->timeout_ms : JOB_TIMEOUT_MS;
 }
 
-/* Returns whether the body is a JSON object or array, which a record stores unchanged. Any other body is
- * stored as base64. */
+/* Returns whether the body is a JSON object or array, which is stored unchanged in the record. Any other body
+ * is stored as base64. */
 static bool is_json(struct slice body)
 {
     static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};

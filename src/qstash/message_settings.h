@@ -1,4 +1,4 @@
-/* message_settings.h - gets the settings with which a message was published, so that a new message can be
+/* message_settings.h - reads the settings with which a message was published, so that a new message can be
  * published with the same settings. */
 #ifndef DUEPOST_QSTASH_MESSAGE_SETTINGS_H
 #define DUEPOST_QSTASH_MESSAGE_SETTINGS_H

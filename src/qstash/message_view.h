@@ -1,4 +1,5 @@
-/* message_view.h - writes a message for its owner: the members that all answers with messages share. */
+/* message_view.h - writes a message for its owner: the members that are the same in all answers that contain
+ * messages. */
 #ifndef DUEPOST_QSTASH_MESSAGE_VIEW_H
 #define DUEPOST_QSTASH_MESSAGE_VIEW_H
 

@@ -24,22 +24,24 @@ struct notice {
     struct run_step step;
 };
 
-/* A round: reads the waiters ─▶ reads the run of each, and creates its step ─▶ notifies them. Rounds follow
- * until no waiter is left.
+/* A round: reads the waiters ─▶ reads the run of each waiter, and creates the run's next step ─▶ notifies the
+ * waiters. Rounds follow until no waiter is left.
  *
- * A request to a webhook ends only waits for this webhook. Versions before 0.3 gave these waits the name of a
- * usual event, so the first round looks for such waits. */
+ * A request to a webhook ends only waits for this webhook. In versions before 0.3, such a wait had an event
+ * name like any other, so the first round looks for waits of these versions. */
 struct notifying {
     struct exchange *exchange;
     struct slice event, run_id, data; /* run_id empty: all runs */
-    bool is_hook, is_old;             /* request to a webhook; round for waits of versions before 0.3 */
-    struct buffer hook;               /* name of the event of the webhook */
+    /* is_hook: the request came to a webhook. is_old: this round looks for waits of versions before 0.3. */
+    bool is_hook, is_old;
+    struct buffer hook; /* name of the event of the webhook */
     char key[RUN_KEY_SIZE];
     unsigned status;    /* status of the answer */
     struct buffer kept; /* event that may be kept: a letter and the data */
     struct notice *notices;
     size_t count, pending, rounds;
-    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX]; /* entry i belongs to made[i] */
+    /* Entry i is the entry of notice made[i]. */
+    const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX];
     struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
     const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
     size_t made_count;
@@ -107,7 +109,8 @@ static void notify_next(struct notifying *notifying)
         notify_answer(notifying);
 }
 
-/* Ends the round for waits of earlier versions. If it has ended no wait, the usual rounds follow. */
+/* Called at the end of the round for waits of earlier versions. If this round has ended no wait, the normal
+ * rounds follow. */
 static void notify_end_old(struct notifying *notifying, bool has_ended_one)
 {
     notifying->is_old = false;
@@ -222,7 +225,8 @@ static void notice_begin(struct notice *notice, const struct app_workflow_waiter
     copy_text(&notice->text, waiter->text);
     run_step_init(&notice->step);
     buffer_init(&notice->decoded, waiter->text.size + 1);
-    buffer_reserve(&notice->decoded, waiter->text.size); /* grows only here: slices point into it */
+    /* Must not grow later: slices point into the buffer. */
+    buffer_reserve(&notice->decoded, waiter->text.size);
     bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&
                    notice->waiter.run_id.size <= SETTINGS_RUN_ID_MAX;
     bool is_meant = is_read && (!notice->notifying->is_hook || waiter_is_of_webhook(&notice->waiter));
@@ -258,7 +262,7 @@ static void notify_round(struct notifying *notifying)
                          notifying);
 }
 
-/* room is the size of the data that the caller appends to kept before notify_start. */
+/* room is the size of the data that the caller will append to kept before notify_start. */
 static struct notifying *notifying_new(struct exchange *exchange, struct slice run_id, struct slice event,
                                        size_t room)
 {
@@ -394,13 +398,14 @@ static void put_waiter(struct json_writer *json, struct slice text)
     struct waiter waiter;
     struct buffer decoded;
     buffer_init(&decoded, text.size + 1);
-    buffer_reserve(&decoded, text.size); /* grows only here: slices point into it */
+    buffer_reserve(&decoded, text.size); /* must not grow later: slices point into the buffer */
     if (waiter_read(text, &waiter, &decoded))
         waiter_put(&waiter, json);
     buffer_fini(&decoded);
 }
 
-/* First the waiters for the event are read, then those for the webhook of this name. */
+/* A list of waiters. First, the waiters for the event with this name are read, then the waiters for the
+ * webhook with this name. */
 struct waiter_list {
     struct exchange *exchange;
     struct buffer hook, body;

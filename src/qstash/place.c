@@ -69,7 +69,7 @@ struct place {
     void *arg;
 };
 
-/* Sets the limits of a new queue or key, or those that the message requests. */
+/* Sets the default limits of a new queue or key, and the limits that the message requests. */
 static enum app_sibling_change place_on_limits(void *arg, struct topic_settings *settings, bool has_settings,
                                                int64_t now_ms)
 {

@@ -132,7 +132,7 @@ static void send_to_group(struct publication *publication)
     group_publication_start(publication->to_group);
 }
 
-/* Sends the messages, because the keys that sign them exist. */
+/* Called when the signing keys exist. Sends the messages. */
 static void publication_on_keys(void *arg, const struct app_verdict *verdict)
 {
     struct publication *publication = arg;

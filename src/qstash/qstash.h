@@ -17,7 +17,8 @@ struct qstash;
 
 extern const struct dialect qstash_dialect; /* the argument self of its site_add is a struct qstash */
 extern const struct delivery_form
-    qstash_form; /* every process can deliver messages in this form, even with --qstash off */
+    /* All processes have this form, so that a process with --qstash off can deliver messages, too. */
+    qstash_form;
 
 /* Creates the dialect's data. is_development: deliveries are signed with the keys of the clients' development
  * mode, which are public. */

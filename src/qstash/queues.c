@@ -17,7 +17,7 @@ struct queue_call {
     char topic_room[PLACE_SIZE], note[LIMITS_NOTE_SIZE];
     bool creates;               /* an unknown queue is created */
     bool has_paused, is_paused; /* the new value */
-    int64_t parallelism;        /* new value; 0: unchanged */
+    int64_t parallelism;        /* new value; 0: the value does not change */
     bool is_known;              /* the queue was found */
 };
 

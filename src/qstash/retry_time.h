@@ -5,7 +5,7 @@
 
 #include "base/slice.h"
 
-#define RETRY_TIME_MAX_MS INT64_C(86400000) /* a longer wait is ignored */
+#define RETRY_TIME_MAX_MS INT64_C(86400000) /* longer waits are ignored */
 
 /* Parses seconds ("30", "1.5"), an HTTP date, or a duration ("6m5s", "2000ms"; units ns us ms s m h), and
  * sets *wait_ms to the wait from now_ms on. Returns false for any other text, and for more than a day. */

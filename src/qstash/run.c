@@ -65,7 +65,7 @@ static void add_flow(struct json_writer *json, const struct settings_flow *flow)
         json_add_text(json, "Upstash-Flow-Control-Value", slice_of(text));
 }
 
-/* Adds texts as one text, separated by commas. */
+/* A text to which items are added, separated by commas. */
 struct comma_list {
     struct buffer text;
     char room[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1) + 4096];
@@ -160,7 +160,7 @@ bool run_read(struct slice text, int64_t made_ms, struct run *run)
     buffer_init_fallible(&run->text, JOB_RECORD_MAX);
     buffer_init_fallible(&run->decoded, text.size + 1);
     buffer_append(&run->text, text);
-    buffer_reserve(&run->decoded, text.size); /* grows only here: slices point into it */
+    buffer_reserve(&run->decoded, text.size); /* must not grow later: slices point into the buffer */
     bool is_read = !run->text.failed && !run->decoded.failed && run->text.size &&
                    json_open(buffer_slice(&run->text), &cursor) && cursor.close == '}';
     while (is_read && json_next_member(&cursor, &key, &value))

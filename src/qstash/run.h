@@ -1,11 +1,11 @@
-/* run.h - durable runs: the data of the message that created a run. It is stored, because the later messages
- * of the run need it. Apart from run_id_make, the functions are pure: no clock, no I/O.
+/* run.h - durable runs: the data of the message that created a run. This data is stored, because the later
+ * messages of the run need it. Apart from run_id_make, the functions are pure: no clock, no I/O.
  *
  * A run is a workflow of app/workflows.h, and its messages are the jobs of this workflow.
  * Upstash-Workflow-CallType names the kind of a message:
  *
  *     none, step     a step: delivered with the list of the steps up to itself
- *     toCallback     a call of a third party
+ *     toCallback     a call of another server
  *     fromCallback   the answer to a call: its callback
  *     failureCall    the failure callback of the run, which is not one of its jobs
  *
@@ -45,16 +45,16 @@ void run_write(struct buffer *, const struct settings *, struct slice caller_ip,
 bool run_read(struct slice text, int64_t made_ms, struct run *);
 void run_fini(struct run *);
 
-/* Adds the settings of the run to a step, except those that the step has itself. The Content-Type is always
- * that of the run. The settings borrow run. */
+/* Adds the settings of the run to a step, except settings that the step itself has. The Content-Type is
+ * always that of the run. The settings borrow run. */
 void run_apply(struct run *, struct settings *);
 
-/* Adds the settings of the run to its first message, except those that the message has itself. Used when a
+/* Adds the settings of the run to its first message, except settings that the message itself has. Used when a
  * failed run is restarted. */
 void run_keep(struct run *, struct settings *);
 
-/* Adds the settings of the run to the answer to a call. The answer gets neither the Content-Type nor the
- * version of the client: with these, the client would read the answer as a list of steps. headers are the
+/* Adds the settings of the run to the answer to a call. The answer does not get the Content-Type and the SDK
+ * version, because with these headers the client would read the answer as a list of steps. headers are the
  * headers of the run; text receives decoded values. */
 void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
 

@@ -21,7 +21,7 @@
 #include "qstash/run_resumption.h"
 #include "qstash/run_step.h"
 
-enum { LIST_MAX = 64 * 1024 * 1024 /* maximum size of the elements of a run that is resumed */ };
+enum { LIST_MAX = 64 * 1024 * 1024 /* maximum size of all elements of a run that is resumed */ };
 
 struct again {
     struct exchange *exchange;
@@ -224,7 +224,7 @@ static bool find_beginning(struct again *again, const struct app_workflow *workf
         again->kept_bytes += workflow->elements[i].text.size;
     if (!again->is_answer)
         return run_resumption_read_body(workflow->elements[index].text, &again->body);
-    if (again->view.data.run.call_type.size == 0) /* a step without an element */
+    if (again->view.data.run.call_type.size == 0) /* the failed message is a step, but has no element */
         return false;
     again->step.entry.role = APP_WORKFLOW_ANSWER;
     buffer_append(&again->body, again->view.body);

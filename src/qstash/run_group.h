@@ -1,4 +1,5 @@
-/* run_group.h - a group of messages of one run, which are appended all or not at all. */
+/* run_group.h - a group of messages of one run. Either all messages of the group are appended to the run, or
+ * none. */
 #ifndef DUEPOST_QSTASH_RUN_GROUP_H
 #define DUEPOST_QSTASH_RUN_GROUP_H
 

@@ -1,5 +1,5 @@
-/* run_invoker.h - a run that has invoked another run, and waits for the end of that run. The functions are
- * pure: no clock, no I/O. */
+/* run_invoker.h - the invoker: a run that has invoked another run, and waits for the end of that run. The
+ * functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_INVOKER_H
 #define DUEPOST_QSTASH_RUN_INVOKER_H
 

@@ -19,7 +19,7 @@ static void letter_end(struct run_letter *letter, bool is_known)
 
 static struct slice state_of_callback(const struct app_verdict *verdict)
 {
-    if (verdict->end != APP_DONE) /* the callback has ended, and is not stored any more */
+    if (verdict->end != APP_DONE) /* the callback has ended and is not stored any more */
         return SLICE("CALLBACK_SUCCESS");
     switch (verdict->job.state) {
     case JOB_STATE_DEAD:
@@ -136,7 +136,7 @@ static bool has_state(const struct bulk *bulk, struct slice state)
     return !is_asked;
 }
 
-/* Returns whether the request has ids, which override the filters. */
+/* Returns whether the request has ids. In this case, its filters are ignored. */
 static bool has_ids(const struct bulk *bulk)
 {
     return bulk->filters.given & 1U << FILTER_DLQ_ID;

@@ -30,7 +30,7 @@ struct steps {
     size_t element_count, count;
     const struct run_log_step **results; /* first result of each step, by the step's id; NULL: none */
     const struct run_log_step **calls;   /* first call of each step, by the step's id; NULL: none */
-    bool *is_shown;                      /* whether the step is shown, by the step's id */
+    bool *is_shown;                      /* whether the step has been written, by the step's id */
     uint64_t id_max;
     struct buffer text;
     size_t start; /* size of the answer before this run */
@@ -47,7 +47,7 @@ static void steps_init(struct steps *steps, const struct run_log *log)
     for (size_t i = 0; workflow->open && i < workflow->open_count; i++)
         bytes += workflow->open[i].wait.size;
     buffer_init_fallible(&steps->text, bytes + 1);
-    buffer_reserve(&steps->text, bytes); /* grows only here: slices point into it */
+    buffer_reserve(&steps->text, bytes); /* must not grow later: slices point into the buffer */
     steps->items = NEW_ARRAY(struct run_log_step, most + 1);
     for (size_t i = 0; i < steps->element_count; i++)
         run_log_step_read(&workflow->elements[i], &steps->items[steps->count++], &steps->text);
@@ -229,7 +229,7 @@ static void put_elements(struct json_writer *json, struct steps *steps)
             put_alone(json, steps, step, true);
         i++;
     }
-    /* Calls and waits without a result come after the other steps. */
+    /* Shows calls and waits without a result after the other steps. */
     for (size_t i = 1; i < steps->count && !is_full(steps, json); i++) {
         const struct run_log_step *step = &steps->items[i];
         bool is_open = step->wait || step->element->is_call;
@@ -250,7 +250,7 @@ static const struct run_log_step *step_of(const struct steps *steps, const struc
 }
 
 /* Returns whether the message is shown in the group "next", which has the messages that are being delivered.
- * Other messages are not shown; their step is. */
+ * For other messages, only their steps are shown. */
 static bool is_next(const struct steps *steps, const struct run_log_message *message)
 {
     const struct run_log_step *step = step_of(steps, message);
@@ -298,9 +298,7 @@ static void put_nexts(struct json_writer *json, const struct steps *steps)
 
 static const char *callback_state(const struct run_log_message *failure)
 {
-    if (!failure ||
-        failure->state ==
-            JOB_STATE_DELIVERED) /* without a history, the delivered callback is no longer known */
+    if (!failure || failure->state == JOB_STATE_DELIVERED) /* delivered, and unknown without a history */
         return "CALLBACK_SUCCESS";
     if (failure->state == JOB_STATE_DEAD)
         return "CALLBACK_FAIL";

@@ -3,9 +3,8 @@
  * The steps are the elements of the run, in groups:
  *
  *     sequential   one step
- *     parallel steps that run at the same time; each is shown once, by its result, or by its plan while it
- *     has no result
- *     next         messages being delivered, and the message that has failed the run */
+ *     parallel steps that run at the same time; each step is shown once: its result, or its plan while it has
+ *     no result next         messages being delivered, and the message that has failed the run */
 #ifndef DUEPOST_QSTASH_RUN_LOG_H
 #define DUEPOST_QSTASH_RUN_LOG_H
 
@@ -14,7 +13,7 @@
 enum {
     RUN_LOG_BYTES = 1024 * 1024, /* size limit of one run; later steps are left out */
     RUN_LOG_TEXTS_MAX =
-        4 * 1024 * 1024, /* if the elements are larger together, they are shown without their texts */
+        4 * 1024 * 1024, /* if all elements together are larger, they are shown without their texts */
 };
 
 /* Writes the run as an object. */

@@ -34,7 +34,7 @@ struct run_log_step {
     struct slice message_id;
     struct slice body;               /* decoded */
     struct slice object;             /* the step as JSON; empty: the body is not a step */
-    struct slice name, type;         /* decoded; may be empty */
+    struct slice name, type;         /* decoded from JSON; may be empty */
     struct slice call;               /* call: its facts as a JSON object, see run_write_call; else empty */
     uint64_t id, target, concurrent; /* id is 0 for a plan, and for an element without a step; target is 0
                                         unless it is a plan */
@@ -47,8 +47,8 @@ void run_log_step_read(const struct app_workflow_element *, struct run_log_step 
 /* Makes a step of a wait for an event that has not ended, as run_log_step_read does for an element. */
 void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
 
-/* The data of a step to write. call is the call whose result the step is, or the step itself, or NULL.
- * message is the message whose errors are shown, or NULL. */
+/* The data of a step to write. If the step is the result of a call, call is that call; if the step is a call,
+ * call is the step itself; else NULL. message is the message whose errors are shown, or NULL. */
 struct run_log_shown {
     const struct run_log_step *step, *call;
     const char *state;

@@ -40,7 +40,7 @@ struct read_run {
     struct app_workflow workflow;
     struct app_workflow_element *elements;
     struct app_workflow_open *open;
-    struct buffer text; /* the text into which its slices point */
+    struct buffer text; /* the text into which the slices of the members below point */
     struct run run;
     struct settings settings;
     struct message_view view; /* see run_log.h; owns nothing */
@@ -60,8 +60,8 @@ struct logs {
     bool has_next;
     char next_text[EVENT_LIST_CURSOR_MAX + 1];
     struct candidate last; /* the last run that was examined */
-    bool is_passing; /* the run under way was in the previous answer, and is read only to find the run before
-                        it */
+    /* The run under way was already in the previous answer; it is read only to find the run before it. */
+    bool is_passing;
     size_t reads, lists;
     struct read_run run;
     bool has_run;
@@ -96,7 +96,7 @@ static void logs_read(struct logs *);
 
 /* ---- 4. write ---- */
 
-/* Adds the cursor, after the last run or after the page. */
+/* Adds the cursor for the position after the last run, or after the page. */
 static void add_cursor(struct json_writer *json, const struct logs *logs)
 {
     struct buffer text;
@@ -190,7 +190,7 @@ static void on_page(void *arg)
         bool is_over = item->state == JOB_STATE_DELIVERED || item->state == JOB_STATE_CANCELLED;
         if (slice_equal(item->id, slice_of(logs->run.failure_key)))
             failure = message;
-        else if (!is_over) /* otherwise the message has ended since the run was read */
+        else if (!is_over) /* a message that is over has ended since the run was read */
             messages[count++] = message;
     }
     logs_write(logs, messages, count, failure.view ? &failure : NULL);
@@ -297,7 +297,7 @@ static bool keep_run(struct logs *logs, const struct app_workflow *workflow)
         return false;
     logs->has_run = true;
     buffer_init_fallible(&run->text, bytes + 1);
-    buffer_reserve(&run->text, bytes); /* grows only here: slices point into it */
+    buffer_reserve(&run->text, bytes); /* must not grow later: slices point into the buffer */
     settings_init(&run->settings);
     run->workflow.id = copy_text(&run->text, workflow->id);
     run->workflow.result = copy_text(&run->text, workflow->result);
@@ -332,7 +332,7 @@ static bool is_wanted(struct logs *logs)
            filters_match(&logs->filters, &logs->run.view);
 }
 
-/* Finds the previous run with the same id, if the request names one id. */
+/* If the request names one id, makes the previous run with this id the next candidate. */
 static void find_previous(struct logs *logs, int64_t previous_ms)
 {
     if (!logs->run_key[0])

@@ -25,7 +25,7 @@ struct run_message {
     struct run_group *group, *own_group;
     char key[RUN_KEY_SIZE], other_key[RUN_KEY_SIZE];
     struct run_step step;
-    bool has_run; /* run was read: the run of the message, or that of its invoker */
+    bool has_run; /* whether run was read: the run of the message, or the run of its invoker */
     struct run run;
     /* first message of a run */
     struct run_invoker invoker;
@@ -188,7 +188,7 @@ static void find_topic(struct run_message *message)
 
 /* ---- the step for an invoker ---- */
 
-/* Creates the step that the invoker gets if the run ends in this way. */
+/* Creates the step that is appended to the invoker's run if this run ends in this way. */
 static const char *prepare_end(struct run_message *message, struct run_step *step, bool is_cancelled)
 {
     struct buffer body;
@@ -237,7 +237,7 @@ static void take_run(struct run_message *message)
     find_topic(message);
 }
 
-/* Takes the run that will be replaced. Settings that the client does not send again are kept. */
+/* Takes the run that will be replaced. The new run keeps the settings that the client does not send again. */
 static void on_replaced(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     struct run_message *message = arg;
@@ -281,7 +281,7 @@ static void read_run(struct run_message *message, struct slice id, char room[RUN
 static void begin_invoked(struct run_message *message)
 {
     buffer_reserve(&message->text,
-                   message->request.body.size + 1); /* grows only here: slices point into it */
+                   message->request.body.size + 1); /* must not grow later: slices point into the buffer */
     if (message->text.failed)
         message_refuse(message, 503, SLICE("there is no memory for the message"));
     else if (!run_invoker_read(message->request.body, &message->invoker, &message->text) ||

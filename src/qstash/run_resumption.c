@@ -21,7 +21,7 @@ static struct slice member_of(struct slice object, struct slice wanted)
     return SLICE("");
 }
 
-/* Returns a text without quotes if it has no escapes. */
+/* Returns a JSON string without its quotes, or an empty text if the string has escapes. */
 static struct slice plain_text(struct slice value)
 {
     return value.size >= 2 && json_is_text(value) ? slice_from(value.data + 1, value.size - 2) : SLICE("");
@@ -60,7 +60,8 @@ static size_t before(const struct run_failure *failure, size_t index)
     return index > 0 ? index - 1 : 0;
 }
 
-/* Returns the index of the first plan of the parallel steps to which an element belongs; 0: none. */
+/* Finds the parallel steps to which an element belongs. Returns the index of their first plan, or 0 if there
+ * is none. */
 static size_t first_plan(const struct run_failure *failure, size_t index)
 {
     while (index > 0 && !read_step(&failure->elements[index]).is_plan)

@@ -20,8 +20,9 @@ const char *run_step_make(struct run_step *step, const struct message_request *r
 {
     struct message_request own = *request;
     bool is_call = run_is_call(&request->data.run);
-    if (step->entry.role == APP_WORKFLOW_STEP) /* the job needs no body, because its element has the body, and
-                                                  a delivery contains the elements */
+    /* The job of a step needs no body, because its element contains the body, and deliveries contain the
+     * elements. */
+    if (step->entry.role == APP_WORKFLOW_STEP)
         own.body = SLICE("");
     const char *fault = message_job_make(&own, topic, now_ms, &step->texts, &step->job);
     if (fault)
@@ -56,7 +57,8 @@ static void take_headers(struct slice headers, struct settings *settings, struct
     }
 }
 
-/* Returns the topic of the run's flow control; its limits were set when the run was created. */
+/* Returns the topic of the run's flow-control key. The limits of this topic were set when the run was
+ * created. */
 static struct slice topic_of(const struct settings *settings, char room[PLACE_SIZE])
 {
     struct slice topic = settings->flow.key.size ? place_of_flow(settings->flow.key, room) : SLICE("");
@@ -90,7 +92,7 @@ const char *run_step_make_notice(struct run_step *step, struct run *run, const s
     struct buffer text;
     settings_init(&settings);
     buffer_init(&text, notice->headers.size + 1);
-    buffer_reserve(&text, notice->headers.size); /* grows only here: slices point into it */
+    buffer_reserve(&text, notice->headers.size); /* must not grow later: slices point into the buffer */
     take_headers(notice->headers, &settings, &text);
     const char *fault = make_notice(step, run, notice, &settings, now_ms);
     buffer_fini(&text);

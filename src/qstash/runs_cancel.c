@@ -6,8 +6,8 @@
  *   3. again    repeats from 1, until there are enough or no more runs; then answers
  *
  * If ids are given, step 1 is left out, and runs that are unknown or have ended are skipped. A body {}
- * without parameters cancels all runs: the client for Go sends it for CancelAll. A request without parameters
- * and body is refused, because no client means it. */
+ * without parameters cancels all runs: the client for Go sends this body for CancelAll. A request without
+ * parameters and without a body is refused, because it is probably a mistake. */
 #include <stdio.h>
 
 #include "app/workflow_reads.h"
@@ -30,7 +30,7 @@ struct cancelling {
     struct app_workflow_list list;
     bool has_more;  /* the list has more pages */
     int64_t left;   /* number of runs that may still be cancelled */
-    size_t pending; /* number of cancels under way, and one more while cancels are begun */
+    size_t pending; /* number of cancels under way, and one more while further cancels are started */
     size_t done;
     bool is_unknown;   /* the outcome of a cancel is unknown */
     struct list found; /* runs of this page that will be cancelled, as struct victim */
@@ -40,7 +40,7 @@ struct cancelling {
 struct victim {
     struct list entry;
     struct cancelling *cancelling;
-    bool is_unread; /* the run may not match, because its settings were not in the list */
+    bool is_unread; /* whether the run matches is not known yet, because its settings were not in the list */
     char key[RUN_KEY_SIZE];
 };
 

@@ -1,6 +1,6 @@
-/* schedule.h - schedules of this dialect, which send a message at each time of a cron expression. Each is a
- * schedule of duepost in the topic qstash~schedules, with the scheduleId of the client. Its occurrences are
- * messages of the topic that place.h finds for its queue or its flow control. */
+/* schedule.h - schedules of this dialect, which send a message at each time of a cron expression. Each is
+ * stored as a schedule of duepost in the topic qstash~schedules, with the client's scheduleId. Its
+ * occurrences are messages of the topic that place.h finds for the queue or the flow-control key. */
 #ifndef DUEPOST_QSTASH_SCHEDULE_H
 #define DUEPOST_QSTASH_SCHEDULE_H
 

@@ -75,8 +75,8 @@ static void on_defined(void *arg, const struct app_verdict *verdict)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-/* Writes the definition for app_schedule_define. The definition has a job only because each definition needs
- * one. */
+/* Writes the definition for app_schedule_define. The definition contains a job only because a definition
+ * without a job is invalid. */
 static void write_definition(struct schedule_put *put)
 {
     struct json_writer json = json_writer_to(&put->definition);
@@ -95,7 +95,7 @@ static void write_definition(struct schedule_put *put)
     json_end_object(&json);
 }
 
-/* Sets the beginning of the ids of all occurrences. */
+/* Writes the text with which the ids of all occurrences begin. */
 static struct slice set_into(struct schedule_put *put, struct slice topic)
 {
     char room[MESSAGE_ID_MAX + 1];

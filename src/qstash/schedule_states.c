@@ -27,7 +27,7 @@ static void add_state(struct schedule_states *states, struct slice message_id, s
 static void on_older_end(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_states *states = arg;
-    (void)verdict; /* an error is ignored: without the history, only the last message is known */
+    (void)verdict; /* an error of the history is ignored; only the last message is shown then */
     json_end_object(&states->json);
     states->fn(states->arg);
 }
@@ -85,7 +85,7 @@ static void on_last(void *arg, const struct app_verdict *verdict)
     add_older(states);
 }
 
-/* Adds the messages of the last occurrence to the endpoints of a group. */
+/* Adds the messages that the last occurrence has sent to the endpoints of a group. */
 static void on_last_sent(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_states *states = arg;

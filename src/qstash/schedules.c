@@ -44,7 +44,7 @@ static struct slice destination_of(const struct job *job)
     return job->group.size ? slice_skip(job->group, strlen(URL_GROUPS)) : job->url;
 }
 
-/* Adds all members except the states of messages. */
+/* Adds all members of a schedule except the states of its messages. */
 static void add_schedule(struct json_writer *json, const struct app_schedule *schedule)
 {
     const struct recurring *recurring = schedule->recurring;
@@ -249,7 +249,7 @@ static void schedule_list_free(struct schedule_list *list)
 static void on_listed(void *arg, const struct app_schedule *schedule)
 {
     struct schedule_list *list = arg;
-    if (!schedule->recurring) /* this version cannot read the schedule, so it is left out */
+    if (!schedule->recurring) /* a schedule that this version cannot read is left out */
         return;
     json_put_object(&list->json);
     add_schedule(&list->json, schedule);

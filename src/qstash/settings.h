@@ -1,5 +1,5 @@
-/* settings.h - the settings of a publish: the headers Upstash-..., or the same names in a batch, in the query
- * of the destination, or for a callback.
+/* settings.h - the settings of a published message: the headers Upstash-..., or the same names in a batch, in
+ * the query of the destination, or for a callback.
  *
  * Names are compared without regard to case. Unknown names are ignored, because clients also send headers
  * that the server does not need. Settings borrow their values, except decoded values of a query. */
@@ -71,7 +71,8 @@ struct settings {
     struct settings_redact redact;
     struct slice queue, schedule_id, cron; /* settings of schedules */
     struct settings_run run;
-    unsigned given;                  /* rows of the table that the request sets, as bits 1 << row */
+    /* Which rows of the table of settings the request sets, as bits 1 << row. */
+    unsigned given;
     unsigned fault_status;           /* status of fault */
     char fault[SETTINGS_FAULT_SIZE]; /* the first error; empty: none */
     struct buffer decoded;           /* owned */
@@ -86,7 +87,7 @@ void settings_take(struct settings *, struct slice name, struct slice value);
 /* Takes a setting of a callback. Its name has no prefix. */
 void settings_take_short(struct settings *, struct slice name, struct slice value);
 
-/* Takes a header as a default: it applies only if no header with its name was taken before. */
+/* Takes a header as a default, which is used only if no header with the same name was taken before. */
 void settings_take_default(struct settings *, struct slice name, struct slice value);
 
 /* Takes a parameter of a query, whose value is percent-encoded. */

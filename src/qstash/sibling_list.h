@@ -6,7 +6,7 @@
 #include "app/topics.h"
 #include "qstash/handler.h"
 
-/* Writes a topic as an item of the array. May write nothing. */
+/* Writes a topic as an item of the array, or nothing to leave the topic out. */
 typedef void sibling_list_fn(struct json_writer *, const struct app_topic *, const void *arg);
 
 /* Answers with an array of the topics whose names begin with prefix, at most max of them. Call this at most

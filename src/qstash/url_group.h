@@ -43,11 +43,13 @@ void url_group_fini(struct url_group *);
  * with_urls is true, each endpoint must have a url. */
 const char *url_group_read_endpoints(struct url_group *, struct slice text, bool with_urls);
 
-/* Adds an endpoint, or changes the endpoint with the same name, or else with the same url. A url is in a
- * group once: if another endpoint has it, that one is removed. Returns false if the group is full. */
+/* Adds an endpoint, or changes the endpoint with the same name, or else with the same url. Two endpoints of a
+ * group never have the same url: if another endpoint has this url, the other one is removed. Returns false if
+ * the group is full. */
 bool url_group_put(struct url_group *, const struct url_group_endpoint *);
 
-/* Removes the endpoints with the same name, or, without a name, those with the same url. */
+/* Removes the endpoints with the name of this one; if this one has no name, removes the endpoints with its
+ * url. */
 void url_group_remove(struct url_group *, const struct url_group_endpoint *);
 
 /* url_group_write writes the note. url_group_show writes the group for its owner. */

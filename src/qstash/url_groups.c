@@ -19,7 +19,7 @@ struct group_call {
     struct slice name, topic;
     char topic_room[PLACE_SIZE];
     group_change_fn *change;
-    bool creates;           /* an unknown group is created */
+    bool creates;           /* if the group is unknown, it is created */
     bool is_known;          /* the group was found */
     struct url_group asked; /* the endpoints of the request */
     struct slice headers;   /* PATCH: the new default headers */
@@ -106,7 +106,7 @@ HANDLER(url_groups_handle)
 
 /* ---- changes ---- */
 
-/* Writes the changed group. A group without endpoints does not exist. */
+/* Writes the changed group, or removes it if it has no endpoints any more. */
 static enum app_sibling_change write_group(struct group_call *call, struct url_group *group,
                                            struct topic_settings *settings, int64_t now_ms)
 {
@@ -221,8 +221,8 @@ static bool is_header_value(struct slice value)
     return count > 0;
 }
 
-/* Checks the default settings as a message to the group would, so that no message is refused because of them.
- * Returns the error, or NULL. */
+/* Checks the default settings by the same rules as for a message to the group, so that no message is refused
+ * because of them later. Returns the error, or NULL. */
 static const char *check_headers(struct group_call *call)
 {
     struct settings *settings = NEW(struct settings);

@@ -62,8 +62,8 @@ static const char *make_step(struct waiting *waiting, struct run_step *step, str
     return fault;
 }
 
-/* Reads the kept event into the request, and tries again: another event is kept now than the one that this
- * request has read. */
+/* Tries again with the event that is kept now, because another request has taken the event that this request
+ * had read. */
 static void take_kept(struct waiting *waiting, struct slice kept)
 {
     struct slice data = slice_skip(kept, 1);
@@ -162,7 +162,7 @@ HANDLER(wait_handle)
     buffer_init_fallible(&waiting->text, (size_t)2 * WAITER_MAX);
     buffer_init(&waiting->event, WAITER_EVENT_MAX);
     exchange_keep(exchange, waiting, waiting_free);
-    buffer_reserve(&waiting->decoded, body.size); /* grows only here: slices point into it */
+    buffer_reserve(&waiting->decoded, body.size); /* must not grow later: slices point into the buffer */
     http_request_each_header(exchange->request, take_header, &waiting->settings);
     const char *fault = waiter_read_request(body, &waiting->waiter, &waiting->timeout_ms, &waiting->decoded);
     if (waiting->settings.fault[0])

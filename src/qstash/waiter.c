@@ -9,7 +9,7 @@ enum { TIMEOUT_DEFAULT_MS = 7 * 86400000 };
 
 /* ---- reading ---- */
 
-/* A member of the request or of the stored text, and the destination of its value. */
+/* A member of the request or of the stored text, and where its value is written. */
 struct reading {
     const char *name;
     struct slice *value;

@@ -15,7 +15,7 @@ struct waiter {
     struct slice url, timeout_url; /* decoded */
     struct slice timeout;          /* text of the client, such as "7d" */
     struct slice timeout_headers;  /* headers of the step: an object of names and arrays of values */
-    struct slice step;             /* beginning of the step that ends the wait, an object */
+    struct slice step;             /* beginning of the step (a JSON object) that ends the wait */
     struct slice run_id, event_id; /* filled by the caller before waiter_write */
     int64_t created_ms;            /* time at which the run was created */
     int64_t deadline_ms;
@@ -25,9 +25,9 @@ struct waiter {
  * have room for the body. Returns NULL, or a sentence that describes the error. */
 const char *waiter_read_request(struct slice body, struct waiter *, int64_t *timeout_ms, struct buffer *text);
 
-/* Returns whether the run waits for a request to its webhook. Such a wait has an event of its own, because
- * requests to webhooks need no token: they must not end waits for other events, whose names can be guessed.
- */
+/* Returns whether the run waits for a request to its webhook. Such a wait has an event name of its own.
+ * Requests to webhooks need no token, so they must not end waits for other events, whose names can be
+ * guessed. */
 bool waiter_is_of_webhook(const struct waiter *);
 
 /* Writes the name of the event of a webhook. */

@@ -119,7 +119,7 @@ static int64_t find_end(struct reader *reader)
     int depth = 0;
     while (reader->at < reader->size) {
         if (append_log_look(reader, 1).size == 0)
-            return -1; /* the disk has failed */
+            return -1; /* reading from the disk has failed */
         enum piece piece = read_command(reader, &depth);
         if (piece == PIECE_DAMAGED)
             return -1;

@@ -2,8 +2,8 @@
  *
  * Redis writes a script's changes between MULTI and EXEC. If a power cut leaves only the beginning of a
  * transaction on disk and its last command is torn, Redis (seen with 7.0) removes only this command. The file
- * then ends with an open MULTI. New changes are appended to it, and the next start of Redis executes the half
- * transaction together with them: jobs without a lease, for example. */
+ * then ends with an open MULTI. New changes are appended after this MULTI. The next start of Redis then
+ * executes the half transaction together with them, which leaves, for example, jobs without a lease. */
 #ifndef DUEPOST_SERVER_APPEND_LOG_H
 #define DUEPOST_SERVER_APPEND_LOG_H
 

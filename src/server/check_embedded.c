@@ -35,8 +35,8 @@ static enum redis_answer probe(struct loop *loop, const char *path)
     return probing.answer;
 }
 
-/* With less room on the disk, the line is a warning. When Redis rewrites its append-only file, it needs room
- * for all data once more. */
+/* If the disk has less room than this, the line is a warning, because Redis needs room for a second copy of
+ * all data when it rewrites its append-only file. */
 #define DISK_LOW_BYTES (INT64_C(256) << 20)
 
 /* Shortens path to the nearest folder that exists: the first start creates the data directory in it. */

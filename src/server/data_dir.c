@@ -192,8 +192,8 @@ void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_
         snprintf(text, DATA_DIR_SOCKET_SIZE, "/proc/self/fd/%d/%s", fd, name);
 }
 
-/* Allocates the bytes in a file and frees them. The free space of the disk is not enough to know, because a
- * quota may be smaller. */
+/* Allocates the bytes in a file and frees them. Querying the free space of the disk would not be enough,
+ * because a quota may be smaller. */
 bool data_dir_has_room(int dir_fd)
 {
     int fd = openat(dir_fd, ROOM_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

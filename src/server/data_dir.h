@@ -26,8 +26,8 @@ enum status data_dir_try(const char *path, bool *exists, struct problem *) MUST_
 enum { DATA_DIR_SOCKET_SIZE = 108 };
 void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_DIR_SOCKET_SIZE]);
 
-/* Returns whether the disk has room for DATA_DIR_ROOM_BYTES more. Other errors of the disk count as room,
- * because redis-server reports them. */
+/* Returns whether the disk has room for DATA_DIR_ROOM_BYTES more. Returns true after any other error of the
+ * disk, because redis-server reports it. */
 enum { DATA_DIR_ROOM_BYTES = 1 << 20 };
 bool data_dir_has_room(int dir_fd);
 

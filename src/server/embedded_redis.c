@@ -246,7 +246,7 @@ static void on_exit_of_redis(void *arg, bool readable, bool writable)
     }
     log_warning("embedded_redis_died", LOG_NUMBER("pid", pid), LOG_TEXT("how", how),
                 LOG_TEXT("last_words", words), LOG_NUMBER("ran_ms", ran_us / 1000));
-    if (redis->state == STATE_IDLE) /* the first start has already failed */
+    if (redis->state == STATE_IDLE) /* the first start has already failed, so its result is known */
         return;
     if (redis->on_started && was_child) {
         struct problem problem;

@@ -89,7 +89,7 @@ static ino_t inode_of(int fd)
  * were opened. */
 static bool open_all(struct listener *listener, const struct addrinfo *where, bool is_shared)
 {
-    read_address(listener, where->ai_addr); /* stored even if the address cannot be bound */
+    read_address(listener, where->ai_addr); /* must be stored even if the address cannot be bound */
     listener->fds[0] = is_shared ? open_other(where->ai_addr, where->ai_addrlen)
                                  : open_first(where->ai_addr, where->ai_addrlen, listener->is_trial);
     if (listener->fds[0] < 0)

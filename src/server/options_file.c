@@ -135,7 +135,8 @@ enum status options_read_file(struct option_layer *layer, const char *path, stru
     if (slice_starts_with(content, byte_order_mark))
         reading.rest = slice_skip(content, byte_order_mark.size);
     int line = ini_parse_stream(on_read, &reading, on_pair, &reading);
-    assert(line >= 0); /* negative only if there is no file or no memory, which this call does not need */
+    /* A negative number would mean that there is no file or no memory, which cannot happen in this call. */
+    assert(line >= 0);
     if (line > 0)
         refuse(&reading, (unsigned)line, "this line is not \"name = value\"");
     return reading.status;

@@ -337,8 +337,8 @@ static enum status settle_history(const struct loading *loading)
     return STATUS_OK;
 }
 
-/* In the development mode, everything is public: its token and its keys. So the server must be reachable only
- * from this host. */
+/* The token and the keys of the development mode are public. So the server must be reachable only from this
+ * host. */
 static enum status check_trust(const struct loading *loading)
 {
     const struct options *options = loading->options;

@@ -66,7 +66,7 @@ struct reactor {
     struct hook *log_hook;
     struct hook *drain_watch; /* hook of a drain; NULL unless draining */
     bool was_ready;
-    bool goes_on_accepting; /* a drain accepts connections until the last attempt has ended */
+    bool goes_on_accepting; /* during a drain, accept connections until the last attempt has ended */
     bool is_consumer_drained;
     bool is_drained;
 };
@@ -337,8 +337,8 @@ static void warn_of_eviction(const struct reactor *reactor)
                 LOG_TEXT("do", "make sure that it does not evict: maxmemory-policy noeviction"));
 }
 
-/* Reports that a shard has lost its data. Jobs are accepted again as soon as the new data has a layout:
- * duepost has nothing to restore, and the jobs to come need not wait for the operator. */
+/* Reports that a shard has lost its data. Jobs are accepted again as soon as the new data has a layout,
+ * because duepost itself has nothing to restore, and new jobs need not wait for the operator. */
 static void tell_of_loss(struct upkeep *upkeep)
 {
     const struct reactor *reactor = upkeep->reactor;
@@ -492,7 +492,7 @@ static void drain(void *arg)
         stop_accepting(reactor);
     else if (reactor->health_server)
         http_server_quiesce(
-            reactor->health_server); /* health probes should reach the other process, which continues */
+            reactor->health_server); /* so that health probes reach the other process, which continues */
     for (size_t i = 0; i < reactor->upkeep_count; i++) {
         carry_worker_stop(reactor->upkeeps[i].carry_worker);
         archiver_stop(reactor->upkeeps[i].archiver);

@@ -235,7 +235,7 @@ static void process_close_from(posix_spawn_file_actions_t *actions, int number)
 #else
     (void)actions;
     syscall(SYS_close_range, number, ~0U,
-            CLOSE_RANGE_CLOEXEC); /* an older kernel refuses, which is harmless */
+            CLOSE_RANGE_CLOEXEC); /* an older kernel refuses this, which does no harm */
 #endif
 }
 

@@ -455,8 +455,7 @@ static enum status open_all(struct server *server, struct problem *problem)
     if (options->tokens)
         token_file_log(options->tokens_file, options->tokens);
     server->store = store_setup(options, &server->redis, server->prefix);
-    server->store.metrics =
-        metrics_of(server->board, 0); /* the first reactor's metrics, until the reactors run */
+    server->store.metrics = metrics_of(server->board, 0); /* for the preflight; no reactor runs yet */
     if (!options->is_embedded)
         return STATUS_OK;
     status = embedded_redis_new(server->loop, options->data_dir, options->embedded_server, &server->embedded,

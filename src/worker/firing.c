@@ -253,7 +253,8 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
     occurrence->call.id = shooting->id;
     occurrence->call.tag = shooting->tag;
     buffer_init(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
-    buffer_reserve(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE); /* slices point into it */
+    /* Must not grow later: slices point into the buffer. */
+    buffer_reserve(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
     if (call->kind == STORE_FIRED_DONE) {
         recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
                                 &occurrence->job);
@@ -289,8 +290,8 @@ static bool is_ahead(const struct store_recurring *schedule)
     return schedule->next_ms < 0 || schedule->next_ms > schedule->now_ms;
 }
 
-/* Moves a schedule to its first time after now. Without a recurrence, or if the time of a held occurrence has
- * come, moves it to now. */
+/* Moves a schedule to its first time after now that is not over (job/recurrence_progress.h). Without a
+ * recurrence, or if the time of a held occurrence has come, moves it to now. */
 static void firing_move(struct shooting *shooting, const struct recurrence *recurrence)
 {
     const struct store_recurring *schedule = &shooting->schedule;
