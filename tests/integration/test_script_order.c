@@ -43,6 +43,10 @@ START_TEST(a_line_ends_with_its_job)
         {"bucket:t: t/a@now-9\njobs: t/a={a}\nlines: t=now-1,now-9,t/a\n" FIFO AT_ONE,
          "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"}",
          "holders:t: t/a=n5,now-9\njobs: t/a={a}\nleases: t/a@now+5000\n" FIFO},
+        /* The same, when the claim carries the topic first. */
+        {"bucket:t: t/a@now-9\ndue: t@now-9\njobs: t/a={a}\n" FIFO, "claim 10 n5 5000 2 1000 1",
+         "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"} -1",
+         "holders:t: t/a=n5,now-9\njobs: t/a={a}\nleases: t/a@now+5000\n" FIFO},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "cancel t/a ''", "0",
          "bucket:t: t/b@now-5\njobs: t/b={b}\nready: t\n" FIFO AT_ONE},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/a 0 '' '' ''", "now-9",
