@@ -1,5 +1,5 @@
-"""What Redis alone needs for a job: the commands without which duepost's data cannot be kept, 64 jobs in a pipeline, without
-scripts, checks and answers to anybody. It is a floor for the cost of Redis: duepost with this data cannot need less."""
+"""The cost of Redis alone: the commands without which the data of duepost cannot be kept, for 64 jobs at a time, without scripts
+and checks. This is a floor: with this data, duepost cannot need less of Redis."""
 
 import os
 import subprocess
@@ -71,7 +71,7 @@ class Floor:
 
 
 def measure(redis, process, jobs, waiting, body):
-    """Prints the floors of accept and deliver, with one topic, and with a topic a job beside waiting jobs of as many topics."""
+    """Prints the floors of accept and deliver, with one topic, and with a topic of its own for each job, also while other topics have waiting jobs."""
     for name, has_own_topics, others in (("one topic", False, 0), ("own topics", True, 0), (f"own topics, {waiting:,} wait", True, waiting)):
         redis.call("FLUSHALL")
         floor = Floor(redis, process, has_own_topics, body)
