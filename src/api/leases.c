@@ -31,14 +31,6 @@ static void free_leasing(void *arg)
 
 /* ---- the answer ---- */
 
-static void add_labels(struct json_writer *json, const struct job *job)
-{
-    json_add_array(json, "labels");
-    for (size_t i = 0; i < job->labels.count; i++)
-        json_put_text(json, job->labels.items[i]);
-    json_end_array(json);
-}
-
 /* Writes a leased job. settings: the settings of the job's topic, or NULL. */
 static void put_leased_job(struct json_writer *json, struct slice token, const struct app_leased_job *leased,
                            const struct topic_settings *settings)
@@ -54,7 +46,7 @@ static void put_leased_job(struct json_writer *json, struct slice token, const s
     json_add_time(json, "dueAt", leased->due_ms);
     if (job->has_ttl || job->has_expires_at)
         json_add_time(json, "expiresAt", job_expires_ms(job, job->created_ms));
-    add_labels(json, job);
+    json_add_texts(json, "labels", job->labels.items, job->labels.count);
     view_add_headers(json, settings, job, false);
     members_put(&job_members.rows[JOB_BODY_BASE64], job, MEMBERS_FOR_PEOPLE, json);
     members_put(&job_members.rows[JOB_BODY], job, MEMBERS_FOR_PEOPLE, json);

@@ -77,6 +77,16 @@ static inline void json_add_text(struct json_writer *json, const char *name, str
     json_put_text(json, text);
 }
 
+/* Adds an array of texts. */
+static inline void json_add_texts(struct json_writer *json, const char *name, const struct slice *texts,
+                                  size_t count)
+{
+    json_add_array(json, name);
+    for (size_t i = 0; i < count; i++)
+        json_put_text(json, texts[i]);
+    json_end_array(json);
+}
+
 static inline void json_add_number(struct json_writer *json, const char *name, int64_t number)
 {
     json_put_name(json, name);

@@ -161,12 +161,8 @@ static void add_body(struct json_writer *json, const struct job *job)
 
 static void add_labels(struct json_writer *json, const struct job_labels *labels)
 {
-    if (labels->count == 0)
-        return;
-    json_add_array(json, "labels");
-    for (size_t i = 0; i < labels->count; i++)
-        json_put_text(json, labels->items[i]);
-    json_end_array(json);
+    if (labels->count > 0)
+        json_add_texts(json, "labels", labels->items, labels->count);
 }
 
 static void write_document(struct buffer *out, enum callback_event event, bool has_body,

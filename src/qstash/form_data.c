@@ -44,12 +44,8 @@ static void add_redact(struct json_writer *json, const struct settings_redact *r
         json_add_bool(json, "redactBody", true);
     if (redact->headers)
         json_add_bool(json, "redactHeaders", true);
-    if (redact->count == 0)
-        return;
-    json_add_array(json, "redact");
-    for (size_t i = 0; i < redact->count; i++)
-        json_put_text(json, redact->names[i]);
-    json_end_array(json);
+    if (redact->count > 0)
+        json_add_texts(json, "redact", redact->names, redact->count);
 }
 
 static void add_run(struct json_writer *json, const struct form_data_run *run)

@@ -209,10 +209,7 @@ void message_view_add_labels(struct json_writer *json, const struct job_labels *
     if (labels->count == 0)
         return;
     json_add_text(json, "label", labels->items[0]);
-    json_add_array(json, "labels");
-    for (size_t i = 0; i < labels->count; i++)
-        json_put_text(json, labels->items[i]);
-    json_end_array(json);
+    json_add_texts(json, "labels", labels->items, labels->count);
 }
 
 static void add_flow(struct json_writer *json, const struct settings_flow *flow)

@@ -117,12 +117,8 @@ void run_write(struct buffer *out, const struct settings *settings, struct slice
     snprintf(retries, sizeof retries, "%d", settings->retries);
     json_put_object(&json);
     json_add_text(&json, "url", settings->run.url);
-    if (settings->labels.count) {
-        json_add_array(&json, "labels");
-        for (size_t i = 0; i < settings->labels.count; i++)
-            json_put_text(&json, settings->labels.items[i]);
-        json_end_array(&json);
-    }
+    if (settings->labels.count)
+        json_add_texts(&json, "labels", settings->labels.items, settings->labels.count);
     json_add_text(&json, "callerIp", caller_ip);
     if (invoker.size)
         json_add_raw(&json, "invoker", invoker);
