@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/test_point.h"
+#include "io/http_call_tls.h"
 
 enum {
     CONNECT_TIMEOUT_MS = 10 * 1000,
@@ -185,6 +186,7 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     SET(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     SET(easy, CURLOPT_MAXLIFETIME_CONN, (long)CONNECTION_LIFETIME_S);
     SET(easy, CURLOPT_QUICK_EXIT, 1L); /* do not wait for an unfinished name lookup at the end of a call */
+    http_call_limit_reads(easy);
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
     /* libcurl caches the default bundle only if no directory is set; with a directory, it would parse the

@@ -14,6 +14,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "io/http_flood.h"
 #include "io/http_reader.h"
 
 enum {
@@ -39,7 +40,8 @@ struct http_connection {
     struct http_call *call;     /* NULL: idle */
     bool is_reused;
     unsigned idle_events;
-    size_t sent; /* bytes of the request that were sent */
+    size_t sent;             /* bytes of the request that were sent */
+    struct http_flood flood; /* records of TLS without bytes for us, while an answer is awaited */
     struct http_reader reader;
     size_t origin_size;
     char origin[];
@@ -182,6 +184,7 @@ static void connection_begin(struct http_connection *connection, struct http_cal
 {
     connection->call = call;
     connection->sent = 0;
+    connection->flood = (struct http_flood){0};
     call->connection = connection;
     http_reader_begin(&connection->reader, call->request.method == HTTP_METHOD_HEAD);
     if (!http_call_begin_sending(call, (struct sockaddr *)&connection->peer, connection->is_reused)) {
@@ -270,6 +273,16 @@ static void on_end_of_input(struct http_connection *connection)
     }
 }
 
+/* Ends a call whose receiver sends TLS records without end. The bytes of an answer have their own limits. */
+static void cut_flood(struct http_connection *connection)
+{
+    if (!connection->wire.tls || !http_flood_has_come(&connection->flood, connection->wire.fd))
+        return;
+    connection->call->verdict = FAILURE_PROTOCOL;
+    connection_fail(connection, CURLE_WEIRD_SERVER_REPLY,
+                    "The receiver sends too many TLS records without data");
+}
+
 /* A socket that has more to read is readable again in the next turn. With TLS, libcurl may have read more
  * from the socket than it has returned. So such a connection is read until nothing is left, or again in the
  * next turn. */
@@ -279,8 +292,10 @@ static void connection_on_readable(struct http_connection *connection)
     for (int reads = 0; reads < READS_MAX; reads++) {
         size_t size = 0;
         CURLcode code = http_wire_receive(&connection->wire, plain->room, &size);
-        if (code == CURLE_AGAIN)
+        if (code == CURLE_AGAIN) {
+            cut_flood(connection);
             return;
+        }
         if (code != CURLE_OK) {
             connection_break(connection, code);
             return;

@@ -1,7 +1,6 @@
 #include "io/http_sockets.h"
 
 #include <errno.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +8,19 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "io/http_flood.h"
 
 enum { PORTS = 65536 };
-
-/* These limits are far above the size that the head and body of one answer may have. */
-enum { READS_UNCOUNTED = 64, FLOOD_BYTES = 256 * 1024 };
 
 struct http_socket {
     struct http_sockets *sockets;
     struct watch *watch;
     int fd;
     bool is_connection;
-    bool is_idle;      /* libcurl keeps the connection, but no call uses it now */
-    bool is_stale;     /* data arrived while the connection was idle */
-    int local_port;    /* local port of a connection; 0: not queried yet */
-    unsigned reads;    /* how often the socket was readable while an answer was awaited */
-    uint64_t received; /* bytes received when reads reached READS_UNCOUNTED */
+    bool is_idle;            /* libcurl keeps the connection, but no call uses it now */
+    bool is_stale;           /* data arrived while the connection was idle */
+    int local_port;          /* local port of a connection; 0: not queried yet */
+    struct http_flood flood; /* what the socket has received while an answer was awaited */
 };
 
 struct http_sockets {
@@ -37,25 +33,13 @@ struct http_sockets {
     int *by_port;    /* PORTS entries: a descriptor that had this local port at its last lookup, or -1 */
 };
 
-static uint64_t bytes_received(int fd)
-{
-    struct tcp_info info = {.tcpi_bytes_received = 0};
-    socklen_t size = sizeof info;
-    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
-}
-
 /* Shuts a connection that has sent too much data. libcurl reads parts of a chunked answer, such as chunk
  * extensions, without a limit and without a callback. Only the timeout would end such a call, and until then
  * it would use a whole core. After shutdown in both directions, the kernel resets the connection when more
  * data arrive. */
 static void bound(struct http_socket *socket)
 {
-    if (++socket->reads % READS_UNCOUNTED != 0)
-        return;
-    uint64_t received = bytes_received(socket->fd);
-    if (socket->reads == READS_UNCOUNTED)
-        socket->received = received;
-    else if (received - socket->received > FLOOD_BYTES)
+    if (http_flood_has_come(&socket->flood, socket->fd))
         shutdown(socket->fd, SHUT_RDWR);
 }
 
@@ -123,7 +107,8 @@ void http_sockets_watch(struct http_sockets *sockets, int fd, bool read, bool wr
         return;
     socket->is_idle = !is_wanted && socket->is_connection;
     watch_set(socket->watch, read || (socket->is_idle && !socket->is_stale), write);
-    socket->reads = is_wanted ? socket->reads : 0;
+    if (!is_wanted)
+        socket->flood = (struct http_flood){0};
 }
 
 void http_sockets_add_connection(struct http_sockets *sockets, int fd)

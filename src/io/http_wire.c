@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { IDLE_RECORDS_MAX = 8 }; /* records of TLS without bytes for us, such as session tickets */
+
 /* Returns CURLE_AGAIN if errno says that the socket is not ready, or else code with a message. */
 static CURLcode code_of_errno(struct http_wire *wire, CURLcode code, const char *what)
 {
@@ -71,13 +73,27 @@ CURLcode http_wire_receive(struct http_wire *wire, char *room, size_t *size)
     return CURLE_OK;
 }
 
+/* Returns whether the socket is open, and nothing has arrived at it. */
+static bool is_socket_silent(const struct http_wire *wire)
+{
+    char byte;
+    return recv(wire->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
+/* With TLS, a read takes one record. The end of the connection may be behind a session ticket. */
 bool http_wire_is_silent(struct http_wire *wire)
 {
     char byte;
     size_t size;
-    if (wire->tls)
-        return curl_easy_recv(wire->tls, &byte, 1, &size) == CURLE_AGAIN;
-    return recv(wire->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+    if (!wire->tls)
+        return is_socket_silent(wire);
+    for (int records = 0; records < IDLE_RECORDS_MAX; records++) {
+        if (curl_easy_recv(wire->tls, &byte, 1, &size) != CURLE_AGAIN)
+            return false;
+        if (is_socket_silent(wire))
+            return true;
+    }
+    return false;
 }
 
 void http_wire_begin(struct http_wire *wire)

@@ -1338,6 +1338,33 @@ START_TEST(a_new_connection_resumes_a_session)
 }
 END_TEST
 
+/* libssl handles such records before it returns bytes, so without a limit they would keep the loop inside
+ * one read, and all other calls would miss their deadlines. */
+START_TEST(endless_session_tickets_are_cut)
+{
+    enum { MANY = 60000 };
+    tls_relay_send_tickets(MANY);
+    post_against(serve_ok);
+    ck_assert_uint_eq(tls_relay_sent_tickets(), 0);
+    ck_assert_int_ne(fx.results[0].outcome.error, FAILURE_NONE);
+    tls_relay_send_tickets(0);
+}
+END_TEST
+
+START_TEST(some_session_tickets_are_no_fault)
+{
+    enum { SOME = 20 };
+    tls_relay_send_tickets(SOME);
+    ck_status(post_against(serve_ok), 200);
+    ck_assert_uint_gt(tls_relay_sent_tickets(), 0);
+    post(1);
+    run(1);
+    ck_status(&fx.results[1].outcome, 200);
+    ck_assert_int_eq(fx.connections, 1);
+    tls_relay_send_tickets(0);
+}
+END_TEST
+
 /* Each test runs four times: with our own client, and with libcurl for all requests; without TLS, and with
  * it. */
 static void add_cases(Suite *s, const char *name, void (*add_tests)(TCase *))
@@ -1421,6 +1448,8 @@ static void add_sessions(Suite *s, void (*start_client)(void))
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, start_client, stop);
     tcase_add_test(tc, a_new_connection_resumes_a_session);
+    tcase_add_test(tc, endless_session_tickets_are_cut);
+    tcase_add_test(tc, some_session_tickets_are_no_fault);
     suite_add_tcase(s, tc);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -21,6 +22,7 @@ struct tls_relay {
     int fd, plain_fd;
     SSL *tls;
     bool has_input_ended, has_output_ended; /* the client's bytes, and the server's */
+    bool has_sent_tickets;
 };
 
 /* ---- the certificate ---- */
@@ -97,6 +99,41 @@ int tls_relay_resumed(void)
     return resumed;
 }
 
+static atomic_int wanted_tickets;
+static atomic_size_t sent_tickets;
+
+void tls_relay_send_tickets(int number)
+{
+    wanted_tickets = number;
+}
+
+size_t tls_relay_sent_tickets(void)
+{
+    return sent_tickets;
+}
+
+/* Makes all tickets before it sends them, so that they arrive faster than the client can read them. A client
+ * that has shut its end and has a full buffer is silent, so the sending has a time limit. */
+static void send_tickets(struct tls_relay *relay)
+{
+    char *bytes;
+    BIO *memory = BIO_new(BIO_s_mem()), *socket = SSL_get_wbio(relay->tls);
+    BIO_up_ref(socket);
+    SSL_set0_wbio(relay->tls, memory);
+    BIO_up_ref(memory);
+    for (int i = 0; i < wanted_tickets; i++) {
+        ck_assert_int_eq(SSL_new_session_ticket(relay->tls), 1);
+        ck_assert_int_eq(SSL_do_handshake(relay->tls), 1);
+    }
+    SSL_set0_wbio(relay->tls, socket);
+    size_t size = (size_t)BIO_get_mem_data(memory, &bytes), sent = 0;
+    setsockopt(relay->fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
+    for (ssize_t step = 1; sent < size && step > 0; sent += step > 0 ? (size_t)step : 0)
+        step = send(relay->fd, bytes + sent, size - sent, MSG_NOSIGNAL);
+    sent_tickets = sent == size ? size : 0;
+    BIO_free(memory);
+}
+
 /* Closes the client's connection so that the client gets a reset. */
 static void reset(struct tls_relay *relay)
 {
@@ -116,6 +153,9 @@ static bool pass_from_client(struct tls_relay *relay)
     for (ssize_t sent = 0, step; sent < size; sent += step)
         if ((step = send(relay->plain_fd, room + sent, (size_t)(size - sent), MSG_NOSIGNAL)) < 0)
             return false;
+    if (!relay->has_sent_tickets && wanted_tickets)
+        send_tickets(relay);
+    relay->has_sent_tickets = true;
     return SSL_pending(relay->tls) == 0 || pass_from_client(relay);
 }
 
