@@ -1,5 +1,6 @@
 #include "base/log_sink.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,11 +29,16 @@ int log_sink_fd(void)
     return sink.fd;
 }
 
-/* Returns whether the descriptor accepts PIPE_BUF bytes without waiting. */
+/* Returns whether the descriptor accepts PIPE_BUF bytes without waiting. A signal, such as that of the freeze
+ * guard, ends poll early. A write would then wait for a full pipe, and hold the lock. */
 static bool sink_has_room(int fd)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
-    sink.is_stuck = poll(&ready, 1, sink.is_stuck ? 0 : LOG_SINK_WAIT_MS) == 0;
+    int count;
+    do
+        count = poll(&ready, 1, sink.is_stuck ? 0 : LOG_SINK_WAIT_MS);
+    while (count < 0 && errno == EINTR);
+    sink.is_stuck = count <= 0;
     return !sink.is_stuck;
 }
 

@@ -1,8 +1,10 @@
 #include "support/suite.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -224,6 +226,30 @@ START_TEST(a_pipe_gets_whole_lines)
 }
 END_TEST
 
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+/* The guard of frozen threads sends such signals while a reactor writes its log. */
+START_TEST(a_signal_lets_no_write_wait_for_a_full_pipe)
+{
+    static char lines[256 * 1024];
+    static const struct itimerval soon = {.it_value = {.tv_usec = LOG_SINK_WAIT_MS * 1000 / 2}};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    int ends[2];
+    memset(lines, '\n', sizeof lines);
+    ck_assert_int_eq(pipe(ends), 0);
+    log_sink_use(ends[1]);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    ck_assert(!log_sink_write(slice_from(lines, sizeof lines)));
+    log_sink_use(STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+}
+END_TEST
+
 START_TEST(knows_its_words)
 {
     enum log_level level;
@@ -256,6 +282,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_warning_is_written_at_once_after_the_gathered_lines);
     tcase_add_test(tests, gathered_lines_need_no_more_than_their_room);
     tcase_add_test(tests, a_pipe_gets_whole_lines);
+    tcase_add_test(tests, a_signal_lets_no_write_wait_for_a_full_pipe);
     tcase_add_test(tests, knows_its_words);
     suite_add_tcase(suite, tests);
     return suite;
