@@ -283,6 +283,11 @@ START_TEST(forget_drops_sends_whose_jobs_have_ended)
         {OLD_SENDS "sends_until: t/s@now-2 t/u@now-1 t/v@now+1\n", "forget 9 1", "0 1",
          OLD_SENDS "sends_until: t/u@now-1 t/v@now+1 t/s@now+3600000\n"},
         {"sends_until: t/s@now\n", "forget 9 9", "0 1", ABSENT},
+        /* a is another job; b was sent */
+        {LEFT "sends: t/s=m,g,a,@now-2 t/u=m,g,a,@now-2\nsends_until: t/s@now t/u@now\n", "forget 9 9", "0 2",
+         LEFT},
+        {LEFT "sends: t/s=m,g,a,b,@now-2\nsends_until: t/s@now\n", "forget 9 9", "0 1",
+         LEFT "sends: t/s=m,g,a,b,@now-2\nsends_until: t/s@now+3600000\n"},
         {"sends_until: t/s@now\n", "carry me 1 9 '' 0 5000 250", "me 1 -1 -1 0 1",
          "carry: at=now beat=1 owner=me\nsends_until: t/s@now\n"},
         {"sends_until: t/s@now\n", "carry me 0 9 '' 0 5000 250", "me 1 -1 -1 0 0",

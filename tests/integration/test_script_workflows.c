@@ -344,13 +344,22 @@ START_TEST(dropped_jobs_are_in_the_history)
 }
 END_TEST
 
+#define STEP_AND_ANSWER                                                                                      \
+    "bucket:t: t/a@now+60000\ndue: t@now+60000\nholders:t: t/b=n1,now-9\njobs: t/a={r} t/b={q}\n"            \
+    "leases: t/b@now+3000\n" ACTIVE "open:" PLACE ": t/a= t/b=\nworkflow_jobs: " STEP_A " t/b=a,0,0," PLACE  \
+    "\n"
+#define LINGERING_B "holders:t: t/b|n1=\nlingering: t/b|n1@now+3000\n"
+
 START_TEST(a_job_that_ends_leaves_its_workflow)
 {
     CHECK_EXAMPLES( //
         {LEASED_STEP, "complete t/a n1 ''", "1", ACTIVE}, {LEASED_STEP, "complete t/a n2 ''", "0", NULL},
         /* A workflow ends with a job that is cancelled, because nothing else would continue it. */
         {DELAYED_STEP, "cancel t/a ''", "0", OVER("", "cancelled")},
-        {LEASED_STEP, "cancel t/a ''", "1", OVER("", "cancelled") LINGERING}, );
+        {LEASED_STEP, "cancel t/a ''", "1", OVER("", "cancelled") LINGERING},
+        /* the cancel of a job has cancelled other jobs of the call, too; each counts */
+        {STEP_AND_ANSWER, "cancel t/a '' t/b '' t/c ''", "0 1 -1", OVER("", "cancelled") LINGERING_B},
+        {STEP_AND_ANSWER, "cancel t/b '' t/a '' t/b ''", "1 0 -1", OVER("", "cancelled") LINGERING_B}, );
 }
 END_TEST
 

@@ -886,6 +886,8 @@ class World:
             self.end_cancelled(job_id, was_leased, seen)
 
     def end_cancelled(self, job_id, was_leased, seen):
+        if seen == "dropped":
+            return
         expect((was_leased != -1) == (job_id in self.lives or job_id in self.deaths), job_id, "cancelled:", was_leased)
         if seen == "dead":
             self.deaths.pop(job_id)[0].ended = "cancelled"

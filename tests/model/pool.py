@@ -706,6 +706,9 @@ class Pool(Workflows):
         return answers
 
     def cancel_one(self, job_id, tags):
+        if job_id in dict(self.dropped_members) and job_id not in self.jobs and job_id not in self.dead:
+            self.met.append("dropped")  # with its workflow, by an earlier item of the call
+            return int(dict(self.dropped_members)[job_id])
         seen = self.seen(job_id, tags)
         self.met.append(seen)
         if seen == "dead":
@@ -925,7 +928,7 @@ class Pool(Workflows):
         """Forgets sends without jobs, and returns how many sends it has looked at."""
         due = sorted((at, send_id) for send_id, at in self.sends_until.items() if at <= self.now)[:most]
         for _, send_id in due:
-            if self.first_left(send_id, self.sends[send_id][2]):
+            if self.first_left(send_id, *self.sends[send_id][2:]):
                 self.sends_until[send_id] = self.now + 3_600_000
             else:
                 self.sends.pop(send_id), self.sends_until.pop(send_id)

@@ -12,10 +12,18 @@ if #keys > 0 then
   call('HDEL', IDEMPOTENCY, unpack(keys))
   call('ZREM', WINDOWS, unpack(keys))
 end
+
+-- Returns whether a job of the send may be left. Beyond the limit of bytes, the records are not read.
+local function may_be_left(id)
+  local _, _, endpoints, sent_at = send_of(id)
+  for i = 1, endpoints and #endpoints or 0 do
+    if has_read_enough() or is_of_send(job_of(id, endpoints[i]), sent_at) then return true end
+  end
+end
+
 local ids = call('ZRANGEBYSCORE', SENDS_UNTIL, '-inf', now, 'LIMIT', 0, ARGV[3])
 for i = 1, #ids do
-  local _, _, endpoints = send_of(ids[i])
-  if endpoints and first_left(ids[i], endpoints) then
+  if may_be_left(ids[i]) then
     call('ZADD', SENDS_UNTIL, integer(now + HOUR_MS), ids[i])
   else
     drop_send(ids[i])

@@ -17,6 +17,9 @@ end
 
 -- Returns 1 if an attempt was running, 0 if no attempt was running, NOT_FOUND, AGAIN or NOT_AS_SEEN. tags: see find_seen.
 local function cancel(id, tags)
+  if dropped[id] and call('HEXISTS', JOBS, id) == 0 and not call('ZSCORE', DEAD, id) then
+    return dropped[id] == 'leased' and 1 or 0 -- an earlier item of the call has cancelled the job's workflow
+  end
   if has_read_enough() then return RESULT_AGAIN end
   local seen = find_seen(id, tags)
   if seen == nil then return RESULT_AGAIN end

@@ -34,7 +34,8 @@ local function unput(id)
   if list and #list == 0 then places[topic_of(id)] = nil end
 end
 
--- Jobs that this call has removed from the pool. A later outcome of such a job in the same call is stale.
+-- Jobs that this call has removed from the pool -> 'leased' if an attempt was running, else true. A later outcome of
+-- such a job in the same call is stale.
 local dropped = {}
 
 -- Keeps a job that was dropped with its workflow. If the dropped jobs of one call exceed a limit of bytes, further ones
@@ -65,7 +66,7 @@ local function drop_member(id, how)
   forget_crashes(id)
   forget_attempts({id})
   unput(id)
-  take_cancelled(id)
+  dropped[id] = take_cancelled(id) == 'leased' and 'leased' or true
 end
 
 -- rare: workflow
