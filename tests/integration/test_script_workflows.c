@@ -303,6 +303,51 @@ START_TEST(a_wait_ends_with_its_event_or_its_deadline)
 }
 END_TEST
 
+/* Three events are kept: two named E, one named F. The number of all bytes (numbers) is not in the answers'
+ * keyspace; the model compares it. */
+#define KEPT_EVENTS                                                                                          \
+    "event_names:" PLACE ": =308 E=206 F=102\nevents:" PLACE "/E: d1 d2\nevents:" PLACE "/F: d\n"
+#define KEPT_F     "event_names:" PLACE ": =102 F=102\nevents:" PLACE "/F: d\n"
+#define BYTES(all) "numbers: event_bytes=" all "\n"
+
+START_TEST(events_are_kept_within_their_limits)
+{
+    CHECK_EXAMPLES( //
+        {DELAYED_STEP, "notify t F t/w d", "(1)", DELAYED_STEP KEPT_F},
+        {DELAYED_STEP KEPT_F BYTES("102"), "notify t E t/w d1", "(1)",
+         DELAYED_STEP "event_names:" PLACE ": =205 E=103 F=102\nevents:" PLACE "/E: d1\nevents:" PLACE
+                      "/F: d\n"},
+        /* 4 MiB for a workflow */
+        {DELAYED_STEP "event_names:" PLACE ": =4194202\n", "notify t F t/w d", "(1)",
+         DELAYED_STEP "event_names:" PLACE ": =4194304 F=102\nevents:" PLACE "/F: d\n"},
+        {DELAYED_STEP "event_names:" PLACE ": =4194203\n", "notify t F t/w d", "(-7)", NULL},
+        /* 256 MiB for all workflows */
+        {DELAYED_STEP BYTES("268435354"), "notify t F t/w d", "(1)", DELAYED_STEP KEPT_F},
+        {DELAYED_STEP BYTES("268435355"), "notify t F t/w d", "(-7)", DELAYED_STEP}, );
+}
+END_TEST
+
+#define WAIT(event, data) "wait 0 t/w " event " T t/w 0 \"p\"} e2 " data " t/b \"q\"} e3"
+
+START_TEST(the_room_of_an_event_is_free_after_it_was_taken)
+{
+    CHECK_EXAMPLES( //
+        {ACTIVE KEPT_F BYTES("102"), WAIT("F", "d"), "2", TAKEN_BY("t/b", "e3") B_READY},
+        {ACTIVE KEPT_EVENTS BYTES("400"), WAIT("E", "d1"), "2",
+         TAKEN_BY("t/b", "e3") B_READY "event_names:" PLACE ": =205 E=103 F=102\nevents:" PLACE
+                                       "/E: d2\nevents:" PLACE "/F: d\n"},
+        /* a version before 0.3 has kept the events */
+        {ACTIVE "event_names:" PLACE ": E=4\nevents:" PLACE "/E: d1 d2\n", WAIT("E", "d1"), "2",
+         TAKEN_BY("t/b", "e3") B_READY "event_names:" PLACE ": =-103 E=-99\nevents:" PLACE "/E: d2\n"},
+        {ACTIVE "event_names:" PLACE ": =-103 E=-99\nevents:" PLACE "/E: d2\n" BYTES("-103"), WAIT("E", "d2"),
+         "2", TAKEN_BY("t/b", "e3") B_READY},
+        {DELAYED_STEP KEPT_EVENTS BYTES("308"), "conclude t/w cancelled '' ''", "now-9",
+         NAMED E1 "workflows_over: " PLACE "@now\nworkflow:" PLACE
+                  ": bytes=3 createdAt=now-9 endedAt=now first=t/a result= settings={s} state=cancelled\n"},
+        {DELAYED_STEP KEPT_EVENTS BYTES("309"), "cancel t/a ''", "0", OVER("", "cancelled")}, );
+}
+END_TEST
+
 /* ---- ends ---- */
 
 START_TEST(conclude_drops_what_is_left)
@@ -546,6 +591,8 @@ Suite *suite(void)
     tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);
     tcase_add_test(tests, workflows_are_listed_latest_first);
     tcase_add_test(tests, a_wait_ends_with_its_event_or_its_deadline);
+    tcase_add_test(tests, events_are_kept_within_their_limits);
+    tcase_add_test(tests, the_room_of_an_event_is_free_after_it_was_taken);
     tcase_add_test(tests, conclude_drops_what_is_left);
     tcase_add_test(tests, dropped_jobs_are_in_the_history);
     tcase_add_test(tests, a_job_that_ends_leaves_its_workflow);

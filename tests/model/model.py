@@ -238,7 +238,7 @@ class World:
                      ("ZRANGE", BASE + "names", 0, -1), ("HGETALL", BASE + "lines"), ("KEYS", "*")]
         commands += [("ZRANGE", BASE + name, 0, -1, "WITHSCORES") for name in ("pulled", "pull_lingering", "pull_waiters")]
         outbox = [("HGETALL", BASE + "ended"), ("LRANGE", BASE + "ended_ids", 0, -1), ("LRANGE", BASE + "ended_read", 0, -1),
-                  ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_again", "outbox_removed"),
+                  ("HMGET", BASE + "numbers", "outbox_bytes", "outbox_dropped", "outbox_again", "outbox_removed", "event_bytes"),
                   ("HGETALL", BASE + "ended_last")]
         ended_texts, ended_ids, ended_read, outbox_numbers, ended_last = self.link.pipeline(outbox)
         replies = [dict(zip(reply[::2], reply[1::2])) if words[0] == "HGETALL" or words[-1] == "WITHSCORES"
@@ -275,7 +275,7 @@ class World:
             "lines": {topic: (int(at), float(score), job_id) for topic, (at, score, job_id) in notes(lines).items()},
             "outbox": dict(zip(ended_texts[::2], ended_texts[1::2])), "outbox ids": ended_ids, "outbox read": ended_read,
             "outbox last": dict(zip(ended_last[::2], ended_last[1::2])),
-            "outbox numbers": [int(number or 0) for number in outbox_numbers],
+            "outbox numbers": [int(number or 0) for number in outbox_numbers[:-1]], "event bytes": [int(outbox_numbers[-1] or 0)],
             "held number": int(held_number or 0), "sends": sends, "sends_until": scores(sends_until),
         }
 
@@ -1856,7 +1856,7 @@ CONTROLS = {
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
     "a workflow goes on again and again": [("begin", "    cancel_dead(letter)\n", "")],
     "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i], state) end\n", "")],
-    "a kept event is taken twice": [("wait", "    call('LPOP', events_of(place, event))\n", "")],
+    "a kept event is taken twice": [("wait", "    take_event(place, event)\n", "")],
     "a wait takes an event that its caller has not read": [("wait", "  if kept and kept ~= ARGV[10] then return {kept} end\n", "")],
     "a wait passes an event that was kept": [("wait", "  if kept then\n", "  if false then\n")],
     "a workflow that is over waits": [("wait", "active_place(id), tonumber(ARGV[2])", "place_of_workflow(id), tonumber(ARGV[2])")],

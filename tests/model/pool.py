@@ -1643,6 +1643,7 @@ class Pool(Workflows):
                      for job_id, (state, at, losses, record, lines) in self.kept.items()},
             "outbox": self.outbox, "outbox ids": self.outbox_ids, "outbox read": self.outbox_read, "outbox last": self.outbox_last,
             "outbox numbers": [self.outbox_bytes(), len(self.dropped), self.outbox_again, self.outbox_removed],
+            "event bytes": [self.event_bytes()],
             "held": self.held, "kept_until": self.kept_until, "due": self.due, "turns": self.turns,
             "ready": self.bell, "rates": self.spent, "sends_until": self.sends_until,
             "schedules": self.schedules, "fires": self.fires, "skipped": self.skipped,

@@ -6,6 +6,10 @@ RESULT_AGAIN = -2
 LISTED = ("state", "createdAt", "endedAt", "first", "failedBy", "result", "settings")
 
 
+def size_of(event, data):
+    return sum(100 + len(event) + len(each) for each in data)
+
+
 class Workflows:
     """The workflows of a pool, which is the class that has the jobs."""
 
@@ -151,6 +155,8 @@ class Workflows:
             return -6
         if events:
             events.pop(0)
+            if not events:
+                del self.kept_events[place][event]
             self.add_member(place, "s", taking[0], "0", *taking[1:])
             return 2
         self.add_member(place, "w", job_id, when, record, "")
@@ -189,6 +195,9 @@ class Workflows:
             return RESULT_AGAIN
         self.kept_events.setdefault(place, {}).setdefault(event, []).append(data)
         return 1
+
+    def event_bytes(self):
+        return sum(size_of(event, data) for events in self.kept_events.values() for event, data in events.items())
 
     def arrive(self, ids):
         return [self.arrive_one(job_id) for job_id in ids]
@@ -277,6 +286,7 @@ class Workflows:
             "waits": {job_id: f"{len(event)} {len(text)} {event}{text}{element}" for job_id, (event, text, element) in self.waits.items()},
             "waiters": {f"{scope}/{event}": jobs for (scope, event), jobs in self.waiters.items() if jobs},
             "events": {f"{place}/{event}": data for place, events in self.kept_events.items() for event, data in events.items() if data},
-            "event_names": {place: {event: str(sum(map(len, data))) for event, data in events.items()}
-                            for place, events in self.kept_events.items()},
+            "event_names": {place: {event: str(size_of(event, data)) for event, data in events.items()}
+                            | {"": str(sum(size_of(event, data) for event, data in events.items()))}
+                            for place, events in self.kept_events.items() if events},
         }

@@ -7,7 +7,7 @@
 -- ARGV from 6, for each wait: id of the job that waits; job, record, element: these are delivered instead
 -- Returns {now_us, {kept, result ...}}. A result is 1 if the job got the event, or 0 if the job no longer waits. kept
 -- is 1 if the event was kept; NOT_FOUND if no such workflow is active; FULL if too many events are kept for the
--- workflow; AGAIN, and nothing has changed, if the workflow waits with a job that the call does not name; else 0.
+-- workflow, or for all; AGAIN, and nothing has changed, if the workflow waits with a job that the call does not name; else 0.
 -- uses: linger probe topic waits leave
 if (#ARGV - 5) % 4 ~= 0 then error('wrong number of arguments') end
 for i = 6, #ARGV, 4 do
@@ -29,13 +29,7 @@ local function keep_event(event, data)
   local place = active_place(ARGV[4])
   if not place then return RESULT_NOT_FOUND end
   if call('ZCARD', waiters_of(place, event)) > 0 then return RESULT_AGAIN end
-  local sum = 0
-  local sizes = call('HGETALL', event_names_of(place))
-  for i = 2, #sizes, 2 do sum = sum + tonumber(sizes[i]) + 100 end
-  if sum + #data > EVENT_BYTES_MAX then return RESULT_FULL end
-  call('RPUSH', events_of(place, event), data)
-  call('HINCRBY', event_names_of(place), event, #data)
-  return 1
+  return put_event(place, event, data) and 1 or RESULT_FULL
 end
 
 local results, taken = {0}, 0

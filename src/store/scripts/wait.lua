@@ -28,8 +28,7 @@ local function wait()
   local job = kept and ARGV[11] or ARGV[6]
   if call('HEXISTS', JOBS, job) == 1 then return RESULT_TAKEN end
   if kept then
-    call('LPOP', events_of(place, event))
-    call('HINCRBY', event_names_of(place), event, -#kept)
+    take_event(place, event)
     add_member(place, 's', job, '0', ARGV[12], ARGV[13])
     return 2
   end
