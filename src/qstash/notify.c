@@ -126,7 +126,9 @@ static void on_notified(void *arg, const struct app_verdict *verdict, const bool
     struct notifying *notifying = arg;
     size_t told = 0;
     bool is_full_page = notifying->count == APP_WORKFLOW_WAITERS_MAX;
-    if (verdict->end == APP_MISMATCH) {
+    if (verdict->end == APP_MISMATCH && notifying->count > 0 && notifying->made_count == 0) {
+        exchange_refuse(notifying->exchange, 503, "the waits for this event cannot be read; nothing changed");
+    } else if (verdict->end == APP_MISMATCH) {
         notify_next(notifying);
     } else if (verdict->end == APP_NOT_FOUND) {
         notify_answer(notifying); /* the run has ended, so the event is dropped */

@@ -2,6 +2,7 @@
 
 #include "job/job.h"
 #include "job/json.h"
+#include "job/url.h"
 
 bool run_invoker_read(struct slice body, struct run_invoker *invoker, struct buffer *text)
 {
@@ -9,6 +10,8 @@ bool run_invoker_read(struct slice body, struct run_invoker *invoker, struct buf
     struct json_fault fault;
     struct json_cursor cursor;
     struct slice key, value;
+    struct url url;
+    const char *ignored;
     *invoker = (struct run_invoker){.headers = SLICE("{}")};
     bool is_object =
         json_check(body, &limits, &fault) == STATUS_OK && json_open(body, &cursor) && cursor.close == '}';
@@ -26,8 +29,8 @@ bool run_invoker_read(struct slice body, struct run_invoker *invoker, struct buf
         else if (slice_equal(key, SLICE("\"workflowUrl\"")))
             invoker->url = json_text(value, text);
     }
-    return is_object && invoker->run_id.size && invoker->url.size && invoker->step.size &&
-           invoker->step.data[0] == '{' && invoker->headers.data[0] == '{';
+    return is_object && invoker->run_id.size && url_parse(invoker->url, &url, &ignored) == STATUS_OK &&
+           invoker->step.size && invoker->step.data[0] == '{' && invoker->headers.data[0] == '{';
 }
 
 void run_invoker_write(const struct run_invoker *invoker, struct buffer *out)

@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "job/job.h"
 #include "job/json.h"
+#include "job/url.h"
 #include "qstash/settings.h"
 
 enum { TIMEOUT_DEFAULT_MS = 7 * 86400000 };
@@ -45,6 +46,13 @@ static const char *read_members(struct slice object, const struct reading *readi
     return is_object ? NULL : "body";
 }
 
+static bool is_url(struct slice text)
+{
+    struct url url;
+    const char *ignored;
+    return url_parse(text, &url, &ignored) == STATUS_OK;
+}
+
 const char *waiter_read_request(struct slice body, struct waiter *waiter, int64_t *timeout_ms,
                                 struct buffer *text)
 {
@@ -69,6 +77,8 @@ const char *waiter_read_request(struct slice body, struct waiter *waiter, int64_
         return "the body must have url and step";
     if (waiter->timeout_url.size == 0)
         waiter->timeout_url = waiter->url;
+    if (!is_url(waiter->url) || !is_url(waiter->timeout_url))
+        return "url and timeoutUrl must be http or https urls";
     *timeout_ms = TIMEOUT_DEFAULT_MS;
     if (waiter->timeout.size && !settings_read_duration(waiter->timeout, JOB_DELAY_MAX_MS, timeout_ms))
         return "timeout must be a duration such as 30s, 5m, 2h or 7d";

@@ -236,6 +236,13 @@ def test_a_run_that_is_over_invokes_nothing(run, receiver):
     assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", {"step": 1}).status == 400
 
 
+def test_invokers_that_are_refused(run, receiver):
+    arrivals(receiver, run.path, 1)
+    for bad in ({"step": 1}, {"workflowUrl": ""}, {"workflowUrl": "nowhere"}, {"workflowRunId": "unknown"}):
+        assert invoke(run, receiver.url(f"{run.path}/child"), f"{run.id}-child", bad).status == 400
+    assert receiver.count(f"{run.path}/child") == 0
+
+
 def test_an_invoked_run_that_ends_tells_its_invoker_the_result(run, receiver):
     arrivals(receiver, run.path, 1)
     receiver.script(f"{run.path}/child", TAKEN)
@@ -625,7 +632,7 @@ def test_the_end_of_a_run_ends_its_waits(qstash, run, receiver, topic):
 
 def test_waits_that_are_refused(qstash, run):
     good = {"url": run.url, "timeout": "1h", "step": {"stepId": 1}}
-    for bad in ({"url": 1}, {"step": []}, {"timeout": "soon"}, {"url": ""}, {"step": None}):
+    for bad in ({"url": 1}, {"step": []}, {"timeout": "soon"}, {"url": ""}, {"step": None}, {"url": "nowhere"}, {"timeoutUrl": "ftp://a.test/"}):
         assert qstash.call("POST", "wait/e", {**good, **bad}, Upstash_Workflow_RunId=run.id).status == 400
     assert qstash.call("POST", "wait/e", good).status == 400
     assert qstash.call("POST", "wait/e", good, Upstash_Workflow_RunId="unknown").status == 400
