@@ -1167,12 +1167,19 @@ START_TEST(renew_lets_a_held_lease_live_on)
 }
 END_TEST
 
+#define LEASED_BY_N2 "holders:t: t/a=n2,now-1000\njobs: t/a={q}\nleases: t/a@now+3000\n"
+
 START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
 {
     CHECK_EXAMPLES(
         {LEASED, "complete t/a n1 '' t/a n1 ''", "1 0", ABSENT},
         {LEASED, "complete t/a nx '' t/a n1 ''", "0 1", ABSENT},
         {LOST, "complete t/a n1 '' t/a n1 ''", "1 0", BELL},
+        /* a late success of a dead job is stale as long as another job has its id, also if this one ends in
+           the call */
+        {DEAD_BY_LOSSES LEASED_BY_N2, "complete t/a n1 ''", "0", NULL},
+        {DEAD_BY_LOSSES LEASED_BY_N2, "complete t/a n1 '' t/a n2 ''", "0 1", DEAD_BY_LOSSES},
+        {DEAD_BY_LOSSES LEASED_BY_N2, "complete t/a n2 '' t/a n1 ''", "1 0", DEAD_BY_LOSSES},
         {LEASED, "retry t/a nx 1 {x} '' t/a n1 5000 {e} '' t/a n1 1 {x} ''", "0 1 0 wake now+5001", RETRIED},
         {LEASED, "bury t/a nx {x} '' t/a n1 {d} '' t/a n1 {x} ''", "0 1 0", BURIED("{d}")},
         {LEASED, "release t/a nx -1 now - 0 t/a n1 -1 now - 0 t/a n1 5 now - 0", "0 1 0", READY},
