@@ -291,6 +291,14 @@ def test_a_cancelled_run_has_no_messages_any_more(run, receiver):
     assert [run.qstash.call("GET", f"messages/{message_id}").status for message_id in (retried, called)] == [404, 404]
 
 
+def test_a_cancel_of_several_messages_of_a_run_counts_each(qstash, run, receiver):
+    arrivals(receiver, run.path, 1)
+    messages = run.step(step(1, 1), step(2, 2), step(3, 3), upstash_delay="1h")
+    ids = "&".join(f"messageIds={message}" for message in messages)
+    assert qstash.call("DELETE", f"messages?{ids}").expect(200) == {"cancelled": 3}
+    assert qstash.call("DELETE", f"messages?{ids}").expect(200) == {"cancelled": 0} and not run.is_active()
+
+
 @pytest.mark.parametrize("target", ["/v2/messages/{}", "/v2/messages?messageIds={}", "/jobs/qstash~messages/{}",
                                     "/jobs?topic=qstash~messages&idPrefix={}&state=delayed&all=true"])
 def test_a_run_is_cancelled_with_one_of_its_messages(run, receiver, target):
