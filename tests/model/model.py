@@ -1833,7 +1833,7 @@ CONTROLS = {
     "a replaced send is beyond the most jobs": [("replace_send", "+ more > max_jobs", "> max_jobs")],
     "only a part of a send is cancelled": [("unsend", "for i = 1, #endpoints do", "for i = 1, 1 do")],
     "a cancelled send is remembered": [("unsend", " else drop_send(id) end", " end")],
-    "a send is forgotten while its jobs wait": [("forget", "if endpoints and first_left(ids[i], endpoints) then", "if false then")],
+    "a send is forgotten while its jobs wait": [("forget", "if may_be_left(ids[i]) then", "if false then")],
     "another job is cancelled with a send": [("unsend", "if not sent_at or is_of_send(id, sent_at) then", "if true then")],
     "a schedule moves from another time": [("fire", "(times[item.id] and tonumber(times[item.id])) ~=", "false and")],
     "a time is fired again": [("fire", "  if not is_expected(id, item.expected) then return 0 end\n", "")],
