@@ -17,9 +17,9 @@
 #include "history/schema.h"
 
 enum {
-    STATEMENTS_MAX = 48,      /* maximum number of prepared statements */
-    BUSY_MS = 5000,           /* how long to wait while another process writes or migrates */
-    PROGRESS_STEPS = 5000,    /* steps of SQLite's virtual machine: about 0.1 ms */
+    STATEMENTS_MAX = 48,   /* maximum number of prepared statements */
+    BUSY_MS = 5000,        /* how long to wait while another process writes or migrates */
+    PROGRESS_STEPS = 5000, /* steps of SQLite's virtual machine between calls of on_progress: about 0.1 ms */
     CHECKPOINT_FRAMES = 4000, /* 16 MiB of WAL */
     VACUUM_MIN_PAGES = 2000,  /* free pages are reused; only if there are more than this, they are returned to
                                  the file system */

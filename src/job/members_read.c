@@ -192,7 +192,7 @@ static bool read_value(struct reading *reading, const struct member *member, str
         return read_attempt(reading, value, field);
     case MEMBER_KEYS:
     case MEMBER_OBJECT:
-        break; /* only in settings, which members_parse reads */
+        break; /* these kinds occur only in settings, which members_parse reads */
     }
     return false;
 }

@@ -11,7 +11,8 @@
 #include "job/recurrence.h"
 
 enum {
-    RECURRENCE_SKIPPED_MAX = 16, /* if there are more ranges, the earliest is dropped: its times are over */
+    /* If there are more ranges, the earliest is dropped: its times then count as over. */
+    RECURRENCE_SKIPPED_MAX = 16,
     RECURRENCE_PROGRESS_SIZE = 20 * 36 /* maximum bytes of the text */
 };
 

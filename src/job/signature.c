@@ -9,7 +9,8 @@
 #include "job/sha256.h"
 
 enum {
-    SHARED_MIN = 16, /* the standard requires 24; shorter keys are in use, even in its own examples */
+    /* The standard requires 24, but shorter keys are in use, even in the standard's own examples. */
+    SHARED_MIN = 16,
     SEED_BYTES = 32,
     PUBLIC_BYTES = 32,
     PRIVATE_BYTES = SEED_BYTES + PUBLIC_BYTES,

@@ -213,9 +213,8 @@ static void add_clock(const struct redis_check *check)
         check_add(check->report, CHECK_OK, "clock", "this host and Redis differ by less than %d ms", SKEW_MS);
     else
         check_add(check->report, distance_ms < SKEW_MAX_MS ? CHECK_WARNING : CHECK_FAILURE, "clock",
-                  "this host's clock is %lld.%03lld s %s that of Redis. Due times follow Redis's, signatures "
-                  "and logs this "
-                  "host's: synchronize both (NTP)",
+                  "this host's clock is %lld.%03lld s %s that of Redis. Due times follow the clock of Redis, "
+                  "signatures and logs follow that of this host: synchronize both (NTP)",
                   distance_ms / 1000, distance_ms % 1000, skew_ms < 0 ? "behind" : "ahead of");
 }
 

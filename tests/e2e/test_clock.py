@@ -57,8 +57,8 @@ def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, r
 
 @pytest.mark.parametrize("are_both", [False, True], ids=["redis", "both"])
 def test_schedules_go_on_after_the_clock_has_stepped_forward_and_back(start, redis, receiver, topic, are_both):
-    """The times that were left out while the clock was ahead have not been made, so they are made at their correct time. A
-    time that was made while the clock was ahead is not made again."""
+    """Times that were skipped while the clock was ahead have not been fired, so they are fired when they are due. A time
+    that was fired while the clock was ahead is not fired again."""
     clock = MovableClock()
     extra = {**clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"} if are_both else {}
     server = start("--reactors", "1", redis=redis(environment=clock.environment), extra=extra)
@@ -85,7 +85,7 @@ def test_schedules_go_on_after_the_clock_has_stepped_forward_and_back(start, red
         for name in kinds:
             until(lambda: [t for t in times(name) if back < t < back + 1800], 5, lambda: f"{name}: {times(name)}")
     back = time.time() + 1
-    time.sleep(3)  # no occurrence may be made early or twice
+    time.sleep(3)  # no time may be fired early or twice
     for name in kinds:
         until(lambda: max(t for t in times(name) if t < back + 1800) > back + 2, 5, "the next occurrences")
         now = [t for t in times(name) if back <= t < back + 1800]

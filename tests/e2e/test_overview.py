@@ -123,7 +123,7 @@ def test_the_figures_of_all_processes_are_summed(redis, receiver, topic):
         for number in range(20):
             first.schedule(topic=topic, jobId=f"a{number}", url=receiver.url())
             second.schedule(topic=topic, jobId=f"b{number}", url=receiver.url())
-        for server in first, second:  # seconds before the first request count, too
+        for server in first, second:  # the totals include the seconds before this test asked for them first
             until(lambda: total(server, "accepted") == 40 and total(server, "delivered") == 40, 15, lambda: overview(server))
             assert {process["pid"] for process in overview(server)["processes"]} == {first.pid, second.pid}
         second.kill()

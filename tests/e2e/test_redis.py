@@ -159,7 +159,7 @@ def test_a_frozen_process_sends_nothing_that_was_cancelled_meanwhile(start, redi
         watch(0.2, lambda: True, "")
         arrived = {a.job_id for a in receiver.of(topic)}
         lost = cancelled - arrived
-        time.sleep(5.5)  # a lease; there is no condition to wait for
+        time.sleep(5.5)  # longer than a lease; there is no condition to wait for
     finally:
         os.kill(one.pid, signal.SIGCONT)
     watch(1.5, lambda: not lost & {a.job_id for a in receiver.of(topic)}, "sent after the cancel")

@@ -1048,7 +1048,7 @@ class World:
                 self.accept_member(job_id, "0")
 
     def step_arrive(self):
-        """Only a consumer that has claimed a job lets it arrive."""
+        """Lets claimed waits arrive, and ids that do not wait. An unclaimed wait cannot arrive."""
         claimed = sorted(job_id for job_id in self.pool.waits if self.pool.deadline(job_id) is not None)
         ids = [job_id for job_id in claimed + self.some_ids() if job_id in claimed or job_id not in self.pool.waits]
         if not self.is_away:
@@ -1552,8 +1552,8 @@ class World:
             expect(total <= self.pool.most_in_second(topic), topic, "is over its rate:", begun)
 
     def unbegin(self, topic, nonce):
-        """A released job has not begun. If another rate or clock let it begin, more tokens may be returned than were
-        taken."""
+        """Forgets that a job has begun: it was released without being sent. If the rate or the clock has changed since
+        the job began, more tokens may be returned than were taken."""
         begun = self.begun.get(topic, {})
         if nonce in begun:
             at, number = begun[nonce]

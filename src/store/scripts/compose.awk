@@ -3,16 +3,18 @@
 #
 #     awk -v out=FOLDER -v needs="NAMES" -f compose.awk results.list lib/*.lua *.lua
 #
-# A line "-- uses: a b" at the head of a script or a helper file names lib/a.lua and lib/b.lua; each comes once, behind the
-# files that it uses itself. Of such a file a script carries the declarations that it reaches: a declaration is a "local" at
-# the start of a line, with the comment above it. Writes FOLDER/<script>.lua.
+# A line "-- uses: a b" at the head of a script or a helper file names lib/a.lua and lib/b.lua; each comes once, after
+# the files that it uses itself. A script carries only the declarations of such a file that it uses, directly or through
+# others. A declaration is a "local" at the start of a line, with the comment above it. Writes FOLDER/<script>.lua.
 #
-# A line "-- rare: <group>" above a helper says that most calls do not need it. Such helpers cost one function a group, which makes
-# all of the group at its first call, with the declarations that only the group reaches. Where a helper is used by several groups,
-# and by nothing else, each has its own copy; so it is with constants. A line "-- plain: a b" at the head of a script names helpers that are not rare there.
+# A line "-- rare: <group>" above a helper says that most calls do not need it. All rare helpers of a group together
+# cost each call only one function. When it is first called, it creates the helpers of the group, and the declarations
+# that only the group uses. If a helper or a constant is used by several groups, and by nothing else, each group has its
+# own copy. A line "-- plain: a b" at the head of a script names helpers that are not rare there.
 #
-# For each variable that a closure captures, Lua walks through all that are captured from the same function, the latest first;
-# what comes from further out, it copies. So the declarations stand in NESTED functions, one within the other.
+# For each variable that a closure captures, Lua walks through all variables that have been captured from the same
+# function, the latest first. A variable of a function further out is copied without a walk. So the declarations stand
+# in NESTED functions, one within the other.
 BEGIN { split("15 40", NESTED, " ") }
 
 # RESULT_<name> stands for its number.
@@ -85,10 +87,11 @@ function declare(line,    names, i, count) {
         }
 }
 
-# Whether a part is rare in the script that is composed.
+# Returns whether a part is rare in the script that is composed.
 function is_rare(part) { return part in rare && !(part in is_plain) }
 
-# Marks the parts that a text reaches by their names, and the groups. user: the group of the text, "" for the script itself.
+# Marks the parts and groups that a text uses by name, directly or through others. user: the group of the text, "" for
+# the script itself.
 function reach(code, user,    words, count, i, found) {
     gsub(/--[^\n]*/, "", code)
     gsub(/'[^'\n]*'/, "", code)
@@ -110,14 +113,14 @@ function reach(code, user,    words, count, i, found) {
     }
 }
 
-# Who uses a part or a group: names between blanks, " -" for the script itself.
+# Adds a user to the users of a part or a group. They are names of groups between blanks; "-" is the script itself.
 function note_user(all, user, used,    name) {
     name = " " (user == "" ? "-" : user) " "
     if (index(all[used], name) == 0)
         all[used] = all[used] name
 }
 
-# Appends the used files to order, each behind those that it uses itself.
+# Appends the used files to order, each after the files that it uses itself.
 function put_in_order(names,    used, count, i) {
     count = split(names, used, " ")
     for (i = 1; i <= count; i++) {
@@ -132,7 +135,8 @@ function put_in_order(names,    used, count, i) {
     }
 }
 
-# Whether a part, or the function that makes a group, stands at this level: "" with all others, else within a group.
+# Returns whether a part, or the function that creates a group, is declared at this level: a group, or "" for outside
+# all groups.
 function stands_at(level, its_users, may_be_copied,    names, count) {
     count = split(its_users, names, " ")
     if (count == 1)
@@ -142,7 +146,8 @@ function stands_at(level, its_users, may_be_copied,    names, count) {
     return count > 1 && level == ""
 }
 
-# A text with the rare helpers of other groups than its own asked from their groups.
+# Returns a text in which each rare helper of another group is replaced by a call of that group's function:
+# its_<group>().<helper>.
 function with_groups(code, own,    done, word, part, before) {
     while (match(code, /'[^'\n]*'|--[^\n]*|[A-Za-z0-9_]+/)) {
         word = substr(code, RSTART, RLENGTH)
@@ -162,7 +167,8 @@ function with_groups(code, own,    done, word, part, before) {
     return done code
 }
 
-# The declarations of a level, in their order. A group is made behind the last of its rare helpers.
+# Returns the declarations of a level, in their order. The function of a group stands where the last of its rare helpers
+# stood.
 function level_text(level,    i, part, whole, group, has_begun, made) {
     for (i = 1; i <= total; i++) {
         part = parts_in_order[i]
@@ -189,7 +195,8 @@ function level_text(level,    i, part, whole, group, has_begun, made) {
     return whole
 }
 
-# The function that makes a group at its first call, and returns its rare helpers by name.
+# Returns the text of a group's function, which creates the rare helpers of the group when it is first called, and
+# returns them by name.
 function group_text(group,    names, count, i, list, fields) {
     count = split(members[group], names, " ")
     for (i = 1; i <= count; i++) {
@@ -213,7 +220,7 @@ function with_results(code,    done, word) {
     return done code
 }
 
-# Notes the declarations of the used files in order, and what is rare of them.
+# Notes the declarations of the used files in order, and for each group its rare helpers.
 function put_parts_in_order(    i, k, its, part) {
     total = 0
     for (i = 1; i <= placed; i++) {

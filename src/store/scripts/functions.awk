@@ -2,15 +2,16 @@
 #
 #     awk -v out=FOLDER -f functions.awk FOLDER/*.lua
 #
-# Redis runs a script from its first line in each call, and so makes all helpers again. In a library the helpers are made
-# once, when it is loaded. So are constants: names in capitals whose values depend on nothing but constants. Names of keys
-# depend on KEYS[1], so they are made when a call has another one than the call before. Everything else at the top level of
-# a script runs in each call, in the same order: a variable is declared once and set in each call. So no value of one call
-# is left in the next one, even if a call ends with an error. The same is true of a group of rare helpers: its helpers are
-# made once, and its variables are set when a call uses the group for the first time.
+# Redis runs a script from its first line in each call, and so creates all helpers again. In a library the helpers are
+# created once, when it is loaded. So are constants: names in capitals whose values depend on nothing but constants.
+# Names of keys depend on KEYS[1]: they are computed when KEYS[1] differs from that of the call before. Everything else
+# at the top level of a script runs in each call, in the same order: a variable is declared once and set in each call.
+# So no value of one call is left in the next one, even if a call ends with an error. A group of rare helpers is treated
+# alike: its helpers are created once, and its variables are set when a call first uses the group.
+#
 # Writes FOLDER/<script>.function, in which @NAME@ stands for the name of the library and of its function.
 
-# Lua allows a function 200 local variables, and 60 variables of the functions around it.
+# In Lua a function can have 200 local variables, and can use 60 variables of the functions around it.
 BEGIN {
     LOCALS_MAX = 195
     UPVALUES_MAX = 55
@@ -40,7 +41,7 @@ FNR == 1 {
 
 /^[ \t]*(--.*)?$/ { next }
 
-# Levels that compose.awk nests: a library has parts instead.
+# Skips the lines with which compose.awk nests functions: a library is divided into parts instead.
 /^return \(function\(\)$/ || /^end\)\(\)$/ { next }
 
 # A group of rare helpers ends with these two lines. It may have groups of its own.
@@ -92,8 +93,8 @@ function declare_all(list,    words, count, i) {
             declare(words[i])
 }
 
-# Whether a value depends on nothing but constants and Lua itself; with_keys: and on names of keys. Redis gives a library
-# Lua's functions when it is called, but not while it is loaded.
+# Returns whether a value depends on nothing but constants; with_keys: or on names of keys and Lua's functions, which a
+# library has when it is called, but not while it is loaded.
 function is_fixed(code, with_keys,    words, count, i) {
     gsub(/--[^\n]*/, "", code)
     gsub(/'[^'\n]*'/, "", code)
@@ -107,7 +108,7 @@ function is_fixed(code, with_keys,    words, count, i) {
     return 1
 }
 
-# Sorts a declaration: list = rest.
+# Decides when the declaration "list = rest" runs: once, for each KEYS[1], or in each call.
 function end_declaration(list, rest,    words, count, i, fixed) {
     declare_all(list)
     fixed = list !~ /[a-z]/ || list ~ /^(call|base) $/
@@ -126,7 +127,8 @@ function end_declaration(list, rest,    words, count, i, fixed) {
         steps[++step_count] = list rest
 }
 
-# Sorts the statement that has been read: a function is made once, and anything else is a step of each call.
+# Decides when the statement that has been read runs: a function is created once, and anything else is a step of each
+# call.
 function end_statement(    word) {
     if (match(statement, /^local function [A-Za-z0-9_]+/)) {
         declare(substr(statement, 16, RLENGTH - 15))
@@ -145,7 +147,7 @@ function end_statement(    word) {
 }
 
 # Returns a function that begins a group of rare helpers in a call: it sets the variables of the group, and returns its
-# helpers. text is the group as compose.awk writes it: a function that makes all of this.
+# helpers. text is the group as compose.awk writes it: a function that creates the helpers.
 function group_text(text,    pieces, count, is_function, group, i) {
     count = split_group(text, pieces)
     for (i = 1; i <= count; i++)
@@ -177,7 +179,7 @@ function split_group(text, pieces,    lines, line_count, i, depth, count) {
     return count
 }
 
-# Adds a statement to the parts of its group: names, what is made once, names of keys, and what each call sets.
+# Adds a statement to the parts of its group: names, what is created once, names of keys, and what each call sets.
 function add_piece(piece, is_function, group,    word, list, rest) {
     if (match(piece, /^function its_[a-z_]+/)) {
         word = substr(piece, 10, RLENGTH - 9)
@@ -232,7 +234,8 @@ function add_used(code, used,    words, count, i, added) {
     return added
 }
 
-# Statements, as functions with few enough variables: prefix1, prefix2 ... Sets part_count to their number.
+# Returns the statements as functions prefix1, prefix2 ..., each with few enough variables. Sets part_count to the
+# number of functions.
 function parts_text(prefix, statements, statement_count,    i, whole, used, count, fresh) {
     split("", used)
     count = 0
@@ -263,7 +266,7 @@ function write_library(    whole, i, file, list) {
     for (i = 1; i <= part_count; i++)
         whole = whole "keys" i "()\n"
     whole = whole "named_for = KEYS[1]\nend\n"
-    # A part of a call that returns something ends the call.
+    # If a part returns something, the parts after it do not run.
     whole = whole parts_text("part", steps, step_count)
     whole = whole "redis.register_function{function_name = '@NAME@', flags = {" flags "}, callback = function(keys, args)\n"
     whole = whole "KEYS, ARGV = keys, args\nif named_for ~= KEYS[1] then name_keys() end\nlocal reply = part1()"

@@ -16,7 +16,8 @@ import { FirstJob, isEmptyServer } from "../overview/first_job.js";
 
 export default function Overview() {
   let stop = null;
-  let isLesson = null; // whether to show the first job; the first answer decides, until the person leaves the page
+  // Whether to show how to schedule a first job. The first answer decides this until the person leaves the page.
+  let isLesson = null;
   return {
     oninit: () => (stop = follow(remember)),
     onremove: () => stop(),
