@@ -24,7 +24,7 @@ void job_batches_free(struct job_batches *);
 /* Returns whether the request has many jobs. The beginning of the body is enough. */
 bool job_batch_is_meant(const struct exchange *);
 
-/* Begins a batch. The batch answers the exchange at its end. */
+/* Begins a batch. When the batch ends, it answers the exchange. */
 void job_batch_begin(struct exchange *);
 
 #endif

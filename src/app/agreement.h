@@ -30,7 +30,7 @@ void agreement_ask(struct agreement *, struct live_board *, struct buffer *messa
  * then sends agreement_answer. */
 bool agreement_note(struct agreement *, struct live_board *, struct slice message, char asking[LIVE_ID_SIZE]);
 
-/* Adds the answer to a process: the settings of this one. */
+/* Adds the answer to a process that asks: the settings of this process. */
 void agreement_answer(struct live_board *, const char *asking, struct buffer *message);
 
 /* Appends the options whose values differ: "max-jobs: 5 here, 9 there; ...". Both texts are options with

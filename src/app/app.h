@@ -170,7 +170,7 @@ struct app_verdict {
     const struct job_errors *errors; /* INVALID: the errors */
     struct slice why;                /* sentence for people, see enum app_end */
     struct app_job job;              /* the job concerned; unknown members are empty */
-    bool was_there;                  /* replace: another job was there before */
+    bool was_there;                  /* replace: another job had the id, and was replaced */
     bool was_leased;                 /* cancel: an attempt is under way and continues */
     struct slice topic;              /* set with NOT_REACHED and SIBLING: the topic concerned */
     struct slice group;              /* send: the group concerned; set with NOT_REACHED instead of topic */

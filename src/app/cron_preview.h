@@ -18,7 +18,8 @@ struct app_cron_call {
 struct app_cron_preview {
     char words[CRON_WORDS_MAX + 1];
     int64_t times_ms[APP_CRON_TIMES];
-    size_t time_count; /* as many as requested; fewer only if the year 9999 ends before */
+    /* As many as requested; fewer only if there are fewer until the end of the year 9999. */
+    size_t time_count;
 };
 
 /* Returns false if the expression or the time zone is wrong. errors then has an error for each of them. */

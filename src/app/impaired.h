@@ -11,9 +11,9 @@ enum { IMPAIRED_FIRST = 10 };
 struct impaired_receiver {
     char name[RECEIVER_NAME_SIZE];
     char cause[RECEIVER_CAUSE_SIZE]; /* cause of the last failure; empty: unknown */
-    /* is_open: its breaker is open; otherwise the receiver asked for fewer attempts */
+    /* is_open: the receiver's breaker is open; otherwise the receiver asked for fewer attempts */
     bool is_open, is_probing;
-    int64_t probe_ms; /* earliest time of the next probe; 0: its breaker is closed */
+    int64_t probe_ms; /* earliest time of the next probe; 0: the breaker is closed */
 };
 
 struct impaired {

@@ -188,7 +188,8 @@ static void live_on_timer(void *arg)
 
 /* ---- figures of other processes ---- */
 
-/* Notes a "look" message of a process. Returns whether this process had not sent one before. */
+/* Notes a "look" message of a process. Returns whether it is the first one of this process, or the first one
+ * after a pause. */
 static bool note_looker(struct live *live, const char *id, int64_t now_us)
 {
     struct looker *oldest = live->lookers;

@@ -98,8 +98,8 @@ static struct member *find_member(const struct live_board *board, const char *id
     return NULL;
 }
 
-/* Returns a member for a new process: a new one, or the one that has been silent for the longest time,
- * emptied. */
+/* Returns an empty member for a process that is not on the board. If the board is full, this is the member
+ * that has been silent for the longest time. */
 static struct member *take_member(struct live_board *board)
 {
     struct member *silent = NULL;

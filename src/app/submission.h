@@ -39,8 +39,9 @@ void app_submission_send(struct app_submission *, struct job *);
 void app_submission_write(struct app_submission *, struct job *);
 
 /* Sends submissions that were written, at most APP_SUBMISSIONS_MAX, to topics with one owner. All new jobs
- * are scheduled in one script, or none. Each submission calls back, as after app_submission_send. If a
- * job was not scheduled, all end alike, with FULL, EXISTS, KEY_REUSED, UNAVAILABLE or UNKNOWN. */
+ * are scheduled in one script, or none. Each submission calls back, as after app_submission_send. If a job
+ * cannot be scheduled, all submissions end with the same verdict: FULL, EXISTS, KEY_REUSED, UNAVAILABLE or
+ * UNKNOWN. */
 void app_submissions_send(struct app_submission *const *, size_t count);
 
 #endif

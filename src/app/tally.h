@@ -11,7 +11,7 @@
 #include "store/store.h"
 
 struct tally_board; /* the last count of the process; any thread may use it */
-struct tally;       /* the requests of one reactor that wait for a count */
+struct tally;       /* the requests for counts that wait in one reactor */
 
 struct tally_board *tally_board_new(void);
 void tally_board_free(struct tally_board *); /* NULL is ignored */

@@ -62,7 +62,7 @@ struct app_workflow_wait {
     struct slice id, event;
     struct slice text; /* text of the dialect, see app_workflow_waiters */
     const struct app_workflow_entry
-        *deadline;     /* job that is delivered at its due time if no event comes before */
+        *deadline;     /* job that is delivered when it is due, unless an event comes earlier */
     struct slice kept; /* the first kept event for this wait, if the caller has read it; else empty */
     /* job that is delivered at once, instead of deadline, if kept is set; else NULL */
     const struct app_workflow_entry *with_kept;

@@ -18,7 +18,7 @@ struct histogram {
     _Atomic uint64_t sum_us;
 };
 
-/* Returns the bucket of a duration. Negative durations belong to the first one. */
+/* Returns the bucket of a duration. Negative durations belong to the first bucket. */
 size_t histogram_bucket_of(int64_t us);
 
 /* Counts one duration. Negative durations count as 0. */

@@ -101,7 +101,7 @@ void http_call_prepare_connect(struct http_call *);
  * which remains in libcurl and closes the descriptor; see http_call_take_handle. */
 int http_call_take_connection(const struct http_call *);
 
-/* Returns the handle that has opened the connection. The call gets a new one. */
+/* Returns the handle that has opened the connection. The call gets a new handle. */
 CURL *http_call_take_handle(struct http_call *);
 
 /* Ends the mode in which libcurl only connects. After this, libcurl itself sends the requests of this

@@ -37,13 +37,13 @@ static const struct {
     {SLICE(LINE HOST "A: b\0\r\n\r\n"), "a NUL at the end of a value"},
     {SLICE(LINE HOST "A: b\0\n\r\n"), "a NUL and a bare LF as a line end"},
     {SLICE(LINE HOST "\0\nA: b\r\n\r\n"), "a NUL and a bare LF as the empty line"},
-    {SLICE("GET / HTTP/1.1\0\n" HOST "\r\n"), "a NUL and a bare LF behind the version"},
+    {SLICE("GET / HTTP/1.1\0\n" HOST "\r\n"), "a NUL and a bare LF after the version"},
     {SLICE("GET /\0 HTTP/1.1\r\n" HOST "\r\n"), "a NUL in the request target"},
     {SLICE("GET  / HTTP/1.1\r\n" HOST "\r\n"), "two spaces before the request target"},
     {SLICE("GET /  HTTP/1.1\r\n" HOST "\r\n"), "two spaces before the version"},
     {SLICE("GET\t/ HTTP/1.1\r\n" HOST "\r\n"), "a tab in the request line"},
     {SLICE("GET /\vHTTP/1.1\r\n" HOST "\r\n"), "a vertical tab in the request line"},
-    {SLICE("GET / HTTP/1.1 \r\n" HOST "\r\n"), "a space behind the version"},
+    {SLICE("GET / HTTP/1.1 \r\n" HOST "\r\n"), "a space after the version"},
     {SLICE("GET / x HTTP/1.1\r\n" HOST "\r\n"), "a space in the request target"},
 };
 

@@ -90,7 +90,7 @@ static void on_primary(void *arg, const struct redis_reply *reply)
     const struct sentinel_events *events = &witness->sentinel->events;
     if (!reply || redis_reply_kind(reply) == REDIS_KIND_ERROR)
         return;
-    witness->knows = redis_reply_size(reply) == 2; /* otherwise this Sentinel does not know the service */
+    witness->knows = redis_reply_size(reply) == 2; /* a Sentinel that does not know the service returns nil */
     if (!witness->knows)
         return;
     witness->primary =

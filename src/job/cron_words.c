@@ -152,7 +152,7 @@ static void write_clock(struct buffer *out, int hour, int minute, const struct c
         buffer_printf(out, ":%02d", seconds->first);
 }
 
-/* Writes each time of day. The expression has only one value for seconds. */
+/* Writes each time of day. Must be called only if the expression has a single value for seconds. */
 static void write_times(struct buffer *out, const struct cron_times *times)
 {
     int left = times->hours.count * times->minutes.count;

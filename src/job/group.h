@@ -2,8 +2,8 @@
  *
  * The text of a group in Redis is JSON of the same form as the API's:
  * {"endpoints":{"<name>":{"url":"...","method":"...","headers":{...}}, ...}}. As in records (job.h), unknown
- * members of another version are carried, and needs names the features that a process must know to use the
- * group. */
+ * members of another version are kept, and the member "needs" names the features that a process must know to
+ * use the group. */
 #ifndef DUEPOST_JOB_GROUP_H
 #define DUEPOST_JOB_GROUP_H
 

@@ -44,7 +44,7 @@ struct run_log_step {
 /* Parses an element. text receives decoded texts, and must have room for twice the size of the element. */
 void run_log_step_read(const struct app_workflow_element *, struct run_log_step *, struct buffer *text);
 
-/* Makes a step of a wait for an event that has not ended, as run_log_step_read does for an element. */
+/* As run_log_step_read, but for a wait for an event that is still open: such a wait has no element yet. */
 void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
 
 /* The data of a step to write. If the step is the result of a call, call is that call; if the step is a call,

@@ -70,7 +70,7 @@ void batch_add(struct batch *, struct batch_item *);
 /* Sends the waiting items, up to the maximum number of calls. Called at the end of a turn. */
 void batch_flush(struct batch *);
 
-/* Ends waiting items with UNAVAILABLE. Calls under way must have ended before. */
+/* Ends waiting items with UNAVAILABLE. Must not be called while calls are under way. */
 void batch_fini(struct batch *);
 
 #endif

@@ -143,8 +143,8 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
         end_round(facts);
 }
 
-/* Reads the layout of the data. Data without a layout gets the layout of this duepost, unless Redis cannot be
- * used. */
+/* Reads the layout of the data. If the data has no layout yet, it gets the layout that this process uses,
+ * unless Redis cannot be used. */
 static void open_data(struct facts *facts)
 {
     struct problem problem;

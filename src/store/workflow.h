@@ -80,7 +80,7 @@ void workflow_end(struct store *, struct slice id, enum workflow_state, struct s
 
 struct workflow_wait {
     struct slice id, event, text;   /* text is a text of the caller, see workflow_waiters */
-    struct workflow_entry deadline; /* job that is delivered at its due time if no event comes before */
+    struct workflow_entry deadline; /* job that is delivered when it is due, unless an event comes earlier */
     struct slice kept; /* the first kept event for this wait, if the caller has read it; empty: none */
     struct workflow_entry with_kept; /* if kept is set: job that is delivered at once, instead of deadline */
 };

@@ -1,7 +1,7 @@
 // Whether the server answers. api.js reports each request; while the server does not answer, this module polls /healthz.
 //
 //   connection.isOk     false from the first unanswered request until the next answered one
-//   connection.since    when the connection was lost, in ms; null while it is there
+//   connection.since    when the connection was lost, in ms; null while the server answers
 //   onReturn(fn)        calls fn each time the connection comes back; returns the function that unsubscribes
 
 import { m } from "./lib.js";

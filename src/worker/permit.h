@@ -30,7 +30,7 @@ struct permit {
     struct receivers *receivers;
     int64_t wait_ms;
     /* Name of the receiver whose breaker is open; NULL: the job is held for another reason. Owned until
-     * permit_drop; the caller may take it before. */
+     * permit_drop, unless the caller takes it earlier. */
     char *held_by;
     permit_fn *fn;
     void *arg;

@@ -92,7 +92,7 @@ START_TEST(a_caller_sees_the_topics_that_it_reaches)
     struct store_topic topics[] = {topic_of("orders-1"), topic_of("outside")};
     list_topics(&fake_some, "");
     struct fake_call *call = fake_take("topics");
-    ck_assert_ptr_eq(strstr(call->id, "orders"), call->id); /* the walk skips the names before */
+    ck_assert_ptr_eq(strstr(call->id, "orders"), call->id); /* the walk skips all names before "orders" */
     call->fn.topics(call->arg, STATUS_OK, topics, 2, (struct store_topic_cursor){.name = SLICE("outside")});
     fake_expect(APP_DONE);
     ck_assert_str_eq(names, "orders-1 ");

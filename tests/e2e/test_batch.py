@@ -262,7 +262,7 @@ def test_a_batch_continues_without_its_client(server, receiver, topic):
 
 
 def test_a_large_batch_lets_others_pass(server, receiver, topic):
-    """While batches of 10,000 jobs are scheduled, a request with a single job is answered long before they are."""
+    """While batches of 10,000 jobs are scheduled, a request with a single job is answered long before them."""
     batches = [json.dumps([job_of(receiver, topic, f"{n}-{i}") for i in range(MOST)]) for n in range(3)]
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         replies = [pool.submit(server.post, text, False) for text in batches]

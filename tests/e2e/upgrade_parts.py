@@ -268,7 +268,7 @@ class Pull(Part):
 
 
 class Keys(Part):
-    """Idempotency keys: a request that is repeated after the upgrade gets the answer from before."""
+    """Idempotency keys: a request that is repeated after the upgrade gets the answer that it got before the upgrade."""
 
     def _post(self, world, **more):
         job = {"topic": "keys", "url": "http://never.example/", "delay": DAY, "body": {"n": 1}, **more}

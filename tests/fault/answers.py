@@ -177,7 +177,7 @@ class Unblocked(Answer):
 
 class ProtocolError(Answer):
     """The bytes that arrive are not the Redis protocol."""
-    status, words = None, "rotocol error"  # no status, because another connection may be the one that breaks
+    status, words = None, "rotocol error"  # no status, because another connection may break first
 
     def begin(self):
         self.redis.proxy.garbage = b"HTTP/1.1 400 Bad Request\r\n\r\n"

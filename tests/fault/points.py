@@ -27,7 +27,7 @@ from verdict import Fault, Verdict
 
 
 def points():
-    """Returns all test points, from the sources. Those of script calls are where calls are sent."""
+    """Returns all test points, from the sources. Each script has test points where its call is sent."""
     source = place.SCRIPTS.parents[1]
     scripts = sorted(path.stem for path in place.SCRIPTS.glob("*.lua") if path.stem not in ("survey", "trial"))  # survey needs thousands of topics, and only duepost check runs trial
     found = set()

@@ -492,7 +492,8 @@ static void on_reported(void *arg, enum status status, const struct store_report
 {
     (void)arg, (void)status;
     called++;
-    assert(reported->receiver || !reported->has_opened); /* the log names the one that was opened */
+    /* The log names the receiver whose breaker was opened. */
+    assert(reported->receiver || !reported->has_opened);
     if (reported->receiver)
         check_receiver(reported->receiver);
 }

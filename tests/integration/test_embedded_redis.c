@@ -103,8 +103,8 @@ static int remove_one(const char *path, const struct stat *stat_of, int type, st
     return 0;
 }
 
-/* Removes all directories. Called in the parent process, so that they are removed even after a test has
- * crashed. */
+/* Removes all directories. Called in the parent process, so that the directories are removed even if a test
+ * has crashed. */
 static void remove_base(void)
 {
     nftw(base, remove_one, 16, FTW_DEPTH | FTW_PHYS);

@@ -29,9 +29,9 @@ START_TEST(claim_keeps_to_the_rate)
          BEGUN(
              "1") "bucket:t: t/b@now-8\ndue: t@now+1901\nholders:t: t/a=n5,now-9000\njobs: t/a={1} t/b={2}\n"
                   "leases: t/a@now+5000\nrates: t=1700000002023456\ntopics: t=" ONE_EACH_2_S "\n"},
-        /* The rate is spent further ahead than is possible, because the clock has stepped back, or because
-         * its burst was larger before. This is corrected once, so that the next attempt begins two seconds
-         * later. */
+        /* More attempts have begun than the rate ever allows, because the clock has stepped back, or because
+         * the burst of the rate was larger. This is corrected once, so that the next attempt begins two
+         * seconds later. */
         {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
          "\nturns: t@1\n",
          CLAIM, "0 0 0 wake now+2001",

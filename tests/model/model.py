@@ -1400,8 +1400,8 @@ class World:
         self.note_resumed(held)
 
     def note_resumed(self, held):
-        """held: the jobs that were held before the call. Those that are no longer held have their earlier due times again, and so
-        have heads of lines, which stay held if their place is before their due time."""
+        """held: the jobs that were held before the call. Those that are no longer held get back the due times that they had
+        before the hold. So do heads of lines, which stay held if their place is before their due time."""
         for job_id, due in held.items():
             at, _, head = self.pool.line.get(topic_of(job_id), (INF, 0, ""))
             is_let_go = head == job_id and at <= due

@@ -83,7 +83,8 @@ class Pool(Workflows):
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, for jobs that are held until their receiver is tried again
         self.line = {}  # fifo topic -> (ms, score, id): the end of its head's wait
-        # Jobs that were released behind the head of a line. The head also waits for their times, but when it ends they are due at once.
+        # Jobs that were released while another job was the head of their line. The head also waits until these jobs are due,
+        # but when the head ends, they are due at once.
         self.behind_line = set()
         self.turn_scores = {}  # ready topic -> turn score: the topic with the lowest is served first
         self.offered = {}  # in the current call: topic -> whether it may be served

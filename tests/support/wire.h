@@ -29,11 +29,11 @@ void wire_send(int fd, struct slice bytes);
 /* Reads until the peer closes or resets the connection. */
 void wire_read_to_end(int fd, struct wire_text *);
 
-/* Reads until the bytes read so far contain text. Returns false if the peer closes the connection before. */
+/* Reads until the bytes read so far contain text. Returns false if the peer closes the connection first. */
 bool wire_read_for(int fd, struct wire_text *, const char *text);
 
 /* Reads a whole request or answer; without Content-Length, it has no body. Returns false if the peer closes
- * the connection before. */
+ * the connection first. */
 bool wire_read_message(int fd, struct wire_text *);
 
 /* Returns how often text occurs. */

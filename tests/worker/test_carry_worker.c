@@ -237,9 +237,8 @@ START_TEST(it_carries_when_wake_ups_begin_to_arrive)
     own(-1);
     world_subscribe(0);
     ck_assert_uint_eq(carries(), 2);
-    ck_assert(
-        !world_call(WORLD_CARRY)
-             ->carry.is_tick); /* this carry is not a tick, because the owner's ticks come once a second */
+    ck_assert(!world_call(WORLD_CARRY)
+                   ->carry.is_tick); /* only the carries that the owner sends once a second are ticks */
     own(300);
     world_pass(301 * MS_US);
     ck_assert_uint_eq(carries(), 3);

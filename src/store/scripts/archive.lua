@@ -2,7 +2,7 @@
 -- archive.lua - turns the history on or off, and reads the next texts from the outbox (lib/outbox.lua).
 --
 -- ARGV[2] bytes of the backlog, beyond which the oldest texts are dropped; 0: there is no history, and the texts stay
---      in the outbox until there is one
+--      in the outbox until a history exists
 -- ARGV[3] bodies that the history keeps: 'on', 'off', or 'errors' for jobs that were not delivered
 -- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first one is always returned
 -- ARGV[6] number of texts that the caller has read and not removed yet. This call returns the texts after them. If an

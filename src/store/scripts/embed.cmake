@@ -1,7 +1,7 @@
-# Puts each script into a C table, behind the helpers of lib/ that it uses (compose.awk), and as a library with one function
-# (functions.awk). Redis names a script by the SHA-1 of its text, which CMake computes here from the very bytes that are embedded.
-# The name of a function has the beginning of such a sum, so that several versions can use one Redis. The table also has the commands that scripts
-# run: all words in capitals between quotes.
+# Puts each script into a C table twice: as a text that begins with the helpers of lib/ that it uses (compose.awk), and
+# as a library with one function (functions.awk). Redis names a script by the SHA-1 of its text, which CMake computes
+# here from the very bytes that are embedded. The name of a function has the beginning of such a sum, so that several
+# versions can use one Redis. The table also has the commands that scripts run: all words in capitals between quotes.
 set(script_folder ${CMAKE_CURRENT_LIST_DIR})
 file(GLOB scripts CONFIGURE_DEPENDS ${script_folder}/*.lua)
 file(GLOB helpers CONFIGURE_DEPENDS ${script_folder}/lib/*.lua)

@@ -20,7 +20,8 @@ local function apply(topic, had_breaker)
   start_resuming(topic, had_breaker)
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
-  if first_sibling then call('HSET', META, 'redate', '0') end -- the same retention removes dead jobs of siblings
+  -- The topic's retention also removes dead jobs of its sibling topics.
+  if first_sibling then call('HSET', META, 'redate', '0') end
 end
 
 local replies = {now_us}

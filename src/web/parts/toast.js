@@ -23,7 +23,8 @@ export function toast(text, { undo, seconds, kind = "ok", onend } = {}) {
   return () => end(one);
 }
 
-// Keeps at most three of the other notices. One with "Undo" always stays, because it calls send at its end.
+// Keeps at most three of the other notices. A notice with "Undo" always stays until its time is over, because it then
+// calls send.
 const withRoom = (others) => others.filter((other, i) => other.undo || other.onend || i >= others.length - 3);
 
 export function later(text, send, { seconds = 5 } = {}) {
