@@ -11,7 +11,8 @@
 #include "base/memory.h"
 
 static_assert((int)APP_PAGE_MAX == (int)HISTORY_PAGE_MAX, "a page of the API is a page of the history");
-static_assert((int)APP_STATS_STEPS_MAX == (int)HISTORY_STEPS_MAX, "the history counts as many steps");
+static_assert((int)APP_STATS_STEPS_MAX == (int)HISTORY_STEPS_MAX,
+              "the history can count as many steps as a client may request");
 
 /* A call of the history, with the data of its use case. */
 struct history_call {

@@ -31,7 +31,7 @@ struct app_coming {
 
 struct app_impaired {
     struct slice name, cause; /* as in app_receiver */
-    /* is_open: its breaker is open; otherwise the receiver asked for fewer attempts */
+    /* is_open: the receiver's breaker is open; otherwise the receiver asked for fewer attempts */
     bool is_open, is_probing;
     int64_t probe_ms; /* set if is_open */
 };

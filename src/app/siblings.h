@@ -25,8 +25,8 @@ typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings 
                                                int64_t now_ms);
 
 /* Reads the settings of a sibling topic, calls the function make, and writes the new settings if the stored
- * ones have not changed since. Also used for the members of an owner topic that only the server sets. With
- * DONE, the verdict has the settings. */
+ * settings have not changed since. Also changes settings of an owner topic, if they are members that only the
+ * server sets. With DONE, the verdict has the settings. */
 void app_sibling_change(struct app *, const struct app_caller *, struct slice topic, app_sibling_fn *make,
                         app_verdict_fn *, void *arg);
 

@@ -43,7 +43,8 @@ struct tally_board {
     int64_t more_us;   /* start of the last count with more parts */
     unsigned turn;     /* number of the count while each count has one part; see board_take_turn */
     bool was_topics;
-    /* The walk that finds the coming jobs. Only the reactor that counts uses it, without the lock. */
+    /* The walk that finds the coming jobs. Only the reactor that is counting uses the walk, and needs no lock
+     * for this. */
     struct coming_walk *walk;
     bool is_walking, has_coming;
     int64_t walk_us; /* start of the last walk */

@@ -25,7 +25,7 @@ void app_topics(struct app *, const struct app_caller *, size_t max, struct app_
 void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Calls each() with the topic, which may have no jobs and no settings, and then fn. */
+/* Calls each() with the topic, even if it has no jobs and no settings; then calls fn. */
 void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Calls each() for every pattern that has settings and that the caller has a right to, with its own settings;

@@ -123,7 +123,7 @@ static void explain_stall(struct bench *bench)
                 "this command",
                 STALL_MS / 1000,
                 why      ? why
-                : answer ? "the server says that it was delivered"
+                : answer ? "the server says that the job was delivered"
                          : problem.text);
     json_decref(answer);
 }

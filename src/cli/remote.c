@@ -147,8 +147,8 @@ static const char *remote_hint(long status, const char *detail)
         {"nothing at this path",
          " Check the path of the server's URL (--server), and the version of the server."},
         {"with the parameter topic", " The parameter is the option --topic."},
-        {"?resend=true", " That is the option --resend."},
-        {"{\"delivery\":\"pull\"}", " That is duepost set TOPIC delivery=pull."},
+        {"?resend=true", " With this command, use the option --resend."},
+        {"{\"delivery\":\"pull\"}", " The command for this is duepost set TOPIC delivery=pull."},
     };
     if (status == 401)
         return " Set the token in DUEPOST_TOKEN or --token-file.";

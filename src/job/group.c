@@ -273,8 +273,8 @@ struct entries {
     size_t count;
 };
 
-/* Reads the endpoints of a patch. Their number is limited, because each old endpoint is searched for among
- * them. */
+/* Reads the endpoints of a patch. Limits their number, because the caller searches them for each old
+ * endpoint. */
 static void read_entries(struct slice endpoints, struct entries *entries, struct job_errors *errors)
 {
     struct json_cursor cursor;

@@ -1,6 +1,6 @@
 /* limits.h - the limits of a queue or of a flow-control key, as settings of their topic.
  *
- * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. The setting note has the
+ * A queue whose parallelism is 1 is a fifo topic. A rate is counted in windows. The setting "note" has the
  * other data: when the queue was created, which limits the last message with the key requested, and which
  * limits are pinned. */
 #ifndef DUEPOST_QSTASH_LIMITS_H

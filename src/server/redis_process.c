@@ -201,7 +201,7 @@ enum status redis_program_find(const char *wanted, struct redis_program *program
             return STATUS_OK;
         redis_program_fini(program);
         if (!is_missing)
-            *problem = why; /* a program that is too old is reported rather than one that is missing */
+            *problem = why; /* if one program is missing and the other is too old, the old one is reported */
         else if (i == 0)
             problem_set(problem,
                         wanted

@@ -46,8 +46,8 @@ void script_call_send(struct script_call *, struct redis_link *, script_fn *, vo
 
 /* Makes the next calls try functions again. Called when a connection comes up, because Redis may have other
  * functions and rights than before. The functions of other versions are kept, because these versions may be
- * running. If Redis has functions of many versions, loading a function deletes those of other versions. A
- * version that still runs then loads its functions again. */
+ * running. If Redis has functions of many versions, loading a function deletes the functions of other
+ * versions. If a process of another version is still running, it loads its functions again. */
 void script_try_functions(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,

@@ -58,7 +58,8 @@ struct shooting {
     struct sending *sending; /* set if the job is sent to a group; else NULL */
 };
 
-/* The jobs of an occurrence that is sent to a group. All occurrences of one schedule have the same jobs. */
+/* The jobs of an occurrence that is sent to a group. They are created once, for all occurrences of the
+ * schedule. */
 struct sending {
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];

@@ -299,7 +299,7 @@ def test_an_option_of_another_command_is_refused_and_changes_nothing(server, rec
 
 def test_the_address_of_the_server_may_end_in_a_slash(server):
     assert ask(server, "topics", "--server", f"{server.url}/").startswith("TOPIC")
-    assert "That is duepost set TOPIC delivery=pull." in ask(server, "work", "mail", "--server", f"{server.url}/", "--", "true", code=1)
+    assert "The command for this is duepost set TOPIC delivery=pull." in ask(server, "work", "mail", "--server", f"{server.url}/", "--", "true", code=1)
 
 
 def test_one_job_and_a_filter_are_not_mixed(server, receiver, topic):

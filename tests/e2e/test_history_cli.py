@@ -55,7 +55,7 @@ def test_ended_jobs_are_shown_and_listed(keeper, receiver, topic):
     assert ask(keeper, "attempts", f"{topic}/a").splitlines()[1].split()[3] == "200"
     table = [line.split() for line in ask(keeper, "jobs", "--state", "any", "--topic", topic, "--order", "newest").splitlines()]
     assert sorted(row[1:3] for row in table[1:]) == [["a", "delivered"], ["b", "dead"]] and all(row[3].endswith("Z") for row in table[1:])
-    assert "That is the option --resend." in ask(keeper, "run", f"{topic}/a", code=1)
+    assert "use the option --resend." in ask(keeper, "run", f"{topic}/a", code=1)
     ask(keeper, "run", f"{topic}/a", "--resend")
     until(lambda: len(receiver.of(topic, "a")) == 2, 15, "it is sent again")
 

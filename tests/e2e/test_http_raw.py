@@ -1,5 +1,5 @@
-"""Requests that parsers may read in two ways are refused, or read in one way only. Requests that hide in them do not
-run, and no connection hangs."""
+"""Requests that parsers may read in two ways are refused, or read in one way only. A request that is hidden in
+another request does not run, and no connection hangs."""
 
 import re
 import socket

@@ -64,7 +64,7 @@ class ClusterGroup(Cluster):
         super().__init__(hosts=hosts)
 
     def victim(self, number):
-        """The primary of another third of the slots each time."""
+        """Returns the primary of a third of the slots, in turn."""
         victim = self.owner(slot_of((7, 1, 0)[number % 3]))
         self.heir = self.follower(victim)
         return victim

@@ -241,7 +241,7 @@ def test_many_workers_behind_one_address(start, topic):
 
 
 def test_1000_workers_behind_one_address_are_no_attack(start, topic):
-    """Ten times as many as the connections that one address may have. Other clients of the address are served, too."""
+    """This is ten times the number of connections that one address may have. Other clients of the address are served, too."""
     server = start("--reactors", "2", "--max-connections-per-address", "100")
     for number in range(10):
         make_pull(server, f"{topic}.{number}")

@@ -224,7 +224,7 @@ class Story:
         return [] if found in (0, len(ENDPOINTS)) else [f"{self.lane.name}: only {found} of the messages to a group are there"]
 
     def begin_runs(self, node):
-        """Durable runs at an endpoint that refuses connections: the first message of one fails it before its step, and one is cancelled."""
+        """Durable runs at an endpoint that refuses connections: one run fails with its first message, and the other is cancelled."""
         url = f"http://127.0.0.1:{CLOSED_PORT}/"
         for run, init, delay in ("failing", "true", "1s"), ("failing", "false", "30s"), ("ended", "true", "30s"):
             headers = {"upstash-workflow-runid": run, "upstash-workflow-url": url, "upstash-workflow-init": init,

@@ -759,7 +759,7 @@ START_TEST(without_an_answer_nothing_is_told_of_its_body)
     post(0);
     run(1);
     fx.may_send = false;
-    post(1); /* the post before may have left data in the same handle */
+    post(1); /* the previous post may have left data in the same handle */
     run(1);
     ck_error(&fx.results[1].outcome, FAILURE_UNSENT, false);
     ck_answer(1, SLICE(""), false);

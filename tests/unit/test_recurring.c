@@ -245,7 +245,7 @@ START_TEST(merges_a_patch)
 }
 END_TEST
 
-/* ---- for people, and the rest ---- */
+/* ---- what clients are shown, and other functions ---- */
 
 static const char *shown(const char *record)
 {

@@ -61,7 +61,7 @@ static void teardown(void)
     receivers_free(receivers);
 }
 
-/* Notes a version of the records that came with a claim that is sent now. */
+/* Notes the version of the records that the reply of a claim has reported. The claim was sent just now. */
 static void hear(int64_t version)
 {
     receivers_note_version(receivers, 0, version, clock_boot_us());

@@ -59,7 +59,7 @@ foreach(path ${scripts})
 endforeach()
 string(APPEND table "};\n\nconst char *const script_commands = \"${commands}\";\n")
 
-# A script is registered by its file, a result by its line.
+# Each .lua file becomes a SCRIPT_<NAME>, and each line of results.list a RESULT_<NAME>.
 set(header "/* Made by src/store/scripts/embed.cmake from the scripts and results.list beside it. */\n")
 string(APPEND header "#ifndef DUEPOST_STORE_SCRIPT_LIST_H\n#define DUEPOST_STORE_SCRIPT_LIST_H\n\nenum script_id {\n")
 foreach(path ${scripts})

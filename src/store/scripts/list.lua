@@ -19,7 +19,7 @@
 --      three may be empty
 -- ARGV[18] 'oldest' or 'newest' first
 -- ARGV[19] [20] score and id of the job at which the page ends, for several topics; or two empty texts
--- ARGV[21] only jobs with all of these labels, which have newlines between; may be empty
+-- ARGV[21] only jobs with all of these labels, which are separated by newlines; may be empty
 -- ARGV[22] 'unbegun' leaves out waiting jobs that became due, or whose last attempt began, since the start of
 --      the walk; or empty
 -- ARGV[23] without topic: only jobs of this topic and its siblings; may be empty

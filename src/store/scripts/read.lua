@@ -2,10 +2,13 @@
 -- read.lua - reads jobs.
 --
 -- ARGV from 2: id, ...
--- Returns {now_us, result ...}. A result is {} if there is no such job; {state, time, record, lost consumers,
--- settings of its topic or ''} for a job of the pool; the same with two more members for a job that is kept or in the outbox: time
--- until which its retention keeps it or 0, and line of its last attempt or ''; or AGAIN. The time is when the
--- job is due, when its lease ends, or when it ended.
+-- Returns {now_us, result ...}. A result is one of:
+--   {}: there is no such job
+--   {state, time, record, lost consumers, settings of its topic or ''}: the job is in the pool
+--   the same with two more members, if the job is kept or in the outbox: time until which its retention keeps it, or 0;
+--      and line of its last attempt, or ''
+--   AGAIN: the call has read enough, and the caller reads this job with another call
+-- The time is when the job is due, when its lease ends, or when it ended.
 -- uses: crashes kept locate outbox until
 local replies = {now_us}
 

@@ -3,7 +3,7 @@
 //   rowsOf(workflow, jobs)   [{key, name, topic, jobId, at, until, bytes, state, dueAt}], times in ms. First the elements, then the jobs
 //                            without an element, such as a wait for an event. until is null while the job of the row has not ended.
 //                            jobs is a Map from keyOf(job) to the jobs that were read, which decide the states.
-//   wanted(workflow)         the jobs to read for rowsOf: the last ones, LOOKED_AT at most
+//   wanted(workflow)         the jobs to read for rowsOf: the last LOOKED_AT jobs
 //   barOf(row, workflow, now)  the row's part of the workflow's duration: {left, width}, in percent
 //
 // States of rows: waiting, queued, running, retrying, open (the job was not read), done, failed, cancelled, over (ended, outcome unknown).

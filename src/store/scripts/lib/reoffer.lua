@@ -52,7 +52,8 @@ local function lines_step(most)
   call('HDEL', META, 'reoffer_lines')
 end
 
--- Does a step of the walk; finish then offers its topics. Returns their number, and the next position or nothing.
+-- Does a step of the walk; finish then offers the topics of this step. Returns the number of topics, and the next
+-- position or nothing.
 local function reoffer(most)
   local number, place = 0, call('HGET', META, 'reoffer')
   while place and number < most do
