@@ -94,7 +94,7 @@ void app_job_tag(const struct app_job *, char tag[JOB_TAG_SIZE]);
 struct app_receiver {
     struct slice name; /* see receiver.h */
     int64_t failures;  /* number of consecutive failures */
-    int64_t opened_ms; /* when its breaker opened; 0: it is closed */
+    int64_t opened_ms; /* when the breaker opened; 0: the breaker is closed */
     int64_t probe_ms;  /* earliest time of the next probe */
     bool is_probing;   /* a probe is under way */
     int64_t
@@ -104,7 +104,7 @@ struct app_receiver {
     int64_t reported_ms;
 };
 
-/* How a use case ends. Nothing has changed unless it is DONE, UNKNOWN, SAME or REPEATED. */
+/* How a use case ends. With an end other than DONE, UNKNOWN, SAME and REPEATED, nothing has changed. */
 enum app_end {
     APP_DONE,
     APP_SAME,     /* submit: the same job already exists; the verdict's job is this job */

@@ -4,7 +4,7 @@
 
 #include "app/topics.h"
 
-/* A group is read and written as a text (group.h). The member settings of the verdict has this text. */
+/* A group is read and written as a text (group.h). The verdict has this text in its member "settings". */
 
 /* Writes the tag of this version of a group. */
 void app_group_tag(struct slice text, char tag[JOB_TAG_SIZE]);

@@ -7,9 +7,9 @@
  *     topic <name> <second> <accepted> <delivered> <cancelled> <dead> <failed>
  *     look <id>
  *
- * Lines of seconds and topics belong to the last process line before them. look says that a client of the
- * process requests figures. Unknown lines and additional words are ignored, so that different versions can
- * exchange figures. Invalid lines are ignored, too. agreement.h has lines of its own. */
+ * Lines of seconds and topics belong to the last process line before them. A line "look" says that a client
+ * of the process requests figures. Unknown lines and additional words are ignored, so that different versions
+ * can exchange figures. Invalid lines are ignored, too. agreement.h adds more kinds of lines. */
 #ifndef DUEPOST_APP_LIVE_TEXT_H
 #define DUEPOST_APP_LIVE_TEXT_H
 

@@ -39,7 +39,7 @@ struct app_schedule_run {
 void app_schedule_run(struct app *, const struct app_caller *, const struct app_schedule_run *,
                       app_verdict_fn *, void *arg);
 
-/* Reads a schedule. Calls each() with the schedule and the state of its last occurrence, and then fn. */
+/* Reads a schedule. Calls each() with the schedule and the state of its last occurrence; then calls fn. */
 void app_schedule_read(struct app *, struct slice id, app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Position of a list of schedules. All zeros mean the beginning. The id points into room. */

@@ -7,8 +7,8 @@
  *
  * A version may give a job or a topic a feature that earlier versions do not know. It then names the feature
  * in "needs":["name", ...]. A process that does not know one of the names releases the job, or does not serve
- * the topic. It never buries or rewrites such a job. If a name in needs is unknown, the members that this
- * version knows may have values that it cannot read. So needs is checked before a record counts as
+ * the topic. It never buries or rewrites such a job. If a name in "needs" is unknown, the members that this
+ * version knows may have values that it cannot read. So "needs" is checked before a record counts as
  * unreadable. claim.lua skips a topic with unknown needs, because releasing its jobs would change their
  * order. The known names are in CMakeLists.txt; "script/build next" builds a version with one more member,
  * one more setting and one more need. */

@@ -131,7 +131,8 @@ void members_write(const struct members *, const void *of, enum members_for, str
 /* Returns whether all members that clients send are equal. */
 bool members_are_same(const struct members *, const void *, const void *);
 
-/* Copies the stored members that clients do not send from old to of. of then borrows the same data as old. */
+/* Copies the stored members that clients do not send, from the struct "old" to the struct "of". Both then
+ * borrow the same data. */
 void members_keep(const struct members *, void *of, const void *old);
 
 /* Clears the members of the struct whose rows do not have this flag. */

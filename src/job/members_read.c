@@ -216,7 +216,8 @@ static size_t find_row(const struct members *table, size_t next, struct slice ke
     return row < table->count ? row : find_between(table, 0, next, name);
 }
 
-/* Reads needs. Carries needs if one of the names is unknown; otherwise this version writes needs itself. */
+/* Reads the member "needs". Keeps its text if one of the names is unknown; otherwise this version writes the
+ * member anew. */
 static bool read_needs(struct reading *reading, struct slice key, struct slice value)
 {
     bool is_first = !reading->has_needs;

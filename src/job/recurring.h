@@ -5,9 +5,9 @@
  *     {"cron":"30 4 * * *","timezone":"Europe/Berlin","misfire":"skip","job":{"url":"https://...","body":{}}}
  *
  * The record has the members that the client sent, then createdAt and members that only later versions know,
- * then job. job has the form of a job's record without createdAt, so it is used unchanged as the record of
- * each occurrence (recurring_job_record). needs in the record names the features that a process must support
- * to fire the schedule. */
+ * then the job. The job has the form of a job's record without createdAt, so it is used unchanged as the
+ * record of each occurrence (recurring_job_record). The member "needs" names the features that a process must
+ * support to fire the schedule. */
 #ifndef DUEPOST_JOB_RECURRING_H
 #define DUEPOST_JOB_RECURRING_H
 

@@ -30,9 +30,9 @@ enum status embedded_redis_new(struct loop *, const char *data_dir, const char *
 typedef void embedded_redis_fn(void *arg, enum status, const char *why);
 
 /* Starts or takes over redis-server. Calls on_started once. STATUS_OK means that Redis answers: it has loaded
- * its data, it is still loading after a minute, or the disk is full and Redis is started when it has room.
- * STATUS_FAILED means that redis-server exited. STATUS_UNAVAILABLE means that it does not answer. After a
- * failure, call nothing but embedded_redis_stop. */
+ * its data, it is still loading after a minute, or the disk is full and Redis will be started when the disk
+ * has room. STATUS_FAILED means that redis-server exited. STATUS_UNAVAILABLE means that it does not answer.
+ * After a failure, call nothing but embedded_redis_stop. */
 void embedded_redis_start(struct embedded_redis *, embedded_redis_fn *on_started, void *arg);
 
 /* Stops redis-server cleanly, or kills it after 15 s. Calls on_stopped once. STATUS_FAILED means that

@@ -48,7 +48,7 @@ static void log_changes(const struct options *live, const struct options *fresh)
     buffer_fini(&fixed);
 }
 
-/* Logs which options have changed. Called when all reactors use them. */
+/* Logs which options have changed. Called when all reactors use the new options. */
 static void log_reloaded(const struct reload *reload)
 {
     const struct options *live = *reload->live;

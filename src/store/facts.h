@@ -16,8 +16,8 @@ struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_ke
                         const struct store_options *, bool may_lay_out, loop_fn *on_change, void *arg);
 void facts_free(struct facts *);
 
-/* From now on, if this shard's data has no layout, it gets the layout of this duepost. Called when the first
- * shard is known to have the configured number of shards. */
+/* From now on, if this shard's data has no layout, it gets the layout that this process uses. Called when the
+ * first shard is known to have the configured number of shards. */
 void facts_lay_out(struct facts *);
 
 /* Called when the link came up, and when the link was lost. */

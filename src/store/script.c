@@ -21,7 +21,7 @@ static _Thread_local struct {
     bool is_loading[SCRIPT_COUNT]; /* FUNCTION LOAD is under way */
 } functions;
 
-/* Texts of numbers. Calls borrow them, so a block is never moved. */
+/* Texts of numbers. Calls borrow these texts, so a block is never moved. */
 struct number_block {
     struct number_block *next;
     size_t used;

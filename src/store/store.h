@@ -60,8 +60,8 @@ struct store_options {
                                required */
     bool trusts_durability; /* if Redis does not show whether it syncs each write, assume that it does */
     bool is_read_only;      /* data without a layout, or in an older format, remains as it is */
-    /* Borrowed; points to the reason why Redis does not run, a literal, or to NULL while no reason is known.
-     * NULL: no reason will be known. */
+    /* Borrowed. Points to the reason why Redis does not run, a literal; or to NULL while no reason is known.
+     * If outage itself is NULL, no reason is ever known. */
     const char *_Atomic *outage;
     struct metrics *metrics; /* borrowed */
 };

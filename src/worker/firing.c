@@ -269,8 +269,8 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
 
 /* ---- schedules ---- */
 
-/* Returns the time of the next occurrence. The time in fires differs from it while the schedule is held: then
- * it is the time of the next try. */
+/* Returns the time of the next occurrence. While the schedule is held, its time in the key "fires" is the
+ * time of the next try instead. */
 static int64_t occurrence_ms(const struct store_recurring *schedule)
 {
     bool is_held = schedule->last.outcome == STORE_FIRED_HELD;

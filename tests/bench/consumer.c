@@ -8,8 +8,8 @@
  * answered 2xx. The same write also reserves the next job. A job that fails is released and waits for a
  * second. The worker runs until it is killed.
  *
- * With the number of POSTS, it needs no beanstalkd: it POSTs the same body as often, and prints the processor
- * time of the process, in us a POST. */
+ * The second form needs no beanstalkd: the program POSTs the same body POSTS times, and prints its processor
+ * time, in us a POST. */
 #include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>

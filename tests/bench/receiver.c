@@ -2,12 +2,12 @@
  *
  *   bench_receiver [CERTIFICATE KEY]
  *
- * Answers each POST with 204 at once and keeps the connection. A path that ends in /close has the connection
- * closed after the answer, and one that ends in /slow has the answer after 100 ms. The first digit of the
- * path is the class of a job. In the body, "n" is the job's number within its class, and "due" is its due
- * time in ms. GET /take returns for each class the jobs that have come since the last GET /take: their
- * number, how many had come before, how many were early, and their lateness. GET /count returns the number of
- * jobs since the last GET /take, and resets nothing. */
+ * Answers each POST with 204 at once and keeps the connection. If the path ends in /close, closes the
+ * connection after the answer; if it ends in /slow, answers after 100 ms. The first digit of the path is the
+ * class of a job. In the body, "n" is the job's number within its class, and "due" is its due time in ms. GET
+ * /take returns for each class the jobs that have come since the last GET /take: their number, how many had
+ * come before, how many were early, and their lateness. GET /count returns the number of jobs since the last
+ * GET /take, and resets nothing. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

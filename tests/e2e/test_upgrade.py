@@ -32,7 +32,7 @@ def test_the_data_of_a_version_are_taken_over(version):
 
 
 def test_this_version_takes_over_its_own_data():
-    """Also the parts that no version has released yet."""
+    """These data include parts that no version has released yet."""
     check(write(folder=scratch.directory("dump"), parts=PARTS))
 
 

@@ -21,7 +21,7 @@ class Dump:
     """The files of one version: keys of Redis, tables of the history, and what was shown and noted."""
 
     def __init__(self, name, folder=FOLDER, parts=None):
-        """name: a version, or one with a kind, such as 0.2.0-traced. parts: which it has, if these are not those of its version."""
+        """name: a version, or one with a kind, such as 0.2.0-traced. parts: its parts, if it does not have all parts of its version."""
         self.name, kind = name, name.partition("-")[2]
         self.is_traced = kind == "traced"
         self.parts = parts or [part for part in KINDS[kind] if number_of(part.since) <= number_of(name)]

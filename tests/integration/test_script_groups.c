@@ -237,7 +237,8 @@ START_TEST(unsend_cancels_those_that_are_left)
 }
 END_TEST
 
-/* The jobs of a send have ended, and other jobs have taken their ids: a of the pool, d dead. b is left. */
+/* Two jobs of a send have ended, and other jobs have their ids now: a is a job of the pool, d a dead job.
+ * Only b is still a job of the send. */
 START_TEST(other_jobs_with_their_ids_do_not_belong_to_a_send)
 {
 #define OTHER(time) "{\"createdAt\":" time ",\"r\"}"

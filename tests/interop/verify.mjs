@@ -1,4 +1,4 @@
-// Answers 204 to what both libraries take for signed with this secret, else 400. Prints its port.
+// Answers 204 if both libraries accept the request as signed with this secret, else 400. Prints its port.
 import { createServer } from "node:http";
 import { Webhook as Standard } from "standardwebhooks";
 import { Webhook as Svix } from "svix";

@@ -13,9 +13,9 @@
  * kept. Kept delivered and cancelled jobs are not modelled.
  *
  * These events may happen at any time, and any number of times:
- * - a consumer dies, freezes (time and all others continue), or loses the reply of a script. If it loses the
- *   reply of a claim, no consumer has the leased job; of an outcome, it sends the outcome again; of a renewal,
- *   it counts its lease from the renewal before;
+ * - a consumer dies, freezes (time and all others continue), or loses the reply of a script. If the lost
+ * reply was that of a claim, no consumer has the leased job; if it was that of an outcome, the consumer sends
+ * the outcome again; if it was that of a renewal, the consumer counts its lease from the previous renewal;
  * - Redis fails over to a replica that lags by up to LAG writes. A lag of 0 stands for a restart without loss.
  *   With WAIT, a change is confirmed when the replica has it. Without WAIT, it is confirmed at once, and may be
  *   lost in a failover;

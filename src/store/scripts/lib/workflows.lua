@@ -15,8 +15,8 @@
 -- the number of elements up to the job's own, and bytes their size.
 -- uses: clock has keys places when
 
-local WORKFLOWS = base .. 'workflows' -- owner/workflowId -> time of creation of the last one, ms
-local WORKFLOW_TIMES = base .. 'workflow_times' -- place -> the same time
+local WORKFLOWS = base .. 'workflows' -- owner/workflowId -> when the last workflow with this id was created, ms
+local WORKFLOW_TIMES = base .. 'workflow_times' -- place -> when the workflow was created, ms
 local function workflow_of(place) return base .. 'workflow:' .. place end
 local function elements_of(place) return base .. 'elements:' .. place end -- LIST: 's' or 'c', and the element
 local function element_jobs_of(place) return base .. 'element_jobs:' .. place end -- LIST: of each element 'kind time bytes job'
