@@ -29,7 +29,7 @@ static inline struct list_query *list_query(const struct exchange *exchange)
 }
 
 /* These functions read the parameters of lists of jobs, of GET /topics and GET /receivers.
- * They return false after they have answered 400, or 403 if the token has no access to the topic. */
+ * The functions return false after they have answered 400, or 403 if the token has no access to the topic. */
 bool query_read_list(struct exchange *);
 bool query_read_bulk(struct exchange *, enum app_action);
 bool query_read_topics(struct exchange *);

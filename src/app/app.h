@@ -4,8 +4,8 @@
  * translates the client's request. Use cases check the targets of jobs and the caller's right to topics,
  * write the audit log, and count accepted and ended jobs.
  *
- * The callback is called exactly once, perhaps before the call returns. Its arguments are valid until the
- * callback returns. A call borrows its arguments, the caller included, until the callback. Ids are
+ * The callback is called exactly once, perhaps before the call returns. The arguments of a callback are valid
+ * until the callback returns. A call borrows its arguments, the caller included, until the callback. Ids are
  * topic/jobId; times are ms since 1970 by the clock of Redis. */
 #ifndef DUEPOST_APP_APP_H
 #define DUEPOST_APP_APP_H
@@ -156,8 +156,8 @@ struct app_bulk_counts {
     size_t matched, done, skipped, unknown;
 };
 
-/* A job that was sent to an endpoint of a group. Its jobId is the jobId of the send, '~', and the name of the
- * endpoint. */
+/* A job that was sent to an endpoint of a group. The jobId of the job is the jobId of the send, '~', and the
+ * name of the endpoint. */
 struct app_sent_job {
     struct slice endpoint;
     bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */

@@ -1,9 +1,9 @@
 /* send.h - use cases for a job that is sent to a group: sends it, reads its jobs, and cancels them.
  *
  * A send reads the group first, and then schedules all jobs in one script, which runs in the shard of the
- * topic. The group may be in another shard. Its text is read in one step, so all jobs use the same version of
- * the group, which was current at some time during the request. If the group changes between the read and the
- * script, the result is the same as if it had changed after the send. */
+ * topic. The group may be in another shard. The text of the group is read in one step, so all jobs use the
+ * same version of the group, which was current at some time during the request. If the group changes between
+ * the read and the script, the result is the same as if it had changed after the send. */
 #ifndef DUEPOST_APP_SEND_H
 #define DUEPOST_APP_SEND_H
 

@@ -173,9 +173,9 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
 
 /* ---- change of a pattern ---- */
 
-/* Takes the patterns that were read, and finds the own settings of the pattern to change. These must be
- * separated from the settings of shorter patterns, which the pattern's text contains, too. Returns false if
- * the text cannot be read. */
+/* Takes the patterns that were read, and finds the own settings of the pattern to change. The own settings
+ * must be separated from the settings of shorter patterns, which the pattern's text contains, too. Returns
+ * false if the text cannot be read. */
 static bool take_patterns(struct change *change, const struct store_patterns *found)
 {
     struct topic_settings settings;

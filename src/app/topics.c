@@ -19,7 +19,7 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app
 /* ---- a page ---- */
 
 /* A call that lists topics. If the caller has a right to some topics only, the page has only these topics.
- * Its cursor is the last topic of the page. So neither the page nor its cursor discloses the names of other
+ * The cursor is the last topic of the page. So neither the page nor its cursor discloses the names of other
  * topics. */
 struct topics_call {
     struct app *app;

@@ -1,7 +1,7 @@
 /* workflows.h - use cases for workflows: lists of elements that grow, and the jobs that belong to them.
  *
- * A workflow belongs to an owner topic, and its id is owner/workflowId. Its jobs are in sibling topics of the
- * owner. An element is a JSON text of the dialect. See store/workflow.h. */
+ * A workflow belongs to an owner topic, and its id is owner/workflowId. The workflow's jobs are in sibling
+ * topics of the owner. An element is a JSON text of the dialect. See store/workflow.h. */
 #ifndef DUEPOST_APP_WORKFLOWS_H
 #define DUEPOST_APP_WORKFLOWS_H
 

@@ -9,9 +9,9 @@
  *     json_end_object(&json);              {"topic":"orders","waits":[1.5]}
  *
  * json_put_... writes a value: an item of an array, or the value after a name. json_add_... writes a member
- * of an object: its name and its value. The writer allocates no memory, so it has nothing to free. It does
- * not check the nesting, so a caller may write only the contents of an object. If the text does not fit, the
- * buffer is marked as failed. */
+ * of an object: its name and its value. The writer allocates no memory, so it has nothing to free. The writer
+ * does not check the nesting, so a caller may write only the contents of an object. If the text does not fit,
+ * the buffer is marked as failed. */
 #ifndef DUEPOST_BASE_JSON_WRITER_H
 #define DUEPOST_BASE_JSON_WRITER_H
 

@@ -14,7 +14,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 
-/* Audit events record who changed what. They are written at every log level. */
+/* Audit events record who changed what. Audit events are written at every log level. */
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR, LOG_LEVEL_AUDIT };
 enum log_format { LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON };
 

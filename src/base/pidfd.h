@@ -1,5 +1,5 @@
-/* pidfd.h - names a process by a descriptor. Unlike a pid, it never names a later process. These functions
- * make the system calls directly, because glibc has functions for them only since version 2.36. */
+/* pidfd.h - names a process by a descriptor. Unlike a pid, it never names a later process. The functions of
+ * this file make the system calls directly, because glibc has functions for them only since version 2.36. */
 #ifndef DUEPOST_BASE_PIDFD_H
 #define DUEPOST_BASE_PIDFD_H
 

@@ -1,6 +1,6 @@
 /* secret.h - a password that may change while other threads use it.
  *
- * Its memory is overwritten when it is replaced or freed. */
+ * The memory of a password is overwritten when the password is replaced or freed. */
 #ifndef DUEPOST_BASE_SECRET_H
 #define DUEPOST_BASE_SECRET_H
 

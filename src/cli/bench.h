@@ -1,5 +1,5 @@
 /* bench.h - the command bench: measures how fast a running server accepts and delivers jobs, and how late it
- * delivers them. All jobs are in one topic, which the command creates and removes. Their url is that of a
+ * delivers them. All jobs are in one topic, which the command creates and removes. The jobs' url is that of a
  * receiver in this process. */
 #ifndef DUEPOST_CLI_BENCH_H
 #define DUEPOST_CLI_BENCH_H

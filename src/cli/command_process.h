@@ -37,8 +37,8 @@ bool command_process_has_ended(struct command_process *);
 /* Sends a signal to all processes of its group, if it has not ended. */
 void command_process_signal(const struct command_process *, int signal);
 
-/* Returns the last line of standard error, which may be any bytes. It is empty if the command wrote no line.
- */
+/* Returns the last line of standard error, which may be any bytes. The result is empty if the command wrote
+ * no line. */
 struct slice command_process_last_line(const struct command_process *);
 
 /* Kills the command if it has not ended. */

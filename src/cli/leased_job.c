@@ -13,7 +13,7 @@ static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .members = 10
 
 /* ---- the environment ---- */
 
-/* Adds the text as a variable. It ends at a NUL byte, as every variable does. */
+/* Adds the text as a variable. The value ends at a NUL byte, as every variable does. */
 static void add_variable(struct leased_job *job, struct buffer *text)
 {
     job->environment = memory_resize(job->environment, (job->variables + 2) * sizeof *job->environment);

@@ -196,8 +196,8 @@ static void on_command_ended(struct work_job *work, int64_t now_us)
 
 /* ---- the lease ---- */
 
-/* Returns the time at which a lease that began at begin_us counts as lost. It is slightly before the end of
- * the lease, because another worker may get the job at the end. */
+/* Returns the time at which a lease that began at begin_us counts as lost. This time is slightly before the
+ * end of the lease, because another worker may get the job at the end. */
 static int64_t lost_us(const struct work_job *work, int64_t begin_us)
 {
     return begin_us + work->settings->lease_us - work->settings->lease_us / 10;

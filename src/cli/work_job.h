@@ -5,8 +5,8 @@
  * running: the command runs, and the lease is extended whenever a third of it has passed. If the lease is
  * lost, the
  *          command is killed, because another worker may get the job, and nothing is recorded.
- * ending:  the outcome is sent to the server. It is sent again, with growing waits, until the server answers,
- *          but not for longer than the lease and a minute.
+ * ending:  the outcome is sent to the server. The outcome is sent again, with growing waits, until the server
+ *          answers, but not for longer than the lease and a minute.
  *
  * The outcome of a command: exit status 0 completes the job and 100 buries it. Any other result is a failed
  * attempt. While the worker stops, the job is released instead, and no attempt is counted. */

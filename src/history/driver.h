@@ -27,7 +27,8 @@ struct sql {
     size_t count;
 };
 
-/* Called for each row of the result, until it returns false. Its texts are valid until it returns. */
+/* Called for each row of the result, until it returns false. The texts of the row are valid until the
+ * function returns. */
 typedef bool sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
 
 /* A sql_row_fn for a result of one number: copies it to *arg, which is an int64_t. */

@@ -1,10 +1,11 @@
 /* history.h - jobs that have ended, in a database outside Redis.
  *
- * A process has at most one history_thread. It owns the connection to the database, creates and migrates the
- * tables, and removes old rows by age and size. Each reactor has a history, through which it calls that
- * thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the call has
- * returned and at the latest after about HISTORY_DEADLINE_MS (HISTORY_APPEND_DEADLINE_MS for an append), even
- * if the database hangs. While the database is known to be unavailable, the answer comes at once.
+ * A process has at most one history_thread. The thread owns the connection to the database, creates and
+ * migrates the tables, and removes old rows by age and size. Each reactor has a history, through which it
+ * calls that thread. No call blocks. Each call has exactly one callback, in the reactor's loop, after the
+ * call has returned and at the latest after about HISTORY_DEADLINE_MS (HISTORY_APPEND_DEADLINE_MS for an
+ * append), even if the database hangs. While the database is known to be unavailable, the answer comes at
+ * once.
  *
  * Appends keep their order, and so do the other calls. Appends and other calls take turns.
  *

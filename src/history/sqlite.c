@@ -368,8 +368,8 @@ static enum status sqlite_append_begin(struct driver *driver, struct problem *pr
     return status;
 }
 
-/* Appends the labels of a row. If the job has ended before, labels of its earlier end are not removed. They
- * are ignored, because their ended_at differs from that of the row. */
+/* Appends the labels of a row. If the job has ended before, labels of its earlier end are not removed. Such
+ * labels are ignored, because their ended_at differs from that of the row. */
 static enum status append_labels(struct sqlite *sqlite, const struct history_parse *parse, int64_t id,
                                  struct problem *problem)
 {

@@ -1,8 +1,8 @@
 /* dialect.h - an HTTP API as tables: its routes and its form of errors.
  *
- * A dialect is registered with site_add. Its handlers read the request, call a use case of app/, and answer
- * their exchange exactly once. Everything before the handler is the same for all dialects: paths, methods,
- * tokens, limits, media types. */
+ * A dialect is registered with site_add. The dialect's handlers read the request, call a use case of app/,
+ * and answer their exchange exactly once. Everything before the handler is the same for all dialects: paths,
+ * methods, tokens, limits, media types. */
 #ifndef DUEPOST_HTTP_DIALECT_H
 #define DUEPOST_HTTP_DIALECT_H
 

@@ -2,9 +2,9 @@
  *
  * libmicrohttpd parses a head in place and does not show its original bytes. So we observe the bytes that
  * libmicrohttpd reads. To read, it calls recv, or gnutls_record_recv for TLS. This program defines functions
- * with these names, which the dynamic linker finds first. They also pass the bytes to the watched streams. A
- * stream finds the end of each head by strict rules: lines end with CR LF, no line begins with white space,
- * and there is no NUL. */
+ * with these names, which the dynamic linker finds first. These functions also pass the bytes to the watched
+ * streams. A stream finds the end of each head by strict rules: lines end with CR LF, no line begins with
+ * white space, and there is no NUL. */
 #ifndef DUEPOST_IO_HTTP_BYTES_H
 #define DUEPOST_IO_HTTP_BYTES_H
 

@@ -41,7 +41,7 @@ void http_deadline_start(struct http_deadlines *, struct http_deadline *, enum h
 void http_deadline_clear(struct http_deadline *);
 
 /* Shut a socket before its deadline. http_deadlines_cut_first chooses the socket that has waited longest in
- * this step. It returns the deadline of that socket, or NULL if no socket is in this step. */
+ * this step. The result is the deadline of that socket, or NULL if no socket is in this step. */
 void http_deadline_cut(struct http_deadline *);
 struct http_deadline *http_deadlines_cut_first(struct http_deadlines *, enum http_step);
 

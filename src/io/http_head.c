@@ -32,9 +32,9 @@ int http_head_strictness(void)
 }
 
 /* Returns whether the parts of the head follow one another without gaps, as in a plain head. libmicrohttpd
- * 0.9 parses a head in place and writes NUL bytes over colons and line ends. It silently cuts a value at a
- * NUL, joins folded lines and accepts a lone LF as a line end. Each of these changes leaves a gap between the
- * parts. */
+ * 0.9 parses a head in place and writes NUL bytes over colons and line ends. This version also silently cuts
+ * a value at a NUL, joins folded lines and accepts a lone LF as a line end. Each of these changes leaves a
+ * gap between the parts. */
 static bool head_is_gapless(const struct http_head_seen *seen, const struct header_list *list)
 {
     const union MHD_ConnectionInfo *size =

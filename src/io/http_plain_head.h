@@ -7,7 +7,7 @@
 
 struct buffer;
 
-/* The parts of a url. They borrow from the url, or are static. */
+/* The parts of a url. The slices point into the url, or to static texts. */
 struct http_plain_url {
     bool is_tls;            /* the scheme is https */
     struct slice origin;    /* scheme and authority, as spelled */

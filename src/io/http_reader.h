@@ -1,9 +1,9 @@
 /* http_reader.h - inside the HTTP client: reads the answer to one request, in pieces as they arrive.
  *
- * Finds the lines, the body and the end of an HTTP/1.1 answer (RFC 9112) without I/O. It accepts a line end
- * without CR, folded lines and unknown transfer codings, because an answer's status is what matters. After
- * any of these, and after HTTP/1.0, the connection is not used again. So an answer that is read wrongly can
- * never be taken for the answer to another request. */
+ * Finds the lines, the body and the end of an HTTP/1.1 answer (RFC 9112) without I/O. The reader accepts a
+ * line end without CR, folded lines and unknown transfer codings, because an answer's status is what matters.
+ * After any of these, and after HTTP/1.0, the connection is not used again. So an answer that is read wrongly
+ * can never be taken for the answer to another request. */
 #ifndef DUEPOST_IO_HTTP_READER_H
 #define DUEPOST_IO_HTTP_READER_H
 

@@ -69,8 +69,8 @@ void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
  * Answer 503 unless the route is a health probe. This may become true between on_head and on_request. */
 bool http_request_is_over_limit(const struct http_request *);
 
-/* Marks a request that may wait long for its answer. It does not count as a waiting request, and its
- * connection does not count for its address. on_left is called at most once before the answer, when the
+/* Marks a request that may wait long for its answer. Such a request does not count as a waiting request, and
+ * its connection does not count for its address. on_left is called at most once before the answer, when the
  * client has closed its side of the connection; the request must still be answered. Returns false if too many
  * requests wait in this way. */
 bool http_request_linger(struct http_request *, void (*on_left)(void *arg), void *arg);
@@ -86,7 +86,7 @@ bool http_request_take_room(struct http_request *, size_t bytes);
  * on_head. */
 void http_request_allow(struct http_request *, size_t max_bytes);
 
-/* Set and return a pointer for the handler's own state. It is NULL at first. */
+/* Set and return a pointer for the handler's own state. The pointer is NULL at first. */
 void http_request_set_context(struct http_request *, void *context);
 void *http_request_context(const struct http_request *);
 

@@ -90,8 +90,8 @@ static bool run_once(struct http_server *server, int64_t *wait_us)
     MHD_run(server->daemon);
     http_bytes_watch(NULL);
     *wait_us = MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES ? (int64_t)wait_ms * 1000 : -1;
-    /* Without free descriptors, the listening socket is not watched. It is watched again only in the run that
-     * follows the close of a connection. */
+    /* Without free descriptors, the listening socket is not watched. The socket is watched again only in the
+     * run that follows the close of a connection. */
     return *wait_us != 0 && !server->has_closed;
 }
 

@@ -1,8 +1,9 @@
 /* http_sockets.h - inside the HTTP client: libcurl's sockets, by descriptor.
  *
- * A socket is watched for as long as its connection is kept alive. It is shut when it receives far more data
- * than an answer may have. It is also shut when it receives data or the end of the connection while idle,
- * because libcurl 7.88 would send the next request on that connection and lose the request.
+ * A socket is watched for as long as its connection is kept alive. The socket is shut when it receives far
+ * more data than an answer may have. The socket is also shut when it receives data or the end of the
+ * connection while idle, because libcurl 7.88 would send the next request on that connection and lose the
+ * request.
  *
  * If the receiver closes the connection but this has not arrived here yet, it cannot be detected, and the
  * request fails with a reset. The first such reset of a job is recorded as an attempt that does not use up a
@@ -16,7 +17,7 @@
 
 struct http_sockets;
 
-/* Called when a socket is ready. It may close the socket. */
+/* Called when a socket is ready. The function may close the socket. */
 typedef void http_sockets_fn(void *arg, int fd, bool readable, bool writable);
 
 struct http_sockets *http_sockets_new(struct loop *, http_sockets_fn *on_ready, void *arg);

@@ -9,8 +9,8 @@
 
 struct query_timer;
 
-/* Creates a timer that does not run. It calls query when a query is due; query sends it, and then calls
- * query_timer_sent. Borrows arg. */
+/* Creates a timer that does not run. The timer calls query when a query is due; query sends it, and then
+ * calls query_timer_sent. Borrows arg. */
 struct query_timer *query_timer_new(struct loop *, loop_fn *query, void *arg);
 void query_timer_free(struct query_timer *); /* NULL is ignored */
 

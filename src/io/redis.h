@@ -112,8 +112,8 @@ void redis_subscribe(struct redis_link *, struct slice channel, redis_message_fn
 
 enum redis_kind { REDIS_KIND_NIL, REDIS_KIND_INTEGER, REDIS_KIND_TEXT, REDIS_KIND_ARRAY, REDIS_KIND_ERROR };
 
-/* Numbers from Redis are limited to this value, which no time (ms or us) and no count reaches. They can be
- * subtracted, and converted from ms to us, without overflow checks. */
+/* Numbers from Redis are limited to this value, which no time (ms or us) and no count reaches. Such numbers
+ * can be subtracted, and converted from ms to us, without overflow checks. */
 #define REDIS_INTEGER_MAX (INT64_C(1) << 52)
 
 /* These functions read a reply that a callback got. If the reply is of another kind than the function

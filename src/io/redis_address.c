@@ -111,7 +111,7 @@ static enum status parse_cluster(struct slice text, struct redis_address *addres
     return parse_seeds(nodes, REDIS_PORT, address, problem);
 }
 
-/* Takes a scheme from the front of text. Its form with TLS ends with an s. */
+/* Takes a scheme from the front of text. The form of the scheme with TLS ends with an s. */
 static bool take_scheme(struct slice *text, struct slice name, bool *has_tls)
 {
     if (!slice_starts_with(*text, name))

@@ -1,8 +1,8 @@
 /* redis_tls.h - TLS of connections to Redis; the only user of OpenSSL's libssl.
  *
  * A struct redis_tls has what all connections share: trusted CAs, our certificate with its key, and the name
- * that Redis must prove. It can be replaced while connections use it; new connections use the new data.
- * Redis's certificate is always checked: its chain, its dates, and its name. */
+ * that Redis must prove. The struct can be replaced while connections use it; new connections use the new
+ * data. Redis's certificate is always checked: its chain, its dates, and its name. */
 #ifndef DUEPOST_IO_REDIS_TLS_H
 #define DUEPOST_IO_REDIS_TLS_H
 

@@ -1,8 +1,8 @@
 /* callback_job.h - the jobs that report what has happened to a job. The functions are pure: no clock, no I/O.
  *
  * A callback of orders/17 is a job of the sibling topic orders~callbacks. The script that records the attempt
- * or the end also schedules the callback. Its jobId has the jobId of the job, the outcome, and the nonce of
- * the lease that ended then, such as 17~delivered~4f1c. So each callback exists once.
+ * or the end also schedules the callback. The callback's jobId has the jobId of the job, the outcome, and the
+ * nonce of the lease that ended then, such as 17~delivered~4f1c. So each callback exists once.
  *
  *     onDelivered   the job was delivered
  *     onDead        the job died, for any reason

@@ -5,13 +5,13 @@
  * members. Unknown members that follow each other form one run. So an object has at most one run more than
  * known members.
  *
- * A version may give a job or a topic a feature that earlier versions do not know. It then names the feature
- * in "needs":["name", ...]. A process that does not know one of the names releases the job, or does not serve
- * the topic. It never buries or rewrites such a job. If a name in "needs" is unknown, the members that this
- * version knows may have values that it cannot read. So "needs" is checked before a record counts as
- * unreadable. claim.lua skips a topic with unknown needs, because releasing its jobs would change their
- * order. The known names are in CMakeLists.txt; "script/build next" builds a version with one more member,
- * one more setting and one more need. */
+ * A version may give a job or a topic a feature that earlier versions do not know. That version then names
+ * the feature in "needs":["name", ...]. A process that does not know one of the names releases the job, or
+ * does not serve the topic. The process never buries or rewrites such a job. If a name in "needs" is unknown,
+ * the members that this version knows may have values that it cannot read. So "needs" is checked before a
+ * record counts as unreadable. claim.lua skips a topic with unknown needs, because releasing its jobs would
+ * change their order. The known names are in CMakeLists.txt; "script/build next" builds a version with one
+ * more member, one more setting and one more need. */
 #ifndef DUEPOST_JOB_CARRIED_H
 #define DUEPOST_JOB_CARRIED_H
 

@@ -19,7 +19,8 @@ void delivery_form_judge(const struct delivery_form *form, const struct form_ans
 
 /* ---- the standard form: Standard Webhooks, with the headers of duepost ---- */
 
-/* Adds the headers of the signature. Their timestamp is the time of the claim, by Redis's clock. */
+/* Adds the headers of the signature. The timestamp in the headers is the time of the claim, by Redis's
+ * clock. */
 static void sign(const struct form_attempt *attempt, struct header_lines *lines)
 {
     const struct topic_settings *settings = attempt->settings;

@@ -59,8 +59,8 @@ struct delivery_form {
     void (*write_headers)(const struct form_attempt *, struct header_lines *);
     /* Judges an answer. The caller has set the judgement to zero, and at_least_ms to -1. */
     void (*judge)(const struct form_answer *, struct form_judgement *);
-    /* Writes a callback that is sent to url. It reports the death of the job if is_dead is true, else an
-     * attempt. Returns false if there is no memory. NULL: callbacks have the documents of duepost. */
+    /* Writes a callback that is sent to url. The callback reports the death of the job if is_dead is true,
+     * else an attempt. Returns false if there is no memory. NULL: callbacks have the documents of duepost. */
     bool (*write_callback)(const struct callback_report *, bool is_dead, struct slice url,
                            struct callback_job *);
     /* Writes the jobs of a job that is sent to a group of the form. Such a group is a sibling topic, and

@@ -197,10 +197,10 @@ bool job_is_expired(const struct job *, int64_t now_ms);
 int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 
-/* Returns the bytes for the receiver. They are the text of a body that is a string, the decoded bytes of
- * bodyBase64, and any other body unchanged. Without a body the result is empty. The result is valid as long
- * as job; decoded bytes, and a string that had escapes, are in scratch and are valid until scratch changes.
- * scratch is marked as failed when it has no room, or when the body cannot be decoded. */
+/* Returns the bytes for the receiver. These bytes are the text of a body that is a string, the decoded bytes
+ * of bodyBase64, and any other body unchanged. Without a body the result is empty. The result is valid as
+ * long as job; decoded bytes, and a string that had escapes, are in scratch and are valid until scratch
+ * changes. scratch is marked as failed when it has no room, or when the body cannot be decoded. */
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
 /* Returns whether the body of a record cannot be decoded. job_read does not check bodies. */

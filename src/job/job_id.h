@@ -19,9 +19,9 @@ enum {
 bool topic_is_valid(struct slice);
 
 /* A sibling topic, such as orders~callbacks, holds jobs that the server creates for the jobs of its owner,
- * orders. Clients cannot write its jobs or settings. It is in the shard of its owner. The rights of tokens
- * and the signing secrets are those of its owner. Bodies of its jobs are never shown, because they may hold a
- * whole job of the owner. */
+ * orders. Clients cannot write its jobs or settings. A sibling topic is in the shard of its owner. The rights
+ * of tokens and the signing secrets are those of its owner. Bodies of its jobs are never shown, because they
+ * may hold a whole job of the owner. */
 #define JOB_SIBLING_MARK '~'
 bool topic_is_sibling(struct slice topic);
 

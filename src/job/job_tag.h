@@ -14,9 +14,9 @@ enum { JOB_TAG_SIZE = 41 }; /* SHA-1 in hex, because scripts in Redis can comput
 /* Writes the tag. The tag differs when the state, the place (a time in ms) or the record differs. */
 void job_tag_make(struct slice state, int64_t place_ms, struct slice record, char tag[JOB_TAG_SIZE]);
 
-/* The condition of a change is a text. It is empty for no condition, and "*" for any existing job. Otherwise
- * it is '-' and a list of tags with a space before each; the job's tag must be in the list. A leading
- * JOB_TAGS_EXCLUDED negates the condition. */
+/* The condition of a change is a text. The text is empty for no condition, and "*" for any existing job.
+ * Otherwise it is '-' and a list of tags with a space before each; the job's tag must be in the list. A
+ * leading JOB_TAGS_EXCLUDED negates the condition. */
 #define JOB_TAGS_EXCLUDED '!'
 
 /* Returns whether a job with this tag meets the condition. */

@@ -1,5 +1,5 @@
 /* json.h - a scanner (RFC 8259) that checks whether a text is valid JSON and finds the values of its top
- * object. It copies nothing and builds no tree. */
+ * object. The scanner copies nothing and builds no tree. */
 #ifndef DUEPOST_JOB_JSON_H
 #define DUEPOST_JOB_JSON_H
 

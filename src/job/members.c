@@ -4,7 +4,7 @@
  *   2. reads each by its kind, then checks it by its row, in the order of the table
  *   3. reports or carries names that are not in the table
  *
- * It runs for each request, so it builds no tree. */
+ * The parser runs for each request, so it builds no tree. */
 #include "job/members.h"
 
 #include <assert.h>
@@ -314,7 +314,8 @@ static void parse_member(struct member_parse *parse, const struct member *member
         member->check(parse, member);
 }
 
-/* Reports a required member that is absent. Its text may already be set, from the path of the request. */
+/* Reports a required member that is absent. The text of the member may already be set, from the path of the
+ * request. */
 static void require(struct member_parse *parse, const struct member *member)
 {
     const struct slice *text = field_of(parse, member);

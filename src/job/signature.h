@@ -41,7 +41,7 @@ void signing_key_show(const struct signing_key *, struct buffer *);
  * must have at least one key. */
 enum status signing_keys_parse(struct slice text, struct signing_keys *, struct problem *) MUST_USE;
 
-/* Writes the webhook id of a job. The id is the same for retries and redrives. It differs when the same
+/* Writes the webhook id of a job. The id is the same for retries and redrives. The id differs when the same
  * topic/jobId is scheduled again at another millisecond. The id contains no '.', because a '.' would shift
  * the signed parts. This is why the id is not the jobId, which may contain a '.'. */
 void webhook_id_make(struct slice id, int64_t created_ms, char text[WEBHOOK_ID_SIZE]);

@@ -1,8 +1,8 @@
 /* token_rate.h - a limit on a token's jobs and other requests: "1000/s", "60/m", "10/h".
  *
- * The limit is a token bucket with room for the requests of one period. It is refilled at the given rate. So
- * after a pause, the requests of one period may come at once. A bucket belongs to one process, whose reactors
- * share it. */
+ * The limit is a token bucket with room for the requests of one period. The bucket is refilled at the given
+ * rate. So after a pause, the requests of one period may come at once. A bucket belongs to one process, whose
+ * reactors share it. */
 #ifndef DUEPOST_JOB_TOKEN_RATE_H
 #define DUEPOST_JOB_TOKEN_RATE_H
 

@@ -18,9 +18,9 @@ const struct retry_schedule *topic_defaults_schedule(const struct topic_settings
     return settings && settings->has_schedule ? &settings->schedule : ours;
 }
 
-/* Returns whether the job gets the topic's headers. They may hold secrets, so they are sent only to the
- * topic's own origin. Otherwise a client that can schedule a job could read them by pointing url at its own
- * server. */
+/* Returns whether the job gets the topic's headers. These headers may hold secrets, so they are sent only to
+ * the topic's own origin. Otherwise a client that can schedule a job could read them by pointing url at its
+ * own server. */
 static bool has_headers_for(const struct topic_settings *settings, const struct job *job)
 {
     struct url own, topics;

@@ -10,7 +10,7 @@
  * its own. So a topic has at most two texts. Scripts return one of them, or both as an array: the topic's
  * own text, then the text of its longest pattern.
  *
- * The headers of a layer may hold secrets. They are not merged into a layer whose url leads to another
+ * The headers of a layer may hold secrets. The headers are not merged into a layer whose url leads to another
  * scheme, host or port than the url of the layer that has the headers: otherwise a client that can change one
  * topic could read them by pointing the topic's url at its own server. */
 #ifndef DUEPOST_JOB_TOPIC_LAYERS_H

@@ -19,7 +19,7 @@ struct url {
     struct slice query;     /* query with its '?'; empty: no query */
 };
 
-/* Parses an absolute http or https URL of at most JOB_URL_MAX bytes. It must be visible ASCII, without
+/* Parses an absolute http or https URL of at most JOB_URL_MAX bytes. The URL must be visible ASCII, without
  * userinfo and fragment. If INVALID, *detail is a literal that names the broken rule; otherwise *detail is
  * NULL. The parts borrow text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;

@@ -74,7 +74,7 @@ void bulk_end_one(struct bulk *, enum app_end);
 /* Answers with {name: number of messages} and the cursor, or 503 if the outcome of an action is unknown. */
 void bulk_answer_count(struct bulk *, const char *name);
 
-/* Ends the action on a message that did not match. It counts neither as done nor as failed. */
+/* Ends the action on a message that did not match. Such a message counts neither as done nor as failed. */
 void bulk_skip_one(struct bulk *);
 
 /* Returns a writer for the next result. */

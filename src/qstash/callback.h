@@ -1,10 +1,10 @@
 /* callback.h - creates the callbacks of messages, which are messages themselves. The functions are pure: no
  * clock, no I/O.
  *
- * A callback is a message of qstash~callbacks. Its settings are the message's settings that begin with
- * Upstash-Callback- or Upstash-Failure-Callback-. Its id consists of the id of the message and the nonce of
- * the lease that ended, so each callback exists once. A run fails only once, so the id of its failure
- * callback contains the id of the message and no nonce. */
+ * A callback is a message of qstash~callbacks. The settings of a callback are the message's settings that
+ * begin with Upstash-Callback- or Upstash-Failure-Callback-. The id of a callback consists of the id of the
+ * message and the nonce of the lease that ended, so each callback exists once. A run fails only once, so the
+ * id of its failure callback contains the id of the message and no nonce. */
 #ifndef DUEPOST_QSTASH_CALLBACK_H
 #define DUEPOST_QSTASH_CALLBACK_H
 

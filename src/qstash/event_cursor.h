@@ -1,5 +1,5 @@
-/* event_cursor.h - a position in the list of events. It has the message of which some events are not listed
- * yet, and the position at which the next messages are read.
+/* event_cursor.h - a position in the list of events. The position has the message of which some events are
+ * not listed yet, and the position at which the next messages are read.
  *
  *     p~0~7~<cursor of a list>~<messageId>
  *

@@ -34,8 +34,8 @@ struct walk {
     enum event_place place;
     size_t ids; /* number of ids that were read */
     char from[EVENT_LIST_CURSOR_MAX + 1];
-    /* A message of which only the events before number are not listed yet; empty: none. It is read before the
-     * next page. */
+    /* A message of which only the events before number are not listed yet; empty: none. This message is read
+     * before the next page. */
     char left[MESSAGE_ID_MAX + 1];
     int number;
     bool is_of_left; /* the page under way is the message left */

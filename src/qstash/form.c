@@ -20,7 +20,8 @@ static void add_text(struct header_lines *lines, struct slice name, struct slice
         header_lines_add(lines, name, value);
 }
 
-/* Writes the claims of the token. Its id consists of the id of the message and the number of the attempt. */
+/* Writes the claims of the token. The token's id consists of the id of the message and the number of the
+ * attempt. */
 static void write_claims(const struct form_attempt *attempt, struct buffer *claims)
 {
     struct json_writer json = json_writer_to(claims);

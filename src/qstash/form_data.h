@@ -16,7 +16,7 @@ struct form_data_run {
     struct slice inherits; /* call: settings that its answer takes from the run, as an object, see run.h */
 };
 
-/* The data of a message. It borrows the texts of all slices. An empty slice means that the value is
+/* The data of a message. The struct borrows the texts of all slices. An empty slice means that the value is
  * absent. */
 struct form_data {
     struct slice group, endpoint; /* message to a group: the group and its endpoint, which may have no name */

@@ -1,8 +1,8 @@
 /* keys.h - the keys that sign deliveries: the current key, and the next key, which receivers also accept.
  *
- * They are a member of the settings of the topic "qstash", so that each process gets them with the settings
- * of a job's topic. They are created when they are first needed. A rotation makes the next key the current
- * one.
+ * The keys are a member of the settings of the topic "qstash", so that each process gets them with the
+ * settings of a job's topic. The keys are created when they are first needed. A rotation makes the next key
+ * the current one.
  *
  * The development mode uses the two public keys that QStash's clients contain. If other keys exist, duepost
  * does not replace them in this mode, and refuses to publish. Without the development mode, the two public

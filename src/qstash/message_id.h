@@ -36,8 +36,8 @@ struct slice message_id_make(struct slice topic, int64_t now_ms, char room[MESSA
 /* Writes topic/messageId into room. Returns it, or an empty slice if the text cannot be a messageId. */
 struct slice message_id_key(struct slice message_id, char room[MESSAGE_KEY_SIZE]);
 
-/* Convert the id of a message to the id of its dead letter, and back. They write the result into room, and
- * return it, or an empty slice if the id is invalid. */
+/* Convert the id of a message to the id of its dead letter, and back. The functions write the result into
+ * room, and return it, or an empty slice if the id is invalid. */
 struct slice dead_letter_id(struct slice message_id, char room[MESSAGE_ID_MAX + 1]);
 struct slice dead_letter_message(struct slice dead_letter_id, char room[MESSAGE_ID_MAX + 1]);
 

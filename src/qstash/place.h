@@ -22,7 +22,7 @@ enum {
     PLACE_KEY_MAX = 90,                                         /* maximum size of a key */
 };
 
-/* Write the topic into room, and return it. They return an empty slice if the name cannot be the name of a
+/* Write the topic into room, and return it. The result is an empty slice if the name cannot be the name of a
  * queue or a key. */
 struct slice place_of_queue(struct slice name, char room[PLACE_SIZE]);
 struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
@@ -30,7 +30,7 @@ struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
 /* Returns the key of a topic that begins with PLACE_FLOWS. The result is a part of topic, or is in room. */
 struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE]);
 
-/* The topic is set if the verdict is DONE. It is valid until the callback returns. */
+/* The topic is set if the verdict is DONE. The topic is valid until the callback returns. */
 typedef void place_fn(void *arg, const struct app_verdict *, struct slice topic);
 
 /* Finds the topic, and creates or changes its settings as the message requests. queue and the key of the flow

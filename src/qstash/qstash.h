@@ -1,9 +1,8 @@
 /* qstash.h - the HTTP API of QStash v2, at /v2: clients of QStash work with this server unchanged.
  *
- * Messages are jobs of the sibling topics of "qstash", which the native API also shows. They have the same
- * rules as all jobs: targets, limits, durability, breakers, history. docs/qstash.md describes the
- * differences.
- */
+ * Messages are jobs of the sibling topics of "qstash", which the native API also shows. Messages have the
+ * same rules as all jobs: targets, limits, durability, breakers, history. docs/qstash.md describes the
+ * differences. */
 #ifndef DUEPOST_QSTASH_QSTASH_H
 #define DUEPOST_QSTASH_QSTASH_H
 

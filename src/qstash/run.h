@@ -59,7 +59,7 @@ void run_keep(struct run *, struct settings *);
 void run_apply_to_answer(struct slice headers, struct settings *, struct buffer *text);
 
 /* Writes the id of a new run into room, such as wfr_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C, followed by a NUL. Returns
- * the id. It has random bytes of the kernel. */
+ * the id. The id has random bytes from the kernel. */
 struct slice run_id_make(int64_t now_ms, char room[RUN_ID_NEW_SIZE]);
 
 /* Returns whether a text can be the id of a run. */

@@ -11,8 +11,8 @@
     (1U << FILTER_LABEL | 1U << FILTER_FLOW_KEY | 1U << FILTER_CALLER_IP | 1U << FILTER_HOST |               \
      1U << FILTER_PATH | 1U << FILTER_RUN_URL | 1U << FILTER_FROM | 1U << FILTER_TO)
 
-/* Returns whether the run matches. If is_url_prefix is true, it is enough that its url begins with a word of
- * workflowUrl. */
+/* Returns whether the run matches. If is_url_prefix is true, it is enough that the run's url begins with a
+ * word of workflowUrl. */
 bool run_filters_match(const struct filters *, struct run *, bool is_url_prefix);
 
 #endif

@@ -94,7 +94,7 @@ static void refuse_unknown(struct exchange *exchange)
     exchange_refuse(exchange, 404, "schedule not found");
 }
 
-/* Creates the request for a schedule. Its scheduleId is the part of the path before a query. Returns NULL
+/* Creates the request for a schedule. The scheduleId is the part of the path before a query. Returns NULL
  * after refusing an invalid id. */
 static struct schedule_request *schedule_request_new(struct exchange *exchange, struct slice text)
 {

@@ -84,7 +84,7 @@ void settings_fini(struct settings *);
 /* Takes one header, with its name as sent: a setting, or Content-Type. */
 void settings_take(struct settings *, struct slice name, struct slice value);
 
-/* Takes a setting of a callback. Its name has no prefix. */
+/* Takes a setting of a callback. The name of the setting has no prefix here. */
 void settings_take_short(struct settings *, struct slice name, struct slice value);
 
 /* Takes a header as a default, which is used only if no header with the same name was taken before. */

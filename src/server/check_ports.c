@@ -8,7 +8,7 @@
 
 enum { ANSWER_BYTES_MAX = 64 * 1024, ASK_S = 3 };
 
-/* Returns whether a duepost answers at this URL. Its certificate is not checked here. */
+/* Returns whether a duepost answers at this URL. The server's certificate is not checked here. */
 static bool is_duepost(const char *url)
 {
     const struct remote_options options = {

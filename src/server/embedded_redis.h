@@ -7,7 +7,7 @@
  * keeps running. The next duepost finds that redis.lock is held and takes over the running redis-server.
  *
  * If redis-server dies, it is started again after 0.1 s, 0.2 s, ... 10 s. When it has run for 30 s, the next
- * delay is 0.1 s again. It is not started while the disk of the data directory is full, because a
+ * delay is 0.1 s again. Redis is not started while the disk of the data directory is full, because a
  * redis-server that fsyncs each write exits when a write fails. */
 #ifndef DUEPOST_SERVER_EMBEDDED_REDIS_H
 #define DUEPOST_SERVER_EMBEDDED_REDIS_H

@@ -1,6 +1,6 @@
 /* listener.h - the port for clients: one listening socket for each reactor.
  *
- * SO_REUSEPORT lets the sockets share the port. It would also let a second duepost take half of the
+ * SO_REUSEPORT lets the sockets share the port. This option would also let a second duepost take half of the
  * connections without an error. Therefore the first socket binds and listens without SO_REUSEPORT, unless the
  * operator allows sharing; this fails if the port is in use. Then the option is set on the first socket,
  * because the kernel checks it only when the other sockets bind. So the port is never free between these

@@ -4,8 +4,9 @@
  *
  * libinih silently cuts long lines, joins indented lines to the previous one, treats " ;" in a value as a
  * comment, and does not report line numbers to its handler. Therefore libinih reads lines through our own
- * function on_read. This function counts the lines and refuses lines that libinih would misread. It replaces
- * each semicolon with a byte that no line may contain. The handler on_pair restores the semicolons. */
+ * function on_read. This function counts the lines and refuses lines that libinih would misread. The function
+ * replaces each semicolon with a byte that no line may contain. The handler on_pair restores the
+ * semicolons. */
 #include <assert.h>
 #include <ini.h>
 

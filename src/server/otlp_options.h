@@ -17,7 +17,7 @@ struct otlp_options {
     struct buffer resource; /* see otlp_resource_write */
 };
 
-/* Check the given values, and complete them. They return INVALID after an error; problem then says why. */
+/* Check the given values, and complete them. Both return INVALID after an error; problem then says why. */
 enum status otlp_options_settle_url(struct otlp_options *, struct problem *) MUST_USE;
 enum status otlp_options_read_headers(struct otlp_options *, struct problem *) MUST_USE;
 enum status otlp_options_make_resource(struct otlp_options *, struct problem *) MUST_USE;

@@ -1,7 +1,7 @@
 /* reactor.h - a thread that serves and delivers. A reactor owns a loop, connections to Redis, an HTTP server
  * and client, the API, a consumer, and the carry workers of its part of the shards.
  *
- * Reactors share immutable configuration and nothing else. They communicate only through Redis. */
+ * Reactors share immutable configuration and nothing else. Reactors communicate only through Redis. */
 #ifndef DUEPOST_SERVER_REACTOR_H
 #define DUEPOST_SERVER_REACTOR_H
 

@@ -15,8 +15,8 @@ struct reload;
  * restart. */
 typedef enum status reload_prepare_fn(void *arg, struct options *fresh, struct problem *);
 
-/* Borrows input and live. reload_run reads input again and replaces *live (on the heap) at once. It frees the
- * previous options when no reactor uses them any more. */
+/* Borrows input and live. reload_run reads input again and replaces *live (on the heap) at once. The reload
+ * frees the previous options when no reactor uses them any more. */
 struct reload *reload_new(struct loop *, const struct options_input *input, struct options **live,
                           reload_prepare_fn *prepare, void *arg);
 

@@ -4,7 +4,8 @@
 
 #include "base/slice.h"
 
-/* A job that is scheduled when another job's lease ends. Its topic is a sibling of that job's topic. */
+/* A job that is scheduled when another job's lease ends. The topic of the new job is a sibling of that job's
+ * topic. */
 struct shard_follow_up {
     struct slice id;
     int64_t delay_ms;    /* counted from the time at which Redis runs the script */

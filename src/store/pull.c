@@ -46,7 +46,7 @@ static void pull_free(struct pull *pull)
 
 /* ---- calls without a reply ---- */
 
-/* A call without a reply. It may have leased jobs that no worker has received. */
+/* A call without a reply. Redis may have leased jobs for the call that no worker has received. */
 struct lost_pull {
     struct list link;
     struct nonce nonce;

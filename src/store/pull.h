@@ -1,7 +1,7 @@
 /* pull.h - leases of jobs of pull topics, for workers that request jobs over HTTP.
  *
  * The rules of store.h about calls, callbacks and statuses apply here, too. A job of a pull topic is leased
- * until a deadline. Its worker proves with a token that it holds the lease. The token is the nonce of the
+ * until a deadline. A worker proves with a token that it holds the lease. The token is the nonce of the
  * call that leased the job, so all jobs of one call have the same token, and a token is valid only together
  * with the id of a job.
  *

@@ -40,8 +40,8 @@ void script_call_text(struct script_call *, struct slice text);
 void script_call_number(struct script_call *, int64_t number);
 void script_call_when(struct script_call *, struct store_when); /* "@ms" for a time, "ms" for a delay */
 
-/* Sends the call, and takes it. The status is UNAVAILABLE if Redis did not run the script, UNKNOWN if Redis
- * may have run the script, and FULL if Redis is out of memory. */
+/* Sends the call, which belongs to this function from now on. The status is UNAVAILABLE if Redis did not run
+ * the script, UNKNOWN if Redis may have run the script, and FULL if Redis is out of memory. */
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
 /* Makes the next calls try functions again. Called when a connection comes up, because Redis may have other

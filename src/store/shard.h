@@ -3,9 +3,10 @@
  * The rules of store.h about calls and callbacks apply here, too. Each shard has its own connections, carry
  * lock and doorbell. No shard waits for another.
  *
- * A shard has five connections, so that a slow or blocked connection does not delay the others. Their names
- * are: changes (changes by the owners of jobs; a WAIT for replicas may follow a change and delays all later
- * replies), reads, worker (claims, outcomes, renewals, carrying), bell (BLPOP) and subscriber (wake-ups). */
+ * A shard has five connections, so that a slow or blocked connection does not delay the others. The
+ * connections are: changes (changes by the owners of jobs; a WAIT for replicas may follow a change and delays
+ * all later replies), reads, worker (claims, outcomes, renewals, carrying), bell (BLPOP) and subscriber
+ * (wake-ups). */
 #ifndef DUEPOST_STORE_SHARD_H
 #define DUEPOST_STORE_SHARD_H
 
@@ -81,7 +82,7 @@ struct shard_end {
 };
 
 /* The following calls end a lease. The status is STALE if another process holds or has changed the job;
- * nothing has changed then. They borrow the lease's id until the callback. */
+ * nothing has changed then. These calls borrow the lease's id until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *,
                     void *arg);
@@ -105,8 +106,8 @@ void shard_release(struct shard *, const struct lease *, const struct shard_hold
                    void *arg);
 
 /* Resumes at most max jobs that the circuit breaker of receiver holds: each gets back the due time that it
- * had before the hold. count is the number of ids that were examined. It is less than max if there were no
- * more ids. Borrows receiver until the callback. */
+ * had before the hold. count is the number of ids that were examined. This number is less than max if there
+ * were no more ids. Borrows receiver until the callback. */
 typedef void shard_resume_fn(void *arg, enum status, size_t count);
 void shard_resume(struct shard *, struct slice receiver, size_t max, shard_resume_fn *, void *arg);
 
@@ -166,9 +167,9 @@ void shard_carry(struct shard *, const struct shard_carry *, shard_carry_fn *, v
 struct shard_recovered {
     int64_t now_ms;
     size_t count; /* number of leases that ran out */
-    /* Jobs that must be buried, because they have lost too many consumers. They are leased with this nonce
-     * for STORE_LEASE_MS. A job that is not buried is returned again after this lease has run out. due_ms is
-     * not set. */
+    /* Jobs that must be buried, because they have lost too many consumers. These jobs are leased with this
+     * nonce for STORE_LEASE_MS. A job that is not buried is returned again after this lease has run out.
+     * due_ms is not set. */
     const struct nonce *nonce;
     const struct shard_claimed *doomed;
     size_t doomed_count;

@@ -13,8 +13,8 @@ enum {
     ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
 };
 
-/* The batches of a shard: name, kind, and connection. They are sent in this order at the end of a turn.
- * Outcomes come before the claim, because the claim uses the slots that they free. */
+/* The batches of a shard: name, kind, and connection. The batches are sent in this order at the end of a
+ * turn. Outcomes come before the claim, because the claim uses the slots that they free. */
 #define SHARD_BATCHES(BATCH)                                                                                 \
     BATCH(SCHEDULE, schedule_kind, changes)                                                                  \
     BATCH(SCHEDULE_ALL, schedule_all_kind, changes)                                                          \
@@ -197,7 +197,7 @@ int64_t shard_part(const struct shard *, int64_t bound);
 /* Sets until_ms of a dead job to the time when --dead-max-age removes it, if that is earlier. */
 void shard_bound_age(const struct shard *, struct store_job *);
 
-/* Creates a call that is not part of a batch. Its first argument is max_in_flight_topic. */
+/* Creates a call that is not part of a batch. The call's first argument is max_in_flight_topic. */
 struct script_call *shard_call(struct shard *, enum script_id);
 
 #endif

@@ -271,7 +271,7 @@ void store_read(struct store *, struct slice id, store_read_fn *, void *arg);
 void store_read_kept(struct store *, struct slice id, store_read_fn *, void *arg);
 
 /* Called with OK or NOT_FOUND. lines has the last attempts of the job, or of a kept job, see attempt_line.h.
- * It is valid until the callback returns. */
+ * The text is valid until the callback returns. */
 typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 
 /* Borrows the id until the callback. */
@@ -347,8 +347,8 @@ struct store_topic {
     struct slice own;                     /* the topic's own settings only; empty: none */
     struct slice pattern;                 /* the longest pattern that matches; empty: none */
     int64_t delayed, ready, leased, dead; /* numbers of jobs */
-    /* Jobs that are due but held until the next check of their receiver. They count neither as delayed nor as
-     * ready. */
+    /* Jobs that are due but held until the next check of their receiver. Such jobs count neither as delayed
+     * nor as ready. */
     int64_t held;
     int64_t now_ms; /* time of reading */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
@@ -443,7 +443,7 @@ void store_set_group(struct store *, struct slice name, struct slice old_text, s
 
 enum { STORE_SEND_MAX = 100 }; /* maximum number of jobs of one send */
 
-/* A job for an endpoint. Its jobId is the jobId of the send, '~', and the name of the endpoint. */
+/* A job for an endpoint. The jobId of the job is the jobId of the send, '~', and the name of the endpoint. */
 struct store_send_job {
     struct slice endpoint, record; /* see job_write */
 };

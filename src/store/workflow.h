@@ -1,10 +1,10 @@
 /* workflow.h - workflows: lists of elements that grow, and the jobs that belong to them.
  *
- * A workflow belongs to an owner topic; all its data is in one shard. Its id is owner/workflowId. Its
- * elements are JSON texts of the caller. Each change is one script: an element and its job are stored
- * together, or not at all. An id can be used again when its workflow has ended. Ended workflows are kept for
- * a week, at most 10,000 in a shard. scripts/lib/workflows.lua has the maximum numbers of elements and of
- * open jobs.
+ * A workflow belongs to an owner topic; all its data is in one shard. Its id is owner/workflowId. The
+ * elements of a workflow are JSON texts of the caller. Each change is one script: an element and its job are
+ * stored together, or not at all. An id can be used again when its workflow has ended. Ended workflows are
+ * kept for a week, at most 10,000 in a shard. scripts/lib/workflows.lua has the maximum numbers of elements
+ * and of open jobs.
  *
  * The rules of store.h about calls and callbacks apply here, too: a call borrows its slices until the
  * callback. */

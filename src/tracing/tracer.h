@@ -10,13 +10,13 @@
 
 struct tracer;
 
-/* Creates a tracer. It records one in one_in of the traces that begin in this process. When the number of
- * waiting spans reaches many, the thread that recorded the last one calls wake. */
+/* Creates a tracer. The tracer records one in one_in of the traces that begin in this process. When the
+ * number of waiting spans reaches many, the thread that recorded the last one calls wake. */
 struct tracer *tracer_new(int64_t one_in, size_t many, void (*wake)(void *arg), void *arg);
 void tracer_free(struct tracer *);
 
-/* Writes the traceparent of a new span. Its trace is that of parent, or a new one if parent is empty. Returns
- * whether the span must be recorded: a span is not recorded if its parent is not sampled. */
+/* Writes the traceparent of a new span. The span's trace is that of parent, or a new trace if parent is
+ * empty. Returns whether the span must be recorded: a span is not recorded if its parent is not sampled. */
 bool tracer_begin(struct tracer *, struct slice parent, char context[TRACE_PARENT_BYTES]);
 
 /* Copies the span, or drops it if the queue is full. */

@@ -1,4 +1,4 @@
-// The search field of the header. It opens the list of jobs with the search; topic/jobId opens the job itself.
+// The search field of the header. The field opens the list of jobs with the search; topic/jobId opens the job itself.
 
 import { m } from "./lib.js";
 import { href } from "./router.js";

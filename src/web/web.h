@@ -2,9 +2,9 @@
  * /web/<hash>/...
  *
  * The files of this folder and the libraries that they use are compressed at build and are a part of the
- * program, see embed.cmake. Their URL path has a hash of all of them, so browsers keep them until the program
- * changes. No token is needed: the files are the same for all users, and the page gets all data from the API.
- */
+ * program, see embed.cmake. The URL path of these files has a hash of all of them, so browsers keep them
+ * until the program changes. No token is needed: the files are the same for all users, and the page gets all
+ * data from the API. */
 #ifndef DUEPOST_WEB_WEB_H
 #define DUEPOST_WEB_WEB_H
 

@@ -5,7 +5,7 @@
 #include "job/trace.h"
 #include "worker/attempt_data.h"
 
-/* Begins the span and writes its traceparent. Its parent is the job's traceparent. If the job has no
+/* Begins the span and writes its traceparent. The span's parent is the job's traceparent. If the job has no
  * traceparent, the attempt begins a new trace. */
 void attempt_span_begin(struct attempt *, char context[TRACE_PARENT_BYTES]);
 

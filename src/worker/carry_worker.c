@@ -113,7 +113,7 @@ static int64_t earlier(int64_t a_ms, int64_t b_ms)
     return a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* Starts the standby's due timer. It fires at most four times a second, for any number of due jobs. */
+/* Starts the standby's due timer. The timer fires at most four times a second, for any number of due jobs. */
 static void arm_standby(struct carry_worker *worker)
 {
     int64_t after_us = worker->due_ms * 1000 - redis_now_us(worker) + PATIENCE_US;

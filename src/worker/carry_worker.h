@@ -11,10 +11,10 @@
  * CARRY_PATIENCE_MS. So jobs need not wait until another process has taken over the lock.
  *
  * Jobs of lost leases are returned only after a quiet time, which is as long as one lease. A quiet time is a
- * time in which no clock steps and Redis stays reachable, so that live consumers can renew their leases. It
- * begins at the last disturbance that this process noticed (a clock step, or a time without Redis), and not
- * when the process takes over the lock. A process with a private Redis starts without a quiet time, because
- * no other process can renew the leases in that Redis. */
+ * time in which no clock steps and Redis stays reachable, so that live consumers can renew their leases. The
+ * quiet time begins at the last disturbance that this process noticed (a clock step, or a time without
+ * Redis), and not when the process takes over the lock. A process with a private Redis starts without a quiet
+ * time, because no other process can renew the leases in that Redis. */
 #ifndef DUEPOST_WORKER_CARRY_WORKER_H
 #define DUEPOST_WORKER_CARRY_WORKER_H
 

@@ -58,7 +58,7 @@ struct shooting {
     struct sending *sending; /* set if the job is sent to a group; else NULL */
 };
 
-/* The jobs of an occurrence that is sent to a group. They are created once, for all occurrences of the
+/* The jobs of an occurrence that is sent to a group. These jobs are created once, for all occurrences of the
  * schedule. */
 struct sending {
     struct group_jobs made;

@@ -2,10 +2,10 @@
  *
  * A sweep is work in bounded steps, for example removing jobs or recovering leases. Each step is one script
  * call. If a step was full, the next step follows after a pause. The length of the pause gives the sweep its
- * share of Redis's time. The share is a tenth while the sweep is not late. It rises linearly to a half, which
- * is reached when the sweep is PACE_LATE_MS late. For a sweep that creates due jobs, the share is three
- * quarters. The cost of a step is measured as the time from the call to its reply, so it also includes the
- * time on the network. */
+ * share of Redis's time. The share is a tenth while the sweep is not late. The share rises linearly to a
+ * half, which is reached when the sweep is PACE_LATE_MS late. For a sweep that creates due jobs, the share is
+ * three quarters. The cost of a step is measured as the time from the call to its reply, so it also includes
+ * the time on the network. */
 #ifndef DUEPOST_WORKER_PACE_H
 #define DUEPOST_WORKER_PACE_H
 

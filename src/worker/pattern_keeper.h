@@ -2,8 +2,8 @@
  *
  * A topic gets changed settings when it is next served or read. But a topic that was held by the earlier
  * settings may have to be served now, and a topic that was served may have to be held. So the pattern keeper
- * offers all topics again. It works in bounded steps (pace.h): at least 50,000 topics a second. Redis keeps
- * the position of this walk, so another process continues it after a crash.
+ * offers all topics again. The pattern keeper works in bounded steps (pace.h): at least 50,000 topics a
+ * second. Redis keeps the position of this walk, so another process continues it after a crash.
  *
  * Each shard has a copy of the patterns. If a process dies while it writes a change, some shards keep an
  * earlier version. In the shard to which changes are written first, the pattern keeper compares the versions

@@ -56,7 +56,7 @@ void fake_set_shards(size_t);
 /* Calls the listener of store_on_pull_wake, as when jobs of the topic may be leased. */
 void fake_wake(struct slice topic);
 
-/* Returns the oldest call, which must be of this function. It is valid until fake_begin. */
+/* Returns the oldest call, which must be of this function. The call is valid until fake_begin. */
 struct fake_call *fake_take(const char *name);
 
 /* Returns whether a call waits for its answer. */

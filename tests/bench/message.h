@@ -1,5 +1,5 @@
-/* message.h - a minimal reader of HTTP/1.1 messages, for the programs of the benchmarks. It supports only
- * bodies with a Content-Length; a message without this header has no body. */
+/* message.h - a minimal reader of HTTP/1.1 messages, for the programs of the benchmarks. The reader supports
+ * only bodies with a Content-Length; a message without this header has no body. */
 #ifndef DUEPOST_BENCH_MESSAGE_H
 #define DUEPOST_BENCH_MESSAGE_H
 

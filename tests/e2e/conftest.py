@@ -77,7 +77,7 @@ def data():
     return scratch.directory("data")
 
 
-# The files that take longest. They start first, so that none of them runs alone at the end.
+# The files that take longest. These files start first, so that none of them runs alone at the end.
 LONG = ("overview", "schedules", "cluster", "dead_names", "receivers", "archive", "docs", "redis", "redis_tls", "many", "sentinel",
         "sentinel_password", "tracing", "check", "bench", "work", "process", "history", "hostile", "upkeep", "upgrade", "api_tls",
         "limits", "retention", "topics", "callbacks", "retry", "qstash_schedules", "partitions", "properties", "http_raw", "weights",

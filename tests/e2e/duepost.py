@@ -44,7 +44,7 @@ class Reply:
 
 
 def is_readable(sock):
-    """Returns whether the socket is readable. It does not use select(), which cannot take sockets with high numbers."""
+    """Returns whether the socket is readable. The function does not use select(), which cannot take sockets with high numbers."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))

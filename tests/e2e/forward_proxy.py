@@ -1,6 +1,6 @@
 """An HTTP proxy that forwards requests, and tunnels (CONNECT), and records its requests.
 
-One thread per connection. It connects only to hosts in `places`, at the address given there, and refuses all others."""
+One thread per connection. The proxy connects only to hosts in `places`, at the address given there, and refuses all others."""
 
 import contextlib
 import http.client

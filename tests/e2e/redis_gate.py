@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a Redis. It can hold a command back, so that a test can do something in between."""
+"""A TCP proxy in front of a Redis. The proxy can hold a command back, so that a test can do something in between."""
 
 import socket
 import threading

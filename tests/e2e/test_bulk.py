@@ -38,7 +38,7 @@ SKIPPED = {"matched": 1, "done": 0, "skipped": 1}
 
 @pytest.mark.parametrize("method, path, done", [("DELETE", "/jobs?all=true&state=dead&topic=", 1), ("POST", "/jobs/redrive?all=true&topic=", 0)])
 def test_a_job_that_was_put_under_the_id_of_a_dead_one_is_left_alone(gated, receiver, topic, method, path, done):
-    """The dead job can still be cancelled. It cannot be run again while another job has its id."""
+    """The dead job can still be cancelled. The dead job cannot be run again while another job has its id."""
     server, gate, other = gated
     bury(server, receiver, topic, 1)
     job = {"url": receiver.url(), "dueAt": from_ms(FAR)}

@@ -131,7 +131,7 @@ def test_not_yet_blocks_later_jobs(server, receiver, topic):
 
 
 def test_jobs_that_a_breaker_holds_stay_in_order(start, receiver, topic):
-    """Jobs were held before the topic became fifo. They are delivered in the order in which they were due."""
+    """Jobs were held before the topic became fifo. These jobs are delivered in the order in which they were due."""
     server = start("--breaker-wait", "5s")
     receiver.script(topic + ".other", Answer(502))
     for number in range(30):

@@ -16,7 +16,7 @@ from timestamp import to_ms
 
 @pytest.fixture(scope="module")
 def server():
-    """Starts a server for each test, because the tests count waiting workers. It has one reactor, because each
+    """Starts a server for each test, because the tests count waiting workers. The server has one reactor, because each
     reactor has its own order."""
     started = Duepost("--reactors", "1", "--breaker", "off")
     yield started

@@ -302,7 +302,7 @@ def test_a_cancel_of_several_messages_of_a_run_counts_each(qstash, run, receiver
 @pytest.mark.parametrize("target", ["/v2/messages/{}", "/v2/messages?messageIds={}", "/jobs/qstash~messages/{}",
                                     "/jobs?topic=qstash~messages&idPrefix={}&state=delayed&all=true"])
 def test_a_run_is_cancelled_with_one_of_its_messages(run, receiver, target):
-    """Without this message, nothing would continue the run. Its other messages are dropped, and its invoker goes on."""
+    """Without this message, nothing would continue the run. The run's other messages are dropped, and its invoker goes on."""
     arrivals(receiver, run.path, 1)
     receiver.script(f"{run.path}/child", TAKEN)
     child, url = f"{run.id}-child", receiver.url(f"{run.path}/child")

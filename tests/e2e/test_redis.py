@@ -307,7 +307,7 @@ def test_an_answer_lost_on_the_way_is_an_unknown_outcome(start, redis, receiver,
 
 
 def test_an_outcome_is_recorded_after_redis_was_away(start, redis, receiver, topic):
-    """A success that Redis could not take at once is not POSTed again."""
+    """A delivered job is not POSTed again, although Redis could not record the delivery at once."""
     behind = redis()
     server = start(redis=behind)
     receiver.script(topic, Answer(200, delay=1))

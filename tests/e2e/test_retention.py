@@ -373,7 +373,7 @@ def test_thousands_of_dead_jobs_in_many_topics_go_in_time(start, redis):
 
 
 def test_dead_jobs_of_the_first_format_are_taken_over(start, redis, receiver):
-    """Such jobs were still in the pool. They leave it, with their attempts, before they are taken for lost."""
+    """Such jobs were still in the pool. These jobs leave the pool, with their attempts, before they are taken for lost."""
     behind, keys = redis(), "duepost:{0}:"
     record = '{"createdAt":1,"url":"' + receiver.url() + '","attempts":1,"lastAttempt":{"at":5,"status":500,"ms":1},"reason":"gone"}'
     behind.command("HSET", keys + "meta", "format", "1", "shards", "1")

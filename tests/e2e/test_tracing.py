@@ -377,7 +377,7 @@ def test_the_last_spans_are_sent_when_the_process_ends(start, receiver, topic, c
     server.post({"topic": topic, "jobId": "a", "url": receiver.url()}).expect(201)
     until(lambda: receiver.of(topic), 10, "the job comes")
     assert server.terminate() == 0  # stop() would cut the attempt off after 50 ms
-    # They are in the collector's socket, which a busy machine may read late.
+    # The spans are in the collector's socket, which a busy machine may read late.
     until(lambda: len([span for span in spans.spans if span.topic == topic]) == 2, 10,
           lambda: f"both spans have come, and not only {[vars(span) for span in spans.spans]}")
 

@@ -1,5 +1,5 @@
 """A lane is an isolated test site in a Redis that many stories share: a prefix, the record of one client, and duepost
-processes. It is used in runs in which many short stories happen at the same time."""
+processes. A lane is used in runs in which many short stories happen at the same time."""
 
 import concurrent.futures
 import datetime

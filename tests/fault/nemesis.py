@@ -158,7 +158,7 @@ class Nemesis:
         fault.end_us = now_us() + 1_000_000
 
     def forget_thaw(self, node):
-        """A process that will be killed must run."""
+        """Continues the process if it is frozen, because it will be killed."""
         for thaw in [t for t in self.thaws if t[1] is node]:
             self.thaw(thaw)
 

@@ -133,8 +133,8 @@ END_TEST
 START_TEST(whoever_comes_before_the_burial_wins)
 {
     CHECK_EXAMPLES( //
-        /* The consumer that was lost last reports its outcome, which is accepted. It cannot renew its
-         * lease. */
+        /* The consumer that was lost last reports its outcome, which is accepted. This consumer cannot renew
+         * its lease. */
         {DOOMED("now+9"), "complete t/a n1 ''", "1", ABSENT},
         {DOOMED("now+9"), "complete t/a n0 ''", "0", NULL},
         {DOOMED("now+9"), "bury t/a n1 {d} ''", "1", DIED("now", "0,3,{d}")},

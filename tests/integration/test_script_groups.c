@@ -170,8 +170,8 @@ START_TEST(replace_send_replaces_what_was_sent)
         {ABSENT, PUT, "(replaced 0 0 now now)", PUT_MADE}, {SENT, PUT, "(replaced 1 1 now now)", PUT_MADE},
         {SENT, "replace_send 2 t/s 0 '' n h 2 b \"x\"} c \"y\"}", "(replaced 1 1 now now)", PUT_MADE},
         {SENT, "replace_send 2 t/s 0 '' n h 3 a \"w\"} b \"x\"} c \"y\"}", "-7", NULL},
-        /* Jobs with these ids that do not belong to a send are replaced, too. Their losses and attempts are
-         * removed. */
+        /* Jobs with these ids that do not belong to a send are replaced, too. The losses and attempts of the
+         * old jobs are removed. */
         {"attempts: t/s~b=line\nbucket:t: t/s~b@now+9\ncrashes: t/s~b=2,n\ndue: t@now+9\njobs: t/s~b={r}\n",
          PUT, "(replaced 1 0 now now)", PUT_MADE},
         /* '!': the send is stored only if none of its jobs is in the pool */

@@ -96,8 +96,8 @@ START_TEST(topics_are_offered_again)
          "reoffer=turns/1/1\n"
          "patterns: a*=" PAUSED "\nready: b\nturns: b@1\n"},
         {"meta: reoffer=turns/1/1\n", "reoffer 2", "0 0", ABSENT},
-        /* A topic that was fifo is in neither list if its first job is not due. Its head waits until the time
-         * of its line. */
+        /* A topic that was fifo is in neither list if its first job is not due. The head of this topic waits
+         * until the time of the topic's line. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\npatterns: t*={\"order\":\"fifo\"}\n",
          "set_patterns 0 '' 3 0", VERSION,
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n" META("", VERSION)},

@@ -3,8 +3,8 @@
 #include "support/script_examples.h"
 #include "support/suite.h"
 
-/* Workflow t/w was created 9 ms ago. Its jobs are t/a, a step whose element is e1, and those that a test
- * adds. */
+/* Workflow t/w was created 9 ms ago. The workflow's jobs are t/a, a step whose element is e1, and those that
+ * a test adds. */
 #define PLACE "t/w/now-9"
 #define NAMED "workflow_times: " PLACE "@now-9\nworkflows: t/w=now-9\n"
 #define E1    "element_jobs:" PLACE ": s,now-9,2,t/a\nelements:" PLACE ": se1\n"

@@ -1575,7 +1575,8 @@ START_TEST(a_claim_carries_first)
     CHECK_EXAMPLES( //
         {COME, "claim 10 n5 5000 2 1000 1", "0 0 1 t/a now-1000 {r} -1",
          "holders:t: t/a=n5,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"},
-        /* The answer has the next due time. It is published if other processes may have a carry worker. */
+        /* The answer has the next due time. The time is published if other processes may have a carry
+         * worker. */
         {SOME_LATER, "claim 10 n5 5000 2 1000 1", "0 0 1 t/a now-1000 {r} now+9 wake now+9", LATER_LEFT},
         {SOME_LATER, "claim 10 n5 5000 2 1000 2", "0 0 1 t/a now-1000 {r} now+9", LATER_LEFT},
         {COME, "claim 10 n5 5000 2 1000 0", "0 0 0", COME},

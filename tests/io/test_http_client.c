@@ -1,4 +1,4 @@
-/* The client runs in the test's thread. Its receivers are threads that write HTTP themselves: one accepts
+/* The client runs in the test's thread. The receivers are threads that write HTTP themselves: one accepts
  * connections, and one serves each connection. */
 #include "io/http_client.h"
 

@@ -448,7 +448,7 @@ START_TEST(not_found_comes_before_too_large)
 }
 END_TEST
 
-/* Sends a body of this size to /large. Its first byte is first. */
+/* Sends a body of this size to /large. The body's first byte is the argument first. */
 static void send_large(char first, size_t bytes)
 {
     static char body[LARGE_BYTES + 1];
@@ -705,8 +705,8 @@ static const struct attack {
      SLICE(POST "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n" SMUGGLED)},
 };
 
-/* libmicrohttpd itself refuses some requests before any handler is called. Its answer may have two heads and
- * one body. The connection is closed after it. */
+/* libmicrohttpd itself refuses some requests before any handler is called. Such an answer may have two heads
+ * and one body. The connection is closed after it. */
 START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 {
     const struct attack *attack = &attacks[_i];

@@ -2,10 +2,10 @@
  *
  * The model has jobs of one topic, two consumers, an owner of the jobs, the carry worker, and a Redis with a
  * replica. Each script of src/store/scripts is an inline with its name, between "the scripts" and "the
- * others" below (run_ instead of run, which is a word of Promela). It is one transition, because Redis runs a
- * script at one instant. The following scripts are not modelled, because they do not change the place of a
- * job, or repair states that must not occur, or do the same as cancel or schedule. tests/model/spin compares
- * the names. pull.pml has the scripts of workers' leases.
+ * others" below (run_ instead of run, which is a word of Promela). Each script is one transition, because
+ * Redis runs a script at one instant. The following scripts are not modelled, because they do not change the
+ * place of a job, or repair states that must not occur, or do the same as cancel or schedule.
+ * tests/model/spin compares the names. pull.pml has the scripts of workers' leases.
  *
  *   exceptions: append archive archived arrive attempts audit begin coming conclude define fire fires forget group groups heads leased list mend notify open patterns read receivers recurring reoffer replace_send report resume rights schedule_all send sent set_patterns settings survey sweep topics trial undefine unsend wait waiters workflow workflow_list
  *

@@ -68,7 +68,8 @@ class Link:
 
 
 class Redis:
-    """A redis-server that starts at once. stop() ends it and removes its directory. It ends with this program at the latest."""
+    """A redis-server that starts at once. stop() ends it and removes its directory. The server ends with this
+    program at the latest."""
 
     def __init__(self, clock_preload):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="duepost-model-"))

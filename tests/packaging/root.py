@@ -112,7 +112,7 @@ class Emulator:
 
 
 class Process:
-    """A process that runs in a root, or on this host. Its lines of output are kept."""
+    """A process that runs in a root, or on this host. The process's lines of output are kept."""
 
     def __init__(self, command, **options):
         self.popen = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Fixtures of the tests with the unmodified clients of QStash. They take duepost and receivers from tests/e2e."""
+"""Fixtures of the tests with the unmodified clients of QStash. The fixtures take duepost and receivers from tests/e2e."""
 
 import asyncio
 import itertools
@@ -75,7 +75,7 @@ def client(request, server):
 def run_in_node(module, server):
     """Returns run(text, **names), which runs the text in Node with a client of that module, and returns its result.
 
-    It has: client, Client, Receiver, and the names that are given. A call that fails returns {"error", "status"}.
+    The text can use: client, Client, Receiver, and the names that are given. A call that fails returns {"error", "status"}.
     """
     def run(text, **names):
         values = json.dumps({"baseUrl": server.url, **names})

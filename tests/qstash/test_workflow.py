@@ -140,7 +140,7 @@ numbers = itertools.count(1)
 
 
 def broken(application, workflow="breaks_once", **payload):
-    """Creates a run that has failed, and would not fail again. Its payload has a unique number."""
+    """Creates a run that has failed, and would not fail again. The run's payload has a unique number."""
     run = application.trigger(workflow, {"number": next(numbers), **payload}, retries=0, label="broken", headers={"x-shop": "one"})
     return run, letter(application, run)
 

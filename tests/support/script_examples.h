@@ -73,12 +73,13 @@
 #define DEAD           DIED("now-5000", "0,3,{r}")
 #define DEAD_BY_LOSSES DIED("now-5000", "5/n1,3,{r}")
 
-/* The job was cancelled while it was leased. Its attempt still counts as in flight. */
+/* The job was cancelled while it was leased. The job's attempt still counts as in flight. */
 #define LINGERING                                                                                            \
     "holders:t: t/a|n1=\n"                                                                                   \
     "lingering: t/a|n1@now+3000\n"
 
-/* The doorbell may still have a name that no claim has taken. It costs one claim that finds nothing. */
+/* The doorbell may still have a name that no claim has taken. Such a name costs one claim that finds
+ * nothing. */
 #define BELL "ready: t\n"
 
 #define DUE_NOW(record)                                                                                      \

@@ -189,8 +189,8 @@ static void roll_field(struct buffer *out, int min, int max)
     }
 }
 
-/* Each time is later than the one before. It is also the next time of every instant between the two. It
- * matches the wall clock unless the clock is changed then, as for summer time. */
+/* Each time is later than the one before. Each time is also the next time of every instant between the two.
+ * Each time matches the wall clock unless the clock is changed then, as for summer time. */
 START_TEST(times_are_later_and_none_is_left_out)
 {
     static const char *const zones[] = {"Europe/Berlin", "America/New_York",  "Australia/Lord_Howe",

@@ -1,4 +1,4 @@
-"""axe-core, which finds accessibility faults. It is fetched from the npm registry in a pinned version, and kept in
+"""axe-core, which finds accessibility faults. axe-core is fetched from the npm registry in a pinned version, and kept in
 build/."""
 
 import functools

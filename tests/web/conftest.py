@@ -1,4 +1,4 @@
-"""Fixtures of the tests in a browser. They take duepost, Redis and receivers from tests/e2e."""
+"""Fixtures of the tests in a browser. The fixtures take duepost, Redis and receivers from tests/e2e."""
 
 import itertools
 import os

@@ -152,7 +152,7 @@ void world_leave_lock(size_t shard);
 void world_subscribe(size_t shard); /* wake-ups arrive from now on */
 void world_wake_fire(size_t shard, int64_t next_ms);
 
-/* Returns a job as a claim returns it: due now, in topic t. It is valid until world_begin. */
+/* Returns a job as a claim returns it: due now, in topic t. The job is valid until world_begin. */
 struct shard_claimed world_job(const char *id, const char *record, const char *settings);
 
 /* ---- the HTTP client ---- */

@@ -113,7 +113,7 @@ function reach(code, user,    words, count, i, found) {
     }
 }
 
-# Adds a user to the users of a part or a group. They are names of groups between blanks; "-" is the script itself.
+# Adds a user to the users of a part or a group. Users are names of groups between blanks; "-" is the script itself.
 function note_user(all, user, used,    name) {
     name = " " (user == "" ? "-" : user) " "
     if (index(all[used], name) == 0)

@@ -44,7 +44,7 @@ FNR == 1 {
 # Skips the lines with which compose.awk nests functions: a library is divided into parts instead.
 /^return \(function\(\)$/ || /^end\)\(\)$/ { next }
 
-# A group of rare helpers ends with these two lines. It may have groups of its own.
+# A group of rare helpers ends with these two lines. A group may contain other groups.
 in_group {
     statement = statement $0 "\n"
     if (/^function its_[a-z_]+\(\)$/)

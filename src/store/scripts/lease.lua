@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- lease.lua - leases due jobs of pull topics to workers. A worker requests jobs of one topic.
 --
--- A job is leased until a deadline. Its id is in PULLED with this deadline, and the nonce of the lease is in
+-- A job is leased until a deadline. The job's id is in PULLED with this deadline, and the nonce of the lease is in
 -- holders:<topic>, as after a claim. Workers' leases count for maxInFlight, rates and the order of fifo topics like
 -- those of consumers.
 --

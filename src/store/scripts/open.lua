@@ -7,8 +7,8 @@
 -- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. If [4] is 1,
 --      this call turns the history on, so that jobs that end before the first call of archive.lua are in the outbox,
 --      too
--- Returns {now_us, format, shards, born_ms} of the data. They are 0 if Redis has no data of duepost yet. born_ms is
---      the time when this data was created, so it changes after a FLUSHALL
+-- Returns {now_us, format, shards, born_ms} of the data. All three are 0 if Redis has no data of duepost yet. born_ms
+--      is the time when this data was created, so it changes after a FLUSHALL
 -- uses: clock has probe
 probe()
 if ARGV[4] == '1' then

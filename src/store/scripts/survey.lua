@@ -19,8 +19,8 @@ local function may_go_on()
   return left > 0 and at[1] * 1000000 + at[2] - now_us < STEP_US
 end
 
--- step_due, step_turns and step_behind survey topics, up to a number. They return the position of the next step, or
--- nothing when they have examined all their topics.
+-- step_due, step_turns and step_behind survey topics, up to a number. These functions return the position of the next
+-- step, or nothing when they have examined all their topics.
 local function step_due(rank, most)
   local number = survey_due(rank, most)
   if number == most then return rank + number end

@@ -13,7 +13,7 @@ local most, age_ms, dead_max = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(AR
 local left = most
 probe()
 
--- A step removes jobs in chunks, with few commands for each chunk. It ends after the chunk that uses up its
+-- A step removes jobs in chunks, with few commands for each chunk. A step ends after the chunk that uses up the step's
 -- time, so that large records or many topics block Redis for a few ms only.
 local CHUNK, STEP_US = 64, 4000
 local function may_go_on()

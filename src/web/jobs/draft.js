@@ -1,7 +1,7 @@
 // A job as a person edits it, and the JSON that is sent for it. No page, no requests.
 //
-// A draft has the texts of the fields. It does not have hidden values (a url's query, headers). A field that the person
-// does not change is not sent, so the server keeps its value.
+// A draft has the texts of the fields. A draft does not have hidden values (a url's query, headers). A field that the
+// person does not change is not sent, so the server keeps its value.
 
 import { bodyOf } from "./body_text.js";
 import { memberText, readJson } from "./json_text.js";

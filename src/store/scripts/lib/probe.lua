@@ -2,9 +2,9 @@
 -- uses: has
 
 -- Every script that writes begins with this check. While a slot of a Cluster is being migrated, a script can use the
--- keys that have not moved yet. It fails at the first key that does not exist on this node. This failure could come
--- between two writes, for example at a key that the script itself has just deleted. So the probe reads a key that never
--- exists. If the slot is being migrated, this read fails, before the script has written anything.
+-- keys that have not moved yet. The script fails at the first key that does not exist on this node. This failure could
+-- come between two writes, for example at a key that the script itself has just deleted. So the probe reads a key that
+-- never exists. If the slot is being migrated, this read fails, before the script has written anything.
 local function probe_slot() call('EXISTS', base .. 'never') end
 
 -- Probes the slot for a script that uses most of the rarely used keys (has.lua). One query checks the slot

@@ -71,7 +71,7 @@ local function next_leaving(topic, first)
   return now_us
 end
 
--- Returns the time of the last reset, us, or 0. It may be slightly in the future, because the process that
+-- Returns the time of the last reset, us, or 0. This time may be slightly in the future, because the process that
 -- resets uses its own clock and rounds up. A time far in the future was written before a clock stepped back,
 -- and is ignored.
 -- rare: rate
@@ -80,7 +80,7 @@ local function reset_of(rate)
   return reset > now_us + SECOND_US and 0 or reset
 end
 
--- Returns the current window of a rate with a window. Its attempts may begin at any time in the window. The key of
+-- Returns the current window of a rate with a window. The attempts of a window may begin at any time in it. The key of
 -- begun_of has the beginning of the window, us, and the number of its attempts. A window begins with an attempt, and
 -- ends after its length, or with a reset (rate.since, ms). Returns nothing if there is no window, for example after
 -- the clock stepped back.

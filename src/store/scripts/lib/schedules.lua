@@ -13,7 +13,7 @@ local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids by name; all scores a
 local FIRED = base .. 'fired'
 local NOT_FIRED = '- 0 0 0 '
 
--- Schedules of which some times were missed and skipped. These times are fired if the clock steps back.
+-- Schedules of which some times were missed and skipped. The skipped times are fired if the clock steps back.
 local SKIPPED = base .. 'skipped' -- id -> see recurrence_progress.h
 -- id -> time, ms: if the clock is before this time, the schedule's next time must be computed again
 local SKIPPED_UNTIL = base .. 'skipped_until'

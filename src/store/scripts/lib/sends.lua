@@ -1,8 +1,8 @@
 -- sends.lua - jobs that were sent to a group, as one job for each of its endpoints.
 --
--- The entry of a send is in the shard of its topic. It has the names that the group's endpoints had when the job was
--- sent. So the jobs can be found and cancelled together even after the group has changed. The entry exists as long as
--- one of the jobs is in the pool, and some time longer. When a job of a send has ended, a later job may get the same
+-- The entry of a send is in the shard of its topic. The entry has the names that the group's endpoints had when the job
+-- was sent. So the jobs can be found and cancelled together even after the group has changed. The entry exists as long
+-- as one of the jobs is in the pool, and some time longer. When a job of a send has ended, a later job may get the same
 -- id. Only jobs that were created by the send itself count as its jobs.
 -- uses: keys record
 

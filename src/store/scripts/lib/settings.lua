@@ -93,7 +93,7 @@ end
 -- rare: settings
 local function is_fifo(topic) return settings_of(topic).order == 'fifo' end
 
--- Returns whether workers lease the jobs of the topic, see lease.lua. They are not POSTed then.
+-- Returns whether workers lease the jobs of the topic, see lease.lua. Such jobs are not POSTed.
 -- rare: settings
 local function is_pull(topic) return settings_of(topic).delivery == 'pull' end
 

@@ -1,10 +1,10 @@
 -- workflows.lua - workflows: lists of elements that grow, and the jobs that belong to them.
 --
 -- The place of a workflow is '<owner>/<workflowId>/<time of its creation, ms>', because a later workflow may have the
--- same id. Its hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings (a text of
--- the caller), result, first (its first job), previous (when the previous workflow with this id was created, ms),
--- failedBy (the job that failed it), bytes (of its elements), parent (a place), and the elements that its parent gets
--- if it fails or is cancelled: ifFailed, ifCancelled.
+-- same id. The workflow's hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings
+-- (a text of the caller), result, first (its first job), previous (when the previous workflow with this id was created,
+-- ms), failedBy (the job that failed it), bytes (of its elements), parent (a place), and the elements that its parent
+-- gets if it fails or is cancelled: ifFailed, ifCancelled.
 --
 -- A job of a workflow has a role:
 --   s  step: it is delivered with the elements up to its own; if it dies, the workflow fails
