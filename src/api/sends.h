@@ -18,7 +18,7 @@ unsigned sends_write(struct buffer *members, const struct exchange *, const stru
 /* Adds the jobs of the send with the id topic/jobId. */
 void sends_add_jobs(struct json_writer *, struct slice id, const struct app_sent_job *, size_t count);
 
-/* Sends a job whose member group is set, and answers. The job has nothing to free after that. */
+/* Sends a job whose member "group" is set, and answers. The job has nothing to free after that. */
 void sends_submit(struct exchange *, struct job *);
 
 /* Sends the job of a PUT, whose tags are in exchange->seen, replaces the jobs that were sent before, and

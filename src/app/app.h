@@ -32,7 +32,7 @@ struct app {
     struct store *store;
     const struct target_policy *targets;
     const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
-    bool is_breaker_on;       /* whether circuit breakers hold jobs of topics without the setting breaker */
+    bool is_breaker_on;       /* whether circuit breakers hold jobs of topics without the setting "breaker" */
     int64_t max_in_flight;    /* maximum number of attempts in flight in this process; shown in messages */
     int64_t max_jobs;         /* shown in messages; the store enforces it */
     struct time_zones *zones; /* time zones for schedules */

@@ -11,8 +11,8 @@
 
 struct app_send;
 
-/* Creates the use case for a job whose member group is set. Takes the job. Borrows the client's text and the
- * caller until the callback. */
+/* Creates the use case for a job whose member "group" is set. Takes the job. Borrows the client's text and
+ * the caller until the callback. */
 struct app_send *app_send_new(struct app *, const struct app_caller *, struct job *);
 void app_send_free(struct app_send *);
 

@@ -2,7 +2,7 @@
  *
  * Only the server writes these settings (job_id.h). Scripts use these settings of a sibling topic: paused,
  * maxInFlight, rate, weight, order and onHeadDead. The other settings that apply to its jobs are those of its
- * owner topic (topic_settings_read_for). The setting note belongs to the part of the server that wrote the
+ * owner topic (topic_settings_read_for). The setting "note" is data of the part of the server that wrote the
  * settings. A sibling topic with settings is in the lists of topics even if it has no jobs. */
 #ifndef DUEPOST_APP_SIBLINGS_H
 #define DUEPOST_APP_SIBLINGS_H

@@ -7,7 +7,7 @@
  *
  * If the receiver closes the connection but this has not arrived here yet, it cannot be detected, and the
  * request fails with a reset. The first such reset of a job is recorded as an attempt that does not use up a
- * retry (the member uncounted of the job's record). */
+ * retry (the member "uncounted" of the job's record). */
 #ifndef DUEPOST_IO_HTTP_SOCKETS_H
 #define DUEPOST_IO_HTTP_SOCKETS_H
 

@@ -1,7 +1,7 @@
 /* form.h - forms of delivery. A form adds its own headers to a request, and judges the answer. The job's
- * member form has the name of its form; without it, the standard form is used. Only the form reads the job's
- * object formData. The functions of a form are pure: no clock, no I/O. If a process does not have the form of
- * a job, it releases the job, as with any other need (carried.h). */
+ * member "form" has the name of the form; without this member, the standard form is used. Only the form reads
+ * the job's object "formData". The functions of a form are pure: no clock, no I/O. If a process does not have
+ * the form of a job, it releases the job, as with any other need (carried.h). */
 #ifndef DUEPOST_JOB_FORM_H
 #define DUEPOST_JOB_FORM_H
 

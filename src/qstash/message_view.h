@@ -64,8 +64,8 @@ int64_t message_view_run_ms(const struct message_view *);
 /* Returns whether the message is a step of a run, or the answer to a call: its death fails the run. */
 bool message_view_is_of_run(const struct message_view *);
 
-/* Returns the url of a callback's member, which is a text or an object with the member url. Empty: there is
- * no url. */
+/* Returns the url of a callback's member, which is a text, or an object with the member "url". Returns an
+ * empty slice if the member has no url. */
 struct slice message_view_callback(struct slice member, struct buffer *text);
 
 /* Adds the first label as label, and all labels. Adds nothing for a job without labels. */

@@ -47,7 +47,7 @@ void run_letter_put(struct json_writer *, const struct run_letter *);
 /* Acts on one letter that was found, and then calls bulk_end_one. */
 typedef void run_letter_act_fn(struct bulk *, const struct run_letter *);
 
-/* Reads a letter, and acts on it if it matches. Used as the member act of a bulk_kind. */
+/* Reads a letter, and acts on it if it matches. Used as the member "act" of a bulk_kind. */
 void run_letter_act(struct bulk *, struct slice message_id, run_letter_act_fn *);
 
 #endif

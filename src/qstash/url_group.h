@@ -52,7 +52,7 @@ bool url_group_put(struct url_group *, const struct url_group_endpoint *);
  * url. */
 void url_group_remove(struct url_group *, const struct url_group_endpoint *);
 
-/* url_group_write writes the note. url_group_show writes the group for its owner. */
+/* url_group_write writes the group as a setting "note". url_group_show writes the group for its owner. */
 void url_group_write(const struct url_group *, struct buffer *note);
 void url_group_show(const struct url_group *, struct slice name, struct json_writer *);
 

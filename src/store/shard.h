@@ -96,7 +96,7 @@ struct shard_hold {
     int64_t wait_ms;       /* how long the job is held; SHARD_NO_WAIT: the due time does not change */
     struct slice receiver; /* receiver whose circuit breaker holds the job, see shard_resume; empty: none.
                               Borrowed until the callback */
-    /* The breaker holds the job only because the topic's setting breaker was true at the claim. */
+    /* The breaker holds the job only because the topic's setting "breaker" was true at the claim. */
     bool is_by_setting;
     int64_t claimed_ms; /* now_ms of the claim that leased the job */
 };

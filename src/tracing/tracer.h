@@ -30,7 +30,8 @@ struct tracer_counts {
 
 struct tracer_counts tracer_count(const struct tracer *);
 
-/* For the exporter: the number of waiting spans, taking one, and counting. */
+/* For the exporter: return the number of waiting spans; take a span; count spans that were sent or
+ * dropped. */
 size_t tracer_waiting(struct tracer *);
 bool tracer_take(struct tracer *, struct span *); /* false: no span waits */
 void tracer_note_sent(struct tracer *, size_t exported, size_t dropped);

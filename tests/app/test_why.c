@@ -55,7 +55,7 @@ static void ask(void)
     call->fn.topics(call->arg, STATUS_OK, &topic, 1, (struct store_topic_cursor){.shard = 0});
 }
 
-/* Answers the read of this receiver. NULL: Redis has no record of it. */
+/* Answers the read of this receiver. found is NULL if Redis has no record of the receiver. */
 static void end_receiver(const char *name, const struct store_receiver *found)
 {
     struct fake_call *call = fake_take("receivers");

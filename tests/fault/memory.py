@@ -221,8 +221,8 @@ def tell_each(site, report, step):
 
 
 def tell_large(site, report, step):
-    """Fails the first large allocation together with all later ones, then each step-th one alone. With step 1, each one also fails
-    together with all later ones."""
+    """Fails the first large allocation together with all later ones, then each step-th allocation alone. With step 1, each
+    allocation also fails together with all later allocations."""
     site.at_least = LARGE
     for story in LARGE_STORIES:
         site.tell(story, 1, lasting=True)

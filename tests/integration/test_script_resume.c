@@ -1,5 +1,5 @@
-/* Tests the walk through held jobs of topics whose setting breaker is turned off: where each step begins and
- * ends. test_scripts.c tests jobs of a receiver whose breaker closes. */
+/* Tests the walk through held jobs of topics whose setting "breaker" is turned off: where each step begins
+ * and ends. test_scripts.c tests jobs of a receiver whose breaker closes. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -106,7 +106,7 @@ START_TEST(a_change_of_patterns_finds_the_topics)
          T_RESUMED "patterns: *=" OFF "\ntopics: u=" ON "\nturns: t@1\n"},
         {ABSENT, "set_patterns 0 '' 3 1 t* " OFF, "1700000000123456",
          "meta: format=3 patterns=1700000000123456 redate=0\npatterns: t*=" OFF "\n"},
-        /* A pattern loses the setting breaker, so the option --breaker decides. */
+        /* A pattern loses the setting "breaker", so the option --breaker decides. */
         {HELD_IN_BOTH "patterns: t*=" ON "\n", "set_patterns 0 '' 0 0", "1700000000123456",
          HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t*\n"},
         {HELD_IN_BOTH "patterns: t*=" ON "\n", "set_patterns 0 '' 3 1 t* " LIMITED, "1700000000123456",
@@ -145,7 +145,7 @@ START_TEST(a_job_that_was_claimed_before_is_not_held)
         {LEASED "topics: t=" ON "\n", "release t/a n1 5000 now h:1 0", "1 wake now+5001",
          "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
          "held:t: t/a@now-1000\njobs: t/a={r}\ntopics: t=" ON "\n"},
-        /* The topic has lost the setting breaker since the claim, or still has it; or the option --breaker
+        /* The topic has lost the setting "breaker" since the claim, or still has it; or the option --breaker
          * decides. */
         {LEASED, "release t/a n1 5000 now h:1 1", "1", READY},
         {LEASED "topics: t=" LIMITED "\n", "release t/a n1 5000 now h:1 1", "1",

@@ -149,7 +149,7 @@ START_TEST(bytes_behind_an_answer_are_left)
 END_TEST
 
 /* Passes begin to the reader, and then text again and again, until the reader refuses the answer. Returns the
- * number of bytes until then. */
+ * number of bytes that the reader took. */
 static size_t bytes_until_long(const char *begin, const char *text)
 {
     struct http_reader reader;

@@ -8,9 +8,9 @@
  * scripts: lapsed lists the lease, and retry or bury is fenced by the listed token. Between two scripts,
  * these events may happen, any number of times:
  * - a worker dies, or its lease runs out before it ends the lease, and it still sends the end;
- * - the reply of a script is lost. If it is the reply to lease, a worker with an idempotency key requests the
- *   lease again, and without a key no worker has the leased job. If it is the reply to an end, the end is sent
- *   again;
+ * - the reply of a script is lost. If it was the reply to the script lease, a worker with an idempotency key
+ *   requests the lease again, and without a key no worker has the leased job. If it was the reply to an end,
+ *   the end is sent again;
  * - a process releases the jobs that the worker did not get (abandon). In the model, this may also happen
  *   after the death of a worker, which duepost does not do;
  * - a carry worker dies, or ends a lease that it listed long ago;

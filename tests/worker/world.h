@@ -1,7 +1,8 @@
 /* world.h - a fake environment for the roles of worker/: clock, loop, shards, HTTP client, metrics and log. A
- * program that links it does not use the real ones. The test causes all events: time passes by world_pass,
- * Redis answers by world_answer_<call>, and a receiver answers by world_answer_post. An answer runs the
- * role's callback at once; the hooks at the end of a turn run by world_end_turn, and after each timer. */
+ * program that links world.c does not use the real functions. The test causes all events: time passes by
+ * world_pass, Redis answers by world_answer_<call>, and a receiver answers by world_answer_post. An answer
+ * runs the role's callback at once; the hooks at the end of a turn run by world_end_turn, and after each
+ * timer. */
 #ifndef DUEPOST_TESTS_WORKER_WORLD_H
 #define DUEPOST_TESTS_WORKER_WORLD_H
 

@@ -10,8 +10,8 @@
 --     is also in a bucket is removed from the bucket; an id with two leases keeps the lease that its holder names
 --   - a place without a job is removed; so are a holder without a lease, attempts without a job, and texts
 --     that are not ids
---   - the hold of a job that does not wait is removed, and a topic's entry in the key held gets the time of the topic's
---   first held job
+--   - the hold of a job that does not wait is removed, and a topic's entry in the key "held" gets the time of the
+--   topic's first held job
 --   - a kept job without a time is removed by the next sweep, and an id that is not kept is removed from the
 --     indexes
 --   - a line whose job is gone is removed, see line.lua

@@ -8,7 +8,7 @@
 -- reoffer.lua the others.
 local RESUME_MAX = 500 -- as in resumer.c; takes less than 5 ms of Redis's time
 probe()
--- had_breaker: the setting breaker was true before this change.
+-- had_breaker: the setting "breaker" was true before this change.
 local function apply(topic, had_breaker)
   if not settings_of(topic).rate then
     call('HDEL', RATES, topic)

@@ -50,7 +50,8 @@ export function isEnded(filter) {
 // Whether the list has the dead jobs of the history, including those that Redis no longer has.
 export const isDeadOfHistory = (filter) => filter.state === "dead" && filter.source === "history";
 
-// Returns the known members of a query that can be combined. A time is renamed if the state compares another kind of time.
+// Returns the known members of a query that can be combined. If the filter of a time does not fit the state, it gets
+// the name of the filter that does, such as diedAfter.
 export function clean(query) {
   const filter = {};
   for (const name of ALL) if (query[name]) filter[name] = String(query[name]);

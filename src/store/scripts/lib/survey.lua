@@ -12,8 +12,8 @@ local function survey(topic)
   if oldest_due < 0 or due < oldest_due then oldest_due = due end
 end
 
--- Counts the due jobs of topics whose time in the key due has come, but which have not been offered yet. Skips topics
--- in the key behind, because the survey counts all of them separately.
+-- Counts the due jobs of topics whose time in the key "due" has come, but which have not been offered yet. Skips topics
+-- in the key "behind", because the survey counts all of them separately.
 local function survey_due(from, most)
   local number = math.min(most, call('ZCOUNT', DUE, '-inf', now) - from)
   local topics = number > 0 and call('ZRANGE', DUE, from, from + number - 1) or {}

@@ -65,7 +65,7 @@ local function add_member(place, role, id, when, record, element)
   return put(id, at)
 end
 
--- Adds a follow-up of a job to the workflow of that job, with the role answer. Only calls have such follow-ups.
+-- Adds a follow-up of a job to the workflow of that job, with the role of an answer. Only calls have such follow-ups.
 -- rare: workflow
 local function adopt(id, parent)
   local role, _, _, place = membership_of(parent)
