@@ -42,7 +42,7 @@ struct postgres {
     " 'read committed'; SELECT set_config('synchronous_commit', 'on', false)"                                \
     " WHERE current_setting('synchronous_commit') = 'off'"
 
-/* COLLATE "C" compares bytes, as prefixes and positions need it. */
+/* COLLATE "C" compares bytes, as the queries for prefixes and positions require. */
 #define TABLE                                                                                                \
     "CREATE TABLE duepost_jobs (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"                         \
     " topic text COLLATE \"C\" NOT NULL, job_id text COLLATE \"C\" NOT NULL,"                                \

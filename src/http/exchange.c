@@ -77,7 +77,8 @@ struct buffer *exchange_members(struct exchange *exchange)
 /* ---- answers ---- */
 
 /* Returns whether an answer of this size may be sent. If there is no room, only reads are refused (503),
- * because they can be repeated. A change has already happened, and a probe must always be answered. */
+ * because a read can be repeated. A change has already happened when its answer is written, and a probe must
+ * always be answered. */
 static bool has_room(const struct exchange *exchange, size_t bytes)
 {
     bool is_read = exchange->method && !exchange->is_probe && strcmp(exchange->method->name, "GET") == 0;

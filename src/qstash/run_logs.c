@@ -190,7 +190,7 @@ static void on_page(void *arg)
         bool is_over = item->state == JOB_STATE_DELIVERED || item->state == JOB_STATE_CANCELLED;
         if (slice_equal(item->id, slice_of(logs->run.failure_key)))
             failure = message;
-        else if (!is_over) /* a message that is over has ended since the run was read */
+        else if (!is_over) /* otherwise the message has ended since the run was read */
             messages[count++] = message;
     }
     logs_write(logs, messages, count, failure.view ? &failure : NULL);

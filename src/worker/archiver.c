@@ -25,7 +25,7 @@ struct archiver {
     size_t batch_count;
     size_t bytes;        /* total size of the batches in hand */
     size_t in_hand;      /* number of texts in batches whose removal has not been sent yet */
-    size_t read_in_hand; /* the same when the last read was sent */
+    size_t read_in_hand; /* value of in_hand when the last read was sent */
     /* The outbox's list of read texts may differ from the batches in hand; the archiver begins again when it
      * has no batches. */
     bool is_disturbed;

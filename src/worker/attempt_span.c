@@ -81,8 +81,8 @@ static void fill_span(struct span *span, const struct attempt *attempt, const st
         set_error(span, result);
 }
 
-/* Makes this attempt the exemplar of its bucket in both histograms. Both have counted it, because it has a
- * result. */
+/* Makes this attempt the exemplar of its bucket in both histograms. Both histograms have counted the attempt,
+ * because it has a result. */
 static void exemplify(const struct attempt *attempt, const struct span *span,
                       const struct attempt_result *result)
 {

@@ -36,7 +36,8 @@ struct firing {
     bool is_standing_in; /* this process is a standby that fires overdue schedules */
     int64_t last_due;    /* standby: number of overdue schedules at its last look; -1: it has not looked */
     int64_t next_ms;     /* time at which the timer fires; -1: none */
-    int64_t redis_us, boot_us; /* Redis's clock and this host's clock at the last note */
+    /* Time by Redis's clock in the last reply, and by this host's clock at that moment. */
+    int64_t redis_us, boot_us;
     /* The current step. pending is the number of its schedules that are being fired. */
     size_t pending;
     bool is_listed; /* all schedules of the step have been begun */

@@ -53,7 +53,7 @@ def workload(manifests):
 
 class Pod:
     """The container duepost of a workload, as the user of the image. secrets: {name: {key: text}}; changes:
-    {variable: value} of what is elsewhere here."""
+    {variable: value} of variables that need another value on this host."""
 
     def __init__(self, manifests, secrets, changes, tls=None):
         self.manifests, self.secrets, self.tls = manifests, dict(secrets), tls

@@ -323,7 +323,8 @@ class Schedules(Part):
         assert world.shop.count("reports") == 0
 
     def check_later(self, world):
-        """Two schedules missed 12:30 and 13:30. The one that fires every 45 minutes from 11:00 missed 12:30 and 13:15; 14:00 is only seconds late."""
+        """Two schedules missed 12:30 and 13:30. A third one, which fires every 45 minutes from 11:00,
+        missed 12:30 and 13:15; its time 14:00 is only seconds late."""
         half_past = [BEGIN_MS + HALF * 1000, hours_later(BEGIN_MS + HALF * 1000, 1)]
         expected = {occurrence("one", half_past[1]), *(occurrence("all", ms) for ms in half_past), occurrence("ends", half_past[0]),
                     occurrence("every", hours_later(BEGIN_MS, 2))}
