@@ -64,7 +64,7 @@ struct app_workflow_wait {
     const struct app_workflow_entry
         *deadline;     /* job that is delivered when it is due, unless an event comes earlier */
     struct slice kept; /* the first kept event for this wait, if the caller has read it; else empty */
-    /* job that is delivered at once, instead of deadline, if kept is set; else NULL */
+    /* job that is delivered at once, instead of the job "deadline", if kept is set; else NULL */
     const struct app_workflow_entry *with_kept;
 };
 

@@ -46,7 +46,8 @@ struct history_thread {
     struct list unsynced;      /* appends whose rows are committed */
     int64_t synced_us;         /* when the last sync began */
     int64_t appended_us;       /* when rows were last added */
-    /* Time of the next removal of old rows, even if another process adds the new ones. */
+    /* Time of the next removal of old rows. Each process removes them, even if only other processes add
+     * rows. */
     int64_t prune_us;
     int64_t tidy_us;   /* time of the next step of upkeep */
     bool appends_next; /* the next call is an append */

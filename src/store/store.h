@@ -192,8 +192,8 @@ struct store_schedule {
     struct slice once;   /* the request's fingerprint, a space and topic/idempotency key; else empty */
 };
 
-/* Schedules a job unless its id is taken. If the record is empty, schedules nothing, and keeps an answer with
- * the id and the time in when under the key in once. Borrows the slices until the callback. */
+/* Schedules a job unless its id is taken. If the record is empty, schedules nothing, but keeps an answer with
+ * the id and the time "when" under the idempotency key "once". Borrows the slices until the callback. */
 void store_schedule(struct store *, const struct store_schedule *, store_scheduled_fn *, void *arg);
 
 enum { STORE_SCHEDULE_ALL_MAX = 100 }; /* maximum number of jobs that are scheduled together */

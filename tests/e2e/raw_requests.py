@@ -301,7 +301,7 @@ BODIES = [
 
 NEVER = LENGTHS + LENGTH_SPELLINGS + CODING_SPELLINGS + CHUNKS + LINES + TARGETS + HOSTS + BODIES
 
-# Here SECOND is a request, and runs. This shows that the other tests would notice it.
+# Here SECOND is a request, and runs. This shows that the other tests would notice SECOND if it ran.
 LEGAL = [
     ("one after the other", get() + SECOND, (200,)),
     ("behind a body", post(length(b"%d" % len(JOB)), body=JOB) + SECOND, TAKEN),

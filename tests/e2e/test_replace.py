@@ -177,7 +177,7 @@ def test_a_put_may_be_for_a_new_job_only(server, receiver, topic):
     receiver.script(topic, Answer(410), HANG)
     put(server, topic, "a", new, url=receiver.url()).expect(201)
     server.wait_for_state(topic, "a", "dead")
-    put(server, topic, "a", new, url=receiver.url(), timeout=60).expect(201)  # a dead job holds no id
+    put(server, topic, "a", new, url=receiver.url(), timeout=60).expect(201)  # a dead job does not hold its id
     server.wait_for_state(topic, "a", "leased")
     put(server, topic, "a", new, url=receiver.url()).expect(412)
     server.cancel(topic, "a").expect(200)

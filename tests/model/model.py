@@ -468,7 +468,7 @@ class World:
             self.lapse(expected, self.chance.choice((1, MANY)))
 
     def check_calendar(self):
-        """Checks that after a carry exactly the topics have a turn that have a due job and are below their limits. If a rate
+        """Checks that after a carry, a topic has a turn exactly if it has a due job and is below its limits. If a rate
         allows the next attempt later within the present ms, the topic gets its turn in the next ms."""
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)

@@ -185,8 +185,8 @@ end
 
 local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
--- Returns how late the next removal is, ms; negative if there is nothing to remove. By number, the oldest dead job is
--- late since the death of the job that is dead_max places after it.
+-- Returns how late the next removal is, ms; negative if there is nothing to remove. By the limit of their number, the
+-- oldest dead job is overdue since another job died that is dead_max places after it.
 local function lateness()
   local due = math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
   if age_ms > 0 then due = math.min(due, first_of(DEAD) + age_ms) end

@@ -52,7 +52,8 @@ export class JobSource {
     return !this.isDone && !this.isPaused;
   }
 
-  // Loads the next page that has jobs of the filter. After many pages without one, asks the person whether to continue.
+  // Loads the next page that has jobs of the filter. After many pages without such a job, asks the person whether to
+  // continue.
   async more() {
     if (this.isLoading || this.isDone || this.isClosed) return;
     this.isLoading = true;

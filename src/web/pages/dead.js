@@ -53,7 +53,7 @@ export default function Dead({ attrs: first }) {
 }
 Dead.title = "Dead letters";
 
-// Reads the dead jobs again. The old ones stay on the page until the answer arrives.
+// Reads the dead jobs again. The jobs that were read before stay on the page until the answer arrives.
 async function load(page, topic = page.topic) {
   if (page.isRemoved) return;
   const sample = new DeadSample(topic, () => m.redraw());
