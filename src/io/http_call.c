@@ -283,8 +283,8 @@ static void put_lines(struct http_call *call, char *at, const struct http_call_r
 }
 
 /* libcurl has three kinds of request: with a body, without a body, and HEAD, which expects no answer body.
- * The method's name replaces the name of the kind. The order matters, because each of the three options
- * resets the other two. */
+ * The name of the method is set in addition, and replaces the name that libcurl would send. The order
+ * matters, because each of the three options resets the other two. */
 static void set_method(struct http_call *call, const struct http_call_request *request)
 {
     static const struct {

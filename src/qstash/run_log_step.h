@@ -47,8 +47,8 @@ void run_log_step_read(const struct app_workflow_element *, struct run_log_step 
 /* As run_log_step_read, but for a wait for an event that is still open: such a wait has no element yet. */
 void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
 
-/* The data of a step to write. If the step is the result of a call, call is that call; if the step is a call,
- * call is the step itself; else NULL. message is the message whose errors are shown, or NULL. */
+/* The data from which a step is written. If the step is the result of a call, call is that call; if the step
+ * is a call, call is the step itself; else NULL. message is the message whose errors are shown, or NULL. */
 struct run_log_shown {
     const struct run_log_step *step, *call;
     const char *state;

@@ -23,7 +23,7 @@ enum {
 /* A text of the outbox. Valid until the callback returns. */
 struct outbox_text {
     struct slice field; /* topic/jobId; followed by a newline and more if the id has ended again */
-    /* text as in the hash kept, see scripts/lib/ended.lua; empty: the field no longer has a text */
+    /* text as in the hash "kept", see scripts/lib/ended.lua; empty: the field no longer has a text */
     struct slice text;
 };
 

@@ -64,7 +64,7 @@ def close(server, name):
 
 
 def fail(server, receiver, topic, count=FAILURES, status=503, name="f"):
-    """Makes count failures in a row; each job is dead after its own."""
+    """Makes as many failures in a row as count says. Each failure is that of another job, which is then dead."""
     before = receiver.count(topic)
     receiver.script(topic, status)
     for i in range(count):

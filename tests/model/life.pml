@@ -482,7 +482,7 @@ inline not_begun(id)
 #define CAN_STILL_SEND(c, id) (consumer[c].state == CLAIMED && consumer[c].job == id)
 
 /* Removes a kept dead job, as if it had been cancelled. Only a consumer whose claim Redis lost can still send
- * it. */
+ * the job. */
 inline end_dead(id)
 {
   if

@@ -21,7 +21,7 @@ new MutationObserver((_, observer) => {
 """
 
 # Waits for the first picture, the figures and the plots' library. Returns the ms from the start of the navigation to
-# each.
+# each of them.
 SHOWN = """
 const of = name => performance.getEntriesByName(name)[0]?.startTime;
 const library = performance.getEntriesByType("resource").find(entry => entry.name.endsWith("chart.min.js"))?.startTime;
