@@ -132,8 +132,8 @@ CONTROL_TRIES = 3
 
 
 def in_mode_or_without(seed, mode, binary):
-    """In a control, chance decides whether a claim with something to lose is under way when its connection falls
-    silent."""
+    """Runs the mode once, or repeats it in a control: there, the fault shows only if a claim that has leased jobs is under
+    way when its connection falls silent, which depends on chance."""
     for i in range(CONTROL_TRIES if binary else 1):
         verdict = in_mode(seed + i, mode, binary)
         if verdict.broken:

@@ -80,7 +80,7 @@ START_TEST(topics_are_offered_again)
          STAYS IN_TURNS BELL META("", VERSION)},
         {STAYS IN_TURNS, "set_patterns 0 '' 3 1 t* " PAUSED, VERSION,
          STAYS AS_HELD META("", VERSION) "patterns: t*=" PAUSED "\n"},
-        /* The walk goes in steps: first the held topics by name, then the topics in turns. */
+        /* The walk goes in steps: first the held topics by name, then the topics in "turns". */
         {ABSENT, "reoffer 9", "0 0", NULL},
         {"bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf b@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=behind//\n",

@@ -50,7 +50,7 @@ START_TEST(lease_gives_due_jobs)
          PULL "holders:t: t/a=p1,now,-,now-3 t/b=p1,now,-,now-2 t/c=p2,now,-,now-1\n"
               "jobs: t/a={a} t/b={b} t/c={c}\n"
               "pulled: t/a@now+30000 t/b@now+30000 t/c@now+60000\n"},
-        /* The topic stays in due, with the time of its next job. */
+        /* The topic stays in "due", with the time of its next job. */
         {PULL "bucket:t: t/a@now-3 t/b@now+5\ndue: t@inf\njobs: t/a={a} t/b={b}\n", "lease t 9 p1 30000 0 -",
          "(p1 0 0 now+5 {\"delivery\":\"pull\"} t/a now-3 now now+30000 {a}) wake now+5",
          PULL "bucket:t: t/b@now+5\n"

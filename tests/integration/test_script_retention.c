@@ -196,7 +196,7 @@ START_TEST(sweep_removes_the_dead_by_the_retention_of_their_topic)
         {THREE_DEAD("now+5") KEEPS, SWEEP, "0 0 0 0 -1", NULL},
         /* The topic no longer has a retention. */
         {THREE_DEAD("now-1"), SWEEP, "0 0 0 0 -1", THREE_DEAD("inf")},
-        /* The last dead job of a topic is removed; and a topic in dead_due has no dead jobs. */
+        /* The last dead job of a topic is removed; and a topic in "dead_due" has no dead jobs. */
         {LAST_DEAD("now-1") "topics: t={\"retention\":5}\n", SWEEP, "0 1 0 0 -1",
          "topics: t={\"retention\":5}\n"},
         {"dead_due: t@now-1\n" KEEPS, SWEEP, "0 0 0 0 -1", KEEPS}, );

@@ -299,7 +299,7 @@ START_TEST(cancel_removes_a_job_from_any_state)
         {DELAYED, "cancel t/a '' t/a ''", "0 -1", ABSENT}, {DEAD DELAYED, "cancel t/a ''", "0", DEAD},
         {DEAD DELAYED, "cancel t/a '' t/a ''", "0 0", ABSENT},
         {LEASED, "cancel t/b '' u/a '' t/a ''", "-1 -1 1", LINGERING},
-        /* The topic's time in due becomes that of its next job, which may be the earliest of all topics. */
+        /* The topic's time in "due" becomes that of its next job, which may be the earliest of all topics. */
         {"bucket:t: t/a@now+5 t/b@now+9\ndue: t@now+5\njobs: t/a={r} t/b={r}\n", "cancel t/a ''", "0",
          "bucket:t: t/b@now+9\ndue: t@now+9\njobs: t/b={r}\n"},
         {"bucket:t: t/a@now-5 t/b@now+9\njobs: t/a={r} t/b={r}\nturns: t@1\n", "cancel t/a ''",
@@ -723,7 +723,7 @@ END_TEST
 START_TEST(claim_goes_by_turns_within_its_bounds)
 {
     CHECK_EXAMPLES(
-        /* A claim of one job: the topic that was served moves to the end of turns. */
+        /* A claim of one job: the topic that was served moves to the end of "turns". */
         {MANY "turns: t@3 u@4\n", "claim 1 n5 5000 2 1000 0", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
@@ -734,7 +734,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/a@now+5000\n"
          "ready: u\n"
          "turns: u@4 t@1048579\n"},
-        /* Each topic gets one job in a row. When t reaches its limit of two jobs in flight, it waits in due
+        /* Each topic gets one job in a row. When t reaches its limit of two jobs in flight, it waits in "due"
          * with inf. */
         {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000 0",
          "0 0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
@@ -774,10 +774,10 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "holders:t: t/a=n5,now-9\n"
          "jobs: t/a={1} t/b={2}\n"
          "leases: t/a@now+5000\n"},
-        /* The topic is in turns although no job is due, because the clock has stepped back. */
+        /* The topic is in "turns" although no job is due, because the clock has stepped back. */
         {"bucket:t: t/a@now+5\njobs: t/a={1}\nturns: t@1\n", "claim 10 n5 5000 2 1000 0", "0 0 0 wake now+5",
          "bucket:t: t/a@now+5\ndue: t@now+5\njobs: t/a={1}\n"},
-        /* The topic is in turns although it has reached its limit, because another process has a higher
+        /* The topic is in "turns" although it has reached its limit, because another process has a higher
          * limit. */
         {"bucket:t: t/a@now-5\nholders:t: t/b=n1,now-9 t/c=n1,now-9\njobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now+9 t/c@now+9\nturns: t@1\n",
@@ -830,7 +830,7 @@ END_TEST
 START_TEST(claim_keeps_to_the_settings)
 {
     CHECK_EXAMPLES( //
-        /* The topic is in turns although it is paused. */
+        /* The topic is in "turns" although it is paused. */
         {READY PAUSED, CLAIM, "0 0 0", HELD BELL PAUSED},
         {"bucket:t: t/a@now-9 t/b@now-8\njobs: t/a={1} t/b={2}\ntopics: t={\"maxInFlight\":1}\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9 {1} t {\"maxInFlight\":1}",
@@ -1548,7 +1548,7 @@ START_TEST(carry_offers_the_topics_whose_time_has_come)
          "jobs: t/a={1} t/b={2} u/a={3}\n"
          "ready: t\n"
          "turns: t@1\n"},
-        /* A topic at its limit is not offered. A tick rings the doorbell again for a topic in turns. */
+        /* A topic at its limit is not offered. A tick rings the doorbell again for a topic in "turns". */
         {"bucket:t: t/a@now-1\n" MINE "due: t@inf\njobs: t/a={1}\n", "carry me 0 256 '' 0 5000 250",
          "me 1 -1 -1 0 0", NULL},
         {MINE "turns: t@1\n", TICK, "me 2 -1 -1 0 0",
@@ -1747,7 +1747,7 @@ START_TEST(mend_repairs_each_kind_of_damage)
         /* A holder without a lease counted as in flight, so the topic was at its limit. */
         {"bucket:t: t/a@now-1000\ndue: t@inf\nholders:t: t/x=n1,now t/y=n1,now\njobs: t/a={r}\n",
          "mend due 0", "0 holder t/x holder t/y", READY},
-        /* A topic is in neither due nor turns, or in both, or in due at the wrong time. */
+        /* A topic is in neither "due" nor "turns", or in both, or in "due" at the wrong time. */
         {"bucket:t: t/a@now+60000\njobs: t/a={r}\n", "mend jobs 0", "0 wake now+60000", DELAYED},
         {"bucket:t: t/a@now-1000\njobs: t/a={r}\n", "mend jobs 0", "0", READY},
         {DELAYED "turns: t@1\n", "mend jobs 0", "0", DELAYED},
@@ -1759,7 +1759,7 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {"names: x@0\ntopics: t={}\n", "mend topics 0", "0", "names: t@0 x@0\ntopics: t={}\n"},
         /* A step examines randomly chosen jobs. */
         {"jobs: t/a={r}\n", "mend some_jobs 0", "0 lost t/a", DUE_NOW("{r}")},
-        /* Held jobs that do not wait, topics without held jobs, and a topic that is missing in held. */
+        /* Held jobs that do not wait, topics without held jobs, and a topic that is missing in "held". */
         {HELD_BACK, "mend held 0", "0", NULL},
         {DELAYED "held: t@now-90\nheld:t: t/a@now-80 t/b@now-90\n", "mend held 0", "0 held t/b",
          DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},

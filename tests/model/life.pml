@@ -113,7 +113,7 @@ typedef job_in_redis {
 #define AT_LIMIT 2
 typedef redis {
   job_in_redis job[JOBS];
-  unsigned in_due : 2; /* 0: not in due; else WAITING or AT_LIMIT (score inf) */
+  unsigned in_due : 2; /* 0: not in "due"; else WAITING or AT_LIMIT (score inf) */
   bit in_turns;
 #ifdef ONE_PLACE
   unsigned lingers : 2;     /* nonce of the cancelled job's attempt that counts as in flight; 0: none */
@@ -240,7 +240,7 @@ inline check()
     assert(!R(check_j).is_doomed || R(check_j).in_leases);
   }
   check_j = 0;
-  /* a topic with a bucket is in exactly one of due and turns */
+  /* a topic with a bucket is in exactly one of "due" and "turns" */
   assert((primary.in_due != 0) + primary.in_turns == ANY_WAITING);
   assert(IN_FLIGHT <= LIMIT)
 }

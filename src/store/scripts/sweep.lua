@@ -36,7 +36,7 @@ local function by_topic(ids)
   return topics, groups
 end
 
--- Updates the entries of these topics in dead_due. One query checks all topics of a chunk, because often none of them
+-- Updates the entries of these topics in "dead_due". One query checks all topics of a chunk, because often none of them
 -- has a dead job left.
 local function date_topics(topics)
   if not has(DEAD_DUE) then return end
@@ -112,7 +112,7 @@ local function take_over(topic, retention, most_of_topic)
   return ids
 end
 
--- Removes dead jobs by retention. When the time of a topic in dead_due comes, the topic has a dead job to remove,
+-- Removes dead jobs by retention. When the time of a topic in "dead_due" comes, the topic has a dead job to remove,
 -- unless its retention has changed.
 local function sweep_by_retention()
   local number, topics_left = 0, most
@@ -157,7 +157,7 @@ local function sweep_by_number()
   return number
 end
 
--- Gives topics with dead jobs a new time in dead_due, because the retention of patterns has changed.
+-- Gives topics with dead jobs a new time in "dead_due", because the retention of patterns has changed.
 local function redate()
   local cursor = call('HGET', META, 'redate')
   if not cursor then return end

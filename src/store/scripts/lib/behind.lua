@@ -1,5 +1,5 @@
 -- behind.lua - BEHIND, the set of topics that have due jobs but may not be served now. Topics that may be served are
--- in turns.
+-- in "turns".
 -- uses: has
 
 -- Topics that this call adds to BEHIND or removes from it. write_behind writes both.

@@ -3,7 +3,7 @@
 
 local DUE = base .. 'due'
 
--- The carry worker sleeps until the first time in due, so each script that makes this time earlier must wake
+-- The carry worker sleeps until the first time in "due", so each script that makes this time earlier must wake
 -- it.
 local first_before, first_after
 local function note_due(at)

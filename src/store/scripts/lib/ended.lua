@@ -2,10 +2,10 @@
 --
 -- The data of an ended job is in kept. The time of its end is in an index for its state and topic. A dead job is
 -- also in dead, which has the times of the dead jobs of all topics. A delivered or cancelled job is also in
--- kept_until, with the time when the job is removed.
+-- "kept_until", with the time when the job is removed.
 -- uses: clock has kept names outbox retention topic
 
--- Updates a topic's entry in dead_due. Every topic with dead jobs has such an entry: the time at which the topic's
+-- Updates a topic's entry in "dead_due". Every topic with dead jobs has such an entry: the time at which the topic's
 -- retention removes its first dead job, or inf without a retention. So when a retention changes, only this entry
 -- changes, not each dead job.
 -- rare: ended
@@ -28,7 +28,7 @@ local function touch_dead(topic)
   end
 end
 
--- Updates the entries of these topics in dead_due. Called at the end of each script that ends jobs or changes kept
+-- Updates the entries of these topics in "dead_due". Called at the end of each script that ends jobs or changes kept
 -- jobs.
 local function date_dead_topics()
   for i = 1, #undated do date_dead(undated[i]) end

@@ -8,7 +8,7 @@
 local function probe_slot() call('EXISTS', base .. 'never') end
 
 -- Probes the slot for a script that uses most of the rarely used keys (has.lua). One query checks the slot
--- and all these keys: if none of them exists, has does not query each of them. The key names are written here
+-- and all these keys: if none of them exists, has() does not query each of them. The key names are written here
 -- as texts, so that a script declares only the names that it needs.
 local function probe()
   local number = call('EXISTS', base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',

@@ -1,7 +1,7 @@
 -- reoffer.lua - offers topics again after the settings of patterns have changed.
 --
 -- A pattern may match very many topics, so its new settings take effect in steps. A walk visits the topics with due
--- jobs: first those in behind, which were held, then those in turns, up to the last score at the beginning of the
+-- jobs: first those in "behind", which were held, then those in "turns", up to the last score at the beginning of the
 -- walk. META has the position of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent:
 -- no walk is under way. A fifo topic whose first job waits for its retry may be in neither of the two. A second walk,
 -- through LINES (see line.lua), finds these topics; its cursor is reoffer_lines in META.
@@ -13,7 +13,7 @@ local function behind_step(name, last, most)
   return topics, last ~= '' and 'turns/-inf/' .. last
 end
 
--- Visits topics in turns with scores up to last. Topics with higher scores have been served since the walk began, and
+-- Visits topics in "turns" with scores up to last. Topics with higher scores have been served since the walk began, and
 -- were offered then.
 local function turns_step(score, last, most)
   local topics, next_score = turns_page(score, last, most)

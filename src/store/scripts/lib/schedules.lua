@@ -1,6 +1,6 @@
 -- schedules.lua - definitions of schedules, and the times at which they fire next.
 --
--- An id is topic/scheduleId. A schedule that is paused or has ended is not in fires.
+-- An id is topic/scheduleId. A schedule that is paused or has ended is not in "fires".
 -- uses: clock publish
 
 local SCHEDULES = base .. 'schedules' -- id -> definition, see recurring.h
