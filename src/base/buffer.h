@@ -15,7 +15,7 @@ struct buffer {
     size_t capacity;
     size_t max; /* maximum size in bytes */
     bool failed;
-    bool may_fail; /* out of memory marks the buffer as failed; the writer must check */
+    bool may_fail; /* a lack of memory marks the buffer as failed; the writer must check */
 };
 
 void buffer_init(struct buffer *, size_t max_bytes);

@@ -34,7 +34,7 @@ struct exporter {
     pthread_t thread;
     struct loop *loop;
 
-    /* Only the thread uses these. */
+    /* Only the thread uses these members. */
     struct http_client *client;
     struct http_call *call;
     struct timer *timer, *end;
