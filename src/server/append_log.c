@@ -144,19 +144,36 @@ static int64_t cut_file(int fd)
     return file.st_size - end;
 }
 
-/* Finds the last file with changes in a manifest of lines "file NAME seq 1 type i". Redis quotes only names
- * with special characters, which duepost's redis-server does not use. */
-static bool find_last(struct slice manifest, char name[NAME_MAX_BYTES])
+/* Reads a line of the manifest: pairs of a word and its value, such as "file NAME seq 1 type i". Redis 8
+ * appends "startoffset 0", and "endoffset 0" when it stops. Redis quotes only names with special characters,
+ * which duepost's redis-server does not use. Returns whether this is a file with changes (type i). */
+static bool read_entry(struct slice line, struct slice *name)
 {
-    struct slice line, word;
+    struct slice word, value;
+    bool has_changes = false;
+    *name = (struct slice){NULL, 0};
+    while (line.size) {
+        slice_cut(line, ' ', &word, &line);
+        slice_cut(line, ' ', &value, &line);
+        if (slice_equal(word, slice_of("file")))
+            *name = value;
+        else if (slice_equal(word, slice_of("type")))
+            has_changes = slice_equal(value, slice_of("i"));
+    }
+    return has_changes;
+}
+
+/* Finds the last file with changes. */
+static bool find_last(struct slice manifest, char path[NAME_MAX_BYTES])
+{
+    struct slice line, name;
     bool found = false;
     while (slice_cut(manifest, '\n', &line, &manifest)) {
-        if (!slice_starts_with(line, slice_of("file ")) || !slice_ends_with(line, slice_of(" type i")))
+        if (!read_entry(line, &name))
             continue;
-        slice_cut(slice_skip(line, strlen("file ")), ' ', &word, &line);
-        found = word.size < NAME_MAX_BYTES - sizeof FOLDER && !memchr(word.data, '/', word.size);
+        found = name.size && name.size < NAME_MAX_BYTES - sizeof FOLDER && !memchr(name.data, '/', name.size);
         if (found)
-            snprintf(name, NAME_MAX_BYTES, FOLDER "/%.*s", SLICE_ARG(word));
+            snprintf(path, NAME_MAX_BYTES, FOLDER "/%.*s", SLICE_ARG(name));
     }
     return found;
 }

@@ -48,11 +48,14 @@ static void write_one(const char *name, struct slice bytes)
     ck_assert_int_eq(fclose(file), 0);
 }
 
+#define MANIFEST                                                                                             \
+    "file appendonly.aof.2.base.rdb seq 2 type b\n"                                                          \
+    "file appendonly.aof.1.incr.aof seq 1 type h\n"                                                          \
+    "file appendonly.aof.2.incr.aof seq 2 type i"
+
 static void write_manifest(void)
 {
-    write_one("appendonly.aof.manifest", SLICE("file appendonly.aof.2.base.rdb seq 2 type b\n"
-                                               "file appendonly.aof.1.incr.aof seq 1 type h\n"
-                                               "file appendonly.aof.2.incr.aof seq 2 type i\n"));
+    write_one("appendonly.aof.manifest", SLICE(MANIFEST "\n"));
 }
 
 static int64_t size_left(void)
@@ -129,6 +132,27 @@ START_TEST(a_large_file_is_cut_at_the_same_place)
 }
 END_TEST
 
+static const struct {
+    const char *text;
+    int64_t cut; /* bytes of MULTI if the file is found */
+} manifests[] = {
+    {MANIFEST "\n", sizeof MULTI - 1},
+    /* Redis 8, while it runs and after a stop */
+    {MANIFEST " startoffset 0\n", sizeof MULTI - 1},
+    {MANIFEST " startoffset 0 endoffset 14\n", sizeof MULTI - 1},
+    {MANIFEST "x\n", 0},
+    {MANIFEST "x startoffset 0\n", 0},
+    {"file appendonly.aof.2.incr.aof seq 2 type h startoffset 0\n", 0},
+};
+
+START_TEST(the_manifest_of_each_version_is_read)
+{
+    write_one("appendonly.aof.manifest", slice_of(manifests[_i].text));
+    write_one("appendonly.aof.2.incr.aof", SLICE(SET_ONE MULTI));
+    ck_assert_int_eq(append_log_cut(dir_fd), manifests[_i].cut);
+}
+END_TEST
+
 START_TEST(a_file_that_is_missing_is_left_to_redis)
 {
     ck_assert_int_eq(append_log_cut(dir_fd), 0);
@@ -147,6 +171,7 @@ Suite *suite(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, the_last_whole_change_is_the_end, 0, sizeof ends / sizeof *ends);
     tcase_add_test(tcase, a_large_file_is_cut_at_the_same_place);
+    tcase_add_loop_test(tcase, the_manifest_of_each_version_is_read, 0, sizeof manifests / sizeof *manifests);
     tcase_add_test(tcase, a_file_that_is_missing_is_left_to_redis);
     suite_add_tcase(suite, tcase);
     return suite;
