@@ -471,10 +471,11 @@ START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
 }
 END_TEST
 
-/* With large records, mend needs several steps, and reads each job once. */
+/* With large records, mend needs several steps, and reads each job once. A step ends with the bucket of the
+ * hash table in which it has read enough; in Valkey 8.1, a bucket holds seven records and more. */
 START_TEST(mend_reads_a_few_mib_of_records_in_a_step)
 {
-    enum { BYTES = 1024 * 1024, NUMBER = 12 };
+    enum { BYTES = 1024 * 1024, NUMBER = 48, STEP_MAX = 16 };
     char *record = memory_new(BYTES + 1), cursor[32] = "0";
     size_t steps = 0, lost = 0;
     memset(record, 'x', BYTES);
@@ -488,7 +489,7 @@ START_TEST(mend_reads_a_few_mib_of_records_in_a_step)
         freeReplyObject(reply);
         ck_assert_uint_le(++steps, NUMBER);
     } while (strcmp(cursor, "0") != 0);
-    ck_assert_uint_ge(steps, 3);
+    ck_assert_uint_ge(steps, NUMBER / STEP_MAX);
     ck_assert_uint_eq(lost, NUMBER);
     free(record);
 }
