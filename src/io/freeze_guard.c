@@ -17,8 +17,8 @@
  * call. */
 #define REARM_US INT64_C(100000)
 
-#ifndef sigev_notify_thread_id /* the name that timer_create(2) documents; older versions of glibc do not    \
-#define it */
+/* timer_create(2) documents this name, which older versions of glibc lack. */
+#ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
