@@ -7,7 +7,7 @@
  *
  * A thread may gather its lines of the levels debug and info and write them together, because a write for
  * each line would cost more than the line. A line of a higher level is written at once, after the gathered
- * ones. If the process is killed, the gathered lines are lost. */
+ * lines. If the process is killed, the gathered lines are lost. */
 #ifndef DUEPOST_BASE_LOG_H
 #define DUEPOST_BASE_LOG_H
 

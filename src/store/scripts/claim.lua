@@ -20,7 +20,7 @@ local deadline = integer(now + lease_ms)
 local leases = {} -- deadline, id, deadline, id ... written at the end
 local leased = 0 -- number of jobs
 
-local any_settings -- whether any topic has settings
+local any_settings -- whether any topic has settings, as has_settings returns it
 
 -- Returns how many of these jobs of a topic may be leased now, and the limit of its jobs in flight.
 local function most_of(topic, most)

@@ -5,16 +5,16 @@ local NAMES = base .. 'names'
 
 -- Topics that may be new, and topics that may be empty now. write_names writes them, after all other writes.
 local names_added, names_doubted, is_doubted = {}, {}, {}
-local has_no_bucket = {} -- doubted topics that are known to have no bucket at the end of this call
+local has_no_bucket = {} -- topics that are known to have no bucket at the end of this call; only for doubted topics
 local function add_name(topic)
   names_added[#names_added + 1] = '0'
   names_added[#names_added + 1] = topic
 end
 
--- is_known: the topic has no bucket, and this call will not give it one.
+-- lacks_bucket: the topic has no bucket, and this call will not write one.
 -- rare: names
-local function doubt_name(topic, is_known)
-  has_no_bucket[topic] = is_known or has_no_bucket[topic]
+local function doubt_name(topic, lacks_bucket)
+  has_no_bucket[topic] = lacks_bucket or has_no_bucket[topic]
   if not is_doubted[topic] then
     is_doubted[topic] = true
     names_doubted[#names_doubted + 1] = topic

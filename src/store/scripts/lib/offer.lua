@@ -9,10 +9,10 @@ local default_limit = tonumber(ARGV[1])
 -- for an empty bucket.
 local in_flight, first_scores = {}, {}
 
--- The times of topics that this call carries, which due had for them.
+-- The times that the topics which this call carries have in "due".
 local carried_times = {}
 
--- Returns the topics of due whose time has come, up to a number.
+-- Returns the topics in "due" whose time has come, up to a number.
 local function topics_to_carry(until_ms, most)
   local found, topics = call('ZRANGE', DUE, '-inf', until_ms, 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES'), {}
   for i = 1, #found, 2 do
@@ -63,8 +63,9 @@ local function held_until(topic, first_due, is_offer)
   return in_flight[topic] >= default_limit and 'inf' or nil
 end
 
--- Returns the score of the first job in the bucket, or nothing if the bucket is empty. The time at which a topic is
--- carried is the due time of its first job, unless its rate or its line (see line.lua) held it.
+-- Returns the score of the first job in the bucket, or nothing if the bucket is empty. For a topic that is being
+-- carried, its time in "due" serves as this score, because it is the due time of the first job. Only a rate or a line
+-- (see line.lua) may have set another time.
 local function front_of(topic)
   local carried = carried_times[topic]
   if carried and not (has_settings() and (settings_of(topic).rate or has(LINES))) then return carried end

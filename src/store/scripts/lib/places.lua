@@ -147,9 +147,9 @@ local function put(id, at)
   return ms
 end
 
--- Writes the new places of a topic. Touches the topic only if its first place may have changed: not if all ids are
--- new in the bucket, and come after all jobs there, or after a first job that is not due yet. If an id has several
--- places, the last one counts.
+-- Writes the new places of a topic, and touches the topic if its first place may have changed. The first place stays as it
+-- is if all ids are new in the bucket, and they come after all jobs there or after a first job that is not due yet. If
+-- the list has several places of an id, the last of them counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])

@@ -75,9 +75,9 @@ local function has_settings()
   return are_settings
 end
 
--- Notes that this call has written a key with settings. is_left: the key exists now.
-local function note_settings_key(key, is_left)
-  is_there[key], are_settings = is_left, nil
+-- Scripts call this after they have written TOPICS or PATTERNS. exists: the key exists now.
+local function note_settings_key(key, exists)
+  is_there[key], are_settings = exists, nil
 end
 
 -- Returns the settings of a topic, completed by those of its patterns.
