@@ -37,11 +37,11 @@ unsigned answer_of_verdict(const struct app_verdict *verdict, char text[ANSWER_T
     case APP_NO_HISTORY:
         return tell(text, 404, "this server keeps no history");
     case APP_LACKING:
-        return tell(text, 409, "this needs a later version of duepost than that of this process");
+        return tell(text, 409, "the data in Redis needs a later version of duepost than this process has");
     case APP_UNREADABLE:
         return tell(text, 409, "the record of the message cannot be read");
     case APP_TOO_LARGE:
-        return tell(text, 413, "the messages to all endpoints are together over 4 MiB");
+        return tell(text, 413, "the messages to all endpoints together are over 4 MiB");
     default:
         snprintf(text, ANSWER_TEXT_SIZE, "%.*s; nothing changed", SLICE_ARG(verdict->why));
         return 503;

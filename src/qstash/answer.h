@@ -1,4 +1,5 @@
-/* answer.h - answers of this dialect, and the errors of use cases. */
+/* answer.h - writes answers of the QStash API, and the errors of use cases, which are the operations of
+ * app/. */
 #ifndef DUEPOST_QSTASH_ANSWER_H
 #define DUEPOST_QSTASH_ANSWER_H
 
@@ -7,7 +8,7 @@
 
 enum { ANSWER_TEXT_SIZE = 768 };
 
-/* Writes the reason why a use case did not end with DONE, as text for the client. Returns the HTTP status. */
+/* Writes a text that says to the client why a use case did not end with DONE. Returns the HTTP status. */
 unsigned answer_of_verdict(const struct app_verdict *, char text[ANSWER_TEXT_SIZE]);
 
 /* Returns true if the read succeeded, so it is known whether the message exists. */
@@ -23,9 +24,8 @@ void answer_refuse_verdict(struct exchange *, const struct app_verdict *);
 /* The error of a list that is incomplete, because too many topics have messages (is_partial of
  * app_verdict.page). */
 #define ANSWER_PARTIAL                                                                                       \
-    "over 100,000 queues and flow-control keys have messages; name messages by their ids, or one queue "     \
-    "with "                                                                                                  \
-    "queueName"
+    "over 100,000 queues and flow-control keys have messages, too many for one list; select messages by "    \
+    "their ids, or one queue with queueName"
 
 /* Answers 200 without a body if the use case ended with DONE, else like answer_refuse_verdict. */
 void answer_done(struct exchange *, const struct app_verdict *);

@@ -13,7 +13,8 @@ static bool take_line(struct slice *lines, struct slice *name, struct slice *val
     return true;
 }
 
-/* Returns whether lines, up to the line before rest, have a header with this name. */
+/* rest: the lines after the current line. Returns whether the header wanted occurs in a line before the
+ * current line. */
 static bool has_before(struct slice lines, struct slice rest, struct slice wanted)
 {
     struct slice name, value;

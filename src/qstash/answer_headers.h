@@ -4,8 +4,8 @@
 
 #include "base/json_writer.h"
 
-/* Adds an object: names in canonical form, and arrays of values. lines are "Name: value", each with a
- * newline. */
+/* Adds the headers in lines as an object. A member has the header's name in canonical form, and an array of
+ * its values. Each line is "Name: value" and a newline. */
 void answer_headers_add(struct json_writer *, const char *member, struct slice lines);
 
 /* Finds the value of the first header with this name, in any case. Returns false if there is no such header.

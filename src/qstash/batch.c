@@ -1,8 +1,8 @@
-/* batch.c - POST /v2/batch: many publications in one request.
+/* batch.c - POST /v2/batch: publishes many messages in one request.
  *
- * The answer has one element for each item, in their order. If an item is invalid, its element has the error,
- * and the other items are sent. If all items fail, the status is that of the first item. The items of one
- * durable run are sent together, or not at all. */
+ * The body is an array; each item is one publication. The answer has one element for each item, in the same
+ * order. If an item is invalid, its element has the error, and the other items are sent. If all items fail,
+ * the answer is the error of the first item. The items of one durable run (run.h) are sent all or none. */
 #include "base/memory.h"
 #include "job/json.h"
 #include "qstash/answer.h"
@@ -26,7 +26,7 @@ struct batch {
     struct exchange *exchange;
     struct batch_item **items;
     size_t count, pending;
-    struct run_group **groups; /* one group for each workflow run to which items belong */
+    struct run_group **groups; /* one group for each durable run to which items belong */
     size_t group_count;
     struct buffer text; /* decoded strings of all items */
 };
@@ -191,7 +191,8 @@ static void read_items(struct batch *batch, struct slice body)
         read_item(add_item(batch), object);
 }
 
-/* Adds an item to the group of its run. An item that creates a run, or belongs to no run, has no group. */
+/* Adds an item to the group of its run (run_group.h). An item that creates a run, or belongs to no run, gets
+ * no group. */
 static void group_item(struct batch *batch, struct batch_item *item)
 {
     const struct settings_run *run = &item->publication.settings.run;
@@ -232,7 +233,7 @@ HANDLER(batch_handle)
     batch->exchange = exchange;
     batch->items = NEW_ARRAY(struct batch_item *, count + 1);
     batch->groups = NEW_ARRAY(struct run_group *, count + 1);
-    batch->pending = 1; /* one more than the number of items, until all items have been sent */
+    batch->pending = 1; /* the extra 1 keeps the batch open until this function has sent all items */
     buffer_init_fallible(&batch->text, body.size + 1);
     buffer_reserve(&batch->text, body.size); /* must not grow later: slices point into the buffer */
     exchange_keep(exchange, batch, batch_free);

@@ -131,7 +131,7 @@ static void act_on_ids(struct bulk *bulk)
 
 /* ---- 1. page ---- */
 
-/* Returns whether the last answer had one of the requested statuses. */
+/* Returns whether the receiver's last answer to the message had one of the requested statuses. */
 static bool has_status(const struct bulk *bulk, const struct message_view *view)
 {
     struct slice word;
@@ -200,8 +200,8 @@ static void read_page(struct bulk *bulk)
     struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
     buffer_clear(&bulk->ids);
     bulk->list.from = (struct app_cursor){.is_set = false};
-    /* A page has no more messages than the action may still act on. So the cursor at the end of the page is
-     * also the cursor after the last message that the action has acted on. */
+    /* A page has at most the number of messages that the action may still act on. So the action never stops
+     * in the middle of a page, and the page's cursor is the right one for the client. */
     bulk->list.max = bulk->left < PAGE ? (size_t)bulk->left : PAGE;
     if (cursor.size && (!app_cursor_parse(app, cursor, &bulk->list.from) || bulk->list.from.is_of_history))
         exchange_refuse(bulk->exchange, 400, "parameter cursor: is not a cursor of this list");

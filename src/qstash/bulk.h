@@ -1,9 +1,8 @@
-/* bulk.h - acts on many messages, or lists them. The messages are those with the given ids, or those that
- * match the filters.
+/* bulk.h - acts on many messages, or lists them. The request selects messages by their ids or by filters.
  *
- *   1. page reads a page of messages, and notes the messages that match
+ *   1. page   reads a page of messages, and notes the messages that match
  *   2. act    acts on each of them, in parallel or one after the other
- *   3. again  repeats from 1, until there are enough or no more messages; then answers
+ *   3. again  repeats from 1, until the action has processed enough messages, or all; then answers
  *
  * If ids are given, step 1 is left out, and unknown ids are skipped. */
 #ifndef DUEPOST_QSTASH_BULK_H
@@ -19,22 +18,21 @@ struct bulk;
 enum bulk_scope {
     BULK_ALL,
     BULK_OF_NO_RUN, /* messages that do not belong to a run */
-    BULK_OF_RUNS,   /* messages whose death has failed a run */
+    BULK_OF_RUNS,   /* messages that have failed a run by dying */
 };
 
 struct bulk_kind {
     enum bulk_scope scope;
-    unsigned accepted; /* accepted filters, as bits 1 << filter */
-    enum filter ids;   /* the filter that has ids */
+    unsigned accepted; /* filters that the request may use, as bits 1 << filter */
+    enum filter ids;   /* the filter whose words are ids */
     unsigned states;   /* states of the messages, as bits 1 << state */
-    bool is_in_order;  /* acts on one message after the other, in the order of the answer */
+    bool is_in_order;  /* acts on one message after the other, so that the answer lists them in this order */
     bool is_newest_first;
-    bool needs_limit; /* if the request has no filter, the action concerns only the first messages, as many as
-                         the parameter count says */
+    bool needs_limit;  /* the parameter count limits the action even if the request has no filter */
     int64_t count_max; /* maximum of the parameter count; 0: any */
     /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
     void (*act)(struct bulk *, struct slice message_id);
-    /* Writes a message of a list. NULL: this is not a list, and act is called. */
+    /* Writes one message of a list. NULL: the request is an action, not a list; act is called instead. */
     void (*show)(struct bulk *, const struct app_job *, const struct message_view *);
     /* Answers the exchange at the end. */
     void (*answer)(struct bulk *);
@@ -52,35 +50,34 @@ struct bulk {
     const struct bulk_kind *kind;
     struct filters filters;
     struct app_list list;
-    struct buffer ids;      /* messages of this page that match, each with a newline */
+    struct buffer ids;      /* ids of this page's messages that match, each with a newline */
     char topic[PLACE_SIZE]; /* topic of the queue, if the filter names exactly one queue */
     char cursor[BULK_CURSOR_MAX + 1];
     size_t cursor_bytes;   /* size of the next page's cursor; 0: the list has ended */
     int64_t left;          /* number of messages on which the action may still act */
     int64_t done;          /* number of messages on which it has acted */
-    size_t pending;        /* number of actions under way, and one more while further actions are started */
-    struct slice rest;     /* ids that are not processed yet */
-    bool is_unknown;       /* the outcome of an action is unknown */
+    size_t pending;        /* number of messages being acted on, plus 1 while further ones are started */
+    struct slice rest;     /* the part of ids that is not processed yet */
+    bool is_unknown;       /* for at least one message, the outcome is unknown */
     struct buffer results; /* results that the actions write for the answer */
 };
 
-/* Begins the action of a request. */
+/* Begins the action or the list that the request asks for. */
 void bulk_begin(struct exchange *, const struct bulk_kind *);
 
-/* Ends the action on one message, with the end of its use case. A message that does not exist counts neither
- * as done nor as failed. */
+/* Reports how the action on one message ended. NOT_FOUND counts neither as done nor as failed. */
 void bulk_end_one(struct bulk *, enum app_end);
 
-/* Answers with {name: number of messages} and the cursor, or 503 if the outcome of an action is unknown. */
+/* Answers with {name: number of messages} and the cursor, or 503 if the outcome is unknown for a message. */
 void bulk_answer_count(struct bulk *, const char *name);
 
-/* Ends the action on a message that did not match. Such a message counts neither as done nor as failed. */
+/* Reports that a message did not match, so that nothing was done. It counts neither as done nor as failed. */
 void bulk_skip_one(struct bulk *);
 
 /* Returns a writer for the next result. */
 struct json_writer bulk_writer(struct bulk *);
 
-/* Answers with {name: [results]} and the cursor, or 503 if the outcome of an action is unknown. */
+/* Answers with {name: [results]} and the cursor, or 503 if the outcome is unknown for a message. */
 void bulk_answer_results(struct bulk *, unsigned status, const char *name);
 
 #endif

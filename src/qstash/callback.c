@@ -86,9 +86,9 @@ static void write_document(struct buffer *out, const struct callback_report *rep
 
 /* ---- the message ---- */
 
-/* Copies the settings of the callback. Faults are ignored, because the message has already succeeded or
- * failed. inherits are the settings that the answer to a call takes from its run; empty for other
- * callbacks. */
+/* Takes the settings of the callback from object. Ignores errors in these settings, because the message has
+ * already succeeded or failed. inherits: settings of the run, for the callback that brings a call's answer to
+ * the run; empty for other callbacks. */
 static void take_settings(struct slice object, struct slice inherits, struct settings *settings,
                           struct buffer *text)
 {
@@ -136,7 +136,7 @@ static bool write_message(const struct message_request *request, struct callback
     struct job job;
     message_texts_init(&texts);
     const char *fault = message_job_make(request, SLICE(TOPIC), 0, &texts, &job);
-    assert(!fault); /* cannot fail, because a callback has neither callbacks nor a time */
+    assert(!fault); /* only callbacks and times can be refused, and a callback has neither */
     callback->delay_ms = job.delay_ms;
     job_write(&job, &callback->record);
     bool is_whole = !texts.base64.failed && !callback->record.failed;
@@ -144,7 +144,8 @@ static bool write_message(const struct message_request *request, struct callback
     return is_whole;
 }
 
-/* Returns the place of the callback in the run of the message. */
+/* Returns the data that makes the callback a message of the run: the run of the original message, and the
+ * callback's kind. */
 static struct form_data_run run_of_callback(const struct message_view *view, const struct settings *settings)
 {
     const struct form_data_run *run = &view->data.run;

@@ -2,15 +2,16 @@
  * clock, no I/O.
  *
  * A callback is a message of qstash~callbacks. The settings of a callback are the message's settings that
- * begin with Upstash-Callback- or Upstash-Failure-Callback-. The id of a callback consists of the id of the
- * message and the nonce of the lease that ended, so each callback exists once. A run fails only once, so the
- * id of its failure callback contains the id of the message and no nonce. */
+ * begin with Upstash-Callback- or Upstash-Failure-Callback-. The id of a callback is a hash of the message's
+ * id and of the nonce of the lease that ended, so each callback exists once. A run fails only once, so the id
+ * of its failure callback is a hash without a nonce. */
 #ifndef DUEPOST_QSTASH_CALLBACK_H
 #define DUEPOST_QSTASH_CALLBACK_H
 
 #include "job/callback_job.h"
 
-/* Writes a callback of a message: the member write_callback of the form, see form.h. */
+/* Writes a callback of a message. This is the function write_callback of the form of delivery, see
+ * job/form.h. */
 bool callback_write(const struct callback_report *, bool is_failure, struct slice url, struct callback_job *);
 
 enum { CALLBACK_KEY_SIZE = 128 };

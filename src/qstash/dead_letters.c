@@ -76,7 +76,7 @@ static void show_letter(struct bulk *bulk, const struct app_job *job, const stru
     json_end_object(&json);
 }
 
-/* The reading of one letter whose id is in the request. */
+/* The state while one dead letter of the list is read, because the request names its id. */
 struct list_reading {
     struct bulk *bulk;
     char key[MESSAGE_KEY_SIZE];

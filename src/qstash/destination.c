@@ -26,7 +26,8 @@ static void append_base(struct buffer *text, struct slice base)
     buffer_append(text, base);
 }
 
-/* Takes a parameter that belongs to the request. Returns false if the parameter belongs to the url. */
+/* Takes a query parameter if it belongs to the request. Returns false if it belongs to the destination's
+ * url. */
 static bool take_parameter(struct slice pair, struct settings *settings)
 {
     struct slice name, value;

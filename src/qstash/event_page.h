@@ -1,8 +1,8 @@
-/* event_page.h - reads some messages with their attempts, and keeps copies of them, from which the events are
- * computed.
+/* event_page.h - reads a page of messages with their attempts, and keeps copies. The events are computed from
+ * these copies.
  *
- * Messages are read by their ids or from a list. Messages of a list may come without their attempts, which
- * are then read. */
+ * Messages are read by their ids or from a list. If a list comes without attempts, the attempts are read
+ * separately. */
 #ifndef DUEPOST_QSTASH_EVENT_PAGE_H
 #define DUEPOST_QSTASH_EVENT_PAGE_H
 
@@ -14,7 +14,7 @@
 
 enum {
     EVENT_PAGE_MAX = 100,        /* maximum number of messages in a page */
-    EVENT_LIST_CURSOR_MAX = 2048 /* bytes of a cursor of a list */
+    EVENT_LIST_CURSOR_MAX = 2048 /* maximum size of a list's cursor in bytes */
 };
 
 struct event_page;
@@ -26,11 +26,12 @@ struct event_item {
     struct slice id;            /* messageId; empty: there is no such message */
     enum job_state state;
     int64_t at_ms;               /* see app_job */
-    struct buffer record, lines; /* owned; marked as failed if there is no memory */
+    struct buffer record, lines; /* owned; lines: the attempts; marked as failed if there is no memory */
     bool needs_lines;
-    /* Number of messages of the page up to this one, including messages that do not match the filters. */
+    /* How many messages of the page were read up to this one, also counting messages that do not match the
+     * filters. */
     size_t place;
-    int number; /* only events before this one count; 0: all */
+    int number; /* only events with smaller numbers are wanted; 0: all events */
 };
 
 typedef void event_page_fn(void *arg);
@@ -41,20 +42,22 @@ struct event_page {
     event_page_fn *fn;
     void *arg;
     struct event_item items[EVENT_PAGE_MAX];
-    size_t count, seen;                   /* number of items, and number of messages that were examined */
+    /* count: number of items. seen: number of messages that were read, including those that do not match. */
+    size_t count, seen;
     char next[EVENT_LIST_CURSOR_MAX + 1]; /* cursor of the list after this page; empty: the list ends here */
-    /* Number of calls under way, and one more while further calls are started. */
+    /* Number of reads under way, plus 1 while further reads are started. */
     size_t pending;
-    unsigned fault_status; /* status of the first call that failed; 0: none */
+    unsigned fault_status; /* HTTP status for the first read that failed; 0: none */
     char fault[ANSWER_TEXT_SIZE];
 };
 
-/* Borrows all arguments. fn is called when a page was read, perhaps before the call returns. */
+/* Borrows all arguments. fn is called each time a page was read, perhaps before the function that reads it
+ * returns. */
 void event_page_init(struct event_page *, struct exchange *, const struct filters *, event_page_fn *,
                      void *arg);
 void event_page_fini(struct event_page *);
 
-/* Read messages by their ids: begin, add each, and end. */
+/* Read messages by their ids: call begin, then add for each id, then end. */
 void event_page_begin_ids(struct event_page *);
 void event_page_add_id(struct event_page *, struct slice message_id, int number);
 void event_page_end_ids(struct event_page *);

@@ -24,8 +24,8 @@ bool event_result_is_full(const struct event_result *result)
     return result->count == result->max || result->texts.size >= EVENT_RESULT_BYTES;
 }
 
-/* Returns whether the result has the event. A message that ends while it is listed may be found again in the
- * history. */
+/* Returns whether the result has the event already. A message that ends during the request can be found
+ * twice: among the waiting messages, and again in the history. */
 static bool has_event(const struct event_result *result, struct slice message_id, const struct event *event)
 {
     for (size_t i = 0; i < result->count; i++) {

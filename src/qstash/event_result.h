@@ -1,24 +1,24 @@
-/* event_result.h - the events of one answer, sorted and without repeats. */
+/* event_result.h - collects the events of one answer, sorted by time and without duplicates. */
 #ifndef DUEPOST_QSTASH_EVENT_RESULT_H
 #define DUEPOST_QSTASH_EVENT_RESULT_H
 
 #include "qstash/event_view.h"
 #include "qstash/message_id.h"
 
-enum { EVENT_RESULT_BYTES = 4 * 1024 * 1024 /* size of an answer from which no more messages are added */ };
+enum { EVENT_RESULT_BYTES = 4 * 1024 * 1024 /* an answer larger than this gets no further messages */ };
 
 /* An event that was written. */
 struct event_found {
     char message_id[MESSAGE_ID_MAX + 1];
     int64_t at_ms;
     int number;
-    size_t text, size; /* position of its part in the texts */
+    size_t text, size; /* where its JSON begins in texts, and its size */
 };
 
 struct event_result {
     struct event_found *items; /* owned */
     size_t count, max;
-    struct buffer texts; /* texts of the events; marked as failed if there is no memory */
+    struct buffer texts; /* the events as JSON; marked as failed if there is no memory */
 };
 
 void event_result_init(struct event_result *, size_t max);

@@ -3,8 +3,8 @@
 #include "job/json.h"
 #include "qstash/answer_headers.h"
 
-/* Numbers of events: each attempt has three numbers, and the last event has a larger number than all
- * attempts. */
+/* Numbers of events: each attempt uses three numbers (ACTIVE, ERROR, RETRY). The last event's number is
+ * larger than all of these. */
 enum { NUMBERS_OF_ATTEMPT = 3, NUMBER_LAST = 1000000 };
 
 static const struct slice words[] = {
@@ -75,8 +75,8 @@ static bool was_dead(const struct event_source *source)
     return source->state == JOB_STATE_DEAD || source->view->job.reason.size > 0;
 }
 
-/* Returns the time at which the next attempt begins, or was due to begin. A message of a queue with order
- * fifo keeps its due time after a failed attempt, so its due time may be before its last attempt. */
+/* Returns the time at which the next attempt begins, or should have begun. In a queue with order fifo, a
+ * message keeps its due time after a failed attempt, so the due time can be before the last attempt. */
 static int64_t next_attempt_ms(const struct event_source *source, const struct attempt_line *line)
 {
     int64_t ended_ms = line->result.at_ms + line->result.duration_ms;
@@ -104,8 +104,8 @@ static void add_attempt(struct event_list *list, const struct event_source *sour
     }
 }
 
-/* Adds the attempt under way, or the attempt during which the client has ended the run. The start of an
- * attempt is unknown until the attempt ends, so the event gets the due time of the attempt. */
+/* Adds an attempt that has no line: it is under way, or the client has ended the run during it. The start of
+ * an attempt is unknown until the attempt ends, so the event gets the due time of the attempt. */
 static void add_attempt_under_way(struct event_list *list, const struct event_source *source)
 {
     const struct job *job = &source->view->job;
@@ -115,8 +115,8 @@ static void add_attempt_under_way(struct event_list *list, const struct event_so
     add_event(list, EVENT_ACTIVE, due_ms, number_of(count_attempt(list, job->attempts + 1), 0));
 }
 
-/* Adds the last event. For a deleted dead letter, the time of its death is unknown: the event gets the time
- * of the event before it. */
+/* Adds the last event. If a dead message was deleted, the time of its death is unknown; its event FAILED then
+ * gets the time of the previous event. */
 static void add_end(struct event_list *list, const struct event_source *source)
 {
     bool is_deleted = source->state == JOB_STATE_CANCELLED && was_dead(source);

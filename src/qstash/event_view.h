@@ -1,11 +1,11 @@
 /* event_view.h - the events of one message, computed from its state and its last attempts.
  *
- *     CREATED ACTIVE DELIVERED                        the first attempt was answered with 2xx
- *     CREATED ACTIVE ERROR RETRY ACTIVE DELIVERED the first attempt failed, and the second one was answered
- *     with 2xx
- *     CREATED ACTIVE ERROR FAILED the first attempt failed, and there were no retries
+ *     CREATED ACTIVE DELIVERED                      the receiver answered the first attempt with 2xx
+ *     CREATED ACTIVE ERROR RETRY ACTIVE DELIVERED   the first attempt failed, the second was answered 2xx
+ *     CREATED ACTIVE ERROR FAILED                   the first attempt failed, and there were no retries
  *
- * Events are not stored. Only the last ten attempts of a message are known, see attempt_line.h. */
+ * Events are not stored. They show only the last ten attempts of a message, because only these are kept (see
+ * attempt_line.h). */
 #ifndef DUEPOST_QSTASH_EVENT_VIEW_H
 #define DUEPOST_QSTASH_EVENT_VIEW_H
 
@@ -13,7 +13,7 @@
 #include "job/job_state.h"
 #include "qstash/message_view.h"
 
-/* The states, with the words of the clients. */
+/* The states of events, as clients spell them. */
 #define EVENT_STATES(X)                                                                                      \
     X(CREATED)                                                                                               \
     X(ACTIVE)                                                                                                \
@@ -35,14 +35,13 @@ enum { EVENTS_MAX = 64 /* maximum number of events of one message */ };
 struct event {
     enum event_state state;
     int64_t at_ms;
-    int number;               /* position of the event among the events of its message, which never changes */
+    int number;               /* orders the events of a message; the number of an event never changes */
     int64_t next_ms;          /* RETRY: time at which the next attempt begins; 0: unknown */
-    struct attempt_line line; /* ERROR: the attempt; borrows the lines */
+    struct attempt_line line; /* ERROR: the failed attempt; points into lines of event_source */
     bool has_headers;         /* ERROR: the headers of the answer are kept with the message */
 };
 
-/* The message, read from the store or from the history. The struct borrows the data of its pointers and
- * slices. */
+/* A message, read from Redis or from the history. The struct borrows the data of its pointers and slices. */
 struct event_source {
     const struct message_view *view;
     enum job_state state;
@@ -56,8 +55,8 @@ size_t events_of(const struct event_source *, struct event events[EVENTS_MAX]);
 /* Writes an event as an object. */
 void event_put(struct json_writer *, const struct message_view *, const struct event *);
 
-/* Adds the bits 1 << state of the states that the word in a filter stands for. Returns false if the word is
- * not a state. */
+/* Sets the bit 1 << state for each state that a filter's word means; IN_PROGRESS means three states. Returns
+ * false for an unknown word. */
 bool event_states_take(struct slice word, unsigned *states);
 
 #endif

@@ -1,13 +1,14 @@
 /* events.c - GET /v2/events and /v2/logs: the events of messages.
  *
- *   1. page    reads a page of messages: by the ids in the request, or from the pool, or from the history
- *   2. take    takes the requested events, message by message
- *   3. pass if the answer ends in the middle of a page, reads the page again, but only up to the last message
- *   of the answer, to get the cursor for this position 4. answer answers if there are enough events, if there
- *   are no more messages, or if the maximum number of pages was read; else repeats
+ *   1. page    reads a page of messages: by the ids in the request, or from Redis, or from the history
+ *   2. take    adds the requested events of the page, message by message, to the answer
+ *   3. pass    if the answer is full in the middle of a page, reads the page again up to the last message
+ *              of the answer, to get the cursor for this position
+ *   4. answer  answers if there are enough events, if there are no more messages, or if the request has
+ *              read the maximum number of pages; otherwise continues with 1
  *
- * An event exists as long as its message is in the pool or in the history. Messages come in the order of
- * their lists; the events of one answer are sorted by their times. */
+ * An event exists as long as its message is in Redis or in the history. The pages have the messages in the
+ * order of their lists; each answer sorts its events by time. */
 #include "base/memory.h"
 #include "qstash/event_cursor.h"
 #include "qstash/event_page.h"
@@ -23,6 +24,7 @@ enum {
     (FILTERS_OF_MESSAGES | 1U << FILTER_STATE | 1U << FILTER_COUNT | 1U << FILTER_CURSOR |                   \
      1U << FILTER_FROM | 1U << FILTER_TO)
 
+/* The state of a request that lists events. */
 struct walk {
     struct exchange *exchange;
     const char *name; /* name of the array of events in the answer */
@@ -32,14 +34,14 @@ struct walk {
     struct slice queue; /* topic of the queue, if exactly one is requested; empty: any */
     /* Where the next page begins. */
     enum event_place place;
-    size_t ids; /* number of ids that were read */
+    size_t ids; /* number of the request's ids that were read */
     char from[EVENT_LIST_CURSOR_MAX + 1];
-    /* A message of which only the events before number are not listed yet; empty: none. This message is read
+    /* The id of a message whose events before number are not listed yet; empty: none. This message is read
      * before the next page. */
     char left[MESSAGE_ID_MAX + 1];
     int number;
-    bool is_of_left; /* the page under way is the message left */
-    /* If the page under way is read only for its cursor: number of messages to read; else 0. */
+    bool is_of_left; /* the page being read has only the message left */
+    /* Not 0: the page being read is needed only for its cursor, and has this number of messages. */
     size_t to_pass;
     struct app_list list;
     struct event_page page;
@@ -63,8 +65,8 @@ static bool has_history(const struct walk *walk)
     return app_of(walk->exchange)->history != NULL;
 }
 
-/* Returns the states of the jobs in this place whose messages may have requested events. If there is a
- * history, dead messages are read from it, and not from the pool. */
+/* Returns the states of the jobs that must be read in this place, because their messages may have requested
+ * events. If there is a history, dead messages are read there, and not in Redis. */
 static unsigned states_in(const struct walk *walk, enum event_place place)
 {
     static const unsigned alive = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED;
@@ -83,7 +85,7 @@ static unsigned states_in(const struct walk *walk, enum event_place place)
     return (is_any ? alive : 0) | (has_history(walk) ? 0 : states & 1U << JOB_STATE_DEAD);
 }
 
-/* Returns the first place, from this one on, that may have messages with requested events. */
+/* Returns place, or else the first later place, that may have messages with requested events. */
 static enum event_place place_from(const struct walk *walk, enum event_place place)
 {
     if (place == EVENTS_OF_POOL && !states_in(walk, place))
@@ -93,7 +95,7 @@ static enum event_place place_from(const struct walk *walk, enum event_place pla
     return place;
 }
 
-/* Moves the walk's position to the end of the page that was read from a list. */
+/* Sets the position for the next page behind the page that was read from a list. */
 static void move_on(struct walk *walk)
 {
     memcpy(walk->from, walk->page.next, sizeof walk->from);
@@ -208,8 +210,8 @@ static void walk_go_on(struct walk *walk)
 
 /* ---- 2. take ---- */
 
-/* Adds events of a message to the result, the newest first. Returns false if the result has no room for some
- * of them. */
+/* Adds the requested events of a message to the result, the newest first. Returns false if the result had no
+ * room for all. */
 static bool take_events(struct walk *walk, const struct event_source *source, int before)
 {
     struct event events[EVENTS_MAX];
@@ -242,8 +244,8 @@ static bool take_item(struct walk *walk, const struct event_item *item)
     return is_whole;
 }
 
-/* Adds the events of the page to the result. Returns the number of its messages that were added, the last one
- * perhaps only in part. */
+/* Adds the events of the page to the result. Returns how many of its messages were processed; of the last
+ * one, some events may not have fit. */
 static size_t take_items(struct walk *walk)
 {
     const struct event_page *page = &walk->page;
@@ -353,7 +355,7 @@ static void events_begin(struct exchange *exchange, const char *name)
     walk->name = name;
     exchange_keep(exchange, walk, walk_free);
     if (!filters_read(exchange, ACCEPTED, &walk->filters) || !read_states(walk) || !read_cursor(walk))
-        return; /* the answer may have freed the walk */
+        return; /* the answer may have freed walk */
     int64_t count = walk->filters.count;
     event_result_init(&walk->result, count && count < EVENTS_COUNT ? (size_t)count : EVENTS_COUNT);
     event_page_init(&walk->page, exchange, &walk->filters, on_page, walk);

@@ -57,7 +57,7 @@ static void add_word(struct filters *filters, enum filter filter, struct slice w
     if (word.size == 0)
         return;
     if (filters->word_count == FILTER_WORDS_MAX)
-        filters_refuse(filters, SLICE("values"), "at most 1000 are possible");
+        filters_refuse(filters, SLICE("values"), "at most 1000 values are possible in all");
     else
         filters->words[filters->word_count++] = (struct filter_word){filter, word};
 }
@@ -87,14 +87,14 @@ static void take_number(struct filters *filters, struct slice name, struct slice
     *number = (int64_t)found;
 }
 
-/* Reads a decoded value, which the filters borrow. */
+/* Reads one parameter. The filters borrow the value, which is decoded. */
 static void filters_take(struct filters *filters, unsigned accepted, struct slice name, struct slice value)
 {
     size_t row = 0;
     while (row < sizeof names / sizeof *names && !slice_equal(names[row].name, name))
         row++;
     if (row == sizeof names / sizeof *names || !(accepted & 1U << names[row].filter)) {
-        filters_refuse(filters, name, "unknown, or not possible here");
+        filters_refuse(filters, name, "is unknown, or not accepted by this path");
         return;
     }
     enum filter filter = names[row].filter;

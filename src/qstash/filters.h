@@ -1,8 +1,8 @@
-/* filters.h - the query of a list or a bulk action, which selects messages.
+/* filters.h - reads the parameters with which a list or a bulk action selects messages.
  *
- * A parameter may be repeated, and its value may have several words separated by commas; one of them must
- * match. All parameters must match. An unknown parameter is an error, because a typo must not select all
- * messages. A JSON object in the body may contain the same parameters. */
+ * A parameter may be repeated, and its value may have several words, separated by commas. A message is
+ * selected if each parameter has a word that matches. An unknown parameter is an error, because a typo must
+ * not select all messages. A JSON object in the body may contain the same parameters. */
 #ifndef DUEPOST_QSTASH_FILTERS_H
 #define DUEPOST_QSTASH_FILTERS_H
 
@@ -55,7 +55,7 @@ struct filter_word {
 struct filters {
     struct filter_word *words; /* owned */
     size_t word_count;
-    unsigned given;         /* filters with words, as bits 1 << filter */
+    unsigned given;         /* filters that the request uses, as bits 1 << filter */
     bool has_object;        /* the body is a JSON object, perhaps without members */
     int64_t from_ms, to_ms; /* since 1970; to_ms is INT64_MAX without toDate */
     int64_t count;          /* 0: not given */
@@ -65,7 +65,7 @@ struct filters {
     char fault[160];        /* the first error; empty: none */
 };
 
-/* Reads the query and the body of the request. accepted has the filters that this path accepts, as bits 1 <<
+/* Reads the query and the body of the request. accepted: the filters that this path accepts, as bits 1 <<
  * filter. Returns false after answering 400. Call filters_fini in any case. */
 bool filters_read(struct exchange *, unsigned accepted, struct filters *);
 void filters_fini(struct filters *);
@@ -79,12 +79,12 @@ static inline bool filters_are_empty(const struct filters *filters)
     return filters->given == 0;
 }
 
-/* filters_match returns whether a message matches, and filters_match_time whether its time matches fromDate
- * and toDate. */
+/* filters_match returns whether a message matches the filters up to FILTER_MATCHED. filters_match_time
+ * returns whether a time is between fromDate and toDate. */
 bool filters_match(const struct filters *, const struct message_view *);
 bool filters_match_time(const struct filters *, int64_t at_ms);
 
-/* Returns the word of a filter that has exactly one word, else an empty slice. */
+/* Returns the filter's word if it has exactly one, else an empty slice. */
 struct slice filters_only(const struct filters *, enum filter);
 
 /* Returns the next word of a filter that the handler applies itself; empty: there are no more. *at must be 0

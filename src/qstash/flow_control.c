@@ -20,7 +20,7 @@ struct flow_call {
     struct slice topic;
     char topic_room[PLACE_SIZE], note[LIMITS_NOTE_SIZE];
     flow_change_fn *change;
-    bool creates; /* an unknown key gets new limits instead of an error */
+    bool creates; /* creates the limits of an unknown key; false: an unknown key is an error */
     bool is_known;
     struct settings_flow pin; /* POST .../pin */
     bool unpins_parallelism, unpins_rate;

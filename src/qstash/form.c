@@ -1,4 +1,5 @@
-/* form.c - the form of delivery of messages: it writes their headers and judges answers. */
+/* form.c - how messages of QStash are delivered (job/form.h): writes the headers of a delivery, and decides
+ * what the receiver's answer means. */
 #include "job/form.h"
 
 #include "job/jwt.h"
@@ -20,8 +21,8 @@ static void add_text(struct header_lines *lines, struct slice name, struct slice
         header_lines_add(lines, name, value);
 }
 
-/* Writes the claims of the token. The token's id consists of the id of the message and the number of the
- * attempt. */
+/* Writes the claims of the JWT that signs a delivery. Its claim jti is made of the message's id and the
+ * number of the attempt. */
 static void write_claims(const struct form_attempt *attempt, struct buffer *claims)
 {
     struct json_writer json = json_writer_to(claims);

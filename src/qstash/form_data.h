@@ -1,5 +1,5 @@
-/* form_data.h - data of a message for its delivery, its callbacks and its views, in the member formData.
- */
+/* form_data.h - the data of a message that only its delivery, its callbacks and its answers need. The job has
+ * it in the member formData. */
 #ifndef DUEPOST_QSTASH_FORM_DATA_H
 #define DUEPOST_QSTASH_FORM_DATA_H
 
@@ -13,7 +13,8 @@ struct form_data_run {
     bool is_init;          /* the message created the run */
     bool is_without_sdk;   /* the endpoint must start the run again, see POST /v2/trigger */
     int64_t made_ms;       /* time at which the run was created; 0: the same time as this message */
-    struct slice inherits; /* call: settings that its answer takes from the run, as an object, see run.h */
+    struct slice inherits; /* for a call: settings of the run that the call's answer gets, as a JSON object,
+                              see run.h */
 };
 
 /* The data of a message. The struct borrows the texts of all slices. An empty slice means that the value is
@@ -27,11 +28,11 @@ struct form_data {
     struct form_data_run run;
 };
 
-/* Writes the object. The callbacks, flow and redact come from settings. */
+/* Writes the object formData. The callbacks, flow and redact are taken from settings. */
 void form_data_write(struct buffer *, const struct form_data *, const struct settings *);
 
-/* Reads the object of a message. If duepost did not write the object, members are left empty. text gets the
- * decoded strings, and must have room for JOB_FORM_DATA_MAX bytes. */
+/* Reads the object formData of a message. If duepost did not write the object, members are left empty. text
+ * gets the decoded strings, and must have room for JOB_FORM_DATA_MAX bytes. */
 void form_data_read(struct slice object, struct form_data *, struct buffer *text);
 
 #endif

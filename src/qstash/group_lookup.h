@@ -14,7 +14,7 @@ struct group_lookup {
     struct slice name, topic; /* topic is empty if the name is not a valid name of a group */
     struct url_group group;   /* set when the group was found */
     char topic_room[PLACE_SIZE];
-    struct buffer note, headers; /* note and default headers of the group, decoded */
+    struct buffer note, headers; /* the stored text of the group, and its default headers, decoded */
     group_lookup_fn *fn;
     void *arg;
 };
@@ -26,8 +26,8 @@ void group_lookup_fini(struct group_lookup *);
 /* Calls back once, perhaps before the call returns. */
 void group_lookup_start(struct group_lookup *, struct app *, group_lookup_fn *, void *arg);
 
-/* Adds the default settings of a group that was found, except those that the request itself sets. The
- * settings borrow the texts of the lookup. */
+/* Adds the default settings of the group that was found. A setting that the request itself has stays
+ * unchanged. The settings borrow the texts of the lookup. */
 void group_lookup_take_defaults(struct group_lookup *, struct settings *);
 
 /* Takes one default header of a group: its name and value as JSON. Decodes texts into the buffer, which the

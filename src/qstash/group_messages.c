@@ -7,13 +7,14 @@
 #include "qstash/message_settings.h"
 #include "qstash/url_group.h"
 
-/* The message of a schedule, while it is written for each endpoint. */
+/* The message of a schedule, while a copy of it is written for each endpoint. */
 struct group_messages {
     struct group_jobs *jobs;
     struct message_view view;
     struct settings settings;
-    struct buffer text, data; /* decoded settings of callbacks; formData of an endpoint */
-    struct job job;           /* message to an endpoint */
+    /* text: decoded settings of callbacks. data: formData of the message to one endpoint. */
+    struct buffer text, data;
+    struct job job; /* message to an endpoint */
 };
 
 static void group_messages_init(struct group_messages *messages, const struct job *message,
@@ -37,8 +38,8 @@ static void group_messages_free(struct group_messages *messages)
     free(messages);
 }
 
-/* Adds the message to an endpoint. The number of the endpoint is used as its name, because names of endpoints
- * may be any text. */
+/* Adds the message to an endpoint. Its id ends with the endpoint's number, because the endpoint's name may be
+ * any text. */
 static enum status add_message(struct group_messages *messages, const struct url_group_endpoint *endpoint,
                                size_t number)
 {
@@ -49,8 +50,8 @@ static enum status add_message(struct group_messages *messages, const struct url
     form_data_write(&messages->data, &messages->view.data, &messages->settings);
     if (messages->data.failed) {
         jobs->field = "callback";
-        snprintf(jobs->detail, sizeof jobs->detail, "has settings over 16 KiB with the name of endpoint %zu",
-                 number);
+        snprintf(jobs->detail, sizeof jobs->detail,
+                 "has settings that exceed 16 KiB together with the name of endpoint %zu", number);
         return STATUS_INVALID;
     }
     messages->job.url = endpoint->url;

@@ -5,8 +5,8 @@
 
 #include "job/group_jobs.h"
 
-/* Writes the messages for the endpoints of the group as it is now. message is the message of the schedule,
- * without a url; text has the settings of the group's topic. The status is that of group_jobs_write. */
+/* Writes the messages for the endpoints of the group as it is now. message: the message of the schedule,
+ * without a url. text: the settings of the group's topic. Returns a status as group_jobs_write does. */
 enum status group_messages_write(const struct job *message, struct slice text, struct group_jobs *) MUST_USE;
 
 #endif

@@ -31,7 +31,7 @@ struct group_publication {
     struct group_lookup lookup;
     struct endpoint_message *messages;
     bool is_sending;
-    size_t pending; /* number of messages under way in this step, and one more while the step is started */
+    size_t pending; /* number of messages that have not ended this step, plus 1 while the step is started */
 };
 
 struct group_publication *group_publication_new(struct app *app, struct slice group,
@@ -82,9 +82,9 @@ static void put_message(struct json_writer *json, const struct endpoint_message 
     json_end_object(json);
 }
 
-/* Returns the message whose error the client gets if no message was sent, or NULL if one was sent. This is
- * the first message that could be sent, because a repeated request may succeed. If no message could be sent,
- * it is the first one. */
+/* Returns NULL if a message was sent, else the message whose error the client gets. The error of a message
+ * that was ready to be sent comes first, because a repeated request may succeed. If no message was ready,
+ * this is the first message. */
 static const struct endpoint_message *first_refused(const struct group_publication *publication)
 {
     const struct endpoint_message *first = &publication->messages[0];
@@ -134,7 +134,7 @@ static void send_ready(struct group_publication *publication)
         end_messages(publication);
 }
 
-/* Ends the step of one message, and then the step of all messages. */
+/* Ends the current step for one message. When all messages have ended it, begins the next step. */
 static void end_one(struct group_publication *publication)
 {
     if (--publication->pending > 0)

@@ -1,11 +1,11 @@
-/* handler.h - the data and macros that all handlers of this dialect use. */
+/* handler.h - the data and macros that all handlers of the QStash API use. */
 #ifndef DUEPOST_QSTASH_HANDLER_H
 #define DUEPOST_QSTASH_HANDLER_H
 
 #include "app/app.h"
 #include "http/exchange.h"
 
-/* The dialect's data in one reactor. */
+/* The data of the QStash API in one reactor (a thread with its event loop). */
 struct qstash {
     struct app *app;
     bool is_development; /* see keys.h */

@@ -23,7 +23,7 @@ static const struct keys development_keys = {SLICE_INIT("sig_7kYjw48mhY7kAjqNGcy
 struct keys_change {
     struct exchange *exchange;
     bool is_rotation;
-    bool has_others; /* the development mode found other keys than its own */
+    bool has_others; /* in development mode: the topic has keys that are not the public ones */
     char current[KEY_SIZE], next[KEY_SIZE], fresh[2][KEY_SIZE];
     char member[MEMBER_SIZE];
     app_verdict_fn *fn;

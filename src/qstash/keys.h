@@ -16,11 +16,12 @@ struct keys {
     struct slice current, next;
 };
 
-/* Reads the member. Returns false if the member has no keys. The keys borrow the member. */
+/* Reads the keys from the member of the settings. Returns false if there are no keys in it. The keys borrow
+ * the member. */
 bool keys_read(struct slice member, struct keys *);
 
-/* Creates the keys, unless they exist or existed within the last two seconds. The verdict is DONE if they
- * exist. Calls back once, perhaps before the call returns. */
+/* Creates the keys, unless they exist. Does not look again for two seconds after it has seen them. The
+ * verdict is DONE if they exist. Calls back once, perhaps before the call returns. */
 void keys_ensure(struct exchange *, app_verdict_fn *, void *arg);
 
 #endif

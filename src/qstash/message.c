@@ -13,11 +13,11 @@ enum { ONCE_SIZE = 2 * FINGERPRINT_SIZE + 64 };
 
 struct message {
     struct app_submission submission;
-    struct message_request request; /* the data to which it points is borrowed */
+    struct message_request request; /* borrows the data of its pointers and slices */
     char id[MESSAGE_ID_MAX + 1];
     char once[ONCE_SIZE];
     message_sent_fn *fn;
-    message_ready_fn *ready; /* NULL: the message is sent alone */
+    message_ready_fn *ready; /* NULL: message_send sends the message alone */
     void *arg;
 };
 
@@ -64,8 +64,8 @@ void message_free(struct message *message)
 
 /* ---- deduplication ---- */
 
-/* Appends the data that identifies the content of a message: destination, body, Content-Type and forwarded
- * headers. */
+/* Appends the data that must be equal in two messages with the same content: destination, body, Content-Type
+ * and forwarded headers. */
 static void append_content(struct buffer *text, const struct message_request *request)
 {
     const struct settings *settings = request->settings;

@@ -1,5 +1,5 @@
-/* message.h - creates one message from its settings, and sends it to the store as a job of a topic of the
- * dialect. A message is sent once. The callback is called when Redis has confirmed the message, or with an
+/* message.h - creates one message from its settings, and stores it in Redis as a job of a topic qstash~...
+ * (place.h). A message is sent once. Its callback comes when Redis has confirmed the job, or with an
  * error. */
 #ifndef DUEPOST_QSTASH_MESSAGE_H
 #define DUEPOST_QSTASH_MESSAGE_H
@@ -13,7 +13,7 @@ struct message_sent {
     unsigned status;    /* HTTP status: 200, 202 for a duplicate, or the status of an error */
     struct slice id;    /* messageId of the message, or of the message that it duplicates */
     struct slice error; /* error as a sentence */
-    int64_t made_ms;    /* first message of a run: time at which the run was created */
+    int64_t made_ms;    /* for the first message of a run: time at which the run was created */
 };
 
 typedef void message_sent_fn(void *arg, const struct message_sent *);
@@ -32,9 +32,9 @@ void message_free(struct message *);
  * returns. */
 void message_send(struct message *, const struct message_request *);
 
-/* Prepares the message for messages_send; borrows the data of the request until then. Calls back once,
- * perhaps before the call returns: ready is called with the argument of the message, or the message_sent_fn
- * with an error. */
+/* Prepares the message for messages_send; borrows the data of the request until then. Calls either ready or,
+ * with an error, the message_sent_fn, both with the arg of message_new. This may happen before the call
+ * returns. */
 void message_prepare(struct message *, const struct message_request *, message_ready_fn *ready);
 
 /* Sends messages that are ready, at most APP_SUBMISSIONS_MAX. Redis schedules them in one script: all

@@ -1,4 +1,4 @@
-/* message_again.c - the steps:
+/* message_again.c - sends a dead message again, in these steps:
  *
  *   1. read    reads the dead message
  *   2. send    sends the new message, with its own deduplication id
@@ -51,7 +51,7 @@ static void again_refuse(struct again *again, unsigned status, const char *error
 
 /* ---- 3. remove ---- */
 
-/* Answers with an error if the dead message could not be removed. The new message has already been sent. */
+/* Reports that the dead message could not be removed, although the new message was sent. */
 static void on_removed(void *arg, const struct app_verdict *verdict)
 {
     struct again *again = arg;
@@ -86,7 +86,7 @@ static void take_header(void *arg, struct slice name, struct slice value)
     static const struct slice label = SLICE_INIT("Upstash-Label");
     static const struct slice type = SLICE_INIT("Content-Type");
     if (slice_equal_nocase(name, type))
-        return; /* the header belongs to the body of the request */
+        return; /* this is the type of the request's own body, not of the message */
     if (slice_equal_nocase(name, label))
         settings->labels.count = 0;
     settings_take(settings, name, value);

@@ -1,5 +1,4 @@
-/* message_cancel.h - cancels one message, if it waits or is being delivered. A dead message is not
- * cancelled. */
+/* message_cancel.h - cancels one message that waits or is being delivered. A dead message stays as it is. */
 #ifndef DUEPOST_QSTASH_MESSAGE_CANCEL_H
 #define DUEPOST_QSTASH_MESSAGE_CANCEL_H
 
@@ -12,7 +11,7 @@
 void message_cancel(struct app *, const struct app_caller *, struct slice message_id, app_verdict_fn *,
                     void *arg);
 
-/* Returns whether the verdict of a read has a message that waits or is being delivered. */
+/* Returns whether a read has found a message that waits or is being delivered. */
 bool message_is_alive(const struct app_verdict *);
 
 #endif

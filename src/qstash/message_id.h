@@ -1,5 +1,5 @@
-/* message_id.h - ids of messages. An id contains the topic of its message, so the topic need not be looked
- * up.
+/* message_id.h - ids of messages. An id contains the topic of its message, so the server finds the topic
+ * without a lookup.
  *
  *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C                  a message of qstash~messages
  *     msg_queue.orders.01J8ZK3V5Q8T9W0X1Y2Z3A4B5C     a message of qstash~queue.orders
@@ -8,8 +8,8 @@
  *     msg_01J8ZK3V5Q8T9W0X1Y2Z3A4B5C~20261122T221800Z~2 an occurrence that is sent to an endpoint of a URL
  *     group
  *
- * The messageId is the jobId. All topics of the dialect are siblings of one topic, so they are in one shard.
- */
+ * The messageId is the jobId. All topics qstash~... are siblings of the topic qstash, so they are in one
+ * shard of Redis. */
 #ifndef DUEPOST_QSTASH_MESSAGE_ID_H
 #define DUEPOST_QSTASH_MESSAGE_ID_H
 

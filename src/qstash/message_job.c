@@ -5,7 +5,7 @@
 #include "qstash/qstash.h"
 #include "qstash/run.h"
 
-enum { RECORD_ROOM = 1024 }; /* bytes of a record in addition to the job's texts */
+enum { RECORD_ROOM = 1024 }; /* size of a job's record without the job's texts */
 
 /* min(86400, e^(2.5 n)) seconds, the default waits, which a retry expression replaces. */
 static const struct retry_schedule waits = {5, {12000, 148000, 1808000, 22026000, 86400000}};
@@ -76,7 +76,8 @@ static struct slice put_url(struct buffer *text, struct slice url)
     return slice_from(text->data + start, text->size - start);
 }
 
-/* Sets the urls of the callbacks. A call of a run has a callback only for its end. */
+/* Sets the urls of the callbacks. A call of a run has no callback after each attempt, only one when it is
+ * delivered or dead. */
 static void set_callbacks(struct job *job, const struct message_request *request, struct buffer *text)
 {
     const struct settings *settings = request->settings;

@@ -1,4 +1,4 @@
-/* message_job.h - converts a message to its job. The functions are pure: no clock, no I/O. */
+/* message_job.h - creates the job of a message. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_MESSAGE_JOB_H
 #define DUEPOST_QSTASH_MESSAGE_JOB_H
 
@@ -6,7 +6,7 @@
 
 struct app_caller;
 
-/* The parts of a message. The caller's data, to which it points, is borrowed until the message is sent. */
+/* The parts of a message. Borrows the data of its pointers and slices until the message is sent. */
 struct message_request {
     struct slice url, body;
     const struct settings *settings;
@@ -15,7 +15,7 @@ struct message_request {
     struct slice trace_parent, trace_state; /* empty: none */
 };
 
-/* Texts that are written for the job. The job borrows them. */
+/* Texts that message_job_make writes. The job borrows these texts. */
 struct message_texts {
     struct buffer base64; /* marked as failed if there is no memory */
     struct buffer data, callbacks;

@@ -9,7 +9,7 @@
 
 enum { NAME_BYTES_MAX = 256 };
 
-/* Reads the data of the job's form, and its body. */
+/* Reads the job's member formData, and the job's body. */
 static void view_read_rest(struct message_view *view)
 {
     buffer_init(&view->text, JOB_FORM_DATA_MAX);
@@ -135,7 +135,7 @@ void message_view_add_headers(struct json_writer *json, const char *name, const 
     json_end_object(json);
 }
 
-/* Adds the headers that a callback forwards. */
+/* Adds the headers that the callback sends to its url. */
 static void add_callback_headers(struct json_writer *json, const char *name, struct slice settings)
 {
     char room[NAME_BYTES_MAX + 1];

@@ -1,5 +1,4 @@
-/* message_view.h - writes a message for its owner: the members that are the same in all answers that contain
- * messages. */
+/* message_view.h - writes a message as JSON: the members that all answers with messages have in common. */
 #ifndef DUEPOST_QSTASH_MESSAGE_VIEW_H
 #define DUEPOST_QSTASH_MESSAGE_VIEW_H
 
@@ -20,12 +19,13 @@ struct message_view {
 bool message_view_read(struct slice id, struct slice record, struct message_view *);
 void message_view_fini(struct message_view *);
 
-/* message_view_of creates a view of a message from its job, which the view borrows. message_view_release
- * frees the view's own data. */
+/* message_view_of creates a view from a job that was already read; the view borrows the job.
+ * message_view_release frees what this view owns. */
 void message_view_of(const struct job *, struct message_view *);
 void message_view_release(struct message_view *);
 
-/* Adds the members, from messageId on, to an object. Redacted parts are replaced by their digests. */
+/* Adds the members of a message to an object; messageId is the first. Redacted parts are replaced by their
+ * digests. */
 void message_view_add(struct json_writer *, const struct message_view *);
 
 /* The name of the headers of callbacks in an answer: callbackHeader or callbackHeaders. */
@@ -61,11 +61,12 @@ void message_view_add_run(struct json_writer *, const struct message_view *);
 /* Returns the time at which the run of the message was created, in ms. */
 int64_t message_view_run_ms(const struct message_view *);
 
-/* Returns whether the message is a step of a run, or the answer to a call: its death fails the run. */
+/* Returns whether the message is a step of a run, or the answer to a call. If such a message dies, its run
+ * fails. */
 bool message_view_is_of_run(const struct message_view *);
 
-/* Returns the url of a callback's member, which is a text, or an object with the member "url". Returns an
- * empty slice if the member has no url. */
+/* Returns the url in a job's member for a callback. The member is a text, or an object with the member "url".
+ * Returns an empty slice if the member has no url. */
 struct slice message_view_callback(struct slice member, struct buffer *text);
 
 /* Adds the first label as label, and all labels. Adds nothing for a job without labels. */

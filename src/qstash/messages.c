@@ -75,14 +75,14 @@ HANDLER(message_cancel_handle)
     message_cancel(app_of(exchange), &exchange->caller, exchange->key, on_cancelled, exchange);
 }
 
-/* ---- DELETE of many, by ids or filters ---- */
+/* ---- DELETE of many messages, by ids or filters ---- */
 
 static void on_one_cancelled(void *arg, const struct app_verdict *verdict)
 {
     bulk_end_one(arg, verdict->end);
 }
 
-/* A message that has ended since it was found is skipped. */
+/* A message that has ended since the list was read is skipped. */
 static void bulk_cancel_one(struct bulk *bulk, struct slice message_id)
 {
     message_cancel(app_of(bulk->exchange), &bulk->exchange->caller, message_id, on_one_cancelled, bulk);

@@ -1,5 +1,5 @@
-/* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits for an event.
- * Requests to a webhook of a run do the same. Also GET /v2/waiters/{eventId}. */
+/* notify.c - POST /v2/notify/{eventId} and /v2/notify/{runId}/{eventId}: ends the waits of runs for an event.
+ * A request to a webhook of a run also ends a wait. Also GET /v2/waiters/{eventId}. */
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -27,20 +27,20 @@ struct notice {
 /* A round: reads the waiters ─▶ reads the run of each waiter, and creates the run's next step ─▶ notifies the
  * waiters. Rounds follow until no waiter is left.
  *
- * A request to a webhook ends only waits for this webhook. In versions before 0.3, such a wait had an event
- * name like any other, so the first round looks for waits of these versions. */
+ * A request to a webhook ends only waits for this webhook. In versions before 0.3, the event of such a wait
+ * had no special name. So the first round looks for waits that these versions have stored. */
 struct notifying {
     struct exchange *exchange;
     struct slice event, run_id, data; /* run_id empty: all runs */
-    /* is_hook: the request came to a webhook. is_old: this round looks for waits of versions before 0.3. */
+    /* is_hook: this is a request to a webhook. is_old: this round looks for waits of versions before 0.3. */
     bool is_hook, is_old;
-    struct buffer hook; /* name of the event of the webhook */
+    struct buffer hook; /* name of the event for which a run waits at this webhook */
     char key[RUN_KEY_SIZE];
     unsigned status;    /* status of the answer */
-    struct buffer kept; /* event that may be kept: a letter and the data */
+    struct buffer kept; /* the event as it is kept if no run waits for it: the letter d, then the data */
     struct notice *notices;
     size_t count, pending, rounds;
-    /* Entry i is the entry of notice made[i]. */
+    /* entries[i] and waiters[i] belong to made[i]. */
     const struct app_workflow_entry *entries[APP_WORKFLOW_WAITERS_MAX];
     struct slice waiters[APP_WORKFLOW_WAITERS_MAX];
     const struct notice *made[APP_WORKFLOW_WAITERS_MAX];
@@ -94,7 +94,7 @@ static void put_told(struct json_writer *json, const struct notice *notice)
     json_put_name(json, "waiter");
     waiter_put(&notice->waiter, json);
     json_add_text(json, "messageId", notice->step.job.job_id);
-    json_add_raw(json, "error", SLICE("null")); /* the client for Go cannot read a text here */
+    json_add_raw(json, "error", SLICE("null")); /* the Go client accepts no string here */
     json_add_text(json, "workflowRunId", notice->waiter.run_id);
     json_add_number(json, "workflowCreatedAt", notice->waiter.created_ms);
     json_end_object(json);
@@ -109,8 +109,8 @@ static void notify_next(struct notifying *notifying)
         notify_answer(notifying);
 }
 
-/* Called at the end of the round for waits of earlier versions. If this round has ended no wait, the normal
- * rounds follow. */
+/* Called after the round for waits of versions before 0.3. If this round has ended no wait, the normal rounds
+ * follow. */
 static void notify_end_old(struct notifying *notifying, bool has_ended_one)
 {
     notifying->is_old = false;
@@ -264,7 +264,8 @@ static void notify_round(struct notifying *notifying)
                          notifying);
 }
 
-/* room is the size of the data that the caller will append to kept before notify_start. */
+/* The caller appends the data of the event to kept, and then calls notify_start. room: maximum size of this
+ * data. */
 static struct notifying *notifying_new(struct exchange *exchange, struct slice run_id, struct slice event,
                                        size_t room)
 {
@@ -319,8 +320,8 @@ HANDLER(notify_run_handle)
 
 /* ---- webhooks ---- */
 
-/* The headers of a request to a webhook. Headers with the same name become one member, as the client
- * expects. */
+/* The headers of a request to a webhook, while they are written as JSON. Headers with the same name become
+ * one member, as the client expects. */
 struct hook_headers {
     struct json_writer *json;
     const struct http_request *request;
@@ -412,7 +413,7 @@ struct waiter_list {
     struct exchange *exchange;
     struct buffer hook, body;
     struct json_writer json;
-    bool has_hooks; /* the waiters for the webhook are read or listed */
+    bool has_hooks; /* the waiters for the webhook are being read, or are in the list already */
 };
 
 static void waiter_list_free(void *arg)

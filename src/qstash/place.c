@@ -69,7 +69,7 @@ struct place {
     void *arg;
 };
 
-/* Sets the default limits of a new queue or key, and the limits that the message requests. */
+/* Sets the default limits if the queue or key is new, and then the limits that the message requests. */
 static enum app_sibling_change place_on_limits(void *arg, struct topic_settings *settings, bool has_settings,
                                                int64_t now_ms)
 {
@@ -116,7 +116,7 @@ void place_find(struct app *app, const struct app_caller *caller, struct slice q
         app_sibling_change(app, caller, place->topic, place_on_limits, place_on_changed, place);
         return;
     }
-    static_assert(PLACE_QUEUE_MAX == 121, "the error below has the limit");
+    static_assert(PLACE_QUEUE_MAX == 121, "the error below names the limit");
     if (place->is_queue)
         refuse_name(fn, arg, "queueName", "must be at most 121 of A-Z a-z 0-9 . _ -");
     else

@@ -5,8 +5,8 @@
  *     key mail                qstash~flow.mail
  *     key "any text"          qstash~flow.~<the key as base64url>
  *
- * A message of a queue keeps the order of the queue. If the message also has a key, the rate of the key
- * applies to the whole queue. */
+ * A message with a queue and a key goes to the topic of the queue, so it keeps the order of the queue. The
+ * rate of its key then applies to the whole queue. */
 #ifndef DUEPOST_QSTASH_PLACE_H
 #define DUEPOST_QSTASH_PLACE_H
 
@@ -22,15 +22,15 @@ enum {
     PLACE_KEY_MAX = 90,                                         /* maximum size of a key */
 };
 
-/* Write the topic into room, and return it. The result is an empty slice if the name cannot be the name of a
- * queue or a key. */
+/* Write the topic of a queue or of a key into room, and return it. Return an empty slice if the name or the
+ * key is invalid. */
 struct slice place_of_queue(struct slice name, char room[PLACE_SIZE]);
 struct slice place_of_flow(struct slice key, char room[PLACE_SIZE]);
 
 /* Returns the key of a topic that begins with PLACE_FLOWS. The result is a part of topic, or is in room. */
 struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE]);
 
-/* The topic is set if the verdict is DONE. The topic is valid until the callback returns. */
+/* Use topic only if the verdict is DONE. It is valid until the callback returns. */
 typedef void place_fn(void *arg, const struct app_verdict *, struct slice topic);
 
 /* Finds the topic, and creates or changes its settings as the message requests. queue and the key of the flow

@@ -47,7 +47,7 @@ static void publication_refuse(struct publication *publication, unsigned status,
     publication_end(publication, status);
 }
 
-/* Writes {"messageId":...}, or the run that was created. */
+/* Writes {"messageId":...}, or the id of the run that was created. */
 static void put_sent(struct json_writer *json, const struct publication *publication,
                      const struct message_sent *sent)
 {

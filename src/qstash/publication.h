@@ -26,9 +26,9 @@ struct publication {
     struct group_publication *to_group; /* messages to a group */
     struct run_message *of_run;         /* message to the endpoint of a durable run */
     struct run_group
-        *run_group; /* borrowed; group of messages that are appended together with this one; NULL: none */
+        *run_group; /* borrowed; the messages that are added to the run together with this one; NULL: none */
     char from[HTTP_FROM_SIZE];
-    char run_id[RUN_ID_NEW_SIZE]; /* id of a run, if the server creates the id */
+    char run_id[RUN_ID_NEW_SIZE]; /* id of the run, if the server chooses it */
     struct trace_context trace;
     struct buffer answer;
     publication_fn *fn;
@@ -36,8 +36,8 @@ struct publication {
 };
 
 void publication_init(struct publication *, struct exchange *, publication_fn *, void *arg);
-/* Lets the message begin a run, as POST /v2/trigger does. The answer is then workflowRunId and
- * workflowCreatedAt. */
+/* Makes the message the first one of a new run, as POST /v2/trigger does. The answer is then workflowRunId
+ * and workflowCreatedAt. */
 void publication_begin_run(struct publication *);
 void publication_fini(struct publication *);
 

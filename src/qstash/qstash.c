@@ -29,14 +29,14 @@ exchange_fn events_handle, logs_handle;
 exchange_fn message_schedule_put_handle, message_schedule_handle, message_schedules_handle,
     message_schedule_delete_handle, message_schedule_pause_handle, message_schedule_resume_handle;
 
-/* Takes the name in the path unchanged. */
+/* Takes the name from the path without a check. */
 static bool names_one(struct buffer *text, struct route_names *names)
 {
     names->key = buffer_slice(text);
     return true;
 }
 
-/* A method of webhooks of runs. No token is needed, because the address is secret. */
+/* One method of the webhook of a run. It needs no token, because the address is secret. */
 #define HOOK_METHOD(name)                                                                                    \
     {                                                                                                        \
         name, "/v2/workflows/hooks", hook_handle, REACH_FREE, .body = BODY_ANY, .takes_query = true          \
@@ -67,7 +67,7 @@ static const struct route routes[] = {
     {.path = "/v2/keys/rotate",
      .methods = {{"POST", "POST /v2/keys/rotate", keys_rotate_handle, REACH_TOPIC, SCOPE_ADMIN,
                   .body = BODY_ANY, .takes_query = true}}},
-    {.path = "/v2/rotate", /* the path of the client for Go */
+    {.path = "/v2/rotate", /* the path that the Go client uses */
      .methods = {{"POST", "POST /v2/keys/rotate", keys_rotate_handle, REACH_TOPIC, SCOPE_ADMIN,
                   .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/enqueue/:/*",
@@ -178,7 +178,7 @@ static const struct route routes[] = {
     {.path = "/v2/workflows/logs",
      .methods = {{"GET", "GET /v2/workflows/logs", run_logs_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true}}},
-    {.path = "/v2/workflows/events", /* the path of the client */
+    {.path = "/v2/workflows/events", /* the path that the client uses */
      .methods = {{"GET", "GET /v2/workflows/logs", run_events_handle, REACH_TOPIC, SCOPE_READ,
                   .body = BODY_NONE, .takes_query = true}}},
     {.path = "/v2/workflows/runs",
@@ -224,7 +224,8 @@ static const struct route routes[] = {
                   .body = BODY_NONE, .takes_query = true},
                  {"POST", "POST /v2/schedules", message_schedule_put_handle, REACH_TOPIC, SCOPE_SCHEDULE,
                   .body = BODY_ANY,
-                  .takes_query = true}}}, /* always refused, because the destination is missing */
+                  .takes_query =
+                      true}}}, /* always answered with an error, because the destination is missing */
     {.path = "/v2/schedules/:/pause",
      .names = names_one,
      .methods = {{"PATCH", "PATCH /v2/schedules/{id}/pause", message_schedule_pause_handle, REACH_TOPIC,
@@ -238,7 +239,7 @@ static const struct route routes[] = {
                  {"POST", "POST /v2/schedules/{id}/resume", message_schedule_resume_handle, REACH_TOPIC,
                   SCOPE_SCHEDULE, .body = BODY_ANY, .takes_query = true}}},
     {.path = "/v2/schedules/*", SCHEDULE_METHODS},
-    {.path = "/v2/Schedules/*", SCHEDULE_METHODS}, /* the path of the client for Go */
+    {.path = "/v2/Schedules/*", SCHEDULE_METHODS}, /* the path that the Go client uses */
     {.path = "/v2/dlq",
      .methods = {{"GET", "GET /v2/dlq", dead_letters_handle, REACH_TOPIC, SCOPE_READ, .body = BODY_NONE,
                   .takes_query = true},

@@ -1,5 +1,5 @@
-/* retry_time.h - parses the time at which a receiver requests the next attempt, in Retry-After and
- * X-RateLimit-Reset. */
+/* retry_time.h - parses the time in Retry-After and X-RateLimit-Reset, at which a receiver wants the next
+ * attempt. */
 #ifndef DUEPOST_QSTASH_RETRY_TIME_H
 #define DUEPOST_QSTASH_RETRY_TIME_H
 

@@ -65,7 +65,7 @@ static void add_flow(struct json_writer *json, const struct settings_flow *flow)
         json_add_text(json, "Upstash-Flow-Control-Value", slice_of(text));
 }
 
-/* A text to which items are added, separated by commas. */
+/* A text that consists of items, separated by commas. */
 struct comma_list {
     struct buffer text;
     char room[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1) + 4096];
@@ -173,7 +173,7 @@ void run_fini(struct run *run)
     buffer_fini(&run->decoded);
 }
 
-/* ---- settings of later messages ---- */
+/* ---- settings of the run's later messages ---- */
 
 typedef bool takes_fn(struct slice name);
 
@@ -262,7 +262,7 @@ bool run_has_job(const struct form_data_run *run)
     return run->id.size && !slice_equal_nocase(run->call_type, SLICE(RUN_FAILURE));
 }
 
-/* Adds the step of the call, which the callback of the call names. */
+/* Adds the step that has made the call. The headers of the call's callback name it. */
 static void add_step_of_call(struct json_writer *json, const struct settings_callback *callback)
 {
     static const struct {

@@ -1,8 +1,9 @@
-/* run.h - durable runs: the data of the message that created a run. This data is stored, because the later
- * messages of the run need it. Apart from run_id_make, the functions are pure: no clock, no I/O.
+/* run.h - durable runs: a program at the client's endpoint runs in steps, and each step is a message. The
+ * data of the message that created a run is stored, because the later messages of the run need it. Apart from
+ * run_id_make, the functions are pure: no clock, no I/O.
  *
- * A run is a workflow of app/workflows.h, and its messages are the jobs of this workflow.
- * Upstash-Workflow-CallType names the kind of a message:
+ * A run is stored as a workflow (app/workflows.h). The messages are the jobs of the workflow. The elements of
+ * the workflow have the bodies of its steps. Upstash-Workflow-CallType names the kind of a message:
  *
  *     none, step     a step: delivered with the list of the steps up to itself
  *     toCallback     a call of another server
@@ -37,7 +38,7 @@ struct run {
     struct buffer text, decoded; /* owned */
 };
 
-/* Writes the data of a run that is stored. */
+/* Writes the data of a run that Redis stores. */
 void run_write(struct buffer *, const struct settings *, struct slice caller_ip, struct slice invoker);
 
 /* Reads the stored data. Copies text. Returns false if duepost did not write the text, or if there is no
@@ -68,12 +69,14 @@ bool run_is_id(struct slice);
 /* Returns the key of the workflow: owner/id. */
 struct slice run_key(struct slice id, char room[RUN_KEY_SIZE]);
 
-/* Return whether a message is a call, and whether it is one of the jobs of its run. */
+/* run_is_call returns whether a message is a call. run_has_job returns whether it is one of the jobs of its
+ * run. */
 bool run_is_call(const struct form_data_run *);
 bool run_has_job(const struct form_data_run *);
 
-/* Writes the element of a message in the list of its run. call has the settings of a call, or is NULL; the
- * element then also contains callUrl, callMethod and callHeaders, with the step to which the call belongs. */
+/* Writes the element of a message, for the list of its run. For a call, call has its settings, and the
+ * element also contains callUrl, callMethod, callHeaders and the step that has made the call. For other
+ * messages, call is NULL. */
 void run_write_element(struct buffer *, struct slice message_id, struct slice body,
                        const struct settings *call, struct slice url);
 

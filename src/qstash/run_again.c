@@ -1,9 +1,9 @@
-/* run_again.c - the steps:
+/* run_again.c - continues a failed run, in these steps:
  *
  *   1. read   reads the dead message
  *   2. find   finds its run, with all elements
  *   3. place  finds the topic of the message that is delivered next
- *   4. begin  begins the new run, which removes the dead message */
+ *   4. begin  begins the new run; Redis removes the dead message with it */
 #include "qstash/run_again.h"
 
 #include <stdio.h>
@@ -32,8 +32,8 @@ struct again {
     struct message_view view;
     struct run run;
     bool has_view, has_run, is_last_run, is_answer;
-    struct settings settings, own; /* settings of the new run, and of its first message */
-    struct buffer text;            /* decoded settings of the dead message */
+    struct settings settings, own; /* settings of the new run and of its first message */
+    struct buffer text;            /* settings of the dead message, decoded */
     struct buffer body, kept_settings;
     size_t kept, kept_bytes;
     bool is_init;
@@ -69,7 +69,7 @@ static void again_refuse(struct again *again, unsigned status, const char *error
 
 static void again_refuse_unknown(struct again *again)
 {
-    again_refuse(again, 404, "there is no such dead letter, or its run is not kept any more");
+    again_refuse(again, 404, "there is no such dead letter, or its run has been removed");
 }
 
 static void again_refuse_verdict(struct again *again, const struct app_verdict *verdict)
@@ -245,11 +245,12 @@ static void find_run(struct again *again, int64_t made_ms)
 static void again_refuse_size(struct again *again, int64_t bytes)
 {
     char text[ANSWER_TEXT_SIZE];
-    snprintf(text, sizeof text,
-             "the steps of the run have %lld bytes together, and a run of at most %d bytes can be resumed; "
-             "restart the "
-             "run, or trigger it again",
-             (long long)bytes, LIST_MAX);
+    snprintf(
+        text, sizeof text,
+        "the steps of the run have %lld bytes together, but only a run of at most %d bytes can be resumed; "
+        "restart the "
+        "run, or trigger it again",
+        (long long)bytes, LIST_MAX);
     again_refuse(again, 413, text);
 }
 

@@ -1,8 +1,8 @@
 /* run_again.h - continues a failed run as a new run, with a new id.
  *
  * Restart: the new run begins with the payload. Resume: the new run begins with the steps before the message
- * that failed the run, and this message is delivered again; see run_resumption.h. The dead letter is removed
- * when the new run begins, so a run is continued only once. */
+ * that failed the run, and the failed message is delivered again; see run_resumption.h. The dead letter is
+ * removed when the new run begins, so a run is continued only once. */
 #ifndef DUEPOST_QSTASH_RUN_AGAIN_H
 #define DUEPOST_QSTASH_RUN_AGAIN_H
 
@@ -18,9 +18,9 @@ struct run_again_result {
 
 typedef void run_again_fn(void *arg, const struct run_again_result *);
 
-/* Continues the run that failed because this message died. message_id is not used after the call. Settings
- * among the headers of the request replace those of the run. Calls back once, perhaps before the call
- * returns. */
+/* Continues the run that has failed because the message with this id died. message_id is not used after the
+ * call. Settings among the headers of the request replace those of the run. Calls back once, perhaps before
+ * the call returns. */
 void run_again(struct exchange *, struct slice message_id, bool is_restart, run_again_fn *, void *arg);
 
 #endif

@@ -27,7 +27,7 @@ static bool has_label(struct slice labels, struct slice wanted)
     return false;
 }
 
-/* Returns the part of the url to which a filter applies. */
+/* Returns the part of the run's url that a filter compares. */
 static struct slice url_part(struct slice text, enum filter filter)
 {
     struct url url;

@@ -51,7 +51,7 @@ void run_group_expect(struct run_group *group)
     group->expected++;
 }
 
-/* Calls back for each member. The last callback may free the group. */
+/* Calls back for each message of the group. The last callback may free the group. */
 static void end_all(struct run_group *group, unsigned status, struct slice error)
 {
     size_t count = group->count;

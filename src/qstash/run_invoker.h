@@ -1,5 +1,5 @@
-/* run_invoker.h - the invoker: a run that has invoked another run, and waits for the end of that run. The
- * functions are pure: no clock, no I/O. */
+/* run_invoker.h - the invoker: a run that has started another run (the invoked run), and waits for its end.
+ * The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_INVOKER_H
 #define DUEPOST_QSTASH_RUN_INVOKER_H
 
@@ -8,9 +8,10 @@
 /* An invocation. It borrows the texts of all slices. */
 struct run_invoker {
     struct slice payload;     /* payload of the invoked run */
-    struct slice run_id, url; /* id and url of the invoker */
-    struct slice headers;     /* headers of the step: an object of names and arrays of values */
-    struct slice step;        /* the beginning of the step, an object */
+    struct slice run_id, url; /* id and endpoint of the invoker */
+    struct slice
+        headers;       /* headers of the step that reports the end: an object of names and arrays of values */
+    struct slice step; /* the first members of that step, as an object */
 };
 
 /* Reads the body of an invocation, or the stored part of it. text gets decoded strings; it must have room for
@@ -26,8 +27,8 @@ struct run_outcome {
     bool has_body;
     struct slice body;
     bool is_cancelled, is_failed;
-    struct slice url; /* url for the log of the invoker, and time at which the run was created; 0: unknown */
-    int64_t made_ms;
+    struct slice url; /* url of the invoked run, for the log of the invoker */
+    int64_t made_ms;  /* time at which the invoked run was created; 0: unknown */
 };
 
 /* Writes the step that reports the end to the invoker. */

@@ -1,4 +1,5 @@
-/* run_letter.h - a dead message that has failed a run, with the state of the run's failure callback. */
+/* run_letter.h - reads a dead message (a letter) that has failed a run, and the state of the run's failure
+ * callback. */
 #ifndef DUEPOST_QSTASH_RUN_LETTER_H
 #define DUEPOST_QSTASH_RUN_LETTER_H
 
@@ -13,11 +14,11 @@ struct run_letter;
  * false. The letter is valid until the callback returns. */
 typedef void run_letter_fn(void *arg, struct run_letter *, bool is_known);
 
-/* Steps of reading: the dead message, then the failure callback of its run if the run has one. */
+/* A letter is read in two steps: the dead message, then the failure callback of its run if there is one. */
 struct run_letter {
     struct app *app;
     char key[MESSAGE_KEY_SIZE];
-    struct buffer id, record, lines; /* id, record and attempts of the dead message */
+    struct buffer id, record, lines; /* texts of the dead message; lines has its attempts */
     struct app_job job;              /* slices point into id, record and lines */
     struct message_view view;
     bool is_there;
@@ -37,14 +38,14 @@ void run_letter_put(struct json_writer *, const struct run_letter *);
 
 /* ---- actions on many letters, one after the other ---- */
 
-/* The filters of such actions. */
+/* The filters that these actions accept. */
 #define RUN_LETTER_FILTERS                                                                                   \
     (1U << FILTER_LABEL | 1U << FILTER_FLOW_KEY | 1U << FILTER_CALLER_IP | 1U << FILTER_RUN_ID |             \
      1U << FILTER_RUN_URL | 1U << FILTER_RUN_MADE | 1U << FILTER_FAILURE_STATE | 1U << FILTER_DLQ_ID |       \
      1U << FILTER_RESPONSE_STATUS | 1U << FILTER_COUNT | 1U << FILTER_CURSOR | 1U << FILTER_FROM |           \
      1U << FILTER_TO)
 
-/* Acts on one letter that was found, and then calls bulk_end_one. */
+/* Acts on one letter, and then calls bulk_end_one. */
 typedef void run_letter_act_fn(struct bulk *, const struct run_letter *);
 
 /* Reads a letter, and acts on it if it matches. Used as the member "act" of a bulk_kind. */

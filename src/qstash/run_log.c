@@ -28,12 +28,12 @@ struct steps {
     const struct run_log *log;
     struct run_log_step *items; /* elements, then waits */
     size_t element_count, count;
-    const struct run_log_step **results; /* first result of each step, by the step's id; NULL: none */
-    const struct run_log_step **calls;   /* first call of each step, by the step's id; NULL: none */
-    bool *is_shown;                      /* whether the step has been written, by the step's id */
+    const struct run_log_step **results; /* results[id]: first result of the step with this id, or NULL */
+    const struct run_log_step **calls;   /* calls[id]: first call of the step with this id, or NULL */
+    bool *is_shown;                      /* is_shown[id]: the step with this id has been written */
     uint64_t id_max;
     struct buffer text;
-    size_t start; /* size of the answer before this run */
+    size_t start; /* size of the answer before this run was added */
 };
 
 static void steps_init(struct steps *steps, const struct run_log *log)
@@ -83,7 +83,7 @@ static const struct run_log_step *steps_find(const struct run_log_step *const *t
     return id && id <= steps->id_max ? table[id] : NULL;
 }
 
-/* Returns the wait that is this step, or NULL. */
+/* Returns the open wait that is the step with this id, or NULL. */
 static const struct run_log_step *find_wait(const struct steps *steps, uint64_t id)
 {
     for (size_t i = steps->element_count; i < steps->count; i++)
@@ -108,7 +108,7 @@ static bool is_plan(const struct run_log_step *step)
            step->concurrent;
 }
 
-/* Returns whether the message of the step is a sleep whose time has not come. */
+/* Returns whether the step is a sleep that has not ended: its message is not due yet. */
 static bool is_asleep(const struct run_log_step *step, const struct run_log_message *message)
 {
     return message && message->state == JOB_STATE_DELAYED && !message->lines.size &&
@@ -178,8 +178,7 @@ static void put_branch(struct json_writer *json, struct steps *steps, const stru
         steps->is_shown[plan->target] = true;
 }
 
-/* Writes the branches of the plan at this index. Returns the index of the next element after
- * this plan. */
+/* Writes a group of parallel steps, whose plans begin at the index at. Returns the index after the plans. */
 static size_t put_parallel(struct json_writer *json, struct steps *steps, size_t at)
 {
     uint64_t concurrent = steps->items[at].concurrent;
@@ -240,7 +239,7 @@ static void put_elements(struct json_writer *json, struct steps *steps)
 
 /* ---- next ---- */
 
-/* Returns the step of a message, or NULL. */
+/* Returns the step to which a message belongs, or NULL. */
 static const struct run_log_step *step_of(const struct steps *steps, const struct run_log_message *message)
 {
     for (size_t i = steps->count; i-- > 0;)
@@ -298,7 +297,8 @@ static void put_nexts(struct json_writer *json, const struct steps *steps)
 
 static const char *callback_state(const struct run_log_message *failure)
 {
-    if (!failure || failure->state == JOB_STATE_DELIVERED) /* delivered, and unknown without a history */
+    if (!failure ||
+        failure->state == JOB_STATE_DELIVERED) /* without a history, a delivered callback is unknown */
         return "CALLBACK_SUCCESS";
     if (failure->state == JOB_STATE_DEAD)
         return "CALLBACK_FAIL";
@@ -359,7 +359,7 @@ static void add_failure(struct json_writer *json, const struct run_log *log, str
 
 /* ---- the run ---- */
 
-/* Adds the run that has invoked this one. */
+/* Adds the data of the run that has invoked this run. */
 static void add_invoker(struct json_writer *json, const struct run_log *log)
 {
     struct json_cursor cursor;

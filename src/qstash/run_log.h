@@ -1,19 +1,21 @@
-/* run_log.h - writes a durable run for the log of runs. The functions are pure: no clock, no I/O.
+/* run_log.h - writes a durable run as an item of GET /v2/workflows/logs. The functions are pure: no clock, no
+ * I/O.
  *
- * The steps are the elements of the run, in groups:
+ * The item shows the elements of the run as steps, in groups:
  *
  *     sequential   one step
- *     parallel steps that run at the same time; each step is shown once: its result, or its plan while it has
- *     no result next         messages being delivered, and the message that has failed the run */
+ *     parallel     steps that run at the same time; each step is shown once: its result if it has one, else
+ *                  its plan
+ *     next         messages being delivered, and the message that has failed the run */
 #ifndef DUEPOST_QSTASH_RUN_LOG_H
 #define DUEPOST_QSTASH_RUN_LOG_H
 
 #include "qstash/run_log_step.h"
 
 enum {
-    RUN_LOG_BYTES = 1024 * 1024, /* size limit of one run; later steps are left out */
+    RUN_LOG_BYTES = 1024 * 1024, /* maximum size of one run; steps after this size are left out */
     RUN_LOG_TEXTS_MAX =
-        4 * 1024 * 1024, /* if all elements together are larger, they are shown without their texts */
+        4 * 1024 * 1024, /* a run with more bytes of elements is shown without the texts of the elements */
 };
 
 /* Writes the run as an object. */

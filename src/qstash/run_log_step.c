@@ -16,7 +16,8 @@ static void take_number(struct slice value, uint64_t *number)
         *number = 0;
 }
 
-/* Reads the data of the step from a step, or from the facts of a call. */
+/* Reads the id, the name and the type of a step. object: the JSON of the step, or the member "call" of a
+ * call's element. */
 static void read_step(struct slice object, struct run_log_step *step, struct buffer *text)
 {
     struct json_cursor cursor;
@@ -66,7 +67,7 @@ void run_log_step_read(const struct app_workflow_element *element, struct run_lo
         else if (slice_equal(key, SLICE("\"call\"")))
             step->call = value;
     }
-    if (!element->text.size) { /* the element has no text, so only its message is known */
+    if (!element->text.size) { /* without a text, the element gives only the id of its message */
         struct slice topic;
         slice_cut(element->job, '/', &topic, &step->message_id);
     }
@@ -93,7 +94,7 @@ void run_log_step_read_wait(const struct app_workflow_open *open, struct run_log
 
 /* ---- bodies ---- */
 
-/* Cuts a text between two characters. */
+/* Cuts a text to at most a number of bytes, but never inside a character. */
 static struct slice cut_text(struct slice text, size_t most)
 {
     if (text.size <= most)
@@ -166,7 +167,7 @@ void run_log_add_errors(struct json_writer *json, const struct run_log_message *
 
 /* ---- writing ---- */
 
-/* Adds a value as a text: the text of a string, or the JSON of another value. */
+/* Adds a value as a string: a string as it is, any other value as its JSON. */
 static void add_value(struct json_writer *json, const struct run_log *log, const char *name,
                       struct slice value)
 {
@@ -176,7 +177,7 @@ static void add_value(struct json_writer *json, const struct run_log *log, const
     buffer_fini(&text);
 }
 
-/* Adds the answer to a call. */
+/* Adds the members for the answer to a call. */
 static void add_answer(struct json_writer *json, const struct run_log *log, struct slice out)
 {
     struct json_cursor cursor;
@@ -193,7 +194,7 @@ static void add_answer(struct json_writer *json, const struct run_log *log, stru
     }
 }
 
-/* Adds the run that was invoked. */
+/* Adds the id of the run that this step has invoked. */
 static void add_invoked(struct json_writer *json, struct slice out)
 {
     struct json_cursor cursor;
@@ -205,7 +206,7 @@ static void add_invoked(struct json_writer *json, struct slice out)
             json_add_raw(json, "invokedWorkflowRunId", value);
 }
 
-/* Adds the result. Events are stored as base64. */
+/* Adds the result of a step. The result of a wait is the event's data, which is stored as base64. */
 static void add_out(struct json_writer *json, const struct run_log *log, const struct run_log_step *step,
                     struct slice value)
 {

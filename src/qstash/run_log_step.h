@@ -1,4 +1,5 @@
-/* run_log_step.h - one step of a run, parsed from its element. The functions are pure: no clock, no I/O. */
+/* run_log_step.h - parses one step of a run from its element, and writes it for the log. The functions are
+ * pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_RUN_LOG_STEP_H
 #define DUEPOST_QSTASH_RUN_LOG_STEP_H
 
@@ -15,7 +16,8 @@ struct run_log_message {
     struct slice lines; /* lines of its attempts, see attempt_line.h */
 };
 
-/* The data of one run for its log. The struct borrows the data of its pointers and slices. */
+/* The data of one run from which the log is written. The struct borrows the data of its pointers and
+ * slices. */
 struct run_log {
     const struct app_workflow *workflow; /* includes elements, their texts, and open jobs */
     const struct run *run;
@@ -23,7 +25,7 @@ struct run_log {
     const struct settings *settings; /* settings of the run */
     const struct run_log_message *messages;
     size_t message_count;
-    const struct run_log_message *failure; /* NULL: the callback is unknown, or absent */
+    const struct run_log_message *failure; /* the run's failure callback; NULL: absent or unknown */
     struct slice failure_id;               /* id of the failure callback */
     size_t trim;                           /* maximum number of bytes of each body that are shown */
 };
@@ -32,23 +34,23 @@ struct run_log_step {
     const struct app_workflow_element
         *element; /* element of the step; NULL for a wait, which has no element yet */
     struct slice message_id;
-    struct slice body;               /* decoded */
-    struct slice object;             /* the step as JSON; empty: the body is not a step */
-    struct slice name, type;         /* decoded from JSON; may be empty */
-    struct slice call;               /* call: its facts as a JSON object, see run_write_call; else empty */
-    uint64_t id, target, concurrent; /* id is 0 for a plan, and for an element without a step; target is 0
-                                        unless it is a plan */
+    struct slice body;       /* decoded */
+    struct slice object;     /* the step as JSON; empty: the body is not a step */
+    struct slice name, type; /* decoded from JSON; may be empty */
+    struct slice call; /* for a call: the member "call" of the element, see run_write_element; else empty */
+    uint64_t id, target, concurrent; /* id is 0 if the element is a plan or has no step. target: for a plan,
+                                        the id of the planned step; else 0 */
     const struct app_workflow_open *wait;
 };
 
 /* Parses an element. text receives decoded texts, and must have room for twice the size of the element. */
 void run_log_step_read(const struct app_workflow_element *, struct run_log_step *, struct buffer *text);
 
-/* As run_log_step_read, but for a wait for an event that is still open: such a wait has no element yet. */
+/* As run_log_step_read, but for a wait that has not ended. Such a wait has no element yet. */
 void run_log_step_read_wait(const struct app_workflow_open *, struct run_log_step *, struct buffer *text);
 
-/* The data from which a step is written. If the step is the result of a call, call is that call; if the step
- * is a call, call is the step itself; else NULL. message is the message whose errors are shown, or NULL. */
+/* The data from which a step is written. call: for the result of a call, the step of that call; for a call,
+ * the step itself; else NULL. message: the message whose failed attempts are shown, or NULL. */
 struct run_log_shown {
     const struct run_log_step *step, *call;
     const char *state;
@@ -63,10 +65,10 @@ void run_log_step_put_first(struct json_writer *, const struct run_log *, const 
  * message has headers. */
 void run_log_add_errors(struct json_writer *, const struct run_log_message *, size_t trim);
 
-/* Adds headers of an answer, as lines, or an empty object. */
+/* Adds the headers of an answer, which are lines, as an object. */
 void run_log_add_answer_headers(struct json_writer *, const char *name, struct slice lines);
 
-/* Adds a body, cut to the bytes that are shown, or its digest if bodies are redacted. */
+/* Adds a body, cut to log->trim bytes. If bodies are redacted, adds the digest of the body instead. */
 void run_log_add_body(struct json_writer *, const struct run_log *, const char *name, struct slice body);
 
 #endif

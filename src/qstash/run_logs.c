@@ -1,6 +1,7 @@
 /* run_logs.c - GET /v2/workflows/logs, and GET /v2/workflows/events?groupBy=workflowRunId: the log of runs.
  *
- *   1. list    lists a page of runs, the latest first; or the runs of one id, the latest first
+ *   1. list    reads a page of the list of runs, the latest run first; if the request names one id, only
+ *              the runs with this id
  *   2. read    reads the next run, and leaves it out if the filters do not match
  *   3. page    reads its open messages, the message that has failed it, and its failure callback
  *   4. write   writes the run, and continues with 2 or 1; or answers, if there are enough runs or bytes */
@@ -29,21 +30,21 @@ enum {
      1U << FILTER_RUN_MADE | 1U << FILTER_STATE | 1U << FILTER_COUNT | 1U << FILTER_CURSOR |                 \
      1U << FILTER_FROM | 1U << FILTER_TO | 1U << FILTER_GROUP_BY | 1U << FILTER_TRIM)
 
-/* A run that the list has. */
+/* A run that was listed, and is read later. */
 struct candidate {
     char id[RUN_KEY_SIZE];
     int64_t made_ms;
 };
 
-/* A run that was read, copied. */
+/* A copy of a run that was read. */
 struct read_run {
     struct app_workflow workflow;
     struct app_workflow_element *elements;
     struct app_workflow_open *open;
-    struct buffer text; /* the text into which the slices of the members below point */
+    struct buffer text; /* the slices of the members below point into this text */
     struct run run;
     struct settings settings;
-    struct message_view view; /* see run_log.h; owns nothing */
+    struct message_view view; /* the run as a message, see run_log.h; owns nothing */
     char failure_key[CALLBACK_KEY_SIZE];
 };
 
@@ -52,7 +53,7 @@ struct logs {
     struct filters filters;
     unsigned states;            /* requested states, as bits 1 << state */
     size_t count;               /* number of runs that may still be added to the answer */
-    char run_key[RUN_KEY_SIZE]; /* key of the run, if only one is requested; empty: any */
+    char run_key[RUN_KEY_SIZE]; /* key of the run, if the request names exactly one id; empty: any */
     struct candidate candidates[PAGE_MAX];
     size_t candidate_count, at;
     /* position in the list after the candidates; place is empty at the end of the list */
@@ -60,7 +61,8 @@ struct logs {
     bool has_next;
     char next_text[EVENT_LIST_CURSOR_MAX + 1];
     struct candidate last; /* the last run that was examined */
-    /* The run under way was already in the previous answer; it is read only to find the run before it. */
+    /* The run being read was already in the previous answer, and is read only to find the earlier run with
+     * its id. */
     bool is_passing;
     size_t reads, lists;
     struct read_run run;
@@ -96,7 +98,7 @@ static void logs_read(struct logs *);
 
 /* ---- 4. write ---- */
 
-/* Adds the cursor for the position after the last run, or after the page. */
+/* Adds the cursor with which the next answer begins after the last run or after the last page. */
 static void add_cursor(struct json_writer *json, const struct logs *logs)
 {
     struct buffer text;
@@ -129,7 +131,7 @@ static void logs_answer(struct logs *logs, bool is_end)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-/* Continues with the next run. */
+/* Continues with the next run or the next page, or answers. */
 static void logs_go_on(struct logs *logs)
 {
     bool is_one_id = logs->run_key[0];
@@ -190,7 +192,7 @@ static void on_page(void *arg)
         bool is_over = item->state == JOB_STATE_DELIVERED || item->state == JOB_STATE_CANCELLED;
         if (slice_equal(item->id, slice_of(logs->run.failure_key)))
             failure = message;
-        else if (!is_over) /* otherwise the message has ended since the run was read */
+        else if (!is_over) /* if is_over, the message has ended since the run was read */
             messages[count++] = message;
     }
     logs_write(logs, messages, count, failure.view ? &failure : NULL);
@@ -310,7 +312,7 @@ static bool keep_run(struct logs *logs, const struct app_workflow *workflow)
     return !run->text.failed;
 }
 
-/* If the request names a message that the run has, sets its id in the view. */
+/* If the filters name a message of this run, sets this message's id in the view, so that the view matches. */
 static void take_message_id(struct logs *logs)
 {
     struct slice word;
@@ -332,7 +334,7 @@ static bool is_wanted(struct logs *logs)
            filters_match(&logs->filters, &logs->run.view);
 }
 
-/* If the request names one id, makes the previous run with this id the next candidate. */
+/* If the request names one id, makes the earlier run with this id the next run to be read. */
 static void find_previous(struct logs *logs, int64_t previous_ms)
 {
     if (!logs->run_key[0])
@@ -384,7 +386,8 @@ static void logs_read(struct logs *logs)
 
 /* ---- 1. list ---- */
 
-/* Returns whether a run may match. The list has only a part of the data of a run. */
+/* Returns whether a run may match the filters. The list has only a part of a run's data, so a run that may
+ * match is read. */
 static bool may_match(const struct logs *logs, const struct app_workflow *workflow)
 {
     return logs->states & 1U << workflow->state && filters_match_time(&logs->filters, workflow->made_ms);
@@ -492,8 +495,8 @@ static const char *read_group(struct logs *logs, bool is_needed)
     return is_known || (!word.size && !is_needed) ? NULL : "parameter groupBy: must be workflowRunId";
 }
 
-/* Begins the log. If the request names one id, begins with its latest run, or with the run before that of the
- * cursor. */
+/* Begins the log. If the request names one id, the log begins with the latest run with this id, or, with a
+ * cursor, with the run before the cursor's run. */
 static void logs_begin(struct logs *logs)
 {
     if (!logs->run_key[0]) {

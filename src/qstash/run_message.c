@@ -9,11 +9,12 @@
 #include "qstash/run_invoker.h"
 #include "qstash/run_step.h"
 
-/* Steps of sending, in their order. A message that does not create a run:
+/* Steps of sending. For a message that does not create a run:
  *
- *   read the run ─▶ take its settings ─▶ find the topic ─▶ create the job ─▶ append, with its group
+ *   read the run ─▶ take its settings ─▶ find the topic ─▶ create the job
+ *   ─▶ append the job to the run, together with the messages of its group
  *
- * and the first message of a run:
+ * For the first message of a run:
  *
  *   (if it replaces a run: read that run, keep its settings)
  *   (if another run invokes this one: read that run, prepare its step) ─▶ find the topic ─▶ create the job
@@ -25,7 +26,7 @@ struct run_message {
     struct run_group *group, *own_group;
     char key[RUN_KEY_SIZE], other_key[RUN_KEY_SIZE];
     struct run_step step;
-    bool has_run; /* whether run was read: the run of the message, or the run of its invoker */
+    bool has_run; /* run is set: the run of the message, or the run that invokes the new run */
     struct run run;
     /* first message of a run */
     struct run_invoker invoker;
@@ -188,7 +189,7 @@ static void find_topic(struct run_message *message)
 
 /* ---- the step for an invoker ---- */
 
-/* Creates the step that is appended to the invoker's run if this run ends in this way. */
+/* Creates the step that the invoker's run gets if this run ends in this way. */
 static const char *prepare_end(struct run_message *message, struct run_step *step, bool is_cancelled)
 {
     struct buffer body;
@@ -237,7 +238,8 @@ static void take_run(struct run_message *message)
     find_topic(message);
 }
 
-/* Takes the run that will be replaced. The new run keeps the settings that the client does not send again. */
+/* Takes the settings of the run that will be replaced: the new run keeps those that the client does not send
+ * again. */
 static void on_replaced(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     struct run_message *message = arg;

@@ -12,9 +12,9 @@ struct run_message;
 struct run_message *run_message_new(struct app *, message_sent_fn *, void *arg);
 void run_message_free(struct run_message *);
 
-/* Sends the message. The settings of the run are added to those of the request. group has the messages that
- * are appended together with this one, or is NULL. An error of this message is also an error of the group.
- * Calls back once, perhaps before the call returns. */
+/* Sends the message. The settings of the run are added to those of the request. group: the messages that are
+ * added to the run together with this one; NULL: none. An error of this message is also an error of the
+ * group. Calls back once, perhaps before the call returns. */
 void run_message_send(struct run_message *, const struct message_request *, struct settings *,
                       struct run_group *group);
 

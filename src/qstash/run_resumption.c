@@ -4,10 +4,10 @@
 #include "job/job.h"
 #include "job/json.h"
 
-/* The parts of an element that this file needs. */
+/* The data of an element that this file uses. */
 struct step {
-    bool is_plan;        /* the step plans parallel steps */
-    uint64_t concurrent; /* number of parallel steps; 1: there is only this step */
+    bool is_plan;        /* the element is a plan: it announces a parallel step */
+    uint64_t concurrent; /* number of steps that run in parallel; 1: the step runs alone */
 };
 
 static struct slice member_of(struct slice object, struct slice wanted)
@@ -71,7 +71,7 @@ static size_t first_plan(const struct run_failure *failure, size_t index)
     return index;
 }
 
-/* Returns the number of steps from one element to another, including planned steps. */
+/* Returns the number of plans and results from the element first to the element last. */
 static uint64_t count_steps(const struct run_failure *failure, size_t first, size_t last)
 {
     uint64_t count = 0;

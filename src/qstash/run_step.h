@@ -7,7 +7,7 @@
 #include "qstash/message_job.h"
 #include "qstash/run.h"
 
-/* A message that is being created. */
+/* A message of a run, while it is created. */
 struct run_step {
     struct app_workflow_entry entry;
     struct message_texts texts;
@@ -15,12 +15,13 @@ struct run_step {
     char id[MESSAGE_ID_MAX + 1];
 };
 
-/* Initialises a message with the role STEP. The caller may set another role of its entry. */
+/* Initialises a message with the role STEP. The caller may then set another role in entry. */
 void run_step_init(struct run_step *);
 void run_step_fini(struct run_step *);
 
-/* Creates the job and the element of a message for this topic. data.run of the request must be set; it says
- * whether the message is a call. Returns NULL, or a literal that says why the request is refused. */
+/* Creates the job, in this topic, and the element of a message. data.run of the request must be set; its
+ * call_type says whether the message is a call. Returns NULL, or a literal that says why the request is
+ * refused. */
 const char *run_step_make(struct run_step *, const struct message_request *, struct slice topic,
                           int64_t now_ms);
 

@@ -1,4 +1,4 @@
-/* runs.c - /v2/workflows/runs/{id}: GET returns the list of a run. DELETE ends the run with a result, or
+/* runs.c - /v2/workflows/runs/{id}: GET returns the elements of a run. DELETE ends the run with a result, or
  * cancels it. */
 #include <stdio.h>
 
@@ -69,7 +69,7 @@ struct run_ending {
     bool has_run, has_parent, has_step;
     struct run run, parent;
     struct run_invoker invoker;
-    struct buffer text; /* text of the invoker */
+    struct buffer text; /* decoded data of the invoker */
     struct run_step step;
 };
 

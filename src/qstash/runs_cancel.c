@@ -1,9 +1,9 @@
 /* runs_cancel.c - DELETE /v2/workflows/runs: cancels the runs with the given ids, or those that match the
  * filters.
  *
- *   1. page     reads a page of active runs, and notes those that match
+ *   1. page     reads a page of active runs, and notes the runs that match
  *   2. cancel   cancels them
- *   3. again    repeats from 1, until there are enough or no more runs; then answers
+ *   3. again    repeats from 1, until enough runs are cancelled or no more match; then answers
  *
  * If ids are given, step 1 is left out, and runs that are unknown or have ended are skipped. A body {}
  * without parameters cancels all runs: the client for Go sends this body for CancelAll. A request without
@@ -28,11 +28,11 @@ struct cancelling {
     struct filters filters;
     bool is_url_prefix;
     struct app_workflow_list list;
-    bool has_more;  /* the list has more pages */
+    bool has_more;  /* the list has further pages */
     int64_t left;   /* number of runs that may still be cancelled */
-    size_t pending; /* number of cancels under way, and one more while further cancels are started */
+    size_t pending; /* number of runs being cancelled, plus 1 while further ones are started */
     size_t done;
-    bool is_unknown;   /* the outcome of a cancel is unknown */
+    bool is_unknown;   /* for at least one run, the outcome is unknown */
     struct list found; /* runs of this page that will be cancelled, as struct victim */
 };
 
@@ -200,9 +200,9 @@ static void cancelling_begin(struct cancelling *cancelling)
     bool has_filters = !filters_are_empty(filters);
     cancelling->left = filters->count ? filters->count : has_filters ? COUNT : INT64_MAX;
     if (!has_filters && !filters->has_object)
-        exchange_refuse(
-            cancelling->exchange, 400,
-            "name runs with workflowRunIds or with filters; count alone, or the body {}, cancels all runs");
+        exchange_refuse(cancelling->exchange, 400,
+                        "select runs with workflowRunIds or filters; to cancel runs of any kind, send only "
+                        "count, or the body {} for all");
     else if (has_exact && !is_exact && !slice_equal(exact, SLICE("false")))
         exchange_refuse(cancelling->exchange, 400, "parameter workflowUrlExactMatch: must be true or false");
     else if (filters->given & 1U << FILTER_RUN_ID)

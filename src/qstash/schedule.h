@@ -1,6 +1,6 @@
-/* schedule.h - schedules of this dialect, which send a message at each time of a cron expression. Each is
- * stored as a schedule of duepost in the topic qstash~schedules, with the client's scheduleId. The schedule's
- * occurrences are messages of the topic that place.h finds for the queue or the flow-control key. */
+/* schedule.h - schedules of the QStash API, which send a message at each time of a cron expression. duepost
+ * stores each as one of its own schedules in the topic qstash~schedules, under the client's scheduleId. The
+ * messages go to the topic that place.h finds for the queue or the flow-control key. */
 #ifndef DUEPOST_QSTASH_SCHEDULE_H
 #define DUEPOST_QSTASH_SCHEDULE_H
 

@@ -1,7 +1,7 @@
 /* schedule_put.c - POST /v2/schedules/{destination}: creates a schedule, or replaces the schedule with the
  * same id.
  *
- *   1. read   reads the destination and the settings
+ *   1. read   reads the destination and the settings from the request
  *   2. keys   creates the keys that sign messages, unless they exist
  *   3. group  takes the settings of a URL group; ends if the group is unknown
  *   4. place  finds the topic of the messages, and creates its settings
@@ -75,8 +75,8 @@ static void on_defined(void *arg, const struct app_verdict *verdict)
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
-/* Writes the definition for app_schedule_define. The definition contains a job only because a definition
- * without a job is invalid. */
+/* Writes the definition for app_schedule_define. The job in it is not used, but a definition without a job is
+ * invalid. */
 static void write_definition(struct schedule_put *put)
 {
     struct json_writer json = json_writer_to(&put->definition);
@@ -95,7 +95,7 @@ static void write_definition(struct schedule_put *put)
     json_end_object(&json);
 }
 
-/* Writes the text with which the ids of all occurrences begin. */
+/* Writes the text with which the ids of all messages of the schedule begin. */
 static struct slice set_into(struct schedule_put *put, struct slice topic)
 {
     char room[MESSAGE_ID_MAX + 1];
@@ -227,7 +227,7 @@ static const char *read_request(struct schedule_put *put)
         return "Upstash-Cron is required, such as */5 * * * *";
     if (!set_id(put))
         return "invalid Upstash-Schedule-Id: it must be 1 to 234 of A-Z a-z 0-9 . _ -";
-    settings->has_not_before = false; /* the cron expression decides the times */
+    settings->has_not_before = false; /* ignored, because the cron expression decides the times */
     return NULL;
 }
 

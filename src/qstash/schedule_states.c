@@ -27,7 +27,7 @@ static void add_state(struct schedule_states *states, struct slice message_id, s
 static void on_older_end(void *arg, const struct app_verdict *verdict)
 {
     struct schedule_states *states = arg;
-    (void)verdict; /* an error of the history is ignored; only the last message is shown then */
+    (void)verdict; /* if the history cannot be read, only the last message is shown */
     json_end_object(&states->json);
     states->fn(states->arg);
 }
@@ -51,7 +51,7 @@ static void on_older(void *arg, const struct app_job *job)
         add_state(states, message_id, word_of(job->state));
 }
 
-/* Returns the common beginning of the ids of all messages of the schedule: the id up to the time. */
+/* Returns the beginning that all ids of the schedule's messages have in common: this id without its time. */
 static struct slice prefix_of(struct slice message_id)
 {
     while (message_id.size && message_id.data[message_id.size - 1] != '~')

@@ -1,5 +1,5 @@
-/* schedule_states.h - the states of the last messages of a schedule. The last one is read from the pool or
- * the history; earlier ones that have ended are read from the history.
+/* schedule_states.h - the states of the latest messages of a schedule. The last message is read from Redis or
+ * the history. Earlier messages, which have ended, are read from the history.
  *
  *     {"msg_...~20261122T221900Z":"IN_PROGRESS","msg_...~20261122T221800Z":"SUCCESS"}
  *
@@ -22,10 +22,12 @@ struct schedule_states {
     struct app *app;
     struct json_writer json;
     size_t count;         /* messages that were written */
-    bool is_last_unknown; /* the jobs of the last occurrence are in the history only */
+    bool is_last_unknown; /* Redis has no job of the last occurrence any more, so its state comes from the
+                             history */
     char room[MESSAGE_KEY_SIZE];
-    struct slice key, topic, message_id; /* names of the last message, or of the job sent to a group */
-    struct slice group;                  /* topic of the URL group; empty: the destination is a url */
+    /* Names of the last message; for a group, of the job that was sent to the group. */
+    struct slice key, topic, message_id;
+    struct slice group; /* topic of the URL group; empty: the destination is a url */
     struct app_list list;
     void (*fn)(void *arg);
     void *arg;
@@ -38,8 +40,8 @@ struct schedule_states_of {
     struct slice group; /* topic of the URL group; empty: the destination is a url */
 };
 
-/* Adds the states to an object, which is written to out, and calls fn, perhaps before the call returns.
- * Borrows out, the group and the struct until fn is called. */
+/* Writes the states to out as an object, and calls fn, perhaps before the call returns. Borrows out, the
+ * group and the struct until fn is called. */
 void schedule_states_add(struct schedule_states *, const struct schedule_states_of *, struct buffer *out,
                          void (*fn)(void *arg), void *arg);
 

@@ -19,7 +19,7 @@ static void put_text_of_id(struct json_writer *json, const char *name, struct sl
     json_add_text(json, name, id);
 }
 
-/* ---- a schedule for its owner ---- */
+/* ---- a schedule as JSON ---- */
 
 static void add_cron(struct json_writer *json, const struct recurring *recurring)
 {
@@ -77,7 +77,8 @@ struct schedule_request {
     /* For GET: */
     bool is_shown;
     struct buffer text;
-    char last[MESSAGE_KEY_SIZE]; /* topic/messageId of the last message; empty: none */
+    char last[MESSAGE_KEY_SIZE]; /* topic/messageId of the last message that the schedule has sent; empty:
+                                    none */
     char group[PLACE_SIZE];      /* topic of the URL group; empty: the destination is a url */
     struct schedule_states states;
 };
@@ -134,7 +135,8 @@ static void on_states(void *arg)
         exchange_refuse(exchange, 503, "there is no memory for the schedule");
         return;
     }
-    buffer_append(body, buffer_slice(&request->text)); /* copied, because the answer frees the request */
+    buffer_append(body,
+                  buffer_slice(&request->text)); /* a copy, because the answer frees the request's state */
     buffer_append_byte(body, '}');
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }

@@ -309,7 +309,7 @@ static void take_run_by_sdk(struct settings *settings, struct slice value)
 
 /* ---- headers to forward ---- */
 
-/* Returns whether the delivery writes this header itself. */
+/* Returns whether duepost itself writes this header into each delivery. */
 static bool is_written_by_us(struct slice name)
 {
     static const struct slice names[] = {
@@ -338,7 +338,7 @@ static void add_header(struct settings *settings, struct slice name, struct slic
         settings_refuse(settings, 400, "the header %.*s to forward must be visible ASCII", SLICE_ARG(name));
     else if (settings->header_count == JOB_HEADERS_MAX ||
              header_bytes(settings) + name.size + value.size > JOB_HEADER_BYTES_MAX)
-        settings_refuse(settings, 400, "at most %d headers of together %d bytes are forwarded",
+        settings_refuse(settings, 400, "at most %d headers are forwarded, with at most %d bytes in all",
                         JOB_HEADERS_MAX, JOB_HEADER_BYTES_MAX);
     else
         settings->headers[settings->header_count++] = (struct job_header){name, value};

@@ -1,5 +1,5 @@
-/* settings.h - the settings of a published message: the headers Upstash-..., or the same names in a batch, in
- * the query of the destination, or for a callback.
+/* settings.h - the settings of a published message. A request sends them as headers Upstash-..., in the items
+ * of a batch, or in the query of the destination. Settings of callbacks have the same names with a prefix.
  *
  * Names are compared without regard to case. Unknown names are ignored, because clients also send headers
  * that the server does not need. Settings borrow their values, except decoded values of a query. */
@@ -21,7 +21,7 @@ struct settings_pair {
     struct slice name, value;
 };
 
-/* A callback: its url, and the settings of its message, with names without the prefix. */
+/* A callback: its url, and the settings of the message that calls it; the names are without the prefix. */
 struct settings_callback {
     struct slice url; /* empty: none */
     struct settings_pair pairs[SETTINGS_PAIRS_MAX];
@@ -35,14 +35,14 @@ struct settings_flow {
     int64_t period_s;          /* 1 if not given */
 };
 
-/* The parts that are not shown: the body, all headers, or some headers. */
+/* The parts of a message that answers do not show: the body, all headers, or the named headers. */
 struct settings_redact {
     bool body, headers;
     struct slice names[SETTINGS_REDACTED_MAX];
     size_t count;
 };
 
-/* The place of a message in a durable run, see run.h. */
+/* The durable run to which a message belongs, see run.h. */
 struct settings_run {
     struct slice id;        /* id of the run; empty: the message belongs to no run */
     struct slice url;       /* url of the run's endpoint */
@@ -71,7 +71,7 @@ struct settings {
     struct settings_redact redact;
     struct slice queue, schedule_id, cron; /* settings of schedules */
     struct settings_run run;
-    /* Which rows of the table of settings the request sets, as bits 1 << row. */
+    /* The settings that the request has, as bits 1 << row of the table in settings.c. */
     unsigned given;
     unsigned fault_status;           /* status of fault */
     char fault[SETTINGS_FAULT_SIZE]; /* the first error; empty: none */
@@ -81,10 +81,10 @@ struct settings {
 void settings_init(struct settings *);
 void settings_fini(struct settings *);
 
-/* Takes one header, with its name as sent: a setting, or Content-Type. */
+/* Takes one header of the request: a setting, or Content-Type. */
 void settings_take(struct settings *, struct slice name, struct slice value);
 
-/* Takes a setting of a callback. The name of the setting has no prefix here. */
+/* Takes a setting whose name has no prefix, such as Retries: a setting of a callback. */
 void settings_take_short(struct settings *, struct slice name, struct slice value);
 
 /* Takes a header as a default, which is used only if no header with the same name was taken before. */

@@ -34,8 +34,8 @@ struct url_group {
 /* Writes the topic into room. Returns it, or an empty slice if the name cannot be the name of a group. */
 struct slice url_group_topic(struct slice name, char room[PLACE_SIZE]);
 
-/* Reads a group from the note, which the group borrows. If duepost did not write the text, the group has no
- * endpoints. */
+/* Reads a group from the note. The group borrows the note. If the note is not a text that duepost has
+ * written, the group has no endpoints. */
 void url_group_read(struct url_group *, struct slice note);
 void url_group_fini(struct url_group *);
 
@@ -43,16 +43,16 @@ void url_group_fini(struct url_group *);
  * with_urls is true, each endpoint must have a url. */
 const char *url_group_read_endpoints(struct url_group *, struct slice text, bool with_urls);
 
-/* Adds an endpoint, or changes the endpoint with the same name, or else with the same url. Two endpoints of a
- * group never have the same url: if another endpoint has this url, the other one is removed. Returns false if
- * the group is full. */
+/* Changes the endpoint that has the same name, or else the one that has the same url; if there is neither,
+ * adds an endpoint. Two endpoints never have the same url: any other endpoint with this url is removed.
+ * Returns false if the group is full. */
 bool url_group_put(struct url_group *, const struct url_group_endpoint *);
 
-/* Removes the endpoints with the name of this one; if this one has no name, removes the endpoints with its
- * url. */
+/* Removes the endpoints that have the given name, or, if the given name is empty, the given url. */
 void url_group_remove(struct url_group *, const struct url_group_endpoint *);
 
-/* url_group_write writes the group as a setting "note". url_group_show writes the group for its owner. */
+/* url_group_write writes the text of the setting "note". url_group_show writes the group as JSON for
+ * answers. */
 void url_group_write(const struct url_group *, struct buffer *note);
 void url_group_show(const struct url_group *, struct slice name, struct json_writer *);
 

@@ -10,7 +10,7 @@
 enum { GROUPS_MAX = 1000 /* maximum number of groups in a list */ };
 
 struct group_call;
-/* Changes a group. Returns the error, or NULL. */
+/* Changes a group as one kind of request does. Returns the error, or NULL. */
 typedef const char *group_change_fn(struct group_call *, struct url_group *);
 
 /* A request about a group. */
@@ -24,7 +24,7 @@ struct group_call {
     struct url_group asked; /* the endpoints of the request */
     struct slice headers;   /* PATCH: the new default headers */
     struct buffer note;
-    const char *fault; /* why the change was refused */
+    const char *fault; /* the reason if the change was refused */
     char header_fault[SETTINGS_FAULT_SIZE];
 };
 

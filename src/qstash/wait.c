@@ -7,8 +7,8 @@
 
 enum { ROUNDS_MAX = 10 /* maximum number of tries while other requests change the kept event */ };
 
-/* Steps: read the run ─▶ create the job for the deadline ─▶ wait ─▶ (if an event is kept: create the job for
- * this event ─▶ wait again) */
+/* Steps: read the run ─▶ create the job for the deadline ─▶ store the wait ─▶ (if an event was kept: create
+ * the job for this event ─▶ store the wait again) */
 struct waiting {
     struct exchange *exchange;
     struct settings settings;
@@ -45,7 +45,7 @@ static void refuse_inactive(const struct waiting *waiting)
                     SLICE_ARG(waiting->settings.run.id));
 }
 
-/* Creates a step that ends the wait. data is the data of an event; NULL means that the deadline has come. */
+/* Creates a step that ends the wait. data: the data of the event; NULL: the deadline has come. */
 static const char *make_step(struct waiting *waiting, struct run_step *step, struct slice url,
                              const struct slice *data)
 {
@@ -62,8 +62,8 @@ static const char *make_step(struct waiting *waiting, struct run_step *step, str
     return fault;
 }
 
-/* Tries again with the event that is kept now, because another request has taken the event that this request
- * had read. */
+/* Another request has taken the event that this request had read. Tries again with the event that is kept
+ * now. */
 static void take_kept(struct waiting *waiting, struct slice kept)
 {
     struct slice data = slice_skip(kept, 1);

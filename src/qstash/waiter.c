@@ -10,15 +10,15 @@ enum { TIMEOUT_DEFAULT_MS = 7 * 86400000 };
 
 /* ---- reading ---- */
 
-/* A member of the request or of the stored text, and where its value is written. */
+/* A member of the request or of the stored text, and the place for its value. */
 struct reading {
     const char *name;
     struct slice *value;
     bool is_object;  /* the value is an object, which is kept unchanged; else a string, which is decoded */
-    int64_t *number; /* receives a number; used instead of value */
+    int64_t *number; /* the place for a number; then value is not used */
 };
 
-/* Reads the members that readings name, and skips other members. Returns NULL, or the name of a member that
+/* Reads the members that readings contains, and skips all others. Returns NULL, or the name of a member that
  * has another type. */
 static const char *read_members(struct slice object, const struct reading *readings, size_t count,
                                 struct buffer *text)

@@ -1,5 +1,5 @@
-/* waiter.h - a wait of a run for an event: the client's request, the stored text, and the step that ends the
- * wait. The functions are pure: no clock, no I/O. */
+/* waiter.h - a run's wait for an event: reads the client's request, writes and reads the stored text, and
+ * writes the step that ends the wait. The functions are pure: no clock, no I/O. */
 #ifndef DUEPOST_QSTASH_WAITER_H
 #define DUEPOST_QSTASH_WAITER_H
 
@@ -25,9 +25,9 @@ struct waiter {
  * have room for the body. Returns NULL, or a sentence that describes the error. */
 const char *waiter_read_request(struct slice body, struct waiter *, int64_t *timeout_ms, struct buffer *text);
 
-/* Returns whether the run waits for a request to its webhook. Such a wait has an event name of its own.
- * Requests to webhooks need no token, so they must not end waits for other events, whose names can be
- * guessed. */
+/* Returns whether the run waits for a request to its webhook. The name of its event cannot be that of another
+ * event. Requests to webhooks need no token, so they must not end waits for other events, whose names anyone
+ * can guess. */
 bool waiter_is_of_webhook(const struct waiter *);
 
 /* Writes the name of the event of a webhook. */
@@ -38,10 +38,10 @@ void waiter_write_webhook(struct slice event_id, struct buffer *name);
 void waiter_write(const struct waiter *, struct buffer *text);
 bool waiter_read(struct slice text, struct waiter *, struct buffer *decoded);
 
-/* Writes the object that clients get. */
+/* Writes the wait as the object that clients get. */
 void waiter_put(const struct waiter *, struct json_writer *);
 
-/* Writes the step that ends the wait, with the data of the event. If data is NULL, the deadline has come. */
+/* Writes the step that ends the wait. data: the data of the event; NULL: the deadline has come. */
 void waiter_write_step(const struct waiter *, const struct slice *data, struct buffer *step);
 
 #endif
