@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 enum {
-    /* Maximum number of questions, because no question comes back if Redis denies the channel. */
+    /* Maximum number of questions. If Redis denies the channel, no question ever comes back. */
     ASKED_MAX = 60,
     DIFFERENCES_MAX = 2048,
 };

@@ -3,8 +3,9 @@
  * Processes share the work of one Redis, so some options must have the same values everywhere. For example,
  * if two processes have different values of --max-jobs, one of them may refuse a job that the other accepts.
  * A process asks the others for these settings over the live channel (live.h). The process repeats its
- * question until it receives the question itself from the channel, which proves that the channel works. If an
- * answer differs, it logs one warning, settings_differ. The lines of the messages are:
+ * question each second until the channel brings the question back to this process, which proves that the
+ * channel works. If an answer differs from its own settings, the process logs one warning, settings_differ.
+ * The lines of the messages are:
  *
  *     ask <id>
  *     settings <id of the process that asked> <pid> <host> <option>=<value>...
@@ -18,7 +19,7 @@
 
 struct agreement {
     unsigned asked;   /* number of questions sent */
-    bool is_received; /* the channel works: the own question came back */
+    bool is_received; /* this process has received its own question, so the channel works */
     bool has_warned;
 };
 
@@ -26,11 +27,11 @@ struct agreement {
  * second. */
 void agreement_ask(struct agreement *, struct live_board *, struct buffer *message);
 
-/* Reads a message. Returns whether another process asks, and then copies the id of this process. The caller
- * then sends agreement_answer. */
+/* Reads a message. If the message has a question of another process, returns true and copies the id of that
+ * process into asking. The caller then sends agreement_answer. */
 bool agreement_note(struct agreement *, struct live_board *, struct slice message, char asking[LIVE_ID_SIZE]);
 
-/* Adds the answer to a process that asks: the settings of this process. */
+/* Adds to a message the settings of this process, as the answer to the process whose id is asking. */
 void agreement_answer(struct live_board *, const char *asking, struct buffer *message);
 
 /* Appends the options whose values differ: "max-jobs: 5 here, 9 there; ...". Both texts are options with

@@ -1,8 +1,8 @@
 /* app.h - the use cases of duepost: the layer between HTTP dialects and the store.
  *
- * A use case takes structs and calls back once, with a verdict. Use cases do not depend on HTTP; a dialect
- * translates the client's request. Use cases check the targets of jobs and the caller's right to topics,
- * write the audit log, and count accepted and ended jobs.
+ * A use case takes structs and calls back once, with a verdict: its outcome and its results. Use cases do not
+ * depend on HTTP; a dialect translates the client's request. Use cases check the targets of jobs and the
+ * caller's right to topics, write the audit log, and count accepted and ended jobs.
  *
  * The callback is called exactly once, perhaps before the call returns. The arguments of a callback are valid
  * until the callback returns. A call borrows its arguments, the caller included, until the callback. Ids are
@@ -34,11 +34,12 @@ struct app {
     const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     bool is_breaker_on;       /* whether circuit breakers hold jobs of topics without the setting "breaker" */
     int64_t max_in_flight;    /* maximum number of attempts in flight in this process; shown in messages */
-    int64_t max_jobs;         /* shown in messages; the store enforces it */
+    int64_t max_jobs;         /* maximum number of jobs in Redis; shown in messages, enforced by the store */
     struct time_zones *zones; /* time zones for schedules */
-    const struct delivery_forms *forms; /* forms whose groups schedules may use */
-    struct history *history;            /* history of ended jobs; NULL: there is no history */
-    struct metrics *metrics;            /* metrics of this reactor, part of the board */
+    const struct delivery_forms
+        *forms; /* forms of delivery (form.h); a schedule may send its jobs to groups of these forms */
+    struct history *history; /* history of ended jobs; NULL: there is no history */
+    struct metrics *metrics; /* metrics of this reactor; also part of the member board */
     /* This member and the following ones are used only by the exposition (GET /metrics). */
     struct metrics_board *board;
     struct http_limits *limits;
@@ -87,7 +88,7 @@ struct app_job {
     bool is_body_left_out;   /* the job had a body that the history does not keep */
 };
 
-/* Writes the tag of this version of the job. */
+/* Writes the tag of the job: a text that changes with each change of the job. */
 void app_job_tag(const struct app_job *, char tag[JOB_TAG_SIZE]);
 
 /* A receiver, or a path of a receiver, that failed or asked for fewer attempts within the last hour. */
@@ -104,31 +105,34 @@ struct app_receiver {
     int64_t reported_ms;
 };
 
-/* How a use case ends. With an end other than DONE, UNKNOWN, SAME and REPEATED, nothing has changed. */
+/* How a use case ends. Only with DONE, UNKNOWN, SAME and REPEATED can the request, or an earlier one like it,
+ * have changed something (the exception is a removal, see history.h). */
 enum app_end {
     APP_DONE,
-    APP_SAME,     /* submit: the same job already exists; the verdict's job is this job */
+    APP_SAME,     /* submit: the same job already exists, and is the verdict's job */
     APP_REPEATED, /* submit: this request was answered before; the verdict's job has the id and the due time
                    */
     APP_INVALID,  /* the input is wrong, and errors says why */
     APP_NOT_REACHED, /* the caller has no right to the topic */
-    APP_SIBLING,     /* only the server writes to this topic; topic is set to its owner */
+    APP_SIBLING, /* only the server writes to this sibling topic; the verdict's topic is its owner topic */
     APP_NOT_FOUND,
-    APP_EXISTS,     /* another job has the id; the verdict's job is this job */
+    APP_EXISTS,     /* another job has the id, and is the verdict's job */
     APP_KEY_REUSED, /* the idempotency key belongs to another request */
     APP_LEASED,     /* an attempt is under way */
     APP_MISMATCH,   /* the job's current tag does not meet the condition of the request */
     APP_EXPIRED,    /* the dead job would expire again immediately */
     APP_ID_TAKEN,   /* the job is dead, and another job has its id */
     APP_UNREADABLE, /* the job's record, or the topic's settings, cannot be read */
-    APP_LACKING, /* the job's record, or the topic's settings, need a later version; why may name the need */
-    APP_ENDED,   /* run: the job was delivered or cancelled; the verdict's job is this job */
-    APP_NO_BODY, /* run: the job cannot run again, because the history does not have its body */
-    APP_CONTENDED, /* in each try, another process had changed the job or the settings in the meantime */
-    APP_NOT_PULL,  /* jobs of the topic are POSTed */
-    APP_NOT_HELD,  /* the token does not hold the lease of the job */
-    APP_TOO_LARGE, /* send: the jobs of all endpoints are over 4 MiB */
-    APP_FULL,      /* max_jobs, or the memory of Redis, is reached */
+    APP_LACKING,    /* the job's record, or the topic's settings, use a feature of a later version of duepost;
+                       why may name this feature */
+    APP_ENDED,      /* run: the job, which is the verdict's job, was delivered or cancelled */
+    APP_NO_BODY,    /* run: the job cannot run again, because the history does not have its body */
+    APP_CONTENDED,  /* each of several tries failed, because another process changed the job or the settings
+                       during the try */
+    APP_NOT_PULL,   /* not a pull topic: duepost POSTs its jobs */
+    APP_NOT_HELD,   /* the token does not hold the lease of the job */
+    APP_TOO_LARGE,  /* send: the jobs of all endpoints are together over 4 MiB */
+    APP_FULL,       /* Redis has max_jobs jobs, or no memory for more */
     APP_NO_MEMORY,
     APP_UNAVAILABLE,         /* Redis cannot confirm changes now; why has the reason */
     APP_UNKNOWN,             /* Redis did not answer: the change may or may not be done */
@@ -136,7 +140,7 @@ enum app_end {
     APP_NO_HISTORY,          /* the server keeps no history */
 };
 
-/* A page of a list: where the next page begins, and counts. */
+/* The cursor and the counts of a page of a list. */
 struct app_page {
     struct slice cursor; /* cursor of the next page: letters, digits and - _ . @; empty: the list ends here */
     bool is_partial;     /* a list of the jobs of all topics did not examine all topics */
@@ -150,8 +154,8 @@ struct app_outcomes {
     int64_t delivered, cancelled, dead;
 };
 
-/* The jobs of one page of a bulk action. matched is the sum of the other numbers. A job is skipped if it has
- * changed since the page was read. */
+/* Numbers of jobs of one page of a bulk action. matched is the sum of the other numbers; in a dry run, they
+ * are 0. A job is skipped if it has changed since the page was read. */
 struct app_bulk_counts {
     size_t matched, done, skipped, unknown;
 };
@@ -160,7 +164,7 @@ struct app_bulk_counts {
  * name of the endpoint. */
 struct app_sent_job {
     struct slice endpoint;
-    bool has_ended; /* the job is neither in the pool nor kept; state and at_ms are unknown */
+    bool has_ended; /* Redis no longer has the job; state and at_ms are unknown */
     enum job_state state;
     int64_t at_ms; /* as in app_job */
 };
@@ -168,19 +172,21 @@ struct app_sent_job {
 struct app_verdict {
     enum app_end end;
     const struct job_errors *errors; /* INVALID: the errors */
-    struct slice why;                /* sentence for people, see enum app_end */
-    struct app_job job;              /* the job concerned; unknown members are empty */
-    bool was_there;                  /* replace: another job had the id, and was replaced */
-    bool was_leased;                 /* cancel: an attempt is under way and continues */
+    struct slice why;                /* the reason, as a sentence for people, see enum app_end */
+    struct app_job
+        job;         /* the job of the call, or the job that enum app_end names; unknown members are empty */
+    bool was_there;  /* replace: another job had the id, and was replaced */
+    bool was_leased; /* cancel: an attempt is under way and continues */
     struct slice topic;              /* set with NOT_REACHED and SIBLING: the topic concerned */
     struct slice group;              /* send: the group concerned; set with NOT_REACHED instead of topic */
-    const struct app_sent_job *sent; /* send: the jobs of its endpoints */
+    const struct app_sent_job *sent; /* send: the jobs, one for each endpoint of the group */
     size_t sent_count;
-    struct slice lines;                  /* attempts: the lines of the attempts, see attempt_line.h */
-    struct slice settings;               /* change of a topic: the new settings */
-    struct app_page page;                /* lists: the end of the page */
-    struct app_bulk_counts counts;       /* bulk actions: numbers of jobs, also set with UNKNOWN */
-    const struct app_outcomes *outcomes; /* statistics: one for each step; count of the history: one */
+    struct slice lines;            /* attempts: the lines of the attempts, see attempt_line.h */
+    struct slice settings;         /* change of a topic: the new settings */
+    struct app_page page;          /* lists: cursor and counts of the page */
+    struct app_bulk_counts counts; /* bulk actions: numbers of jobs, also set with UNKNOWN */
+    const struct app_outcomes
+        *outcomes; /* statistics: one struct for each step; count of jobs of the history: one struct */
     size_t outcome_count;
 };
 

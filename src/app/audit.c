@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-/* Returns the word for the outcome, or NULL if there is nothing to log. */
+/* Returns the word that the log line has for the outcome, or NULL if there is nothing to log. */
 static const char *outcome_of(enum status status)
 {
     if (status == STATUS_OK)

@@ -3,8 +3,8 @@
  * on request.
  *
  * A line is written when Redis has confirmed the change (outcome=done), or when the outcome of the change is
- * unknown (outcome=unknown). Refused requests have no line. A line has the name of the caller's token and the
- * address that the caller connects from. */
+ * unknown (outcome=unknown). Refused requests have no line. A line has the name of the client's token, and
+ * the address from which the client connects. */
 #ifndef DUEPOST_APP_AUDIT_H
 #define DUEPOST_APP_AUDIT_H
 

@@ -13,12 +13,13 @@
  *
  * 1. time  reads the time of Redis, for the first page of a reschedule with a delay
  * 2. see   reads a page of the list: ids, and the tag of each job's current version
- * 3. act   changes each job, if it still has the tag
- * 4. end   reports the counts and the cursor of the next page, when each job has its outcome
+ * 3. act   changes each job that still has the tag
+ * 4. end   reports the counts and the cursor of the next page, as soon as each job has its outcome
  *
- * A reschedule moves waiting jobs within the list through which it walks, and must not find the moved jobs
- * again. So it first walks through the jobs that are due before the new time, and then through the jobs that
- * are due after it (the two sides of the walk). Jobs that are already due at the new time are left out. */
+ * A reschedule walks through the waiting jobs in the order of their due times, and moves jobs within this
+ * order. It must not find a moved job again. So it first walks through the jobs that are due before the new
+ * time, and then through the jobs that are due after it (the two sides of the walk). Jobs that are already
+ * due at the new time are left out. */
 struct bulk {
     struct app *app;
     const struct app_caller *caller;
@@ -114,8 +115,8 @@ static void bulk_fail(struct bulk *bulk, enum status status)
     bulk_free(bulk);
 }
 
-/* Returns whether the job was skipped, because it has changed, was removed, is leased, would expire at once,
- * or cannot be rewritten. */
+/* Returns whether the status means that the job was skipped: it has changed, was removed, is leased, would
+ * expire at once, or cannot be rewritten. */
 static bool is_skipped(enum status status)
 {
     return status == STATUS_STALE || status == STATUS_NOT_FOUND || status == STATUS_LEASED ||
@@ -165,7 +166,7 @@ static void on_moved(void *arg, enum status status, int64_t due_ms, int64_t now_
     end_one(item, status);
 }
 
-/* Returns the time between the first job of the page and the job with this number. */
+/* Returns the time between the due times of the page's first job and of the job with this index. */
 static int64_t spread_ms(const struct bulk *bulk, size_t number)
 {
     return ((int64_t)number * bulk->call->step_us + 999) / 1000;
@@ -196,7 +197,7 @@ static void act_on(struct bulk_item *item)
 
 static void see_page(struct bulk *);
 
-/* Copies ids and tags, because the calls borrow them until their callbacks. */
+/* Copies ids and tags, because the calls of the store borrow ids and tags until their callbacks. */
 static bool keep_items(struct bulk *bulk, const struct store_seen *jobs, size_t count)
 {
     struct buffer *names = &bulk->names;
@@ -229,8 +230,9 @@ static void keep_next(struct bulk *bulk, const struct store_cursor *next, size_t
     *left -= *left && bulk->next.has_more ? count : 0;
 }
 
-/* Sets the due times of a page of a redrive at a rate. The times begin where those of the previous page
- * ended, or now if that time has passed. So the time between two jobs is also the same from page to page. */
+/* Sets the due times of a page of a redrive at a rate. The page's first job is due one step after the
+ * previous page's last job, or now if that time has passed. So the steps between jobs are equal, also from
+ * one page to the next. */
 static void place_page(struct bulk *bulk, size_t count, int64_t now_ms)
 {
     struct app_progress *progress = &bulk->progress;

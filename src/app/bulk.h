@@ -15,18 +15,19 @@ struct app_bulk {
     struct app_list list; /* max limits one page. RUN and RESCHEDULE need exactly one state, which must not be
                              leased. For jobs of the history, see history_redrive.h */
     enum app_action action;
-    uint64_t limit;  /* maximum number of jobs of all pages together; 0: no limit */
+    uint64_t limit;  /* maximum number of jobs on all pages together; 0: no limit */
     bool is_dry_run; /* counts the jobs and changes none */
     int64_t step_us; /* redrive: time between the due times of two jobs; 0: none */
-    /* RESCHEDULE: at_ms is a time; otherwise it is a delay that counts from the first page */
+    /* RESCHEDULE: true: at_ms is a time; false: at_ms is a delay from the time of the first page */
     bool has_due_at;
-    int64_t at_ms;       /* RESCHEDULE: the new due time */
+    int64_t at_ms;       /* RESCHEDULE: the new due time, or the delay */
     struct slice filter; /* the filter as the client wrote it, for the audit log */
 };
 
 /* Acts on the jobs of one page. Reads the page first, then changes each job. Skips a job that has changed
- * since then. UNKNOWN with counts means that some outcomes are unknown. The call can safely be repeated. The
- * following pages leave out jobs that the action has already run or rescheduled. */
+ * since the page was read. The verdict UNKNOWN with counts means that the outcomes of some jobs are unknown.
+ * The caller can safely repeat the call. Later pages leave out the jobs that earlier pages have run or
+ * rescheduled. */
 void app_bulk(struct app *, const struct app_caller *, const struct app_bulk *, app_verdict_fn *, void *arg);
 
 #endif

@@ -3,7 +3,7 @@
 #include "io/time_zones.h"
 #include "job/recurrence.h"
 
-/* Writes "every 15 minutes", in the largest unit that gives a whole number. */
+/* Writes an interval as words, such as "every 15 minutes", in the largest unit that gives a whole number. */
 static void write_every(struct buffer *out, int64_t every_ms)
 {
     static const struct {

@@ -10,19 +10,20 @@ enum { APP_CRON_TIMES = 5 };
 
 struct app_cron_call {
     struct slice expression; /* cron expression; empty: every_ms is used */
-    int64_t every_ms;        /* counted from from_ms; at least RECURRENCE_EVERY_MIN_MS */
-    struct slice timezone;   /* empty: UTC */
-    int64_t from_ms;         /* only later times are returned */
+    int64_t every_ms; /* interval; the first time is from_ms + every_ms; at least RECURRENCE_EVERY_MIN_MS */
+    struct slice timezone; /* empty: UTC */
+    int64_t from_ms;       /* only later times are returned */
 };
 
 struct app_cron_preview {
     char words[CRON_WORDS_MAX + 1];
     int64_t times_ms[APP_CRON_TIMES];
-    /* As many as requested; fewer only if there are fewer until the end of the year 9999. */
+    /* The times: as many as requested, or fewer if there are fewer until the end of the year 9999. */
     size_t time_count;
 };
 
-/* Returns false if the expression or the time zone is wrong. errors then has an error for each of them. */
+/* Returns false if the expression or the time zone is wrong. errors then has an error for each wrong value.
+ */
 bool app_cron_preview(struct app *, const struct app_cron_call *, struct app_cron_preview *,
                       struct job_errors *);
 

@@ -4,8 +4,8 @@
  * began, the progress of a bulk action (see struct app_progress; zeros for a list), and the last job of the
  * page. If score and id are empty, the list continues at the start of the shard. A cursor of topics is the
  * name of the last topic of the page, and a cursor of receivers the version of the last receiver. In all
- * shards except the first, such a cursor begins with the number of the shard and '@'. At the start of such a
- * shard, nothing follows the '@'. */
+ * shards except the first, such a cursor begins with the number of the shard and '@'. If a list continues at
+ * the start of such a shard, nothing follows the '@'. */
 #ifndef DUEPOST_APP_CURSOR_H
 #define DUEPOST_APP_CURSOR_H
 
@@ -27,14 +27,14 @@ void cursor_write(struct buffer *, const struct store_cursor *, const struct app
 bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *,
                   struct app_progress *);
 
-/* A position in a list of the history: when the list began, and the end and the number of the last job of the
- * page. */
+/* A position in a list of the history: when the list began, when the page's last job ended, and that job's
+ * number. */
 struct history_position {
     int64_t began_ms, ended_ms, number;
 };
 
-/* Write and read the cursor of a list of the history. Such a cursor begins with "h." Only due_ms and left of
- * the progress are written, and only if one of them is not 0. */
+/* Write and read the cursor of a list of the history. Such a cursor begins with "h." The cursor has only
+ * due_ms and left of the progress, and only if one of the two is not 0. */
 void cursor_write_history(struct buffer *, const struct history_position *, const struct app_progress *);
 bool cursor_parse_history(struct slice text, struct history_position *, struct app_progress *);
 

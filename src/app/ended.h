@@ -8,7 +8,7 @@
 /* Converts a job of the history. The result is valid as long as the data of the row. */
 struct app_job ended_job(const struct history_row *);
 
-/* Converts the status of a call of the history to the end of its use case. */
+/* Converts the status of a read of the history to an enum app_end. */
 enum app_end ended_end_of(enum status);
 
 /* Finds the job that ended last under this id. The verdict is DONE with job and lines, NOT_FOUND, or

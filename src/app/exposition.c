@@ -18,11 +18,11 @@ static void write_lateness(struct buffer *text, const struct store_counts *count
     if (counts->due_age_ms < 0)
         return;
     write_seconds(text, "duepost_oldest_overdue_seconds",
-                  "How long the most overdue job has been due; 0 when no job is due.", counts->late_ms);
-    write_seconds(
-        text, "duepost_survey_age_seconds",
-        "Age of the numbers of delayed, ready and overdue jobs; 0 unless thousands of topics are due.",
-        counts->due_age_ms);
+                  "Time since the due time of the most overdue job; 0 when no job is due.", counts->late_ms);
+    write_seconds(text, "duepost_survey_age_seconds",
+                  "Time since the delayed, ready and overdue jobs were counted; 0 unless thousands of topics "
+                  "have due jobs.",
+                  counts->due_age_ms);
 }
 
 static void write_outbox(struct buffer *text, enum metrics_format format, const struct store_counts *counts)

@@ -1,4 +1,5 @@
-/* groups.h - use cases for groups: reads one group, and changes it. app_groups in topics.h lists groups. */
+/* groups.h - use cases for groups of endpoints: read one group, and change it. app_groups in topics.h lists
+ * groups. */
 #ifndef DUEPOST_APP_GROUPS_H
 #define DUEPOST_APP_GROUPS_H
 
@@ -19,9 +20,9 @@ struct app_group_change {
     struct slice tags;    /* see job_tags_match; a negated condition also allows that there is no group */
 };
 
-/* Changes a group. Reads the group, creates the new text, and writes it. If another process has changed the
- * group since the read, begins again. With DONE, the verdict has the new text, and was_there says whether
- * there was a group. */
+/* Changes a group: reads the group, creates the new text, and writes the new text. If another process has
+ * changed the group since the read, begins again. With DONE, the verdict has the new text, and was_there says
+ * whether there was a group. */
 void app_group_change(struct app *, const struct app_caller *, const struct app_group_change *,
                       app_verdict_fn *, void *arg);
 

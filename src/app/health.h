@@ -8,13 +8,13 @@ enum { APP_DURABILITY_SIZE = 32 };
 
 struct app_health {
     bool is_ready;
-    struct problem why; /* the reason if the reactor is not ready */
+    struct problem why; /* if the reactor is not ready: the reason */
     bool is_redis_known;
     const char *version, *role,
         *eviction; /* settings of Redis, if known; valid until the next turn of the loop */
     char durability[APP_DURABILITY_SIZE]; /* the configured durability */
     char in_force[APP_DURABILITY_SIZE];   /* the durability that Redis provides now, if known */
-    bool is_trusted;                      /* in_force was not checked: see --trust-durability */
+    bool is_trusted; /* the durability in in_force was not checked, see the option --trust-durability */
 };
 
 void app_health(const struct app *, struct app_health *);

@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-static_assert((int)APP_PAGE_MAX == (int)HISTORY_PAGE_MAX, "a page of the API is a page of the history");
+static_assert((int)APP_PAGE_MAX == (int)HISTORY_PAGE_MAX,
+              "the history can return a page of the API in one call");
 static_assert((int)APP_STATS_STEPS_MAX == (int)HISTORY_STEPS_MAX,
               "the history can count as many steps as a client may request");
 

@@ -1,4 +1,4 @@
-/* history.h - use cases about all jobs in the history: statistics, and removal.
+/* history.h - use cases for ended jobs in the history: statistics, and removal.
  *
  * lists.h has the lists and counts of these jobs. The use cases end with NO_HISTORY if the server keeps no
  * history, and with HISTORY_UNAVAILABLE if the database cannot be read. Jobs that ended within the last
@@ -21,15 +21,16 @@ struct app_stats {
 void app_stats(struct app *, const struct app_stats *, app_verdict_fn *, void *arg);
 
 struct app_removal {
-    unsigned states;     /* bits 1 << state, for dead, delivered and cancelled; 0: all three */
+    unsigned states; /* set of the states dead, delivered and cancelled, with the bit 1 << state for each; 0:
+                        all three */
     struct slice topic;  /* empty: all */
     int64_t before_ms;   /* only jobs that ended before this time; 0: no limit */
     struct slice filter; /* the filter as the client wrote it, for the audit log */
 };
 
 /* Removes jobs from the history, the oldest first. page.count of the verdict is the number of removed jobs.
- * If page.has_more is true, there are more jobs that match. With HISTORY_UNAVAILABLE some jobs may have been
- * removed; the call can be repeated. */
+ * If page.has_more is true, there are more jobs that match. HISTORY_UNAVAILABLE means that some jobs may have
+ * been removed; the caller can repeat the call. */
 void app_remove_history(struct app *, const struct app_caller *, const struct app_removal *, app_verdict_fn *,
                         void *arg);
 

@@ -19,7 +19,7 @@ enum {
  *
  * 1. see   reads a page of the history: ids of dead jobs, and when each died
  * 2. run   runs each job, unless a later job had the same id
- * 3. end   reports the counts and the cursor of the next page, when each job has its outcome */
+ * 3. end   reports the counts and the cursor of the next page, as soon as each job has its outcome */
 struct walk {
     struct app *app;
     const struct app_caller *caller;
@@ -33,7 +33,7 @@ struct walk {
         struct walk *walk;
         struct rerun_call call;
     } * items;
-    size_t count, begun, ended; /* numbers of jobs of the page: all, begun, ended */
+    size_t count, begun, ended; /* numbers of the page's jobs: all jobs, jobs begun, and jobs ended */
     int64_t begin_ms;           /* due time of the page's first job; 0: at once */
     struct app_bulk_counts counts;
 };
@@ -74,8 +74,8 @@ static void walk_fail(struct walk *walk, enum app_end end, const char *why)
 
 static void run_next(struct walk *);
 
-/* Returns whether the job is skipped: the call has changed nothing, and a repeated call would not change
- * anything either. */
+/* Returns whether the verdict means that the job is skipped: the call has changed nothing, and a repeated
+ * call would change nothing. */
 static bool is_skipped(enum app_end end)
 {
     return end == APP_EXISTS || end == APP_SAME || end == APP_MISMATCH || end == APP_ENDED ||
@@ -120,8 +120,8 @@ static void run_all(struct walk *walk)
 
 /* 1. see */
 
-/* Sets the due times of a redrive at a rate. The times begin where those of the previous page ended, or now,
- * whichever is later. */
+/* Sets the due times of a redrive at a rate. The page's first job is due one step after the previous page's
+ * last job, or now if that time has passed. */
 static void place_page(struct walk *walk)
 {
     int64_t now_ms = clock_wall_ms(), step_us = walk->call->step_us;

@@ -1,5 +1,5 @@
-/* impaired.h - a summary of the impaired receivers: their number, and the receivers that will be probed
- * next. */
+/* impaired.h - a summary of the impaired receivers, which failed or asked for fewer attempts: their number,
+ * and the receivers that will be probed next. */
 #ifndef DUEPOST_APP_IMPAIRED_H
 #define DUEPOST_APP_IMPAIRED_H
 
@@ -22,7 +22,7 @@ struct impaired {
     struct impaired_receiver first[IMPAIRED_FIRST];
 };
 
-/* Called when the receivers have been read, a few thousand at most. */
+/* Called when the receivers have been read. At most a few thousand receivers are read. */
 typedef void impaired_fn(void *arg, enum status, const struct impaired *);
 void impaired_read(struct store *, impaired_fn *, void *arg);
 

@@ -4,11 +4,11 @@
 
 #include "app/app.h"
 
-/* Reads a job of the pool, or a job that has ended: from Redis if Redis has it, else from the history. If
- * Redis does not have the job and the history cannot be read, the verdict is HISTORY_UNAVAILABLE. */
+/* Reads a job, which may have ended: from Redis if Redis has the job, else from the history. If Redis does
+ * not have the job and the history cannot be read, the verdict is HISTORY_UNAVAILABLE. */
 void app_read(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
-/* Reads the lines of the last attempts of a job, from Redis or the history as app_read does. */
+/* Reads the lines of a job's last attempts (attempt_line.h). Reads Redis or the history, as app_read does. */
 void app_attempts(struct app *, struct slice id, app_verdict_fn *, void *arg);
 
 struct app_replace {
@@ -38,10 +38,10 @@ void app_cancel(struct app *, const struct app_caller *, struct slice id, struct
 
 struct app_run {
     struct slice id;
-    bool is_resend; /* a delivered or cancelled job of the history is sent again, too */
+    bool is_resend; /* true: a delivered or cancelled job of the history is also sent again */
 };
 
-/* Makes a job due now. A dead job starts over, without attempts. A job that is only in the history is
+/* Makes a job due now. A dead job starts again with all its attempts. A job that is only in the history is
  * scheduled again, see rerun.h. */
 void app_run(struct app *, const struct app_caller *, const struct app_run *, app_verdict_fn *, void *arg);
 

@@ -46,9 +46,9 @@ struct lease_topic {
     uint64_t round;    /* number of the latest round */
     size_t width;      /* number of requests in the next round */
     size_t asking;     /* number of requests of this round without an answer */
-    bool has_more;     /* this round found that there are more jobs */
-    bool has_failed;   /* Redis has not answered a request of this round */
-    bool is_announced; /* the store announces jobs for the requests that wait */
+    bool has_more;     /* in this round, the store found more jobs than its requests took */
+    bool has_failed;   /* Redis did not answer the call for a request of this round */
+    bool is_announced; /* the store announces new jobs, for the waiting requests */
     int64_t announced_us;
     struct slice name;
 };
@@ -60,11 +60,11 @@ struct app_lease_wait {
     app_leased_fn *fn;
     void *arg;
     struct timer *end; /* ends the wait; NULL: the request does not wait */
-    uint64_t round;    /* number of the latest round at the time when the request came */
+    uint64_t round;    /* when the request came: the number of the latest round */
     int64_t asked_us;
     bool was_asked;
     bool is_asking;
-    bool is_over; /* the request has waited long enough, or its worker has left */
+    bool is_over; /* the request must end: it has waited long enough, or its worker has disconnected */
 };
 
 /* ---- topics ---- */
@@ -81,7 +81,7 @@ static struct lease_topic *find_topic(const struct app_leases *leases, struct sl
 }
 
 /* Requests a round, which begins at the end of this turn, or after the current round. So all requests that
- * come in one turn are in the same round. */
+ * come in one turn of the loop are in the same round. */
 static void ask_soon(struct lease_topic *topic)
 {
     list_remove(&topic->turn_link);
@@ -123,7 +123,7 @@ static void free_if_idle(struct lease_topic *topic)
         timer_stop(leases->renewal);
 }
 
-/* ---- the end of a request ---- */
+/* ---- called at the end of a request ---- */
 
 static void note_waiting(const struct app_lease_wait *wait, int change)
 {
@@ -217,8 +217,8 @@ static void note_result(struct lease_topic *topic, struct app_lease_wait *wait,
     start_due_timer(topic, pulled);
 }
 
-/* Answers the requests that do not wait: with an empty list, or with UNAVAILABLE if Redis has failed. A
- * request that came during the round gets another round, because a job may also have come during the
+/* Answers the requests that do not wait: with an empty list, or with UNAVAILABLE if Redis has failed. If the
+ * request came during the round, begins another round for it, because a job may also have come during the
  * round. */
 static void end_round_without_more(struct lease_topic *topic)
 {
@@ -255,7 +255,7 @@ static void on_pulled(void *arg, enum status status, const struct store_pulled *
     if (status == STATUS_OK)
         note_result(topic, wait, pulled);
     else if (status == STATUS_NOT_PULL || status == STATUS_LACKING || status == STATUS_UNREADABLE)
-        topic->has_more = true; /* continue the round, so that the other requests get this answer, too */
+        topic->has_more = true; /* continue the round, so that the other requests end with the same verdict */
     topic->has_failed |= status == STATUS_UNAVAILABLE || status == STATUS_UNKNOWN;
     if (status != STATUS_OK)
         end_refused(wait, status);
@@ -283,8 +283,9 @@ static void lease_ask(struct lease_topic *topic, struct app_lease_wait *wait)
     store_pull(topic->leases->app->store, &pull, on_pulled, wait);
 }
 
-/* Calls the store for the first requests of the queue, and for all requests with an idempotency key: their
- * jobs may already be leased, so they must not wait. */
+/* Calls the store for the first requests of the queue, and for all requests with an idempotency key. A
+ * request with a key must not wait, because an earlier request with its key may already have leased the jobs.
+ */
 static void ask_first(struct lease_topic *topic)
 {
     size_t count = 0;
@@ -383,7 +384,7 @@ void app_lease_drop(struct app_lease_wait *wait)
     free_if_idle(topic);
 }
 
-/* Returns whether the request can only wait, because earlier requests wait for the same jobs. */
+/* Returns whether the request must wait, because earlier requests already wait for jobs of this topic. */
 static bool is_behind_others(const struct lease_topic *topic, const struct app_lease *what, int64_t now_us)
 {
     return !list_is_empty(&topic->queue) && topic->is_announced && what->wait_ms > 0 && !what->once.size &&

@@ -1,9 +1,9 @@
 /* lease.h - use cases of pull topics: workers lease jobs, wait for them, and end their leases.
  *
  * Requests of one topic are served in the order in which they came to this reactor. A request that finds no
- * job may wait. Waiting requests cost almost nothing: the store is called again for one of them when Redis
- * announces a job, when the next job is due, and every few seconds in case an announcement was lost. A worker
- * that has disconnected leases nothing. */
+ * job may wait. Waiting requests cost almost nothing: the reactor calls the store again, for one waiting
+ * request, when Redis announces a job, when the next job is due, and every few seconds in case an
+ * announcement was lost. The request of a disconnected worker leases no jobs. */
 #ifndef DUEPOST_APP_LEASE_H
 #define DUEPOST_APP_LEASE_H
 
@@ -43,14 +43,15 @@ struct app_leased {
     struct slice token; /* lease token of all these jobs; empty if there are no jobs */
     const struct app_leased_job *jobs;
     size_t count;
-    bool is_kept; /* the request can be repeated with its idempotency key, and gets the same leases */
+    bool is_kept; /* if the client repeats the request with its idempotency key, the answer has the same
+                     leases */
 };
 
-/* The struct app_leased is NULL unless the verdict is DONE. For a topic whose jobs are POSTed, the verdict is
- * NOT_PULL. */
+/* The pointer to the struct app_leased is NULL unless the verdict is DONE. If the topic is not a pull topic,
+ * the verdict is NOT_PULL. */
 typedef void app_leased_fn(void *arg, const struct app_verdict *, const struct app_leased *);
 
-/* Begins a request. Returns the request if it waits, or NULL if the callback was already called. */
+/* Begins a request. Returns NULL if the callback was already called, or else the request, which now waits. */
 struct app_lease_wait *app_lease(struct app *, const struct app_lease *, app_leased_fn *, void *arg);
 
 /* Ends a request with an empty list, because its worker has disconnected. The callback may follow later. */
@@ -92,12 +93,12 @@ struct app_lease_end {
 struct app_lease_ended {
     enum job_state state;
     int64_t at_ms;       /* EXTEND: the end of the lease; RETRY: the time at which the job is due again */
-    struct slice reason; /* reason of a job that has died; empty: it has not died */
+    struct slice reason; /* if the job has died: the reason; otherwise empty */
     bool has_state;      /* NOT_HELD: the job exists, and state is its state */
 };
 
-/* The struct app_lease_ended is NULL unless the verdict is DONE or NOT_HELD. After NOT_HELD nothing has
- * changed. */
+/* The pointer to the struct app_lease_ended is NULL unless the verdict is DONE or NOT_HELD. NOT_HELD means
+ * that nothing has changed. */
 typedef void app_lease_ended_fn(void *arg, const struct app_verdict *, const struct app_lease_ended *);
 
 void app_lease_end(struct app *, const struct app_caller *, const struct app_lease_end *,

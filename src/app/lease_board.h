@@ -1,5 +1,5 @@
-/* lease_board.h - number of workers that wait for jobs of each pull topic, in all reactors of a process. Any
- * thread may use it. */
+/* lease_board.h - counts, for each pull topic, the workers that wait for its jobs in all reactors of a
+ * process. Any thread may use it. */
 #ifndef DUEPOST_APP_LEASE_BOARD_H
 #define DUEPOST_APP_LEASE_BOARD_H
 

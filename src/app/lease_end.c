@@ -144,7 +144,7 @@ static void on_returned(void *arg, enum status status, const struct store_pull_e
         metrics_count(grant->app->metrics, METRICS_COUNTER_LEASES_RETURNED, 1);
     else
         log_debug("lease_not_returned",
-                  /* A release may fail, because the job comes back when its lease runs out. */
+                  /* A failed release needs no handling: the job comes back when its lease expires. */
                   LOG_NUMBER("status", status));
     if (--grant->pending == 0)
         grant_free(grant);
@@ -168,8 +168,8 @@ static void give_back(struct app_grant *grant)
 
 void app_grant_end(struct app_grant *grant, bool was_sent)
 {
-    /* If the request had an idempotency key, the worker can get the same leases with a second request, so
-     * they are kept. If the store is NULL, the process is ending. */
+    /* If the request had an idempotency key, the leases are kept, because the worker can get them with a
+     * second request. If the store is NULL, the process is ending. */
     if (was_sent || grant->is_kept || grant->count == 0 || !grant->app->store)
         grant_free(grant);
     else

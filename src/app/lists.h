@@ -29,21 +29,21 @@ struct app_cursor {
 bool app_cursor_parse(const struct app *, struct slice text, struct app_cursor *);
 
 struct app_list {
-    unsigned states;      /* bits 1 << state */
-    bool is_of_history;   /* list ended jobs of the history, and not jobs of Redis */
-    bool is_newest_first; /* leased jobs are in the order of their ids */
+    unsigned states;      /* set of states, with the bit 1 << state for each */
+    bool is_of_history;   /* true: the list has ended jobs from the history; false: it has jobs from Redis */
+    bool is_newest_first; /* latest first; but leased jobs are always in the order of their ids */
     struct slice topic;   /* empty for all; required for delivered and cancelled jobs of Redis */
     struct slice owner;   /* if topic is empty and the list is not of the history: only jobs of this topic and
-                             its siblings, such as orders~callbacks. Other topics do not make such a list
-                             slower */
+                             its sibling topics, such as orders~callbacks. The number of other topics does not
+                             make such a list slower */
     struct slice host;    /* host of the url, in lower case, with or without its port; empty for all.
-                             The history knows the job's own url only */
+                             The history has only the host of a job's own url, not of its topic's url. */
     struct slice id_prefix; /* prefix of the jobId; empty for all */
-    /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
-     * attempt, such as 503, or 5xx for all that begin with 5. */
+    /* Words separated by commas; empty for all. reasons says why a job died. statuses is the HTTP status of
+     * the last attempt, such as 503, or 5xx for all that begin with 5. */
     struct slice reasons, statuses;
-    struct slice labels; /* labels that a job must all have, separated by newlines; empty: any */
-    /* Limits of a job's at_ms (see app_job): at or after after_ms, and before before_ms; 0: no limit. */
+    struct slice labels; /* only jobs that have all these labels, separated by newlines; empty: all jobs */
+    /* Only jobs whose at_ms (see app_job) is after_ms or later, and earlier than before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
     size_t max; /* 1 to APP_PAGE_MAX */
     struct app_cursor from;
@@ -51,7 +51,7 @@ struct app_list {
 
 typedef void app_job_fn(void *arg, const struct app_job *);
 
-/* Calls each() for every job of the page, and then fn. */
+/* Calls each() for every job of the page, and fn after the last of them. */
 void app_list(struct app *, const struct app_list *, app_job_fn *each, app_verdict_fn *fn, void *arg);
 
 /* Counts the jobs. max is ignored. */

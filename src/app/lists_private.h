@@ -14,7 +14,7 @@ struct store_list lists_of_store(const struct app_list *);
  * so that every list ends. */
 struct history_list lists_of_history(const struct app_list *, int64_t began_ms);
 
-/* List and count as app_list and app_count do, but jobs of the history. */
+/* Do the same as app_list and app_count, for jobs of the history. */
 void lists_page_history(struct app *, const struct app_list *, app_job_fn *each, app_verdict_fn *, void *arg);
 void lists_count_history(struct app *, const struct app_list *, app_verdict_fn *, void *arg);
 

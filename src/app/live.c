@@ -13,14 +13,16 @@
 #define SECOND_US INT64_C(1000000)
 #define ASKED_US                                                                                             \
     (5 * SECOND_US) /* a client counts as watching the figures if its last request was within this time */
-#define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages (live.h) */
+#define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages, which request figures (live.h) */
 #define WATCHED_US (15 * SECOND_US) /* time for which figures are sent after a "look" */
 #define SETTLE_US  INT64_C(10000)   /* wait after a second's end, so that it is not counted too early */
 
 enum {
-    MESSAGE_MAX = 256 * 1024, /* enough for 15 minutes of figures, which are at most 900 lines of 250 bytes */
+    MESSAGE_MAX =
+        256 * 1024, /* enough for 15 minutes of figures: at most 900 lines, of at most 250 bytes each */
     LOOKERS_MAX = LIVE_PROCESSES_MAX,
-    AGAIN_SECONDS = 15, /* number of seconds whose figures are sent again; longer than a failover */
+    AGAIN_SECONDS =
+        15, /* number of past seconds whose figures are sent again; more seconds than a failover takes */
 };
 
 struct looker {
@@ -75,8 +77,8 @@ static bool make_topic(struct live_topic *topic, const struct metrics_topic_sums
     return topic->accepted || topic->delivered || topic->cancelled || topic->dead || topic->failed;
 }
 
-/* Computes the figures of each topic in the last second. Rows keep their indexes, except "_other", which is
- * always the last row and moves when a topic is added. */
+/* Computes the figures of each topic in the last second. A topic keeps its index in the table, except
+ * "_other", which is always last and moves when a topic is added. */
 static size_t make_topics(const struct live *live, const struct metrics_topic_sums *now, size_t now_count,
                           struct live_topic topics[LIVE_TOPICS_MAX])
 {

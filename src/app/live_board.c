@@ -31,8 +31,8 @@ struct live_board {
     char *settings; /* NULL: none */
 };
 
-/* Copies a text as one word of a message: '-' replaces spaces, control characters and bytes beyond ASCII, and
- * an empty text. */
+/* Copies a text as one word of a message. Each space, control character and byte beyond ASCII becomes '-'. An
+ * empty text becomes "-". */
 static void copy_word(char word[LIVE_WORD_SIZE], const char *text)
 {
     size_t size = 0;
@@ -98,7 +98,7 @@ static struct member *find_member(const struct live_board *board, const char *id
     return NULL;
 }
 
-/* Returns an empty member for a process that is not on the board. If the board is full, this is the member
+/* Returns an empty member for a process that is not on the board. If the board is full, empties the member
  * that has been silent for the longest time. */
 static struct member *take_member(struct live_board *board)
 {
@@ -262,8 +262,8 @@ static void add_topic(struct live_topic topics[LIVE_TOPICS_MAX], size_t *count,
     topics[i].failed += figures->failed;
 }
 
-/* Returns whether the topics of a member are recent. The last second of another process may be one second
- * before or after the last second of this process. */
+/* Returns whether the figures of a member's topics are recent. The last second of another process may be one
+ * second before or after the last second of this process. */
 static bool has_recent_topics(const struct live_board *board, size_t i)
 {
     int64_t age = board->last_second - board->members[i]->topics_second;

@@ -1,4 +1,4 @@
-/* live_board.h - figures of the last 15 minutes, second by second, of this process and of the others.
+/* live_board.h - figures of the last 15 minutes, second by second, of all processes on one Redis.
  *
  * Each process counts its own figures (live.h) and sends them to the others, which keep them in memory.
  * Nothing is written to Redis. If a process has sent no figures for a second, they count as zero. Any thread
@@ -35,7 +35,7 @@ struct live_topic {
 };
 
 struct live_process {
-    char id[LIVE_ID_SIZE]; /* 16 hexadecimal digits, different after each start */
+    char id[LIVE_ID_SIZE]; /* id of the process: 16 random hexadecimal digits, new at each start */
     int64_t pid, started_ms, reactors;
     uint64_t in_flight;                                 /* number of attempts in flight */
     uint64_t waiting;                                   /* workers that wait for jobs of pull topics */
@@ -50,13 +50,13 @@ void live_board_free(struct live_board *); /* NULL is ignored */
 
 /* ---- what is noted ---- */
 
-/* Copies the options of this process that all processes must share, see agreement.h. At first there are
- * none. */
+/* Copies the options of this process that all processes must share, see agreement.h. Until this call, the
+ * board has no options. */
 void live_board_set_settings(struct live_board *, struct slice settings);
 
 /* Stores the data of a process, and its figures and topics of one second. figures may be NULL. heard_us is
- * CLOCK_BOOTTIME. If there are more than LIVE_PROCESSES_MAX processes, a new one replaces the process whose
- * last message is oldest. */
+ * CLOCK_BOOTTIME. If the board already has LIVE_PROCESSES_MAX other processes, a new process replaces the one
+ * whose last message is oldest. */
 void live_board_note_process(struct live_board *, const struct live_process *, int64_t heard_us);
 void live_board_note_second(struct live_board *, const char *id, int64_t second, const struct live_second *);
 void live_board_note_topics(struct live_board *, const char *id, int64_t second, const struct live_topic *,
@@ -67,10 +67,10 @@ void live_board_ask(struct live_board *, int64_t now_us);
 
 /* ---- what is read ---- */
 
-/* Copies the data of this process. */
+/* Copies the data of this process from the board. */
 void live_board_self(struct live_board *, struct live_process *);
 
-/* Appends the options of this process. */
+/* Appends the options that live_board_set_settings stored. */
 void live_board_settings(struct live_board *, struct buffer *settings);
 
 /* Returns when a client last requested the figures (CLOCK_BOOTTIME); 0: never. */
@@ -80,9 +80,9 @@ int64_t live_board_asked_us(struct live_board *);
  * second. */
 bool live_board_second(struct live_board *, const char *id, int64_t second, struct live_second *);
 
-/* Sums the figures of all processes from this second on, or from the oldest one, up to the last second that
- * this process has counted. Sets first to the second of sums[0]. Returns the number of seconds; 0 if there
- * are none. */
+/* For each second, sums the figures of all processes: from the given second, or from the oldest second on the
+ * board, up to the last second that this process has counted. Sets first to the second of sums[0]. Returns
+ * the number of summed seconds, which may be 0. */
 size_t live_board_sum(struct live_board *, int64_t from, struct live_second sums[LIVE_SECONDS],
                       int64_t *first);
 
@@ -91,16 +91,16 @@ size_t live_board_sum(struct live_board *, int64_t from, struct live_second sums
 size_t live_board_processes(struct live_board *, int64_t now_us,
                             struct live_process processes[LIVE_PROCESSES_MAX + 1]);
 
-/* Sums the figures of each topic, from the last second that each process has sent. Returns the number of
- * topics. */
+/* Sums the figures of each topic over all processes, from the last second that each process has sent. Returns
+ * the number of topics. */
 size_t live_board_topics(struct live_board *, int64_t now_us, struct live_topic topics[LIVE_TOPICS_MAX]);
 
 /* Adds figures to a sum. */
 void live_second_add(struct live_second *sum, const struct live_second *figures);
 
 /* Returns a quantile of the lateness of a second's attempts, in us. part, from 0 to 1, is the share of
- * attempts that were not later. The quantile is estimated from the buckets of the histogram. Returns -1 if
- * there were no attempts. */
+ * attempts whose lateness is at most the quantile. The quantile is estimated from the buckets of the
+ * histogram. Returns -1 if there were no attempts. */
 int64_t live_second_late_us(const struct live_second *, double part);
 
 #endif

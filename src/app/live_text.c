@@ -4,7 +4,7 @@
 
 enum { AHEAD_MAX = 60 }; /* maximum number of seconds by which the clock of another host may be ahead */
 
-#define NUMBER_MAX (UINT64_C(1) << 48) /* maximum of a number, so that sums cannot overflow */
+#define NUMBER_MAX (UINT64_C(1) << 48) /* maximum of a number in a message, so that sums cannot overflow */
 
 void live_text_add_look(struct buffer *text, const char *id)
 {
@@ -41,7 +41,7 @@ void live_text_add_topic(struct buffer *text, int64_t second, const struct live_
 
 /* ---- reading ---- */
 
-/* The state while a message is read. topics belong to the process with the id in id. */
+/* The state while a message is read. Lines of topics belong to the process whose id is in the member id. */
 struct reading {
     struct live_board *board;
     int64_t now_us, now_second;

@@ -21,8 +21,8 @@ void live_text_add_second(struct buffer *, int64_t second, const struct live_sec
 void live_text_add_topic(struct buffer *, int64_t second, const struct live_topic *);
 
 /* Stores the lines of a message on the board, except those of this process. Seconds that are not within the
- * last 15 minutes, or more than a minute ahead, are left out. Returns whether the message is a "look", and
- * then copies the id of its process. */
+ * last 15 minutes, or are more than a minute ahead, are left out. If the message has a line "look", returns
+ * true and copies the id in this line. */
 bool live_text_note(struct slice message, struct live_board *, int64_t now_us, int64_t now_second,
                     char looking[LIVE_ID_SIZE]);
 

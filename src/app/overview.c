@@ -81,7 +81,7 @@ static struct app_coming overview_coming(const struct coming *found)
     return coming;
 }
 
-/* Memory is unknown while Redis is down. */
+/* While Redis is down, its memory use is unknown. */
 static struct app_overview_redis overview_redis(const struct app *app, bool is_up,
                                                 char durability[DURABILITY_TEXT_MAX])
 {

@@ -5,7 +5,8 @@
 #include "app/app.h"
 #include "app/live_board.h"
 
-/* Jobs of Redis. delayed and ready are -1 until they have been counted. leased includes pulled. */
+/* Jobs of Redis. delayed and ready are -1 until they have been counted. leased includes the pulled jobs,
+ * which workers hold. */
 struct app_overview_jobs {
     int64_t delayed, ready, held, leased, pulled, dead;
     int64_t outbox, outbox_bytes, outbox_age_ms; /* ended jobs that are not in the history yet */
@@ -21,7 +22,8 @@ struct app_overdue {
     bool is_paused, is_pull;
 };
 
-/* Numbers of waiting jobs by due time, from at_ms on. The hour includes the minute, and so on. */
+/* Numbers of waiting jobs that are due within the minute, hour and so on after at_ms. The number of the hour
+ * includes that of the minute, and so on. */
 struct app_coming {
     int64_t at_ms;
     int64_t overdue, later;
@@ -45,11 +47,11 @@ struct app_overview_receivers {
 
 struct app_overview_redis {
     bool is_up;
-    const char *durability; /* durability that Redis provides now */
+    const char *durability; /* durability class that Redis provides now */
     const char *version;
     bool is_private;
     int64_t used_bytes,
-        max_bytes; /* memory of Redis, in a Cluster of the fullest node; 0: unknown, or no limit */
+        max_bytes; /* memory of Redis; in a Cluster, of the fullest node; 0: unknown, or no limit */
 };
 
 struct app_overview {

@@ -13,8 +13,8 @@ struct patch {
     struct app_patch call;
     app_verdict_fn *fn;
     void *arg;
-    struct app_job job; /* the job that was read, with empty slices instead of data that is no longer valid;
-                           later with the new record */
+    struct app_job job; /* The job that was read. Slices whose data is no longer valid are empty. Later it
+                           gets the new record. */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
     struct buffer record;   /* the new record */
@@ -85,7 +85,7 @@ static void write_change(struct patch *patch, const struct job_patched *patched)
     store_change(patch->app->store, &call, on_changed, patch);
 }
 
-/* Creates the new job from the job that was read. If that fails, calls back and returns false; the caller
+/* Creates the changed job from the job that was read. If that fails, calls back and returns false; the caller
  * must free the patch. */
 static bool make_job(const struct patch *patch, const struct store_job *stored, struct buffer *text,
                      struct job_patched *patched)

@@ -10,10 +10,10 @@
 struct app_progress {
     /* redrive at a rate: time at which the next job is due; reschedule: new due time of the jobs; 0: now */
     int64_t due_ms;
-    /* reschedule: the latest due time that a job got. This time is later than due_ms if one millisecond does
-     * not have room for all jobs */
+    /* reschedule: the latest due time that a job got. If too many jobs are due in one millisecond, some get a
+     * due time later than due_ms */
     int64_t until_ms;
-    uint64_t left;  /* number of further jobs that the action may match; 0: no limit */
+    uint64_t left;  /* number of jobs that later pages may match; 0: no limit */
     bool is_second; /* reschedule: the walk first lists the jobs on one side of due_ms (earlier or later),
                        then those on the other side; true: on the second side */
 };

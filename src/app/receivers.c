@@ -17,7 +17,7 @@ bool app_receiver_cursor_parse(const struct app *app, struct slice text, struct 
 
 struct receiver_call {
     struct app *app;
-    const struct app_caller *caller; /* NULL: the call changes nothing */
+    const struct app_caller *caller; /* NULL if the call changes nothing */
     struct slice name;
     app_receiver_fn *each;
     app_verdict_fn *fn;

@@ -19,8 +19,9 @@ bool app_receiver_cursor_parse(const struct app *, struct slice text, struct app
 void app_receivers(struct app *, size_t max, struct app_receiver_cursor from, app_receiver_fn *each,
                    app_verdict_fn *fn, void *arg);
 
-/* Closes the breaker of a receiver and the breakers of its paths, and removes its limit. Calls each() with
- * the receiver, and then fn. Ends with NOT_FOUND if the receiver has no record. */
+/* Closes the breaker of a receiver and the breakers of its paths, and removes the receiver's limit of
+ * attempts. Calls each() with the receiver, and then fn. Ends with NOT_FOUND if Redis has no record of the
+ * receiver. */
 void app_receiver_close(struct app *, const struct app_caller *, struct slice name, app_receiver_fn *each,
                         app_verdict_fn *fn, void *arg);
 

@@ -4,8 +4,9 @@
 #include "job/json.h"
 #include "job/url.h"
 
-/* Returns whether the record is valid JSON: parts of it are copied into answers unchanged. If there is no
- * memory for the check, returns true, so that a lack of memory does not make a job unreadable. */
+/* Returns whether the record is valid JSON. Only valid JSON is allowed, because answers get parts of the
+ * record unchanged. If there is no memory for the check, returns true, so that a lack of memory does not make
+ * a job unreadable. */
 static bool is_sound(struct slice record)
 {
     static const struct json_limits limits = {JSON_DEPTH_MAX, JOB_MEMBERS_MAX};
@@ -46,7 +47,8 @@ bool app_job_lacks_body(const struct app_job *stored)
     return false;
 }
 
-/* All code that buries a job writes the reason into the record, except recover.lua, which cannot. */
+/* All code that makes a job dead writes the reason into the record, except recover.lua, which cannot. So the
+ * reason of a record without one is that recover.lua found the job's consumer lost. */
 struct slice app_job_reason(const struct job *job)
 {
     return job->reason.size ? job->reason : SLICE("consumer_lost");

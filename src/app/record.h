@@ -5,7 +5,7 @@
 #include "app/app.h"
 
 /* Reads the job, which borrows its record. The caller frees it with job_fini. Returns false if the record
- * cannot be read; job then has the known members and need not be freed. */
+ * cannot be read. Then job has only the members that are known without it, and need not be freed. */
 bool app_job_read(const struct app_job *, struct job *);
 
 /* Returns whether the job had a body that the history does not keep. */

@@ -10,7 +10,7 @@ struct replacement {
     struct app *app;
     const struct app_caller *caller;
     struct slice id;
-    /* the first JOB_OPENING_MAX bytes are reserved for the opening of the record, which the script writes */
+    /* the first JOB_OPENING_MAX bytes are free: the script writes the opening of the record there */
     struct buffer record;
     app_verdict_fn *fn;
     void *arg;
@@ -22,7 +22,7 @@ static void replacement_free(struct replacement *replacement)
     free(replacement);
 }
 
-/* Returns the record in the form that it now has in Redis. */
+/* Returns the record as Redis now has it, with the opening that the script wrote. */
 static struct slice complete_record(const struct replacement *replacement, int64_t created_ms)
 {
     char opening[JOB_OPENING_MAX + 1];
@@ -54,7 +54,7 @@ static void end_placed(const struct replacement *replacement, const struct store
 static void on_replaced(void *arg, enum status status, const struct store_replaced *place)
 {
     struct replacement *replacement = arg;
-    /* Only a replaced job is logged as a change, and not a new job. */
+    /* The audit log records a replaced job as a change, and does not record a new job. */
     if (status != STATUS_OK || place->was_there)
         audit(replacement->caller, "job_replaced", "job", replacement->id, status);
     if (status == STATUS_OK)

@@ -9,7 +9,7 @@
 
 /* Steps:
  *
- * 1. kept      reads Redis, which may still have the job: as a kept job, or in the outbox
+ * 1. kept      reads Redis, which may still have the ended job for reads, or in the outbox to the history
  * 2. history   otherwise reads the job from the history
  * 3. schedule  schedules a new job with the members that the client sent
  *
@@ -19,8 +19,8 @@
  * then is not sent again. If duepost stops after step 3, the new job exists, but the caller has no answer; a
  * repeated call then finds the new job.
  *
- * If ended_ms is set, the caller has found a dead job in the history. If Redis still has this job, too, the
- * job in Redis is run. */
+ * If ended_ms is set, the caller has found a dead job in the history. If Redis still has this job, too, step
+ * 1 runs the job in Redis, and the other steps are left out. */
 struct rerun {
     struct app *app;
     const struct app_caller *caller;
@@ -69,7 +69,7 @@ static void on_scheduled(void *arg, enum status status, int64_t due_ms, const st
         rerun_fail(rerun, status);
 }
 
-/* Writes the record of the new job. The record leaves out all data that duepost added to the old job. */
+/* Writes the record of the new job, without the data that duepost had added to the old job. */
 static enum app_end write_record(struct rerun *rerun, struct job *job)
 {
     if (job->lacks.size)
@@ -141,7 +141,7 @@ static void run_kept(struct rerun *rerun, const struct app_job *job)
 {
     char tag[JOB_TAG_SIZE];
     app_job_tag(job, tag);
-    buffer_append(&rerun->record, slice_of(tag)); /* the call borrows the tag */
+    buffer_append(&rerun->record, slice_of(tag)); /* the call of the store borrows the tag */
     store_run(rerun->app->store, rerun->call.id, buffer_slice(&rerun->record), rerun->call.when, on_run,
               rerun);
 }

@@ -31,12 +31,12 @@ struct schedule_run {
     struct buffer job; /* id of the job */
     /* With a group: */
     enum status
-        /* OK, or the reason why no jobs were created for the group: see group_jobs_write; NOT_FOUND: there is
-         * no group. */
+        /* OK: the jobs for the group were created. NOT_FOUND: there is no group. Otherwise: the error of
+           group_jobs_write. */
         fit;
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
-    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
+    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs; their slices point into made */
 };
 
 static void run_free(struct schedule_run *run)
@@ -153,7 +153,7 @@ static void on_group(void *arg, enum status status, const struct store_topic *fo
                                   &run->made, run->mark);
     if (run->fit != STATUS_OK)
         run->made.count = 0;
-    /* A repeated request gets its first answer even if the group has changed. */
+    /* A repeated request gets the answer of the first request, even if the group has changed since. */
     if (run->fit == STATUS_OK || (run->call.once.size && run->fit != STATUS_NO_MEMORY))
         run_fire(run);
     else

@@ -3,7 +3,8 @@
 #include "io/time_zones.h"
 #include "job/job_id.h"
 
-/* Finds the next times. If the schedule is held, or its time has come, this time is the first. */
+/* Finds the next times. If a time has come, but the schedule has not created its job yet, this time is the
+ * first one. */
 static void find_times(struct app_schedule *schedule, const struct app *app,
                        const struct recurring *recurring, const struct store_recurring *stored)
 {

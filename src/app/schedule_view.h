@@ -5,7 +5,7 @@
 #include "app/schedule.h"
 #include "store/recurring.h"
 
-/* A schedule, with the data that its slices point into. */
+/* A schedule, and the data into which its slices point. */
 struct schedule_view {
     struct app_schedule schedule;
     struct recurring recurring;

@@ -16,7 +16,7 @@ struct schedule_call {
     app_schedule_fn *each;
     app_verdict_fn *fn;
     void *arg;
-    struct buffer record, last_job, group; /* group: empty unless the job is sent to one */
+    struct buffer record, last_job, group; /* group: the group to which the job is sent; empty: none */
     struct store_recurring stored;         /* slices point into record and last_job */
     char tag[RECURRING_TAG_SIZE];
 };
@@ -70,8 +70,8 @@ static void read_schedule(struct schedule_call *call, store_recurrings_fn *fn)
 
 /* ---- read ---- */
 
-/* Passes the schedule to the caller. last_job is the current state of its last job; for an occurrence that
- * was sent to a group, sent has the jobs. */
+/* Passes the schedule to the caller. last_job is the last job that the schedule created, in its current
+ * state. If the last occurrence was sent to a group, sent has its jobs instead. */
 static void schedule_show(struct schedule_call *call, const struct store_job *last_job,
                           const struct store_sent *sent)
 {
@@ -287,7 +287,7 @@ static void on_page(void *arg, enum status status, const struct store_recurring 
     bool is_over = next.id.size == 0 && next.shard == 0;
     if (status == STATUS_OK && has_filters(&call->list) && !is_over && call->found < call->list.max &&
         call->looks < LOOKS_MAX && next.id.size < sizeof call->next.room) {
-        if (next.id.size) /* without an id, the next page begins with the next shard */
+        if (next.id.size) /* no schedule follows in this shard: the next page begins with the next shard */
             memcpy(call->next.room, next.id.data, next.id.size);
         call->next.shard = next.shard;
         call->next.id = slice_from(call->next.room, next.id.size);

@@ -7,7 +7,7 @@
 
 struct app_schedule_call {
     struct slice id;   /* topic/scheduleId */
-    struct slice text; /* text of the client: a definition, or a merge patch */
+    struct slice text; /* text that the client sent: a definition, or a merge patch */
     struct slice tags; /* see job_tag.h */
     bool is_patch;
     /* Only the server sets the following members. */
@@ -19,12 +19,12 @@ struct app_schedule_call {
     bool is_paused;
 };
 
-/* Defines a schedule, or changes one. Calls each() with the schedule, and then fn with DONE and was_there. A
- * schedule whose times do not change keeps its next time. */
+/* Defines a schedule, or changes one. Calls each() with the schedule, and then fn with DONE; was_there says
+ * whether the schedule existed before. A schedule whose times do not change keeps its next time. */
 void app_schedule_define(struct app *, const struct app_caller *, const struct app_schedule_call *,
                          app_schedule_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Deletes a schedule. After DONE the schedule creates no more jobs. */
+/* Deletes a schedule. After the verdict DONE, the schedule creates no more jobs. */
 void app_schedule_delete(struct app *, const struct app_caller *, struct slice id, struct slice tags,
                          app_verdict_fn *, void *arg);
 
@@ -60,8 +60,9 @@ struct app_schedule_list {
 
     /* Filters. A schedule whose definition cannot be read matches none. */
     bool has_paused, is_paused;      /* only schedules that are paused, or only those that are not */
-    int64_t after_ms, before_ms;     /* the next time is after_ms or later, and before before_ms; 0: any */
-    const struct job_labels *labels; /* labels that the jobs must all have */
+    int64_t after_ms, before_ms;     /* only schedules whose next time is after_ms or later, and earlier than
+                                        before_ms; 0: no limit */
+    const struct job_labels *labels; /* only schedules whose jobs have all these labels */
 };
 
 /* Calls each() for every schedule of a page, and then fn. With filters, a page examines up to 1,000

@@ -17,15 +17,15 @@ struct app_send {
     char new_id[JOB_ID_NEW_SIZE];
     bool is_id_new;
     enum status
-        /* OK, or the reason why no jobs were created for the group: see group_jobs_write; NOT_FOUND: there is
-         * no group. */
+        /* OK: the jobs for the group were created. NOT_FOUND: there is no group. Otherwise: the error of
+           group_jobs_write. */
         fit;
     bool is_replacing, is_only_new;
     struct slice once;
     char mark[FINGERPRINT_SIZE];
     struct buffer id;
     struct group_jobs made;
-    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs that point into made */
+    struct store_send_job jobs[STORE_SEND_MAX]; /* jobs; their slices point into made */
     app_verdict_fn *fn;
     void *arg;
 };
@@ -150,13 +150,14 @@ static void on_sent(void *arg, enum status status, const struct store_sent *sent
     send->fn(send->arg, &verdict);
 }
 
-/* Ends a replacement. Jobs of endpoints that are no longer in the group have been cancelled. */
+/* Ends the use case after a replacement. The jobs of endpoints that are no longer in the group were
+ * cancelled. */
 static void on_replaced(void *arg, enum status status, const struct store_sent *sent)
 {
     const struct app_send *send = arg;
     struct app_sent_job jobs[STORE_SEND_MAX];
     struct app_verdict verdict = {.end = APP_DONE, .group = send->job.group, .was_there = sent->was_there};
-    /* Only replaced jobs are logged as changes, and not new jobs. */
+    /* The audit log records replaced jobs as changes, and does not record new jobs. */
     if (status != STATUS_OK || sent->was_there)
         audit(send->caller, "group_job_replaced", "job", buffer_slice(&send->id), status);
     if (status != STATUS_OK) {
@@ -197,8 +198,8 @@ static void take_group(struct app_send *send, struct slice text)
         send->made.count = 0;
 }
 
-/* Calls the store. If no jobs could be created for the group, the call only looks for an earlier send,
- * because a repeated request must get its first answer even if the group has changed. */
+/* Calls the store. If no jobs could be created for the group, the call only looks for an earlier send: a
+ * repeated request must get the answer of the first request, even if the group has changed since. */
 static void send_jobs(struct app_send *send)
 {
     const struct job *job = &send->job;
@@ -316,7 +317,7 @@ static void on_unsent(void *arg, enum status status, const struct store_unsent *
     audit(call->caller, "group_job_cancelled", "job", call->id, status);
     slice_cut(call->id, '/', &topic, &job_id);
     for (size_t i = 0; i < unsent->cancelled;
-         i++) /* includes the jobs of earlier calls if the last call failed */
+         i++) /* also counts the jobs of earlier calls, if the last call failed */
         metrics_ended(call->app->metrics, topic, METRICS_END_CANCELLED);
     if (status == STATUS_OK)
         call->fn(call->arg, &(struct app_verdict){.end = APP_DONE,

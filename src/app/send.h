@@ -1,9 +1,9 @@
 /* send.h - use cases for a job that is sent to a group: sends it, reads its jobs, and cancels them.
  *
  * A send reads the group first, and then schedules all jobs in one script, which runs in the shard of the
- * topic. The group may be in another shard. The text of the group is read in one step, so all jobs use the
- * same version of the group, which was current at some time during the request. If the group changes between
- * the read and the script, the result is the same as if it had changed after the send. */
+ * topic. The group may be in another shard. All jobs use the same version of the group, because the send
+ * reads the group's text in one step. If the group changes between the read and the script, the result is the
+ * same as if the group had changed after the send. */
 #ifndef DUEPOST_APP_SEND_H
 #define DUEPOST_APP_SEND_H
 
@@ -19,27 +19,27 @@ void app_send_free(struct app_send *);
 /* Returns the job, which may be changed before it is sent. */
 struct job *app_send_job(struct app_send *);
 
-/* Checks whether the job can be accepted now. Returns false after a callback with NOT_REACHED,
- * INVALID or UNAVAILABLE. */
+/* Checks whether the job can be accepted now ("admits" the job). Returns false after a callback with
+ * NOT_REACHED, INVALID or UNAVAILABLE. */
 bool app_send_admit(struct app_send *, app_verdict_fn *, void *arg);
 
 /* Sends an admitted job, which gets a jobId if it has none. once is the fingerprint and the idempotency key,
- * or empty. With DONE, SAME and REPEATED the verdict has the send. The other possible verdicts are EXISTS
- * (job.id is the id that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group),
- * NO_MEMORY, UNAVAILABLE and UNKNOWN. */
+ * or empty. With DONE, SAME and REPEATED, the verdict has the jobs of the send. The other possible verdicts
+ * are EXISTS (job.id is the id that is taken), KEY_REUSED, INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING
+ * (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_send_start(struct app_send *, struct slice once, app_verdict_fn *, void *arg);
 
-/* Sends an admitted job, and replaces the jobs of an earlier send under this id: waiting jobs are replaced,
- * and jobs of endpoints that are no longer in the group are cancelled. If is_only_new is true, sends only if
- * no such job is in the pool. With DONE, was_there says whether a job was replaced or cancelled. The other
- * possible verdicts are LEASED (job.id is the id of the leased job), MISMATCH, INVALID, TOO_LARGE, FULL,
- * UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
+/* Sends an admitted job, and replaces the jobs of an earlier send with this id: replaces its waiting jobs,
+ * and cancels its jobs for endpoints that are no longer in the group. If is_only_new is true, sends only if
+ * no job of an earlier send with this id is in the pool. With DONE, was_there says whether a job was replaced
+ * or cancelled. The other possible verdicts are LEASED (job.id is the id of the leased job), MISMATCH,
+ * INVALID, TOO_LARGE, FULL, UNREADABLE or LACKING (the group), NO_MEMORY, UNAVAILABLE and UNKNOWN. */
 void app_send_replace(struct app_send *, bool is_only_new, app_verdict_fn *, void *arg);
 
-/* Returns whether the job came without a jobId. */
+/* Returns whether the client sent the job without a jobId. */
 bool app_send_is_id_new(const struct app_send *);
 
-/* Reads the jobs that were sent to this group under this id. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
+/* Reads the jobs that a send with this id sent to this group. Ends with DONE, NOT_FOUND or UNAVAILABLE. */
 void app_sent(struct app *, const struct app_caller *, struct slice id, struct slice group, app_verdict_fn *,
               void *arg);
 

@@ -21,7 +21,8 @@ struct sibling_change {
 
 static void sibling_read(struct sibling_change *);
 
-/* Converts the status of a read, which changes nothing. */
+/* Converts the status of a failed read to an enum app_end. A read changes nothing, so the outcome is never
+ * unknown. */
 static enum status status_of_read(enum status status)
 {
     return status == STATUS_UNKNOWN ? STATUS_UNAVAILABLE : status;

@@ -33,8 +33,8 @@ bool app_submission_admit(struct app_submission *submission, const struct app_ca
     if (use_case_is_target_refused(submission->app, job, submission->fn, submission->arg) ||
         use_case_is_unready(submission->app, job->topic, submission->fn, submission->arg))
         return false;
-    /* Reserves room for the id and the record. Numbers and times may be longer in the record than in the
-     * request. */
+    /* Reserves room for the id and the record. The record may be longer than the request, because it may
+     * write numbers and times with more characters. */
     buffer_reserve(&submission->stored, JOB_KEY_MAX + text_bytes + SPELLING_MAX);
     if (submission->stored.failed) {
         use_case_refuse(APP_NO_MEMORY, submission->fn, submission->arg);
@@ -61,8 +61,8 @@ static enum status read_sent(const struct app_submission *submission, struct buf
     return text->failed ? STATUS_NO_MEMORY : job_read(submission->id, buffer_slice(text), job);
 }
 
-/* Compares the job that has the id with the job that was sent. Returns OK if they are the same, and EXISTS if
- * not. */
+/* Compares the stored job that has this id with the job that the client sent. Returns OK if they are equal,
+ * and EXISTS if not. */
 static enum status compare_jobs(const struct app_submission *submission, struct slice record)
 {
     struct job sent, there;
@@ -95,8 +95,8 @@ static void on_kept(void *arg, enum status status, int64_t due_ms, const struct 
         use_case_end(submission->app, submission->id, status, job, submission->fn, submission->arg);
 }
 
-/* Stores the answer under the idempotency key before the answer is sent. Otherwise, if the answer is lost, a
- * repeated request could schedule the job a second time, after the job has ended. */
+/* Stores the answer under the idempotency key before the answer is sent. Otherwise, if the client did not get
+ * the answer and the job had already ended, a repeated request would schedule the job a second time. */
 static void keep_answer(struct app_submission *submission)
 {
     struct store_schedule call = {.id = submission->id,
@@ -184,7 +184,8 @@ void app_submission_send(struct app_submission *submission, struct job *job)
 
 /* ---- submissions that are sent together ---- */
 
-static_assert((int)APP_SUBMISSIONS_MAX <= (int)STORE_SCHEDULE_ALL_MAX, "one script schedules all jobs");
+static_assert((int)APP_SUBMISSIONS_MAX <= (int)STORE_SCHEDULE_ALL_MAX,
+              "one script schedules the jobs of all submissions");
 
 struct submissions {
     size_t count;

@@ -12,23 +12,24 @@
 
 enum {
     FRESH_US = 1000 * 1000, /* time from the start of one count to the start of the next */
-    LOOK_US = 10 * 1000,    /* interval of the checks while another reactor counts */
+    LOOK_US = 10 * 1000, /* while another reactor counts: time between two checks whether it has finished */
     WANTED_US =
-        15 * 1000 * 1000,       /* time for which walks continue after the last request for the coming jobs */
-    WALK_US = 10 * 1000 * 1000, /* time from the start of one walk to the start of the next */
-    COMING_OLD_US = 120 * 1000 * 1000, /* maximum age of a walk's result that is shown */
+        15 * 1000 *
+        1000, /* walks through the coming jobs continue for this time after the last request for them */
+    WALK_US = 10 * 1000 * 1000,        /* time from the start of one walk to the start of the next */
+    COMING_OLD_US = 120 * 1000 * 1000, /* a walk's result that is older than this is not shown */
     /* If the last count with more parts is older than this, the next count has all parts. */
     PART_OLD_US = 5 * 1000 * 1000,
 };
 
-/* Parts of a count; each part is a call to Redis. While clients watch the overview, each count has only one
- * part. */
+/* Parts of a count. Each part needs one call to each shard of Redis. While clients watch the overview, each
+ * count has only one part. */
 enum {
     PART_JOBS = 1,
     PART_TOPICS = 2,
     PART_IMPAIRED = 4,
     PART_COMING = 8,
-    PARTS_SCRAPED = PART_JOBS | PART_TOPICS, /* the parts that the metrics need */
+    PARTS_SCRAPED = PART_JOBS | PART_TOPICS, /* the parts that GET /metrics needs */
     PARTS_ALL = PART_JOBS | PART_TOPICS | PART_IMPAIRED | PART_COMING,
 };
 
@@ -41,15 +42,15 @@ struct tally_board {
     struct tally_count count;
     int64_t wanted_us; /* until this time, counts include more parts, see tally_want_more */
     int64_t more_us;   /* start of the last count with more parts */
-    unsigned turn;     /* number of the count while each count has one part; see board_take_turn */
+    unsigned turn;     /* counts the counts that have only one part, see board_take_turn */
     bool was_topics;
-    /* The walk that finds the coming jobs. Only the reactor that is counting uses the walk, and needs no lock
-     * for this. */
+    /* The walk through the waiting jobs that counts the coming jobs. Only the reactor that is counting uses
+     * the walk, so the walk needs no lock. */
     struct coming_walk *walk;
     bool is_walking, has_coming;
     int64_t walk_us; /* start of the last walk */
     struct coming coming;
-    int64_t coming_us; /* start of the walk that found coming */
+    int64_t coming_us; /* start of the walk whose result is coming */
 };
 
 struct waiter {
@@ -64,7 +65,7 @@ struct tally {
     struct list waiters;
     struct timer *timer;
     /* count is the current count, or the result for the waiting requests. candidates has the most urgent
-     * topics of the shards that have answered so far, and then the topics of the next shard. */
+     * topics of the shards that have answered so far, followed by the topics of the next shard. */
     struct tally_count count;
     struct tally_topic candidates[2 * TALLY_TOPICS_MAX];
     bool is_counting;
@@ -98,8 +99,8 @@ static bool coming_is_due(const struct tally_board *board, int64_t now_us)
     return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
 }
 
-/* Returns the part that the next count has. Every second count is of the jobs. The other counts alternate
- * between topics and receivers. While a walk is under way, every fourth count is a step of the walk
+/* Returns the part that the next count has. Every second count counts the jobs. The other counts alternate
+ * between topics and receivers. While a walk is under way or due, every fourth count is a step of the walk
  * instead. */
 static unsigned board_take_turn(struct tally_board *board, int64_t now_us)
 {
@@ -122,8 +123,9 @@ static unsigned board_parts(struct tally_board *board, int64_t now_us)
     return has_all ? board_take_turn(board, now_us) : PARTS_ALL;
 }
 
-/* Checks whether there is a fresh count. With FRESH, status and count are set. With COUNT, the caller must
- * count these parts, put them into count, and then call board_note. */
+/* Checks whether the board has a fresh count. LOOK_FRESH: status and count are set. LOOK_WAIT: another
+ * reactor is counting. LOOK_COUNT: the caller must count the parts in *parts, put the numbers into count, and
+ * then call board_note. */
 static enum look board_look(struct tally_board *board, enum status *status, struct tally_count *count,
                             unsigned *parts)
 {
@@ -140,7 +142,7 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
         *parts = board_parts(board, now_us);
         *count = board->count;
         count->has_impaired =
-            count->has_impaired && *parts != PARTS_SCRAPED; /* receivers are not a part for metrics */
+            count->has_impaired && *parts != PARTS_SCRAPED; /* a count for metrics has no receivers */
         look = LOOK_COUNT;
     }
     pthread_mutex_unlock(&board->lock);
@@ -325,7 +327,7 @@ static void begin_count(struct tally *tally)
         add_topics(tally);
 }
 
-/* Called only by the timer, so that tally_ask never calls back before it returns. */
+/* Only the timer calls this function, so that tally_ask never calls back before it returns. */
 static void on_look(void *arg)
 {
     struct tally *tally = arg;

@@ -1,7 +1,7 @@
 /* tally.h - counts jobs and topics in Redis for the metrics, for all reactors of a process.
  *
- * A process counts at most once a second, for any number of clients. Requests within this second get the same
- * numbers. Requests during a count wait for its result. */
+ * A process counts at most once a second, for any number of clients: clients that ask within the same second
+ * get the same numbers. Clients that ask during a count wait for its result. */
 #ifndef DUEPOST_APP_TALLY_H
 #define DUEPOST_APP_TALLY_H
 
@@ -10,8 +10,8 @@
 #include "store/coming.h"
 #include "store/store.h"
 
-struct tally_board; /* the last count of the process; any thread may use it */
-struct tally;       /* the requests for counts that wait in one reactor */
+struct tally_board; /* result of the process's last count; any thread may use the board */
+struct tally;       /* the calls of tally_ask that wait in one reactor */
 
 struct tally_board *tally_board_new(void);
 void tally_board_free(struct tally_board *); /* NULL is ignored */
@@ -40,7 +40,7 @@ struct tally_count {
     /* See tally_want_more. */
     bool has_impaired, has_coming;
     struct impaired impaired;
-    struct coming coming; /* jobs by due time, at most two minutes old */
+    struct coming coming; /* numbers of jobs by due time, counted at most two minutes ago */
 };
 
 /* Called with a count, which is valid until the callback returns. */
@@ -50,10 +50,11 @@ typedef void tally_fn(void *arg, enum status, const struct tally_count *);
  * The status is not OK if Redis did not answer the count. */
 void tally_ask(struct tally *, struct store *, tally_fn *, void *arg);
 
-/* Adds impaired receivers and coming jobs to the counts of the next seconds. The first of these counts has
- * all parts. After that, each count refreshes one part, with one call to each shard. So the numbers of jobs
- * are at most two seconds old, and the numbers of topics and receivers at most eight. A walk finds the coming
- * jobs: it begins at most every ten seconds, and does a step every four seconds. */
+/* Adds impaired receivers and coming jobs (numbers of waiting jobs by due time) to the counts of the next
+ * seconds. The first of these counts has all parts: jobs, topics, receivers and coming jobs. After that, each
+ * count refreshes one part, with one call to each shard. So the numbers of jobs are at most two seconds old,
+ * and the numbers of topics and receivers at most eight. A walk finds the coming jobs: it begins at most
+ * every ten seconds, and does a step every four seconds. */
 void tally_want_more(struct tally *);
 
 #endif

@@ -22,8 +22,8 @@ static bool is_allowed(const struct app *app, const struct url *url, const struc
     return false;
 }
 
-/* Returns whether localhost is allowed. localhost always means this host, without asking a name server (RFC
- * 6761, 6.3). localhost has an IPv4 and an IPv6 address, and is allowed if one of them is allowed. */
+/* Returns whether localhost is allowed. localhost always means this host, and no name server is asked (RFC
+ * 6761, 6.3). It is allowed if its IPv4 address or its IPv6 address is allowed. */
 static bool is_localhost_allowed(const struct app *app, const struct url *url, char why[TARGET_WHY_SIZE])
 {
     static const struct address v4 = {false, {127, 0, 0, 1}}, v6 = {true, {[15] = 1}};

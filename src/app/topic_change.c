@@ -23,7 +23,7 @@ struct change {
     struct buffer old_settings, new_settings;
     int tries;
     bool is_pattern;
-    struct pattern_set patterns; /* for the change of a pattern: all patterns */
+    struct pattern_set patterns; /* change of a pattern: the settings of all patterns */
     struct store_pattern written[PATTERN_SET_MAX];
 };
 
@@ -173,9 +173,9 @@ static void on_settings(void *arg, enum status status, const struct store_topic 
 
 /* ---- change of a pattern ---- */
 
-/* Takes the patterns that were read, and finds the own settings of the pattern to change. The own settings
- * must be separated from the settings of shorter patterns, which the pattern's text contains, too. Returns
- * false if the text cannot be read. */
+/* Takes the settings of all patterns, and finds the own settings of the pattern to change. The pattern's
+ * stored text also contains the settings of shorter patterns, which are left out here. Returns false if the
+ * text cannot be read. */
 static bool take_patterns(struct change *change, const struct store_patterns *found)
 {
     struct topic_settings settings;
@@ -198,7 +198,7 @@ static bool take_patterns(struct change *change, const struct store_patterns *fo
     return is_whole;
 }
 
-/* Refuses a change of a pattern that is not possible. */
+/* Ends the use case with an error, because the change of the pattern is not possible. */
 static void refuse_patterns(struct change *change, enum pattern_set_end end)
 {
     struct job_errors errors;

@@ -4,7 +4,8 @@
 #include "job/topic_settings.h"
 #include "store/store.h"
 
-/* The settings of a pull topic. has_room: workers may lease more jobs. */
+/* State of a topic. is_pull: the topic is a pull topic. has_room: its maxInFlight lets workers lease more
+ * jobs. */
 struct pull_state {
     bool is_pull, has_room;
 };
@@ -22,8 +23,8 @@ static struct pull_state pull_state_of(const struct store_topic *topic)
     return state;
 }
 
-/* For the store, a pull topic is always held, because consumers must not claim its jobs. This hold is not
- * reported if workers may lease more jobs. */
+/* In the store, a pull topic is always held, because the consumers, which POST jobs, must not claim its jobs.
+ * Clients do not see this hold as long as workers may lease more jobs. */
 static enum app_hold hold_of(const struct store_topic *topic, struct pull_state pull)
 {
     if (topic->held_ms == STORE_TOPIC_FREE)

@@ -1,4 +1,4 @@
-/* topic_view.h - a topic as use cases return it. */
+/* topic_view.h - the form in which use cases return a topic, and the conversion to it. */
 #ifndef DUEPOST_APP_TOPIC_VIEW_H
 #define DUEPOST_APP_TOPIC_VIEW_H
 
@@ -18,15 +18,16 @@ enum app_hold {
 
 struct app_topic {
     struct slice name;
-    struct slice settings; /* settings of the topic, completed by its patterns; empty: none */
+    struct slice settings; /* the topic's own settings, and for members that it does not set, those of the
+                              patterns that match its name; empty: none */
     struct slice own;      /* the topic's own settings; empty: none */
     struct slice pattern;  /* the longest pattern that matches its name; empty: none */
     int64_t delayed, ready, held, leased,
         dead;       /* numbers of jobs; held jobs are due and wait for their receiver */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
     int64_t now_ms;
-    bool is_pull;      /* workers lease its jobs (pull topic); only then, the next two members are set */
-    size_t waiting;    /* workers that wait for its jobs in this process */
+    bool is_pull;      /* workers lease its jobs (pull topic); if false, the next two members are not set */
+    size_t waiting;    /* number of workers that wait in this process for its jobs */
     int64_t leased_ms; /* start of its oldest lease; 0: unknown, or it has no leases */
     enum app_hold hold;
     struct {
@@ -37,7 +38,7 @@ struct app_topic {
     int64_t held_until_ms;
     struct {
         int64_t delivered, retried, dead;
-    } hour; /* attempts within the last hour, accurate to 5 minutes */
+    } hour; /* numbers of attempts within the last hour; the hour is accurate to 5 minutes */
 };
 
 /* Converts a topic of the store. The result is valid as long as the data of the topic. Only the files of app/

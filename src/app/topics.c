@@ -19,8 +19,8 @@ bool app_topic_cursor_parse(const struct app *app, struct slice text, struct app
 /* ---- a page ---- */
 
 /* A call that lists topics. If the caller has a right to some topics only, the page has only these topics.
- * The cursor is the last topic of the page. So neither the page nor its cursor discloses the names of other
- * topics. */
+ * The cursor contains the name of the page's last topic. So neither the page nor its cursor discloses the
+ * names of other topics. */
 struct topics_call {
     struct app *app;
     const struct app_caller *caller;
@@ -176,7 +176,7 @@ static void give_pattern(const struct patterns_call *call, struct slice name, st
         pattern.settings = pattern.own = buffer_slice(&own);
     else
         pattern.settings = pattern.own =
-            text; /* a text that is empty, or that duepost did not write, is shown unchanged */
+            text; /* a stored text that is empty, or that duepost did not write, is shown unchanged */
     call->each(call->arg, &pattern);
     buffer_fini(&own);
 }

@@ -1,4 +1,4 @@
-/* topics.h - use cases for topics: lists topics, reads one topic, and changes its settings. */
+/* topics.h - use cases for topics: list topics, read one topic, and change its settings. */
 #ifndef DUEPOST_APP_TOPICS_H
 #define DUEPOST_APP_TOPICS_H
 
@@ -20,8 +20,8 @@ bool app_topic_cursor_parse(const struct app *, struct slice text, struct app_to
 void app_topics(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 
-/* Calls each() for every group of a page that the caller has a right to, and then fn. A result has the name
- * of a group, and the group's text (group.h) as its settings. */
+/* Calls each() for every group of a page that the caller has a right to, and then fn. Each struct app_topic
+ * has the name of a group, and the group's text (group.h) in the member settings. */
 void app_groups(struct app *, const struct app_caller *, size_t max, struct app_topic_cursor from,
                 app_topic_fn *each, app_verdict_fn *fn, void *arg);
 

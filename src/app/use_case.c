@@ -12,7 +12,8 @@ bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
 
 bool app_caller_reaches_group(const struct app_caller *caller, struct slice group)
 {
-    if (topic_is_sibling(group)) /* the group belongs to a form (form.h), so it is a topic */
+    if (topic_is_sibling(group)) /* a group of a form of delivery (form.h) has the name of a sibling topic, so
+                                    the right to this topic decides */
         return app_caller_reaches(caller, group);
     return caller->groups.size ? topic_patterns_match(caller->groups, group) : caller->topics.size == 0;
 }
@@ -122,7 +123,7 @@ void use_case_end(const struct app *app, struct slice id, enum status status, co
     struct app_verdict verdict = {.end = end_of(status)};
     struct problem why;
     if (status == STATUS_NO_URL) {
-        refuse_field("url", "is required, since the topic has none", fn, arg);
+        refuse_field("url", "is required, because neither the job nor its topic has a url", fn, arg);
         return;
     }
     if (job)

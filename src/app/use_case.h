@@ -10,7 +10,7 @@
 void use_case_end(const struct app *, struct slice id, enum status, const struct store_job *job,
                   app_verdict_fn *, void *arg);
 
-/* Ends a use case with a verdict that contains only this result. */
+/* Ends a use case with a verdict that contains only this end. */
 void use_case_refuse(enum app_end, app_verdict_fn *, void *arg);
 
 /* Returns true after ending the use case with UNAVAILABLE, because the shard of id (any shard if id is empty)
@@ -25,13 +25,16 @@ bool use_case_is_sibling(struct slice id, app_verdict_fn *, void *arg);
  * callbacks is refused. */
 bool use_case_is_target_refused(const struct app *, const struct job *, app_verdict_fn *, void *arg);
 
-/* Converts a job as the store returns it. The result is valid as long as the data of this job. */
+/* Converts a job of the store to a struct app_job. The result is valid as long as the data of the store's
+ * job. */
 struct app_job use_case_job(const struct store_job *);
 
-/* Converts the jobs of a send. The results are valid as long as the data of the send. */
+/* Converts the jobs of a send, as the store returns them, to structs app_sent_job. The results are valid as
+ * long as the store's data. */
 void use_case_sent(const struct store_sent *, struct app_sent_job jobs[STORE_SEND_MAX]);
 
-/* Converts a receiver as the store returns it. The result is valid as long as the data of this receiver. */
+/* Converts a receiver of the store to a struct app_receiver. The result is valid as long as the data of the
+ * store's receiver. */
 struct app_receiver use_case_receiver(const struct store_receiver *);
 
 #endif

@@ -23,15 +23,16 @@ struct why {
     bool has_schedule;
     struct retry_schedule schedule;            /* schedule of the job */
     char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of its last attempt */
-    int64_t wait_ms;                           /* wait after that attempt; 0: unknown */
-    bool lacks;                                /* the job needs a later version */
+    int64_t wait_ms;                           /* wait after the last attempt; 0: unknown */
+    bool lacks;                                /* the job uses a feature of a later version of duepost */
     int64_t max_in_flight;                     /* limit of the topic; 0: not set */
     bool is_head_waiting; /* the job is the first of its fifo topic, and the topic waits until at_ms */
     char reason[64];
     char pause_reason[TOPIC_PAUSE_REASON_MAX + 1];
     struct buffer head;                /* fifo topic: jobId of the job that all later jobs wait for */
     char receiver[RECEIVER_NAME_SIZE]; /* name of the receiver with its path; empty: unknown */
-    bool is_path_known; /* the record of the path has been read; the path does not hold the job */
+    bool is_path_known; /* the record of the path has been read, and the path does not hold the job; the
+                           host's record is next */
     struct app_finding finding;
 };
 
@@ -50,7 +51,8 @@ static bool waits_for_worker(const struct why *why, const struct store_topic *to
     return why->finding.is_pull && topic->held_ms == STORE_TOPIC_HELD && !is_full;
 }
 
-/* Finds the reason why a job of a fifo topic waits: the topic's head, a limit, or the lack of a worker. */
+/* Finds the reason why a job of a fifo topic waits: the topic's head (the job that all later jobs wait for),
+ * a limit, or the lack of a worker. */
 static enum app_why find_line(struct why *why, const struct store_topic *topic)
 {
     struct app_finding *finding = &why->finding;
@@ -144,8 +146,8 @@ static void name_receiver(struct why *why, struct slice text)
         receiver_path_name(&url, why->receiver);
 }
 
-/* Returns the due time that the job has when it is not held, or a later time. If the record does not have
- * this time, computes it from the current retry schedule. */
+/* Returns the due time that the job would have if its receiver did not hold it, or a later time. If the
+ * record does not have this time, computes it from the current retry schedule. */
 static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fallback)
 {
     const struct retry_schedule *schedule = why->has_schedule ? &why->schedule : fallback;
@@ -158,7 +160,8 @@ static int64_t own_due_ms(const struct why *why, const struct retry_schedule *fa
     return schedule->count > 0 ? end_ms + retry_schedule_wait_ms(schedule, why->finding.attempts) : end_ms;
 }
 
-/* Returns whether the job may be held. A held job is in its bucket, a little later than its own due time. */
+/* Returns whether the job may be held. A held job waits in its bucket with a due time a little later than its
+ * own. */
 static bool may_be_held(const struct why *why, const struct topic_settings *settings)
 {
     const struct app *app = why->app;
@@ -204,8 +207,8 @@ static void give_finding(struct why *why)
 
 static void ask_receiver(struct why *, struct slice name);
 
-/* Receives the record of the receiver. If the shard of the receiver is unavailable, the finding does not
- * mention that the receiver may hold the job. */
+/* Receives the record of the receiver. If the receiver's shard is unavailable, the finding does not say that
+ * the receiver may hold the job. */
 static void on_receiver(void *arg, enum status status, const struct store_receiver *found, size_t count,
                         struct store_receiver_cursor next)
 {
@@ -214,7 +217,7 @@ static void on_receiver(void *arg, enum status status, const struct store_receiv
     bool is_last = why->is_path_known;
     struct app_receiver receiver = {.opened_ms = 0};
     if (status == STATUS_OK && count == 1 &&
-        (is_last || found->opened_ms > 0)) { /* only hosts have limits, and paths do not */
+        (is_last || found->opened_ms > 0)) { /* a path has no limit, only a host has one */
         receiver = use_case_receiver(found);
         find_receiver(why, &receiver);
     }
@@ -225,7 +228,8 @@ static void on_receiver(void *arg, enum status status, const struct store_receiv
         ask_receiver(why, receiver_host_of(slice_of(why->receiver)));
 }
 
-/* Reads the record of the path first, and then that of the host, as an attempt does. */
+/* Reads the record of the receiver with this name. As in an attempt, the record of the path is read first,
+ * and then the record of the host. */
 static void ask_receiver(struct why *why, struct slice name)
 {
     struct store_receivers receivers = {.name = name, .max = 1};
@@ -271,7 +275,7 @@ static void keep_record(struct why *why, const struct app_job *view)
     finding->attempts = job.attempts;
     finding->rounds = job.rounds;
     finding->last_attempt = job.last_attempt;
-    /* The detail was a part of the record, which is freed. */
+    /* Points to the copy of the detail, because the record is freed. */
     finding->last_attempt.detail = slice_of(why->error_detail);
     finding->last_attempt.text = SLICE("");
     why->due_ms = job_due_ms(&job, job.created_ms);
@@ -283,7 +287,8 @@ static void keep_record(struct why *why, const struct app_job *view)
     job_fini(&job);
 }
 
-/* Stores how the job ended. The attempt that delivered a job is not in its record, but in its line. */
+/* Stores how the job ended. The attempt that delivered a job is not in the job's record, but in the line of
+ * this attempt. */
 static void keep_end(struct why *why, const struct app_job *view)
 {
     struct app_finding *finding = &why->finding;
@@ -317,7 +322,8 @@ static void keep_job(struct why *why, const struct app_job *view)
         keep_end(why, view);
 }
 
-/* Answers. For a job of the history, the topic is not read, because it may have changed since. */
+/* Calls back with the finding. If the job is from the history, its topic is not read, because the topic may
+ * have changed since the job ended. */
 static void on_found(void *arg, const struct app_verdict *verdict)
 {
     struct why *why = arg;

@@ -9,9 +9,10 @@
 
 enum app_why {
     APP_WHY_NOT_DUE,
-    APP_WHY_RETRY,         /* the job waits for the next attempt */
-    APP_WHY_NOT_YET,       /* the receiver asked for a later delivery; the job waits for its next round */
-    APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version */
+    APP_WHY_RETRY,   /* the job waits for the next attempt */
+    APP_WHY_NOT_YET, /* the receiver asked for a later delivery ("not yet", again.h); the job waits for its
+                        next round of attempts */
+    APP_WHY_LATER_VERSION, /* the job's record, or the topic's settings, need a later version of duepost */
     APP_WHY_IN_TURN,       /* the job is due and waits for its turn */
     APP_WHY_SETTINGS,      /* the topic's settings cannot be read */
     APP_WHY_PAUSED,
@@ -30,20 +31,21 @@ enum app_why {
 struct app_finding {
     enum app_why why;
     enum job_state state;
-    int64_t next_ms; /* time at which the reason ends without any action; 0: unknown */
+    int64_t next_ms; /* time from which the job no longer waits for this reason, without any change by a
+                        client; 0: unknown */
     int attempts;    /* number of failed attempts in this round (job/again.h) */
-    int rounds;      /* number of rounds that have ended (job/again.h) */
+    int rounds;      /* number of rounds that the receiver has ended with "not yet" (job/again.h) */
     struct attempt_result last_attempt;
-    const char *reason; /* reason why the job died */
-    int64_t ended_ms,
-        now_ms;         /* DEAD, DELIVERED, CANCELLED: time of the end; and time at which the job was read */
-    bool is_of_history; /* the job is in the history and no longer in Redis */
-    bool is_body_left_out; /* see app_job */
-    bool is_record;        /* LATER_VERSION: the record needs the later version; otherwise the settings do */
-    bool is_pull;          /* workers lease the jobs of its topic */
-    bool is_topic_paused;  /* the topic is paused, so the job will be held when it is due */
-    int64_t ready, leased; /* jobs of its topic */
-    struct slice head;     /* ORDER: jobId of the earlier job */
+    const char *reason;       /* reason why the job died */
+    int64_t ended_ms, now_ms; /* DEAD, DELIVERED, CANCELLED: when the job ended, and when it was read */
+    bool is_of_history;       /* the job is in the history and no longer in Redis */
+    bool is_body_left_out;    /* see app_job */
+    bool is_record;       /* LATER_VERSION: true: the job's record needs the later version; false: the topic's
+                             settings need it */
+    bool is_pull;         /* the job's topic is a pull topic: workers lease the jobs */
+    bool is_topic_paused; /* the topic is paused, so the job will be held when it is due */
+    int64_t ready, leased;               /* numbers of jobs of its topic */
+    struct slice head;                   /* ORDER: jobId of the earlier job */
     const char *pause_reason;            /* PAUSED: reason of the pause; may be empty */
     const struct app_receiver *receiver; /* BREAKER, RECEIVER_LIMIT: the receiver that holds the job */
 };

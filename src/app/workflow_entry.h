@@ -7,11 +7,11 @@
 
 /* The role of a job in its workflow decides its body and the effect of its death. */
 enum app_workflow_role {
-    APP_WORKFLOW_STEP, /* the body is the list of elements up to the job's own; the job's death fails the
-                          workflow */
-    APP_WORKFLOW_CALL, /* the job has its own body; only reads of all elements include its element; the job's
-                          death changes nothing */
-    APP_WORKFLOW_ANSWER, /* the job has its own body and no element; the job's death fails the workflow */
+    APP_WORKFLOW_STEP, /* the body is the list of the workflow's elements up to the job's own element; if the
+                          job dies, the workflow fails */
+    APP_WORKFLOW_CALL, /* the job has its own body; its element is not in the bodies of steps; if the job
+                          dies, the workflow continues */
+    APP_WORKFLOW_ANSWER, /* the job has its own body and no element; if the job dies, the workflow fails */
 };
 
 /* An element and its job, as they are stored. */
@@ -21,7 +21,7 @@ struct app_workflow_entry {
     size_t id_size;
     bool is_absolute; /* at_ms is a time, and not a delay */
     int64_t at_ms;
-    struct buffer element; /* owned; the caller writes it */
+    struct buffer element; /* owned; the caller writes the element into this buffer */
 };
 
 void app_workflow_entry_init(struct app_workflow_entry *, enum app_workflow_role);

@@ -129,7 +129,8 @@ struct workflow_listing {
     struct app *app;
     struct workflow_list list;
     size_t left, calls;
-    char room[sizeof((struct app_workflow_cursor *)NULL)->room]; /* list.from points into it */
+    char room[sizeof((struct app_workflow_cursor *)NULL)->room]; /* the slice in list.from points into this
+                                                                    position */
     app_workflow_each_fn *each;
     app_verdict_fn *fn;
     void *arg;

@@ -13,7 +13,7 @@ enum app_workflow_state {
 
 struct app_workflow_element {
     bool is_call;
-    struct slice text; /* empty unless it was requested */
+    struct slice text; /* text of the element; empty unless texts were requested */
     /* Set if jobs were requested: the element's job (topic/jobId), the time at which the element was
      * appended, and the size of its text. Empty and 0: unknown. */
     struct slice job;
@@ -27,7 +27,7 @@ struct app_workflow_open {
     enum app_workflow_role role;
     bool is_wait;      /* the job is a step that waits for an event, and has no element yet */
     struct slice wait; /* text of the dialect, see app_workflow_wait */
-    size_t position;   /* number of the job's element, from 1; 0: it has no element */
+    size_t position;   /* position of the job's element in the workflow, from 1; 0: the job has no element */
 };
 
 /* Valid until the callback returns. */
@@ -38,10 +38,11 @@ struct app_workflow {
     int64_t made_ms, ended_ms; /* ended_ms is 0 while the workflow is active */
     int64_t previous_ms;       /* when the previous workflow with this id was created; 0: none, or unknown */
     struct slice settings, result;
-    struct slice parent; /* id of the workflow that gets an element at its end; empty: none */
+    struct slice
+        parent; /* id of the parent: the workflow that gets an element when this workflow ends; empty: none */
     int64_t parent_made_ms;
     struct slice failed_by, first_job; /* ids of jobs; failed_by is empty unless the workflow has failed */
-    int64_t bytes;                     /* size of all elements */
+    int64_t bytes;                     /* size of all elements together */
     size_t open_count, element_count;
     const struct app_workflow_element *elements; /* NULL unless elements or jobs were requested */
     const struct app_workflow_open *open;        /* NULL unless jobs were requested */
@@ -49,21 +50,22 @@ struct app_workflow {
 
 struct app_workflow_query {
     struct slice id;
-    int64_t made_ms; /* 0: the latest workflow with this id */
+    int64_t made_ms; /* when the workflow was created; 0: reads the latest workflow with this id */
     bool with_jobs;
-    size_t texts_max; /* bytes; if the elements are larger together, only the first text is read; 0: none */
+    size_t texts_max; /* maximum size of all texts together; if they are larger, only the first text is read;
+                         0: no texts are read */
 };
 
-/* Reads a workflow. workflow is NULL unless the verdict is DONE; otherwise the verdict is NOT_FOUND or
- * UNAVAILABLE. */
+/* Reads a workflow. With the verdicts NOT_FOUND and UNAVAILABLE, the callback gets NULL instead of a
+ * workflow. */
 typedef void app_workflow_fn(void *arg, const struct app_verdict *, const struct app_workflow *);
 void app_workflow_find(struct app *, const struct app_workflow_query *, app_workflow_fn *, void *arg);
 
 /* Reads the last workflow with this id, with the texts of its elements or without. */
 void app_workflow_read(struct app *, struct slice id, bool with_elements, app_workflow_fn *, void *arg);
 
-/* Position in a list of workflows: after the workflow place, which is a text in room. All zeros mean the
- * beginning. */
+/* Position in a list of workflows: the list continues after the workflow that place names. place points into
+ * room. All zeros mean the beginning. */
 struct app_workflow_cursor {
     size_t shard;
     struct slice place;
@@ -85,8 +87,8 @@ struct app_workflow_list {
 };
 
 /* Calls each() for every workflow of a page, the latest first (with several shards, shard by shard), and then
- * fn. Settings and results of more than 8 KiB are empty, and there are neither elements nor jobs. A page may
- * have fewer workflows than max although there are more pages. */
+ * fn. In a list, workflows have neither elements nor jobs, and settings or a result of more than 8 KiB are
+ * left empty. A page may have fewer workflows than max although more pages follow. */
 typedef void app_workflow_each_fn(void *arg, const struct app_workflow *);
 void app_workflow_list(struct app *, const struct app_workflow_list *, app_workflow_each_fn *,
                        app_verdict_fn *, void *arg);
