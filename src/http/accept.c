@@ -2,7 +2,7 @@
 
 #include "io/http_request.h"
 
-/* Reads "1", "0.5" or "0.125". Anything else counts as 1, as if there were no weight. */
+/* Reads the value of q, such as "1", "0.5" or "0.125". Any other text counts as 1, as if q were absent. */
 static int read_weight(struct slice text)
 {
     int weight = 0, digit_value = ACCEPT_WEIGHT_MAX;
@@ -26,7 +26,7 @@ static bool is_one_of(struct slice version, const char *const *versions)
     return !versions || *versions;
 }
 
-/* Returns the weight of one item with these parameters. */
+/* Returns the weight of one item of Accept. parameters: the text after its media type. */
 static int item_weight(struct slice parameters, const char *const *versions)
 {
     int weight = ACCEPT_WEIGHT_MAX;

@@ -6,10 +6,10 @@
 
 enum { ACCEPT_WEIGHT_MAX = 1000 }; /* q=1 */
 
-/* Returns the weight that the request gives to a media type, in thousandths: the largest of the items that
- * name this type, or 0. Ranges such as "text" with any subtype do not count. An item with a parameter version
- * counts only if the version is in versions, which ends with NULL. If versions is NULL, every version counts.
- */
+/* Returns the weight (q) that the header gives to a media type, in thousandths. If several items name the
+ * type, the largest weight counts; if none does, returns 0. Ranges such as "text" with any subtype are
+ * ignored. An item whose parameter "version" is not in versions is ignored, too. versions ends with NULL; if
+ * versions itself is NULL, every version is accepted. */
 int accept_weight(const struct exchange *, struct slice type, const char *const *versions);
 
 #endif

@@ -15,7 +15,7 @@ static int64_t now_ns(void)
 
 /* ---- authentication ---- */
 
-/* Finds the token in the query, if the dialect takes it from there. */
+/* Finds the token in the query, if the API (dialect) accepts it there. */
 static bool read_parameter(const struct exchange *exchange, struct slice *text)
 {
     struct slice pair, name, query = exchange->query;
@@ -48,7 +48,7 @@ static void refuse_unauthenticated(struct exchange *exchange, const char *challe
     exchange_refuse_with(exchange, 401, &header, "%s", detail);
 }
 
-/* Returns whether the current tokens still give the rights that the request had when it came. */
+/* Returns whether the token file as it is now still gives the request the rights that it had at its start. */
 static bool is_still_admitted(const struct exchange *exchange)
 {
     struct token_table *tokens = exchange->site->options.tokens;
@@ -99,7 +99,8 @@ static bool is_in_time(struct exchange *exchange)
         return true;
     snprintf(seconds, sizeof seconds, "%lld", (long long)((wait_ns + SECOND_NS - 1) / SECOND_NS));
     struct http_header header = {SLICE("Retry-After"), slice_of(seconds)};
-    exchange_refuse_with(exchange, 429, &header, "The rate of token %s is used up.", exchange->token->name);
+    exchange_refuse_with(exchange, 429, &header, "Token %s has sent too many requests for its rate.",
+                         exchange->token->name);
     return false;
 }
 
@@ -133,8 +134,8 @@ static bool refuse_reach(struct exchange *exchange, const char *what, struct sli
     return false;
 }
 
-/* Returns whether the token is for all topics. Returns false after answering 403; hint says what the client
- * can do. */
+/* Returns whether the token has access to all topics. Returns false after answering 403; hint is a sentence
+ * about what the client can do. */
 static bool reaches_all(struct exchange *exchange, const char *hint)
 {
     if (exchange->caller.topics.size == 0)

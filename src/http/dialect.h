@@ -1,8 +1,8 @@
-/* dialect.h - an HTTP API as tables: its routes and its form of errors.
+/* dialect.h - an HTTP API as a table (a dialect): its routes, and how it writes errors.
  *
- * A dialect is registered with site_add. The dialect's handlers read the request, call a use case of app/,
- * and answer their exchange exactly once. Everything before the handler is the same for all dialects: paths,
- * methods, tokens, limits, media types. */
+ * A dialect is registered with site_add. Each of its handlers reads the request, calls a use case (an
+ * operation of app/), and answers its exchange exactly once. The checks before the handler are the same for
+ * all dialects: paths, methods, tokens, limits, media types. */
 #ifndef DUEPOST_HTTP_DIALECT_H
 #define DUEPOST_HTTP_DIALECT_H
 
@@ -19,35 +19,36 @@ typedef void exchange_fn(struct exchange *);
 /* The body that a method accepts. */
 enum body_kind {
     BODY_NONE,         /* the body is not read */
-    BODY_JSON,         /* application/json, or the type or_media of struct method */
-    BODY_JSON_OR_NONE, /* a request without a body needs no Content-Type */
+    BODY_JSON,         /* application/json, or the media type in the member or_media */
+    BODY_JSON_OR_NONE, /* as BODY_JSON, but the body may be absent; then Content-Type is not required */
     BODY_ANY,
 };
 
-/* The requests that a token may send if it is restricted to some topics. */
+/* Which requests to a method a token may send if it is restricted to some topics. */
 enum reach {
-    REACH_UNDECIDED, /* the table has no value here: the process does not start */
+    REACH_UNDECIDED, /* the value is missing in the table: the process does not start */
     REACH_FREE,      /* any request; no token is needed, and the method has no scopes */
     /* Any request, because the answer is about the caller itself; the method has no scopes. */
     REACH_CALLER,
     REACH_ALL,   /* no request, because the method concerns all topics: 403 */
-    REACH_TOPIC, /* requests for its topics; any other topic in the path: 403 */
-    REACH_GROUP, /* requests for its groups; any other group in the path: 403 */
-    REACH_JOB,   /* requests for jobs of its topics; any other job in the path: 404, as if it did not exist */
+    REACH_TOPIC, /* requests for the token's topics; for another topic in the path: 403 */
+    REACH_GROUP, /* requests for the token's groups; for another group in the path: 403 */
+    REACH_JOB, /* requests for jobs in the token's topics; for another job in the path: 404, as if it did not
+                  exist */
     REACH_ASKED, /* the handler checks, because the body or the query names the topic */
 };
 
 struct method {
     const char *name;
     const char *label;   /* name of the route in the metrics */
-    exchange_fn *handle; /* called when the whole request has arrived */
+    exchange_fn *handle; /* called after the whole request has arrived */
     enum reach reach;
-    unsigned scopes; /* a token needs all of them: see token.h */
+    unsigned scopes; /* scopes that a token must have: all of them; see token.h */
     enum body_kind body;
     const char *or_media; /* another media type that is accepted with BODY_JSON; NULL: none */
     bool takes_query;     /* the handler checks the query; otherwise any parameter is refused */
-    /* Returns whether the body may be larger than the site's max_body_bytes, up to large_bytes. Reads the
-     * beginning of the body only. NULL: no body may be larger. */
+    /* Returns whether the body may have up to large_bytes instead of the site's max_body_bytes. The function
+     * reads only the beginning of the body. NULL: never. */
     bool (*is_large)(const struct exchange *);
     size_t large_bytes;
 };
@@ -66,8 +67,8 @@ typedef bool route_names_fn(struct buffer *text, struct route_names *);
 enum { ROUTE_METHODS_MAX = 5 };
 
 struct route {
-    /* Each ":" stands for a segment that names a topic, a jobId, a group or a receiver. A path that ends in
-     * "*" is open: any bytes may follow, which are not decoded. */
+    /* Each ":" is a segment with a name: a topic, a jobId, a group or a receiver. A path that ends in "*" is
+     * open: any bytes may follow, and they are not decoded. */
     const char *path;
     route_names_fn *names; /* NULL: the path has no ":" */
     bool is_probe;         /* reports health: its query is ignored, and it is answered even over the limits */
@@ -89,9 +90,9 @@ struct dialect {
     struct slice error_type; /* media type of an error */
     /* Writes the whole body of an error's answer. */
     void (*write_error)(struct buffer *body, const struct exchange_error *);
-    exchange_fn *refuse_job; /* gives the answer for a job that does not exist; NULL without REACH_JOB */
-    struct slice root;  /* common beginning of the dialect's paths; the dialect also answers for unknown paths
-                           there; empty: none */
+    exchange_fn *refuse_job; /* answers as for a job that does not exist; NULL if no method has REACH_JOB */
+    struct slice root;  /* beginning of all paths of the dialect, which then also answers for unknown paths
+                           with this beginning; empty: none */
     struct slice topic; /* topic of the routes whose path names no topic; empty: none */
     const char *token_parameter; /* query parameter that may contain the token, too; NULL: none */
 };

@@ -10,8 +10,8 @@ struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *etag)
     return (struct http_header){SLICE("ETag"), slice_of(etag->text)};
 }
 
-/* Takes one tag and the comma after it. Skips tags that cannot match: weak tags, and tags that no job can
- * have. */
+/* Takes one tag and the comma after it from rest. Appends the tag to seen if it can match: not a weak tag,
+ * and not a tag that no job can have. */
 static bool take_tag(struct slice *rest, struct buffer *seen)
 {
     struct slice tag, behind;
@@ -37,7 +37,8 @@ static bool read_tags(struct slice value, struct buffer *seen)
         buffer_append(seen, value);
         return true;
     }
-    /* So that seen is not empty even if none of the tags can belong to a job. */
+    /* An empty seen would mean that the request has no condition. So seen gets this byte even if no tag can
+     * match. */
     buffer_append_byte(seen, '-');
     while (is_sound && value.size)
         is_sound = take_tag(&value, seen);
@@ -57,8 +58,9 @@ static bool read_header(struct exchange *exchange, const char *header)
 {
     if (read_tags(http_request_header(exchange->request, header), &exchange->seen))
         return true;
-    return refuse_header(exchange, header,
-                         "must be * or a list of entity tags, each in quotes, of at most 4096 bytes");
+    return refuse_header(
+        exchange, header,
+        "must be * or a list of entity tags in quotes; the list may have at most 4096 bytes");
 }
 
 bool etag_read_match(struct exchange *exchange)
@@ -80,9 +82,9 @@ void etag_refuse(struct exchange *exchange)
 {
     struct slice seen = buffer_slice(&exchange->seen);
     bool is_none_match = seen.size && seen.data[0] == JOB_TAGS_EXCLUDED;
-    exchange_refuse(
-        exchange, 412,
-        is_none_match
-            ? "The job does not meet If-None-Match: it exists, or has one of the tags; nothing changed."
-            : "The job does not meet If-Match: it has changed, or does not exist; nothing changed.");
+    exchange_refuse(exchange, 412,
+                    is_none_match ? "The job does not meet the condition If-None-Match: it exists, or has "
+                                    "one of the tags; nothing changed."
+                                  : "The job does not meet the condition If-Match: it has changed, or does "
+                                    "not exist; nothing changed.");
 }

@@ -13,7 +13,7 @@ struct etag {
 /* Returns the header for a job with this tag. The value of the header is in etag. */
 struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *);
 
-/* Reads If-Match into exchange->seen, in the form of job_tags_match. Returns false after answering 400. */
+/* Reads If-Match into exchange->seen, as job_tags_match expects it. Returns false after answering 400. */
 bool etag_read_match(struct exchange *);
 
 /* Reads If-Match or If-None-Match into exchange->seen. Returns false after answering 400. */

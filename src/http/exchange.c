@@ -76,9 +76,9 @@ struct buffer *exchange_members(struct exchange *exchange)
 
 /* ---- answers ---- */
 
-/* Returns whether an answer of this size may be sent. If there is no room, only reads are refused (503),
- * because a read can be repeated. A change has already happened when its answer is written, and a probe must
- * always be answered. */
+/* Returns whether the process has room for an answer of this size. Without room, only the answers to reads
+ * are replaced by 503, because a read can be repeated. A change has already happened when its answer is
+ * written, and a health probe must always get its answer. */
 static bool has_room(const struct exchange *exchange, size_t bytes)
 {
     bool is_read = exchange->method && !exchange->is_probe && strcmp(exchange->method->name, "GET") == 0;
@@ -110,7 +110,7 @@ static void give_answer(struct exchange *exchange, const struct http_answer *ans
     http_answer(request, answer);
 }
 
-/* Refuses the request if there was no memory for the whole answer. Returns whether the answer is whole. */
+/* Returns whether there was memory for the whole answer. Returns false after answering 503. */
 static bool is_whole(struct exchange *exchange)
 {
     struct site *site = exchange->site;
@@ -119,7 +119,8 @@ static bool is_whole(struct exchange *exchange)
     buffer_clear(&site->scratch);
     buffer_clear(&site->members);
     exchange_refuse(exchange, 503,
-                    "There is not enough memory for the answer; the change may have been made.");
+                    "There is not enough memory for the answer. If the request changes something, the change "
+                    "may have been made.");
     return false;
 }
 

@@ -15,40 +15,41 @@
 struct exchange {
     struct site *site;
     const struct dialect *dialect;
-    void *self; /* data of the dialect, see site_add */
+    void *self; /* data of the dialect, as given to site_add */
     struct http_request *request;
     const struct method *method;
     bool is_probe;              /* the route reports health, see struct route */
     int64_t began_us;           /* time at which the request began (CLOCK_BOOTTIME) */
-    struct token_table *tokens; /* shared; the table that contains token */
+    struct token_table *tokens; /* shared; the table in which token was found */
     struct token *token;        /* NULL: there are no tokens, or the route needs no token */
     struct app_caller caller;   /* passed to use cases; without tokens it has a right to all topics */
-    struct slice topic, job_id; /* names from the path, decoded; empty if the route has none */
+    struct slice topic, job_id; /* names from the path, decoded; empty if the path has no such name */
     struct slice key;           /* see route_names */
     struct slice rest;          /* open path: the rest of the target as sent, with its query */
     struct slice query;         /* query without its '?' */
     struct buffer path;         /* topic, job_id and key point into it */
     bool is_other_media;        /* the body has the media type or_media of its method (dialect.h) */
-    bool is_large,
-        is_crowded;     /* the body may be larger than max_body_bytes; there are too many such bodies now */
-    struct buffer seen; /* tags of If-Match or If-None-Match, see etag.h; else empty */
-    struct buffer once; /* fingerprint and idempotency key, see idempotency.h; else empty */
+    bool is_large, is_crowded;  /* is_large: the body may be larger than max_body_bytes. is_crowded: it may
+                                   not, because there are too many such bodies now */
+    struct buffer seen;         /* tags of If-Match or If-None-Match, see etag.h; else empty */
+    struct buffer once;         /* fingerprint and idempotency key, see idempotency.h; else empty */
     struct list key_link;
     struct exchange_span *span; /* see trace_context.h; NULL: none */
     void *state;                /* data of the handler, see exchange_keep */
     void (*free_state)(void *);
 };
 
-/* Begins an exchange and makes it the request's context. */
+/* Begins an exchange, and sets it as the context of the request. */
 struct exchange *exchange_new(struct site *, struct http_request *);
 
-/* Keeps state until the exchange ends, and then calls free_state for it. */
+/* Keeps the data of a handler until the exchange ends; then calls free_state with it. */
 void exchange_keep(struct exchange *, void *state, void (*free_state)(void *));
 
-/* Returns the empty scratch buffer. The exchange may use the buffer until another exchange gets it. */
+/* Returns the scratch buffer of the reactor, emptied. Its text is lost when another exchange calls this
+ * function. */
 struct buffer *exchange_scratch(struct exchange *);
 
-/* Returns a second scratch buffer, for a part of an answer that is written before the rest. */
+/* Returns a second scratch buffer, for the part of an answer that must be written before the rest. */
 struct buffer *exchange_members(struct exchange *);
 
 /* ---- answers: each ends the exchange ---- */
@@ -57,16 +58,16 @@ struct buffer *exchange_members(struct exchange *);
 void exchange_answer(struct exchange *, unsigned status, const struct http_header *headers, size_t count,
                      struct slice body);
 
-/* Answers 200 with application/json. on_end is called once: see http_answer. If there is no room for the
- * answer, answers 503 instead, and on_end is called with false. */
+/* Answers 200 with application/json. Calls on_end once, see http_answer. If there is no room for the answer,
+ * answers 503 instead, and calls on_end with false. */
 void exchange_answer_watched(struct exchange *, struct slice body, void (*on_end)(void *arg, bool was_sent),
                              void *arg);
 
-/* Answers with a body of this media type. If content_type is empty, there is no Content-Type. */
+/* Answers with a body of this media type. If content_type is empty, the answer has no Content-Type. */
 void exchange_answer_as(struct exchange *, unsigned status, struct slice content_type,
                         const struct http_header *headers, size_t count, struct slice body);
 
-/* Answers 200 with a text of this type. */
+/* Answers 200 with a body of this media type. */
 void exchange_answer_text(struct exchange *, struct slice content_type, struct slice body);
 
 /* Answers with an error in the dialect's form. Adds Retry-After to a 503. */
@@ -89,7 +90,7 @@ void exchange_refuse_over_limit(struct exchange *);
 /* Ends an exchange without an answer, because its client has disconnected. */
 void exchange_free(struct exchange *);
 
-/* The header Retry-After of a 503. */
+/* The header Retry-After that answers with 503 have. */
 extern const struct http_header exchange_retry_after;
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { STATUS_FAULT = 500 }; /* lowest status that is an error of the server */
+enum { STATUS_FAULT = 500 }; /* statuses from here on mark the span as an error of the server */
 
 struct exchange_span {
     struct tracer *tracer;
@@ -39,8 +39,8 @@ struct slice exchange_span_add(struct exchange_span *made, const struct job *job
         copy_text(span->topic, sizeof span->topic, job->topic);
         copy_text(span->job_id, sizeof span->job_id, job->job_id);
     } else {
-        span->job_id[0] = '\0'; /* a request with several jobs has no jobId in its span, because an attribute
-                                   has one value */
+        span->job_id[0] =
+            '\0'; /* with several jobs, the span has no jobId, because an attribute has only one value */
         if (!slice_equal(slice_of(span->topic), job->topic))
             span->topic[0] = '\0';
     }

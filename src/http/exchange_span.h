@@ -1,5 +1,5 @@
-/* exchange_span.h - the span of a request that schedules jobs. The span begins with the request's first job,
- * so requests without jobs have no span. */
+/* exchange_span.h - the trace span of a request that schedules jobs. The first job of a request creates the
+ * span, so requests without jobs have none. */
 #ifndef DUEPOST_HTTP_EXCHANGE_SPAN_H
 #define DUEPOST_HTTP_EXCHANGE_SPAN_H
 
@@ -8,7 +8,7 @@
 
 struct exchange_span;
 
-/* The data of the request that the span contains. */
+/* The data of a request that its span records. */
 struct exchange_span_request {
     const char *label;   /* label of the route, such as "POST /jobs" */
     struct slice target; /* target of the request, as sent */
@@ -20,7 +20,8 @@ struct exchange_span_request {
  * request has none. */
 struct exchange_span *exchange_span_new(struct tracer *, struct slice parent, struct slice state);
 
-/* Notes a job of the request. Returns the traceparent for the job, which is valid until the span is freed. */
+/* Adds a job of the request. Returns the traceparent that the job gets; it is valid until the span is
+ * freed. */
 struct slice exchange_span_add(struct exchange_span *, const struct job *);
 
 /* Ends the span, and records it if the trace is sampled. */

@@ -35,13 +35,14 @@ static size_t bucket_of(struct slice field)
     return sum % SITE_KEY_BUCKETS;
 }
 
-/* Returns the part after the fingerprint: topic/key. */
+/* Returns the part of exchange->once after the fingerprint: topic/key. */
 static struct slice field_of(const struct exchange *exchange)
 {
     return slice_skip(buffer_slice(&exchange->once), FINGERPRINT_SIZE);
 }
 
-/* Returns whether a request with this key is being answered now. The store detects later repeats. */
+/* Returns whether another request with this key is being processed now. Redis detects repeats that come
+ * later. */
 static bool is_running(struct list *bucket, struct slice field)
 {
     for (struct list *link = bucket->next; link != bucket; link = link->next)

@@ -1,8 +1,8 @@
 /* idempotency.h - the header Idempotency-Key (draft-ietf-httpapi-idempotency-key-header).
  *
- * A key belongs to a topic. The first request with a key schedules a job, and the script writes the key
- * together with the job. Within the configured window, a repeated request gets the same answer from the
- * store. */
+ * A key belongs to a topic. The first request with a key schedules a job, and the same script writes the key
+ * and the job to Redis. Within a configured time, a repeated request finds the key there and gets the same
+ * answer. */
 #ifndef DUEPOST_HTTP_IDEMPOTENCY_H
 #define DUEPOST_HTTP_IDEMPOTENCY_H
 

@@ -44,7 +44,7 @@ static bool is_this_host(const struct site_options *options, struct slice host)
            (options->hosts.size && is_one_of(options->hosts, host));
 }
 
-/* Returns whether origin is a scheme, "://", and the value of Host (RFC 6454, section 7). */
+/* Returns whether origin is http:// or https:// followed by the value of Host (RFC 6454, section 7). */
 static bool is_same_site(struct slice origin, struct slice host)
 {
     static const struct slice schemes[] = {SLICE("http://"), SLICE("https://")};

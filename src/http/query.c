@@ -15,7 +15,7 @@ static void add_error(struct job_errors *errors, struct slice field, const char 
     job_errors_add_named(errors, "", field, detail);
 }
 
-/* Returns the name for an error: unchanged if it is plain ASCII, else empty. */
+/* Returns the parameter's name as an error may show it: unchanged if it is plain ASCII, else empty. */
 static struct slice shown(struct slice name)
 {
     for (size_t i = 0; i < name.size; i++)

@@ -5,13 +5,14 @@
 #include "http/exchange.h"
 #include "job/job.h"
 
-enum { QUERY_BYTES_MAX = 2048 }; /* bytes of all decoded values together */
+enum { QUERY_BYTES_MAX = 2048 }; /* maximum size of all decoded values together, in bytes */
 
 struct query_parameter {
     const char *name;
-    /* Reads a decoded value into the field. Returns the error in the value, or NULL. */
+    /* Reads a decoded value, and writes the result to field. Returns what is wrong with the value, or
+     * NULL. */
     const char *(*read)(void *field, struct slice value);
-    size_t offset; /* position of the field in the struct into of query_read; 0: the reader gets the whole
+    size_t offset; /* offset of the field in the struct that query_read gets as into; 0: read gets the whole
                       struct */
 };
 
@@ -19,23 +20,25 @@ struct query_reading {
     struct exchange *exchange;
     const struct query_parameter *parameters; /* at most 32 parameters */
     size_t count;
-    unsigned known;      /* parameters that this path accepts, as bits: 1 << index */
-    unsigned repeatable; /* parameters that may be sent several times, as bits; read is called for each */
-    unsigned given;      /* the known parameters that were sent */
+    unsigned known; /* parameters that this path accepts, as bits 1 << index */
+    unsigned
+        repeatable; /* parameters that may be sent several times, as bits; read is called for each value */
+    unsigned given; /* parameters that the request has, as bits */
     struct job_errors errors;
 };
 
-/* Reads the query. Every parameter that is unknown or wrong, or is repeated but must not be, becomes an
- * error. text holds the decoded values, and must have room for QUERY_BYTES_MAX. */
+/* Reads the query. A parameter that is unknown, wrong, or repeated without being repeatable becomes an error
+ * in errors. text holds the decoded values, and must have room for QUERY_BYTES_MAX. */
 void query_read(struct query_reading *, void *into, struct buffer *text);
 
 /* Adds an error. */
 void query_add_error(struct query_reading *, struct slice name, const char *detail);
 
-/* Returns whether there were no errors. Returns false after answering 400. */
+/* Returns whether errors is empty. Returns false after answering 400 with the errors. */
 bool query_end(const struct query_reading *);
 
-/* Returns whether there are no parameters. Returns false after answering 400 with an error for each. */
+/* Returns whether the request has no parameters. Returns false after answering 400, with an error for each
+ * parameter. */
 bool query_is_empty(struct exchange *);
 
 #endif

@@ -21,8 +21,8 @@ void route_check_table(const struct dialect *dialect)
                     (method->scopes == 0) == (method->reach == REACH_FREE || method->reach == REACH_CALLER)));
 }
 
-/* Decodes one segment, and separates it from the previous segment. The first one, a topic, may not contain an
- * encoded slash. */
+/* Decodes one segment of a path, and writes a slash before it unless it is the first one. The first one, a
+ * topic, may not contain an encoded slash. */
 static bool take_segment(struct buffer *path, struct slice segment, size_t index)
 {
     size_t before = path->size;
@@ -101,8 +101,9 @@ bool route_names_receiver(struct buffer *text, struct route_names *names)
 
 /* ---- */
 
-/* Returns the target without scheme and authority. A server must accept the absolute form, which is sent to
- * proxies (RFC 9112, section 3.2.2). The routes are the same under every host name. */
+/* Returns the target of a request without scheme and authority. Clients send the absolute form to proxies,
+ * and a server must accept it, too (RFC 9112, section 3.2.2). The routes are the same under every host
+ * name. */
 static struct slice without_origin(struct slice target)
 {
     static const struct slice schemes[] = {SLICE("http://"), SLICE("https://")};
@@ -124,9 +125,9 @@ static size_t count_slashes(struct slice text)
     return count;
 }
 
-/* Splits the target of an open path into raw, which is the part that pattern describes, and rest, which
- * follows after a slash. If pattern has n slashes, this is the slash number n + 1. If the target has fewer
- * slashes, raw stays the whole path, and rest stays empty. */
+/* Splits the target of an open path into raw, the part that pattern describes, and rest, the part after the
+ * next slash. raw gets as many slashes as pattern has. If the target has no further slash, raw and rest stay
+ * unchanged. */
 static void cut_rest(struct slice pattern, struct slice target, struct slice *raw, struct slice *rest)
 {
     size_t slashes = count_slashes(pattern), end = 0;
@@ -138,7 +139,7 @@ static void cut_rest(struct slice pattern, struct slice target, struct slice *ra
     *rest = slice_skip(target, end + 1);
 }
 
-/* Returns whether a route has this target. raw is the path of the target. */
+/* Returns whether a target matches the path of a route. raw: the target without its query. */
 static bool route_matches(const struct route *route, struct slice target, struct slice raw,
                           struct buffer *path, struct slice *rest)
 {
@@ -189,7 +190,7 @@ void route_suggest(const struct dialect *dialect, struct slice target, char mean
     meant[0] = '\0';
     for (size_t i = 0; i < dialect->route_count; i++) {
         struct slice segment = first_segment(slice_of(dialect->routes[i].path));
-        /* No suggestion, because another part of the path is wrong. */
+        /* The first segment is right, so another part of the path is wrong: no suggestion. */
         if (slice_equal(segment, suggestion.name)) {
             meant[0] = '\0';
             return;

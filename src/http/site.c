@@ -10,7 +10,7 @@
 #include "io/http_limits.h"
 
 enum {
-    SCRATCH_ALWAYS = 4 * 1024, /* enough for an error that reports a lack of memory */
+    SCRATCH_ALWAYS = 4 * 1024, /* enough for an answer that says that memory is lacking */
     SCRATCH_MAX = 64 * 1024 * 1024,
     MEMBERS_MAX = 256 * 1024,
     ALLOW_MAX = 128,
@@ -28,7 +28,7 @@ static bool is_media_type(struct slice type, struct slice wanted)
     return slice_equal_nocase(slice_trim(media), wanted);
 }
 
-/* Returns whether the type is wanted, with or without "charset=utf-8". */
+/* Returns whether the Content-Type is the wanted one, with or without "charset=utf-8". */
 static bool is_media(struct slice type, struct slice wanted)
 {
     struct slice media, parameter;
@@ -102,7 +102,7 @@ static const struct route *find_route(struct exchange *exchange)
     return route;
 }
 
-/* Returns the dialect that answers for a path that no dialect has. */
+/* Returns the dialect that writes the 404 for an unknown path. */
 static const struct dialect *dialect_of(const struct exchange *exchange)
 {
     const struct site *site = exchange->site;
@@ -115,8 +115,8 @@ static const struct dialect *dialect_of(const struct exchange *exchange)
     return site->dialects[0].dialect;
 }
 
-/* Answers 404, with the path that the client may have meant. Clients without a token get this path, too,
- * because the paths are public. */
+/* Answers 404, and names the path that the client may have meant. The answer needs no token, because the
+ * paths of the API are public. */
 static void refuse_path(struct exchange *exchange, bool for_probes)
 {
     char meant[ROUTE_SUGGESTION_SIZE];
@@ -192,8 +192,8 @@ static void on_request(void *arg, struct http_request *request)
         exchange->method->handle(exchange);
 }
 
-/* Returns whether a request may be over max_body_bytes, which limits one job. A request with many jobs may be
- * larger. */
+/* Returns whether the body of a request may exceed max_body_bytes. This option limits one job; a request with
+ * many jobs may be larger. */
 static bool on_large(void *arg, struct http_request *request)
 {
     struct site *site = arg;
@@ -212,11 +212,14 @@ static void on_too_large(void *arg, struct http_request *request)
     struct exchange *exchange = http_request_context(request);
     size_t max_bytes = site->options.max_body_bytes;
     if (exchange->is_crowded)
-        exchange_refuse(exchange, 503, "Too many requests over %zu bytes at once; nothing changed.",
-                        max_bytes);
+        exchange_refuse(
+            exchange, 503,
+            "Too many requests with bodies over %zu bytes are being processed; nothing changed. Try again.",
+            max_bytes);
     else if (exchange->method->is_large)
-        exchange_refuse(exchange, 413, "The body is over %zu bytes, or over %zu with many jobs.", max_bytes,
-                        exchange->method->large_bytes);
+        exchange_refuse(exchange, 413,
+                        "The body is over %zu bytes. With many jobs, at most %zu bytes are accepted.",
+                        max_bytes, exchange->method->large_bytes);
     else
         exchange_refuse(exchange, 413, "The body is over %zu bytes.", max_bytes);
 }
@@ -227,7 +230,7 @@ static void on_over_limit(void *arg, struct http_request *request)
     exchange_refuse_over_limit(http_request_context(request));
 }
 
-/* Answers a request that the header gate refuses. Such a request has no exchange. */
+/* Answers a request whose head is refused before an exchange exists. */
 static void on_malformed(void *arg, struct http_request *request, const char *detail)
 {
     struct site *site = arg;
@@ -253,7 +256,7 @@ static void on_gone(void *arg, struct http_request *request)
 
 /* ---- */
 
-/* Allocates always_bytes now, so that an error can be written even without free memory. */
+/* Reserves always_bytes of the buffer now, so that an error can be written later even without free memory. */
 static void init_answers(struct buffer *buffer, size_t max_bytes, size_t always_bytes)
 {
     buffer_init(buffer, max_bytes);

@@ -1,5 +1,5 @@
-/* site.h - the HTTP side of one reactor: routes requests to dialects, and refuses requests that no handler
- * accepts.
+/* site.h - serves HTTP in one reactor (a thread with its event loop): finds the dialect (an API, see
+ * dialect.h) and the handler of each request, and answers requests that have no handler.
  *
  * Checks run in this order: 404 (path), 405, 503 (over the limits), 401, 429, 403, 415, 413, 400, then the
  * handler. */
@@ -12,12 +12,13 @@
 /* Creates a site without dialects. Borrows the data that options point to. */
 struct site *site_new(const struct site_options *);
 
-/* Adds a dialect. Its handlers find self in their exchanges. Paths are searched in the order in which
- * dialects were added. A request for an unknown path is answered by the dialect whose root is the beginning
- * of the path, else by the first dialect. Borrows the dialect and self. */
+/* Adds a dialect. Its handlers get self as exchange->self. Paths are searched in the order in which dialects
+ * were added. A request for an unknown path is answered by the dialect whose root is the beginning of the
+ * path, else by the first dialect. Borrows the dialect and self. */
 void site_add(struct site *, const struct dialect *, void *self);
 
-/* Replaces the site's tokens and hosts by those of these options, and borrows them as site_new does. */
+/* Replaces the tokens and hosts of the site by those in options, and borrows the new ones as site_new
+ * does. */
 void site_reload(struct site *, const struct site_options *);
 
 /* Frees a site, after its servers have been freed. NULL is ignored. */

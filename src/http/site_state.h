@@ -14,7 +14,7 @@ struct site_options {
     size_t max_body_bytes;
     struct token_table *tokens; /* NULL: requests need no token */
     struct slice listen_host;   /* the address that is listened on, as configured; copied */
-    struct slice hosts;         /* more names of this host, separated by commas; see origin.h */
+    struct slice hosts;         /* additional names of this host, separated by commas; see origin.h */
     struct metrics *metrics;    /* metrics of this reactor */
     struct tracer *tracer;      /* shared; NULL: no spans are recorded */
 };
@@ -28,8 +28,8 @@ struct site {
     } dialects[SITE_DIALECTS_MAX];
     size_t dialect_count;
     struct buffer scratch;              /* the body of one answer */
-    struct buffer members;              /* a part of the body that is written first */
-    size_t large_count;                 /* number of exchanges that are is_large */
+    struct buffer members;              /* a part of the answer's body that must be written before the rest */
+    size_t large_count;                 /* number of exchanges whose is_large is set */
     struct list keys[SITE_KEY_BUCKETS]; /* exchanges with an idempotency key, by the key's hash */
 };
 

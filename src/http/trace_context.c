@@ -20,7 +20,7 @@ static bool read_headers(const struct http_request *request, struct trace_contex
     return true;
 }
 
-/* Makes the span of the request the parent of the job. */
+/* Makes the span of the request the parent of the job's trace. */
 static void add_span(struct exchange *exchange, struct trace_context *context, struct job *job)
 {
     if (!exchange->span)

@@ -1,5 +1,6 @@
 /* trace_context.h - passes the trace of a request (W3C Trace Context) on to its jobs. If duepost records
- * spans, the request is a span of this trace, or of a new one, and the parent of the attempts. */
+ * spans, the request becomes a span of its trace, or of a new trace, and the attempts of its jobs become
+ * children of this span. */
 #ifndef DUEPOST_HTTP_TRACE_CONTEXT_H
 #define DUEPOST_HTTP_TRACE_CONTEXT_H
 

@@ -48,7 +48,7 @@ function(web_npm_file variable name version sha256 path)
 endfunction()
 
 # web_library(NAME VERSION SHA256 PATH [DEBIAN_PATH]): copies a library to lib/ of the dashboard, under the last
-# part of PATH. A library that no package of Debian has may be missing.
+# part of PATH. A library without DEBIAN_PATH is optional, unless DUEPOST_WEB_LIBRARIES is npm.
 function(web_library name version sha256 path)
   set(debian_path "${ARGN}")
   get_filename_component(file ${path} NAME)
@@ -80,7 +80,7 @@ if(DUEPOST_DASHBOARD)
   web_library(${swagger_ui} swagger-ui.css)
 endif()
 
-# All files but the pages, by their paths in the dashboard.
+# All files except the pages, listed by their paths in the dashboard.
 file(GLOB_RECURSE own RELATIVE ${web_folder} CONFIGURE_DEPENDS ${web_folder}/*.js ${web_folder}/*.css ${web_folder}/*.svg)
 file(GLOB libraries RELATIVE ${web_made} ${web_made}/lib/*)
 set(web_index ${web_folder}/index.html)
@@ -178,7 +178,7 @@ function(web_add_preloads variable page)
     foreach(root ${roots})
       web_add_imports(modules ${root})
     endforeach()
-    list(REMOVE_ITEM modules main.js) # the page has it as a script
+    list(REMOVE_ITEM modules main.js) # the page loads it with its own script element
     list(TRANSFORM modules PREPEND "<link rel=\"modulepreload\" href=\"web/")
     list(TRANSFORM modules APPEND "\">")
     list(JOIN modules "\n" links)

@@ -21,7 +21,7 @@ static const struct http_header common[] = {
 
 enum { COMMON_COUNT = sizeof common / sizeof *common };
 
-/* Returns whether a list such as "gzip, br;q=0.5" has the coding, and does not refuse it with q=0. */
+/* Returns whether a list such as "gzip, br;q=0.5" accepts the coding. A coding with q=0 is refused. */
 static bool accepts(struct slice list, struct slice coding)
 {
     for (struct slice item; list.size;) {
@@ -52,8 +52,8 @@ static void answer_text(struct exchange *exchange, struct slice type, struct sli
     exchange_answer_as(exchange, 200, type, headers, all, text);
 }
 
-/* Without tokens, pages of other sites must not find out that duepost runs here. So requests are checked as
- * those to the API are. */
+/* Without tokens, pages of other sites must not find out that duepost runs here. So requests for the
+ * dashboard are checked in the same way as requests to the API. */
 static bool is_admitted(struct exchange *exchange)
 {
     return exchange->site->options.tokens || origin_admit(exchange);
@@ -61,7 +61,7 @@ static bool is_admitted(struct exchange *exchange)
 
 /* ---- /, /docs, /openapi.yaml ---- */
 
-/* Browsers must check each time whether the page has changed. */
+/* The headers make browsers check each time whether the page has changed. */
 static void answer_page(struct exchange *exchange, const struct web_page *page)
 {
     char tag[64];
@@ -120,7 +120,9 @@ static void file_handle(struct exchange *exchange)
         exchange_refuse(exchange, 404, "There is no such file; load the page again.");
     else if (http_request_has_header(exchange->request, "Accept-Encoding") &&
              !accepts(codings, SLICE("gzip")))
-        exchange_refuse(exchange, 406, "The file exists only with gzip: send Accept-Encoding: gzip.");
+        exchange_refuse(
+            exchange, 406,
+            "The server has this file only compressed with gzip: send the header Accept-Encoding: gzip.");
     else
         answer_text(exchange, file->type, file->gzip, true, &forever, 1);
 }
