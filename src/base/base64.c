@@ -19,7 +19,8 @@ void base64_append(struct buffer *out, struct slice bytes)
     }
 }
 
-/* The value of each digit plus 1; 0 for other bytes. A table is fast, because bodies of jobs may be long. */
+/* For each byte: its value as a base64 digit, plus 1; 0 if the byte is not a digit. Bodies of jobs may be
+ * long, and a table is fast. */
 static const uint8_t digit_values[256] = {
     ['A'] = 1,  ['B'] = 2,  ['C'] = 3,  ['D'] = 4,  ['E'] = 5,  ['F'] = 6,  ['G'] = 7,  ['H'] = 8,
     ['I'] = 9,  ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
@@ -58,7 +59,7 @@ bool base64_is_valid(struct slice text)
     return !padding || ((unsigned)digit_value(text.data[digits - 1]) & unused) == 0;
 }
 
-/* Decodes four digits. Bits that come from padding ('=') are undefined. */
+/* Decodes four digits into 24 bits. The bits of a padding character ('=') are undefined. */
 static uint32_t decode_four(const char *text)
 {
     uint32_t bits = 0;
@@ -131,6 +132,6 @@ bool base64url_decode(struct slice text, struct buffer *out)
             buffer_append_byte(out, (char)(bits >> count));
         }
     }
-    /* The remaining bits must be zero, so that each value has one spelling. */
+    /* The unused bits of the last digit must be zero, so that the same bytes always have the same text. */
     return count < 6 && (bits & ((1U << count) - 1)) == 0 && !out->failed;
 }

@@ -7,16 +7,16 @@
 
 void base64_append(struct buffer *, struct slice bytes);
 
-/* Returns whether text is base64 without white space. Each value has one spelling: the padding is complete,
- * and the unused bits are zero. */
+/* Returns whether text is base64 without white space, with complete padding, and with zeros in the unused
+ * bits of its last digit. So the same bytes always have the same text. */
 bool base64_is_valid(struct slice text);
 
 /* Appends the decoded bytes. If text is not valid, returns false and appends nothing. If there is no room,
  * the buffer is marked as failed. */
 bool base64_decode(struct slice text, struct buffer *out);
 
-/* Append base64url: the alphabet for URLs, without padding; and decode it. base64url_decode may have appended
- * a part of the bytes when it returns false. */
+/* base64url_append encodes bytes as base64url, and base64url_decode appends the decoded bytes. If
+ * base64url_decode returns false, it may have appended a part of the bytes. */
 void base64url_append(struct buffer *, struct slice bytes);
 bool base64url_decode(struct slice text, struct buffer *out);
 

@@ -20,7 +20,8 @@ struct buffer {
 
 void buffer_init(struct buffer *, size_t max_bytes);
 
-/* Returns a buffer that uses the caller's memory, and is not finished by buffer_fini. size includes a NUL. */
+/* Returns a buffer that uses the caller's memory; do not call buffer_fini for it. size includes one byte for
+ * a NUL. */
 static inline struct buffer buffer_of(char *data, size_t size)
 {
     return (struct buffer){.data = data, .capacity = size, .max = size - 1};

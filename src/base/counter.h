@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Raises the number. Load and store need not be one atomic step, because only one thread writes. */
+/* Raises the number. Only one thread writes it, so loading and storing may be two separate steps. */
 static inline void counter_raise(_Atomic uint64_t *number, uint64_t by)
 {
     uint64_t old = atomic_load_explicit(number, memory_order_relaxed);

@@ -4,11 +4,11 @@
 
 enum {
     DIGITS_MAX = 19
-}; /* Number of digits that are kept. 19 digits fit into 64 bits; their product with a multiplier fits into
-      128. */
+}; /* Number of digits that are kept. 19 digits fit into 64 bits; 19 digits times the multiplier fit into 128
+      bits. */
 
-/* Larger exponents count as this one. With such an exponent a number is 0 or too large in any case, because
- * no text has as many digits. */
+/* An exponent stops growing when it reaches this limit. A number with such an exponent is 0 or too large in
+ * any case, because no text has enough digits to make up for the exponent. */
 #define EXPONENT_MAX INT64_C(1000000000000)
 
 /* The number is significand * 10^exponent. If is_cut is true, digits were dropped, and the real number is
@@ -95,7 +95,7 @@ bool decimal_parse(struct slice text, int64_t multiplier, int64_t max, int64_t *
     if (number.is_negative && !is_zero)
         return false;
 
-    /* 128-bit integers of GCC and Clang: 10^19 * 10^9 is below 2^94. */
+    /* The product is below 10^19 * 10^9, which needs 94 bits. GCC and Clang have integers of 128 bits. */
     __extension__ unsigned __int128 product = (unsigned __int128)number.significand * (uint64_t)multiplier;
     bool is_rounded = number.is_cut;
     for (; number.exponent > 0 && !is_zero; number.exponent--) {

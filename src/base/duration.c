@@ -18,7 +18,8 @@ static bool is_digit(char byte)
     return (byte >= '0' && byte <= '9') || byte == '.';
 }
 
-/* Takes the leading digits from the front of *text, or the leading bytes that are not digits. */
+/* If are_digits is true, takes the leading digits from the front of *text; otherwise, takes the bytes before
+ * the first digit. */
 static struct slice take(struct slice *text, bool are_digits)
 {
     size_t size = 0;
@@ -29,8 +30,8 @@ static struct slice take(struct slice *text, bool are_digits)
     return part;
 }
 
-/* Returns the index of the unit in the table, searching from index first. Returns UNITS if no such unit is
- * found. */
+/* Returns the index of the unit with this suffix in the table. Searches from index first. Returns UNITS if
+ * there is no such unit. */
 static size_t find_unit(struct slice suffix, size_t first)
 {
     size_t i = first;
@@ -43,7 +44,7 @@ bool duration_parse(struct slice text, int64_t max_ms, int64_t *ms)
 {
     size_t first = 0;
     struct slice rest = text, number = take(&rest, true);
-    if (rest.size == 0) /* no sign, no exponent */
+    if (rest.size == 0) /* only digits and a point, so decimal_parse sees no sign and no exponent */
         return decimal_parse(number, 1000, max_ms, ms, NULL);
     for (*ms = 0, rest = text; rest.size;) {
         int64_t part_ms;

@@ -13,9 +13,10 @@
     X(CONNECT, "connect")                                                                                    \
     X(TLS, "tls")                                                                                            \
     X(TIMEOUT, "timeout")                                                                                    \
-    X(RESET, "reset")                       /* the connection ended without an answer */                     \
-    X(TARGET_REFUSED, "target_refused")     /* no address of the receiver was allowed */                     \
-    X(ANSWER_TOO_LARGE, "answer_too_large") /* the head exceeds its limit; a large body does not fail */     \
+    X(RESET, "reset")                   /* the connection ended without an answer */                         \
+    X(TARGET_REFUSED, "target_refused") /* no address of the receiver was allowed */                         \
+    X(ANSWER_TOO_LARGE,                                                                                      \
+      "answer_too_large") /* the head of the answer exceeds its limit; the body has no limit */              \
     X(PROTOCOL,                                                                                              \
       "protocol") /* the answer is not HTTP, or requires a protocol that the client does not support */      \
     X(WORKER, "worker")               /* a worker has reported that its job failed */                        \

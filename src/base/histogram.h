@@ -1,7 +1,7 @@
 /* histogram.h - a histogram of durations.
  *
- * One thread adds durations; any thread may read at the same time. Each number is exact, but numbers read
- * together may belong to different moments. */
+ * One thread adds durations, and any thread may read at the same time. Each number that is read is exact, but
+ * two numbers may be read at different moments. */
 #ifndef DUEPOST_BASE_HISTOGRAM_H
 #define DUEPOST_BASE_HISTOGRAM_H
 
@@ -24,7 +24,7 @@ size_t histogram_bucket_of(int64_t us);
 /* Counts one duration. Negative durations count as 0. */
 void histogram_observe(struct histogram *, int64_t us);
 
-/* Adds the current counts of from to the counts of to. */
+/* Adds the current counts and the sum of the histogram "from" to the histogram "to". */
 void histogram_add(struct histogram *to, const struct histogram *from);
 
 #endif

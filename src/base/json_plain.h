@@ -20,11 +20,11 @@ static inline const char *json_plain_end(const char *at, const char *end)
     while (end - at >= 8) {
         uint64_t bytes;
         memcpy(&bytes, at, sizeof bytes);
-        bytes = le64toh(bytes); /* the first byte is the lowest */
+        bytes = le64toh(bytes); /* the first byte of the text becomes the lowest byte */
         uint64_t quotes = bytes ^ each * '"', backslashes = bytes ^ each * '\\';
-        /* If no byte is special, no subtraction below is negative, so no byte has its top bit set. Otherwise,
-         * the lowest byte with its top bit set is special. Higher bytes may have their top bits set only
-         * because of a borrow. */
+        /* "special" gets the top bit of each byte that is not plain. A subtraction that is negative for one
+         * byte borrows from the next higher byte, so a plain byte above may get its top bit, too. So only the
+         * lowest of these bits counts. */
         uint64_t special = (bytes | (bytes - each * 0x20) | (quotes - each) | (backslashes - each)) & top;
         if (special)
             return at + __builtin_ctzll(special) / 8;

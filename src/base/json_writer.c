@@ -75,7 +75,8 @@ void json_put_time(struct json_writer *json, int64_t ms)
     json_put_text(json, slice_from(text, TIMESTAMP_SIZE - 1));
 }
 
-/* Reserves room once for the whole name, because a record has many names. */
+/* Reserves room for the comma, the quotes, the name and the colon in one call, because a record has many
+ * names. */
 void json_put_plain_name(struct json_writer *json, struct slice name)
 {
     char *at = buffer_extend(json->out, json->needs_comma + name.size + sizeof "\"\":" - 1);

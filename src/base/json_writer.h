@@ -10,8 +10,8 @@
  *
  * json_put_... writes a value: an item of an array, or the value after a name. json_add_... writes a member
  * of an object: its name and its value. The writer allocates no memory, so it has nothing to free. The writer
- * does not check the nesting, so a caller may write only the contents of an object. If the text does not fit,
- * the buffer is marked as failed. */
+ * does not check the nesting; so a caller may also write the members of an object without its braces. If the
+ * text does not fit, the buffer is marked as failed. */
 #ifndef DUEPOST_BASE_JSON_WRITER_H
 #define DUEPOST_BASE_JSON_WRITER_H
 
@@ -19,7 +19,7 @@
 
 struct json_writer {
     struct buffer *out; /* borrowed until the last call for this writer; the caller may also append to out */
-    bool needs_comma;   /* before the next item or member */
+    bool needs_comma;   /* a comma must precede the next item or member */
 };
 
 /* Begins a JSON text, or the contents of an object or array whose opening bracket is already written. */
@@ -28,7 +28,7 @@ static inline struct json_writer json_writer_to(struct buffer *out)
     return (struct json_writer){out, false};
 }
 
-/* Continues after a member or an item that is already in out. */
+/* Continues an object or array in out that already has a member or an item: the next one gets a comma. */
 static inline struct json_writer json_writer_behind(struct buffer *out)
 {
     return (struct json_writer){out, true};
@@ -48,12 +48,13 @@ void json_put_raw(struct json_writer *, struct slice value); /* one JSON value, 
 void json_put_seconds(struct json_writer *, int64_t ms);     /* 1500 is 1.5; not negative */
 void json_put_time(struct json_writer *, int64_t ms);        /* "2030-01-01T00:00:00.000Z" */
 
-/* Write a name, after which its value must follow. json_put_plain_name is for names that need no escapes,
- * such as the names in the code. json_put_name_text is for any text. */
+/* Write the name of a member. The caller must write the value next. json_put_plain_name is for names that
+ * need no escapes, such as the names in the code. json_put_name_text is for any text. */
 void json_put_plain_name(struct json_writer *, struct slice name);
 void json_put_name_text(struct json_writer *, struct slice name);
 
-/* Writes a plain name. The function is inline, so that the compiler computes the length of a literal. */
+/* Writes a name that needs no escapes. The function is inline, so that the compiler computes the length of a
+ * literal. */
 static inline void json_put_name(struct json_writer *json, const char *name)
 {
     json_put_plain_name(json, slice_of(name));

@@ -17,7 +17,7 @@ enum { LINE_MAX_BYTES = 8192, LINE_END_BYTES = sizeof "}\n" - 1, GATHERED_MAX_BY
 
 static const char *const level_names[] = {"debug", "info", "warning", "error", "audit"};
 
-/* The lines that this thread gathers. */
+/* The lines that this thread has not written yet; see log_gather_begin. */
 static _Thread_local struct {
     bool is_on;
     struct buffer lines;
@@ -30,13 +30,14 @@ static struct {
     atomic_int level;
 } log_state = {.level = LOG_LEVEL_INFO};
 
-/* O_NONBLOCK: the open of a FIFO would otherwise wait for its reader. */
+/* Opens the file with O_NONBLOCK, because open would otherwise wait until another process reads the FIFO. */
 static int open_file(const char *path, struct problem *problem)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0640);
     if (fd < 0)
         problem_set(problem, "cannot write the log file %s: %s", path,
-                    errno == ENXIO ? "it is a FIFO or a device that nothing reads" : strerror(errno));
+                    errno == ENXIO ? "it is a FIFO that no process reads, or a device that is not there"
+                                   : strerror(errno));
     return fd;
 }
 
@@ -62,7 +63,8 @@ enum status log_reopen(struct problem *problem)
     int fd = open_file(log_state.path, problem);
     if (fd < 0)
         return STATUS_FAILED;
-    /* dup2 replaces the file behind the descriptor while other threads may be writing to it. */
+    /* Other threads may be writing to the descriptor. dup2 keeps its number and replaces the file behind it
+     * at once. */
     dup2(fd, log_sink_fd());
     close(fd);
     return STATUS_OK;
@@ -88,7 +90,8 @@ static bool needs_quotes(struct slice text)
     return text.size == 0;
 }
 
-/* Writes logfmt, the format of most lines, without printf, which would take most of the time of a line. */
+/* The functions for logfmt do not use printf, because most lines are logfmt, and printf would take most of
+ * the time. */
 static void put_key(struct buffer *line, const char *key)
 {
     buffer_append(line, slice_of(key));
@@ -197,7 +200,7 @@ static void tell_dropped(void)
         return;
     const struct log_field field = LOG_NUMBER("lines", lines);
     if (!write_line(LOG_LEVEL_WARNING, "log_lines_dropped", &field, 1))
-        /* Without counting this line again, which was counted when it was dropped. */
+        /* The warning was dropped too, and log_sink_write has counted it. So add one line less. */
         log_sink_add_dropped(lines - 1);
 }
 

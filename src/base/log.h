@@ -1,9 +1,9 @@
 /* log.h - events, one line each, as logfmt or JSON.
  *
- * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged. Each
- * caller must ensure this for text from outside. Thread-safe: each line is written to a file whole. If
- * nothing reads a log that is a pipe, lines are dropped and counted (log_sink.h): log_lines_dropped says how
- * many.
+ * An event is a snake_case name and fields. Bodies, secrets and the query of a URL must never be logged.
+ * Whenever a caller logs text from outside, it must ensure this. Thread-safe: each line is written to a file
+ * whole. If the log is a pipe and no process reads it, lines are dropped (log_sink.h). Later, the event
+ * log_lines_dropped says how many.
  *
  * A thread may gather its lines of the levels debug and info and write them together, because a write for
  * each line would cost more than the line. A line of a higher level is written at once, after the gathered
@@ -45,8 +45,9 @@ bool log_is_on(enum log_level);
 
 void log_event(enum log_level, const char *event, const struct log_field *fields, size_t count);
 
-/* Begins and ends gathering in this thread. log_gather_end writes the gathered lines, and so does log_flush.
- */
+/* log_gather_begin lets this thread gather its lines. log_flush writes the gathered lines. log_gather_end
+ * writes them and ends the gathering.
+ * */
 void log_gather_begin(void);
 void log_gather_end(void);
 void log_flush(void);

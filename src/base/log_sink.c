@@ -29,8 +29,8 @@ int log_sink_fd(void)
     return sink.fd;
 }
 
-/* Returns whether the descriptor accepts PIPE_BUF bytes without waiting. A signal, such as that of the freeze
- * guard, ends poll early. A write would then wait for a full pipe, and hold the lock. */
+/* Returns whether the descriptor accepts PIPE_BUF bytes without waiting. A signal ends poll early, and then
+ * poll is called again. Otherwise write would wait for a full pipe while this thread holds the lock. */
 static bool sink_has_room(int fd)
 {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
@@ -42,7 +42,7 @@ static bool sink_has_room(int fd)
     return !sink.is_stuck;
 }
 
-/* Returns the size of the next piece. */
+/* Returns the size of the next piece, which is written by one call of write. */
 static size_t piece_of(struct slice bytes)
 {
     if (sink.is_file || bytes.size <= PIPE_BUF)

@@ -114,8 +114,8 @@ void metrics_ended(struct metrics *metrics, struct slice topic, enum metrics_end
     counter_raise(&row_of(metrics, topic)->ended[end], 1);
 }
 
-/* Returns the row of a label, which is compared by its address. Equal labels may be several literals; each
- * literal gets a row, and metrics_text.c adds the rows. */
+/* Returns the row of a label. Labels are compared by their addresses. If two literals at different addresses
+ * have the same text, each gets its own row, and metrics_text.c adds up the rows. */
 static struct route_row *find_route(struct metrics *metrics, const char *label)
 {
     for (struct route_row *row = metrics->routes; row < metrics->routes + METRICS_ROUTES_MAX; row++) {

@@ -20,15 +20,16 @@ enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 128, METRICS_STATUSES_MAX 
 /* The result of one attempt: a word of the API, or a class of statuses. */
 enum metrics_result {
     METRICS_RESULT_DELIVERED,
-    METRICS_RESULT_NOT_YET, /* the receiver asked for the job again */
+    METRICS_RESULT_NOT_YET, /* the receiver said "not yet": the job is to be sent again later */
     METRICS_RESULT_3XX,
     METRICS_RESULT_4XX,
     METRICS_RESULT_5XX,
-    METRICS_RESULT_FAILURE, /* the first failure of failure.h; see METRICS_RESULT_OF */
+    METRICS_RESULT_FAILURE, /* the first failure in FAILURES of failure.h; the others follow in the same order
+                             */
     METRICS_RESULT_COUNT = METRICS_RESULT_FAILURE + FAILURE_OTHER - FAILURE_NONE - 1,
 };
 
-/* Returns the result of a failure that has a word. */
+/* Returns the result that stands for one of the FAILURES in failure.h. */
 #define METRICS_RESULT_OF(failure)                                                                           \
     ((enum metrics_result)(METRICS_RESULT_FAILURE + (int)(failure)-FAILURE_NONE - 1))
 
@@ -37,7 +38,7 @@ enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEA
 enum metrics_counter {
     METRICS_COUNTER_RECOVERED, /* jobs that recovery returned after their consumer was lost */
     METRICS_COUNTER_MENDED,    /* repairs by the janitor */
-    METRICS_COUNTER_LOSSES,    /* times that Redis was found emptied, or replaced by another */
+    METRICS_COUNTER_LOSSES,    /* times that Redis had lost its data, or was another Redis */
     METRICS_COUNTER_COMMANDS,  /* commands to Redis */
     METRICS_COUNTER_CLAIMS,    /* claims: calls that lease due jobs */
     METRICS_COUNTER_BREAKERS_OPENED,
@@ -57,7 +58,7 @@ enum metrics_counter {
     METRICS_COUNTER_FIRES_MISSED,
     METRICS_COUNTER_FIRES_OVERLAPPED,
     METRICS_COUNTER_FIRES_REFUSED,
-    METRICS_COUNTER_FIRES_HELD,      /* schedules that could not create a job; each try counts */
+    METRICS_COUNTER_FIRES_HELD,      /* tries to create a job of a schedule that must be repeated later */
     METRICS_COUNTER_LEASED,          /* jobs leased by workers */
     METRICS_COUNTER_LEASES_RETURNED, /* leases returned because the worker did not get the answer */
     METRICS_COUNTER_ARCHIVED,        /* ended jobs that were moved to the history */
@@ -78,7 +79,7 @@ enum metrics_format {
 
 #define METRICS_END "# EOF\n"
 
-struct metrics_board; /* the metrics of all reactors, and the topics' names that they share */
+struct metrics_board; /* the metrics of all reactors, and the names of topics, which the reactors share */
 struct metrics;       /* the metrics of one reactor */
 
 struct metrics_board *metrics_board_new(size_t reactors);
@@ -91,28 +92,30 @@ void metrics_accepted(struct metrics *, struct slice topic);
 void metrics_attempt(struct metrics *, struct slice topic, enum metrics_result, int64_t duration_us);
 void metrics_lateness(struct metrics *, int64_t late_us);
 
-/* Keeps a traced duration as the exemplar of its bucket, in place of an earlier one. context is the
- * traceparent of its span, wall_us the time since 1970. Does not count the duration. */
+/* Keeps a duration whose trace was recorded as the exemplar of its bucket, in place of an earlier exemplar.
+ * context is the traceparent of the span; wall_us is the time since 1970. Does not count the duration. */
 void metrics_exemplify(struct metrics *, enum metrics_exemplified, int64_t us, struct slice context,
                        int64_t wall_us);
 void metrics_fire_lateness(struct metrics *, int64_t late_us);
 void metrics_ended(struct metrics *, struct slice topic, enum metrics_end);
 
 /* Counts a request of the route with this label, which must be a literal, such as "GET /jobs". At most
- * METRICS_ROUTES_MAX labels are counted, and METRICS_STATUSES_MAX statuses for each; requests with further
- * labels or statuses are not counted. */
+ * METRICS_ROUTES_MAX labels are counted, and at most METRICS_STATUSES_MAX statuses of each label. Requests
+ * with other labels or statuses are not counted. */
 void metrics_request(struct metrics *, const char *label, unsigned status, int64_t duration_us);
 void metrics_count(struct metrics *, enum metrics_counter, uint64_t by);
 void metrics_in_flight(struct metrics *, size_t attempts);
 
-/* Sets the numbers of impaired receivers. All reactors have the same numbers. */
+/* Sets the number of receivers with an open breaker and the number of receivers with a limit. All reactors
+ * set the same numbers. */
 void metrics_receivers(struct metrics *, size_t open, size_t limited);
 
-/* Sets the processor time of Redis. The metrics show the largest number of all reactors, because it is the
- * latest. */
+/* Sets the processor time of Redis. Each reactor sets it at its own moments. The metrics show the largest
+ * value, which is the latest. */
 void metrics_redis_processor(struct metrics *, int64_t us);
 
-/* Numbers since the start, of all reactors together. failed counts failed attempts. */
+/* Counts since the start of the process, summed over all reactors. failed counts attempts; the other names
+ * count jobs. */
 struct metrics_sums {
     uint64_t accepted, delivered, cancelled, dead, failed;
     uint64_t late[HISTOGRAM_BUCKETS]; /* number of attempts in each bucket of lateness, see histogram.h */
@@ -131,8 +134,8 @@ size_t metrics_sum(struct metrics_board *, struct metrics_sums *,
 /* Appends the sum of all reactors' metrics. */
 void metrics_write(struct metrics_board *, struct buffer *, enum metrics_format);
 
-/* Appends the lines HELP and TYPE of a metric. type is a word of the format. The name of a counter ends with
- * "_total", which these lines of OpenMetrics leave out. */
+/* Appends the lines HELP and TYPE of a metric. type is counter, gauge or histogram. The name of a counter
+ * ends with "_total"; in OpenMetrics, these two lines have the name without this ending. */
 void metrics_write_head(struct buffer *, enum metrics_format, const char *name, const char *type,
                         const char *help);
 

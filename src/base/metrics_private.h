@@ -12,7 +12,7 @@
 enum {
     TOPIC_ROWS = METRICS_TOPICS_MAX + 1, /* the last is "_other" */
     TOPIC_NAME_MAX = 256,
-    TOPIC_SLOTS = 512, /* size of the hash table: a power of two, never more than a fifth full */
+    TOPIC_SLOTS = 512, /* size of the hash table: a power of two; at most a fifth of the slots is used */
 };
 
 typedef _Atomic uint64_t counter;
@@ -33,7 +33,7 @@ struct route_row {
     struct status_row statuses[METRICS_STATUSES_MAX];
 };
 
-/* One traced duration of a bucket. */
+/* An example of a duration in a bucket, with the trace in which it was measured. */
 struct exemplar {
     char trace_id[TRACE_ID_DIGITS + 1], span_id[TRACE_SPAN_DIGITS + 1]; /* empty: none */
     int64_t us, wall_us;

@@ -31,7 +31,8 @@ static const struct {
     {"duepost_dead_removed_by_retention_total", "Dead jobs that the retention of their topic removed."},
     {"duepost_dead_removed_by_age_total", "Dead jobs that --dead-max-age removed."},
     {"duepost_dead_removed_by_number_total", "Dead jobs that --dead-max removed."},
-    {"duepost_callbacks_total", "Callbacks scheduled with the end or the attempt that they report."},
+    {"duepost_callbacks_total",
+     "Callbacks that were scheduled, each to report an attempt or the end of a job."},
     {"duepost_fired_total", "Jobs that schedules created at their times."},
     {"duepost_fires_missed_total", "Times that a schedule was late by more than its grace."},
     {"duepost_fires_overlapped_total",
@@ -59,7 +60,7 @@ static const char *topic_name(const struct metrics_board *board, size_t row)
     return row == METRICS_TOPICS_MAX ? "_other" : board->names[row];
 }
 
-/* Returns the next row in use after row. The row of "_other" is the last; after it the result is
+/* Returns the next row that is in use. The last row is that of "_other"; after this row, returns
  * TOPIC_ROWS. */
 static size_t next_row(const struct metrics_board *board, size_t row)
 {
@@ -85,7 +86,8 @@ static uint64_t sum(const struct metrics_board *board, size_t offset)
     return total;
 }
 
-/* Returns the largest value over all reactors, for gauges that each reactor sets to the same number. */
+/* Returns the largest value that any reactor has set. Used for numbers that each reactor sets for the whole
+ * process. */
 static uint64_t largest(const struct metrics_board *board, size_t offset)
 {
     uint64_t most = 0;
@@ -153,8 +155,8 @@ static void write_exemplar(struct buffer *text, const struct exemplar *exemplar)
     write_seconds(text, exemplar->wall_us);
 }
 
-/* Writes a histogram. labels is "" or has the form "a=\"b\",", and is written before le. exemplars has one
- * for each bucket, or is NULL. */
+/* Writes a histogram. labels is "" or has the form "a=\"b\","; it is written before the label le. exemplars
+ * is NULL, or has one exemplar for each bucket. */
 static void write_histogram(struct buffer *text, enum metrics_format format, const char *name,
                             const char *labels, const struct histogram *histogram,
                             const struct exemplar *exemplars)
@@ -309,7 +311,8 @@ static void write_requests(const struct metrics_board *board, struct buffer *tex
 
 static void write_gauge(struct buffer *text, const char *name, const char *help, uint64_t value)
 {
-    metrics_write_head(text, METRICS_FORMAT_TEXT, name, "gauge", help); /* the same in both formats */
+    metrics_write_head(text, METRICS_FORMAT_TEXT, name, "gauge",
+                       help); /* gauges have the same head in both formats */
     buffer_printf(text, "%s %llu\n", name, (unsigned long long)value);
 }
 

@@ -31,7 +31,7 @@ struct slice slice_trim(struct slice text)
 
 bool slice_to_number(struct slice text, uint64_t max, uint64_t *value)
 {
-    enum { SAFE_DIGITS = 19 }; /* a number with this many digits does not exceed 64 bits */
+    enum { SAFE_DIGITS = 19 }; /* a number with at most this many digits fits into 64 bits */
     uint64_t sum = 0;
     if (text.size == 0)
         return false;

@@ -19,7 +19,7 @@ enum status {
     STATUS_NO_URL,      /* neither the job nor its topic has a url; nothing changed */
     STATUS_NOT_PULL,    /* jobs of the topic are POSTed, and are not leased by workers; nothing changed */
     STATUS_UNREADABLE,  /* the record in Redis cannot be read; nothing changed */
-    STATUS_LACKING,     /* the record needs a later version; nothing changed */
+    STATUS_LACKING,     /* the record needs a later version of duepost; nothing changed */
     STATUS_STALE,       /* another process holds or changed the job; nothing changed */
     STATUS_FULL,        /* a limit was reached; nothing changed */
     STATUS_UNAVAILABLE, /* Redis cannot serve now; nothing changed */

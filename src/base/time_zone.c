@@ -184,7 +184,8 @@ static uint64_t read_big(const char *at, size_t size)
     return number;
 }
 
-/* Takes a header. Returns false unless its counts are allowed. */
+/* Takes a header from the front of *rest. Returns false if it is not the header of a TZif file, or if one of
+ * its counts is too large. */
 static bool take_header(struct slice *rest, struct header *header)
 {
     if (rest->size < HEADER_SIZE || memcmp(rest->data, "TZif", 4) != 0 || rest->data[4] < '2')
@@ -204,7 +205,8 @@ static size_t block_size(const struct header *header, size_t time_size)
            header->leap * (time_size + 4) + header->isstd + header->isutc;
 }
 
-/* Returns the offset of a type, at TYPE_SIZE * index, or false if it is out of range. */
+/* Reads the offset from UTC of the local time type with this index. Returns false if the offset is out of
+ * range. */
 static bool read_offset(const char *types, size_t index, int *offset_s)
 {
     *offset_s = (int)(int32_t)read_big(types + TYPE_SIZE * index, 4);
@@ -274,7 +276,7 @@ const struct time_zone *time_zone_utc(void)
 
 /* ---- finding an offset ---- */
 
-/* Returns the days from 1970-01-01 to the yearly day in this year. */
+/* Returns the day on which the change falls in this year, in days since 1970-01-01. */
 static int64_t yearly_days(const struct yearly *yearly, int year)
 {
     int64_t first = date_to_days((struct date){year, 1, 1});
@@ -287,8 +289,8 @@ static int64_t yearly_days(const struct yearly *yearly, int year)
     return month + (day < date_month_days(year, yearly->month) ? day : day - 7);
 }
 
-/* Writes the changes of some years, beginning with the first year, in the order of time. Returns their
- * number. */
+/* Writes the changes of RULE_YEARS years from first_year on, in the order of time. Returns the number of
+ * changes. */
 static size_t list_changes(const struct rule *rule, int first_year, struct transition changes[2 * RULE_YEARS])
 {
     size_t count = 0;
@@ -311,7 +313,7 @@ static size_t list_changes(const struct rule *rule, int first_year, struct trans
     return count;
 }
 
-/* Returns the span that contains at_s, by the rule. The rule applies from from_s on. */
+/* Returns the span of time, with one offset, that contains at_s. The rule applies from from_s on. */
 static struct time_zone_span span_by_rule(const struct rule *rule, int64_t from_s, int64_t at_s)
 {
     struct time_zone_span span = {from_s, INT64_MAX, rule->standard_s};

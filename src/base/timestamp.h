@@ -12,8 +12,8 @@ enum { TIMESTAMP_SIZE = 25 }; /* "2030-01-01T00:00:00.000Z" and its NUL */
  * the year 9999; a time before 1970 becomes 0. A leap second becomes the next second. */
 bool timestamp_parse(struct slice text, int64_t *ms);
 
-/* Writes a time. ms below 0 counts as 0, and ms above TIMESTAMP_MAX_MS as this maximum; only damaged data
- * contains times outside of these limits. */
+/* Writes a time. If ms is below 0, writes 0; if ms is above TIMESTAMP_MAX_MS, writes this maximum. Only
+ * damaged data has such times. */
 void timestamp_format(int64_t ms, char text[TIMESTAMP_SIZE]);
 
 #endif
