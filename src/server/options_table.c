@@ -18,7 +18,7 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "where the API listens",
             .text =
                 "Put an IPv6 address in brackets: [::1]:7700. Port 0 picks a free port; the line \"duepost\n"
-                "listening on ...\" on stdout shows it. Any address but loopback needs tokens.",
+                "listening on ...\" on stdout shows it. An address that is not loopback needs tokens.",
         },
     [OPTION_TOKENS] =
         {
@@ -29,13 +29,13 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "file of access tokens; without it duepost listens on loopback only",
             .text =
                 "One line per token: NAME sha256:DIGEST scopes=schedule,read,cancel,admin,lease. Optional\n"
-                "fields: topics=orders-*,mail limits the token to topics, groups=shops-* gives it access\n"
-                "to groups, and rate=1000/s (or /m, /h; per process) limits its requests. Lines that\n"
-                "begin with # are comments. \"duepost token new NAME scopes=...\" prints a new token and\n"
-                "its line. The file has digests only, no tokens. A request sends its token as\n"
+                "fields: topics=orders-*,mail limits the token to these topics, groups=shops-* gives it\n"
+                "access to these groups, and rate=1000/s (or /m, /h) limits its requests in each process.\n"
+                "Lines that begin with # are comments. \"duepost token new NAME scopes=...\" prints a new\n"
+                "token and its line. The file has digests only, no tokens. A request sends its token as\n"
                 "\"Authorization: Bearer TOKEN\". SIGHUP reads the file again, even when other options are\n"
-                "wrong. When the file itself is wrong, the previous tokens stay. When it has no tokens,\n"
-                "every request is refused.",
+                "wrong. When the file itself is wrong, the previous tokens remain valid. When the file\n"
+                "has no lines of tokens, every request is refused.",
             .may_reload = true,
         },
     [OPTION_HOSTS] =
@@ -44,13 +44,14 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "LIST",
             .kind = OPTION_KIND_HOSTS,
             .offset = MEMBER(hosts),
-            .help = "names of this host that requests may use without tokens",
+            .help = "names of this host that the Host header may have if there are no tokens",
             .text =
                 "Separated by commas, without ports. localhost, loopback addresses and the host of listen\n"
                 "are always allowed. Without tokens, requests with another name in their Host header are\n"
                 "refused, and so are requests from web pages of other sites. Otherwise any page that a\n"
-                "user of this host opens could use duepost. A proxy may send another name: nginx sends\n"
-                "the name of its upstream. Probes of /healthz and /readyz may use any name.",
+                "user of this host opens could use duepost. If a proxy in front of duepost sends another\n"
+                "name, add it: nginx sends the name of its upstream. Probes of /healthz and /readyz may\n"
+                "use any name.",
             .may_reload = true,
         },
     [OPTION_TLS_CERT] =
@@ -60,9 +61,10 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(tls_cert),
             .help = "PEM file with a certificate and its chain; enables TLS 1.2 and 1.3 for the API",
-            .text = "Needs tls-key. SIGHUP reads both again, for new connections; when they cannot be used,\n"
-                    "the old certificate stays. With TLS there is no plain HTTP. Switching TLS on or off\n"
-                    "needs a restart.",
+            .text =
+                "Needs tls-key. SIGHUP reads both files again, for new connections. When they cannot be\n"
+                "used, the old certificate stays in use. With TLS, the API refuses plain HTTP. Switching\n"
+                "TLS on or off needs a restart.",
             .may_reload = true,
         },
     [OPTION_TLS_KEY] =
@@ -81,10 +83,11 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_LISTEN,
             .offset = MEMBER(health_listen),
             .help = "additional address for /healthz, /readyz and /metrics only",
-            .text = "For probes that must not share a port with clients. This address answers even while\n"
-                    "duepost stops; /readyz is then 503. TLS and tokens are the same as for the API: any\n"
-                    "address but loopback needs tokens. /metrics requires a token; /healthz and /readyz do\n"
-                    "not.",
+            .text =
+                "For probes that must not share a port with clients. This address answers even while\n"
+                "duepost stops; /readyz is then 503. TLS and tokens are the same as for the API: an\n"
+                "address that is not loopback needs tokens. With tokens, a request for /metrics requires\n"
+                "one; requests for /healthz and /readyz do not.",
         },
     [OPTION_SHARE_PORT] =
         {
@@ -93,13 +96,12 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(shares_port),
             .fallback = "off",
-            .help = "share the port with another duepost process of the same user",
-            .text =
-                "For a restart without a gap, with your own Redis: start the new duepost with this\n"
-                "option, and stop the old one when the new one is ready. After SIGTERM, a duepost whose\n"
-                "port is shared accepts connections while its attempts drain; otherwise it refuses\n"
-                "connections at once. With net.ipv4.tcp_migrate_req = 1, the kernel resets no connection\n"
-                "at the moment when the old process closes its socket.",
+            .help = "lets another duepost process of the same user listen on the same port",
+            .text = "For a restart without a gap, with your own Redis: start the new duepost with this\n"
+                    "option, and stop the old one when the new one is ready. After SIGTERM, a duepost whose\n"
+                    "port is shared accepts connections while its attempts drain; otherwise it refuses\n"
+                    "connections at once. When the old process closes its socket, the kernel may reset new\n"
+                    "connections; with the sysctl net.ipv4.tcp_migrate_req = 1, it resets none.",
         },
     [OPTION_REDIS] =
         {
@@ -107,13 +109,13 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "ADDRESS",
             .kind = OPTION_KIND_REDIS,
             .help = "address of the Redis that keeps the jobs; without it, duepost starts a private Redis",
-            .text =
-                "redis://[user[:password]@]host[:port][/db], or unix:PATH, or Sentinels that name the\n"
-                "primary: sentinel://[user[:password]@]host[:port],.../service, or nodes of a Cluster:\n"
-                "cluster://[user[:password]@]host[:port],... With TLS: rediss://, sentinels:// and\n"
-                "clusters://. Needs Redis 7.0 or newer with maxmemory-policy noeviction.\n"
-                "docs/operations.md lists the rights that a Redis user needs. A password may be set here\n"
-                "and in DUEPOST_REDIS, but not in the flag, which every user of the host can read.",
+            .text = "redis://[user[:password]@]host[:port][/db], or unix:PATH, or Sentinels that name the\n"
+                    "primary: sentinel://[user[:password]@]host[:port],.../service, or nodes of a Cluster:\n"
+                    "cluster://[user[:password]@]host[:port],... With TLS: rediss://, sentinels:// and\n"
+                    "clusters://. Needs Redis 7.0 or newer with maxmemory-policy noeviction.\n"
+                    "docs/operations.md lists the rights that a Redis user needs. A password may be set in\n"
+                    "this file and in DUEPOST_REDIS, but not in the flag, which every user of the host can\n"
+                    "read.",
         },
     [OPTION_REDIS_PASSWORD_FILE] =
         {
@@ -185,9 +187,8 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(redis_server_name),
             .help = "name that Redis's certificate must have; default: the host to which duepost connects",
-            .text =
-                "For Sentinels and Clusters that announce addresses, while their certificates have names.\n"
-                "All nodes must have this name.",
+            .text = "For Sentinels and Clusters that announce IP addresses although their certificates have\n"
+                    "names. All nodes must have this name.",
             .may_reload = true,
         },
     [OPTION_SHARDS] =
@@ -212,9 +213,9 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(data_dir),
             .help = "directory of the private Redis",
             .text =
-                "Created with mode 0700; other users must not own or read it. Only one duepost at a time\n"
-                "can use it. Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/duepost, else\n"
-                "~/.local/state/duepost.",
+                "duepost creates the directory with mode 0700. Other users must not own or read it. Only\n"
+                "one duepost at a time can use it. Default: $STATE_DIRECTORY, else\n"
+                "$XDG_STATE_HOME/duepost, else ~/.local/state/duepost.",
         },
     [OPTION_EMBEDDED_SERVER] =
         {
@@ -244,12 +245,13 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "auto",
             .help = "failures that a confirmed change survives: memory, fsync, replicated:N or auto",
             .text =
-                "memory: a crash of duepost, but not of Redis. fsync: also a power failure, because Redis\n"
-                "writes the change to disk before it is confirmed (append-only file, fsync always).\n"
-                "replicated:N: loss of the primary, because N replicas have the change (WAIT).\n"
-                "fsync+replicated:N: both. auto: fsync with the private Redis, otherwise what the given\n"
-                "Redis provides; if that is memory, the log has a warning at start. When Redis does not\n"
-                "provide the configured class, duepost answers 503 with the reason.",
+                "memory: a crash of duepost, but not of Redis. fsync: also a crash of Redis and a power\n"
+                "failure, because Redis writes each change to disk before duepost confirms it\n"
+                "(append-only file, fsync always). replicated:N: the loss of the primary, because N\n"
+                "replicas have the change (WAIT). fsync+replicated:N: all of these. auto: fsync with the\n"
+                "private Redis, otherwise what the given Redis provides; if that is memory, the log has a\n"
+                "warning at start. When Redis does not provide the configured class, duepost answers 503\n"
+                "with the reason.",
             .is_shared = true,
         },
     [OPTION_TRUST_DURABILITY] =
@@ -259,13 +261,14 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_ON_OFF,
             .offset = MEMBER(trusts_durability),
             .fallback = "off",
-            .help = "trust fsync without a check if Redis refuses CONFIG GET appendfsync",
+            .help = "trust that Redis fsyncs each write if it refuses CONFIG GET appendfsync",
             .text =
-                "For managed services without CONFIG: duepost cannot check that Redis syncs each write, and\n"
-                "with --durability fsync answers 503. With this option it trusts the service; the log,\n"
-                "/readyz and duepost check say so. Settings that Redis shows are checked as before: an\n"
-                "appendfsync that is not always, or an append-only file that cannot be written, is\n"
-                "still refused. Needs --redis, and fsync or fsync+replicated:N in --durability.",
+                "For managed services without CONFIG: duepost cannot check that Redis syncs each write,\n"
+                "and with --durability fsync answers 503. With this option, duepost trusts the service;\n"
+                "the log, /readyz and duepost check say so. duepost still checks the settings that Redis\n"
+                "does show. If appendfsync is not always, or Redis cannot write its append-only file,\n"
+                "duepost still answers 503. Needs --redis, and fsync or fsync+replicated:N in\n"
+                "--durability.",
         },
     [OPTION_HISTORY] =
         {
@@ -275,12 +278,12 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "database of ended jobs: off, sqlite, sqlite:PATH or postgresql://...",
             .text =
                 "Default: sqlite with the private Redis, which is the file history.sqlite in data; off\n"
-                "with your own Redis. sqlite:PATH needs a Redis on this host, because all processes must\n"
-                "use the same file. postgresql://[user[:password]@]host[:port]/database takes libpq's\n"
-                "parameters, such as ?sslmode=verify-full&sslrootcert=FILE&passfile=FILE. A password may\n"
-                "be in a passfile, here or in DUEPOST_HISTORY, but not in the flag, which every user of\n"
-                "the host can read. docs/history.md describes the tables. duepost never waits for this\n"
-                "database to deliver jobs.",
+                "with your own Redis. sqlite:PATH needs a Redis on this host, because all duepost\n"
+                "processes must use the same file. postgresql://[user[:password]@]host[:port]/database\n"
+                "takes libpq's parameters, such as ?sslmode=verify-full&sslrootcert=FILE&passfile=FILE. A\n"
+                "password may be in a passfile, in this file or in DUEPOST_HISTORY, but not in the flag,\n"
+                "which every user of the host can read. docs/history.md describes the tables. Deliveries\n"
+                "never wait for this database.",
             .is_shared = true,
         },
     [OPTION_HISTORY_BODIES] =
@@ -289,7 +292,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "WHICH",
             .kind = OPTION_KIND_HISTORY_BODIES,
             .fallback = "on",
-            .help = "bodies that the history keeps: on, errors or off",
+            .help = "which jobs' bodies the history keeps: on (all), errors or off (none)",
             .text = "errors: only bodies of jobs that were not delivered. A job without its body cannot be\n"
                     "run again.",
             .is_shared = true,
@@ -315,7 +318,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = INT64_C(1) << 20,
             .max = INT64_C(1) << 50,
             .fallback = "1GiB",
-            .help = "maximum size of the history; above it, its oldest jobs are removed",
+            .help = "maximum size of the history; above it, the oldest jobs are removed from it",
             .text = "With SQLite, the size is that of the file's used pages. With PostgreSQL, it is an\n"
                     "estimate from the sizes of the rows.",
             .is_shared = true,
@@ -329,10 +332,11 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 65536,
             .max = INT64_C(1) << 40,
             .fallback = "256MiB",
-            .help = "memory in Redis for ended jobs that wait for the history",
+            .help = "maximum memory in Redis for ended jobs that are not in the history yet",
             .text =
                 "Ended jobs wait in Redis while the database is unavailable. Above this size, the oldest\n"
-                "ones are dropped and counted. With a Cluster, each shard gets an equal part.",
+                "ended jobs are dropped and counted, so the history does not get them. With a Cluster,\n"
+                "each shard gets an equal part.",
             .is_shared = true,
         },
     [OPTION_REACTORS] =
@@ -343,8 +347,9 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(reactors),
             .min = 1,
             .max = 64,
-            .help = "threads that serve clients and deliver jobs",
-            .text = "Default: the number of cores that duepost may use, minus one for Redis; 1 to 4.",
+            .help = "number of threads that serve clients and deliver jobs",
+            .text = "Default: the number of cores that duepost may use, minus one for Redis; at least 1, at\n"
+                    "most 4.",
         },
     [OPTION_MAX_IN_FLIGHT] =
         {
@@ -368,7 +373,8 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 65536,
             .fallback = "256",
             .help = "maximum number of concurrent attempts per topic",
-            .text = "So a topic whose receiver does not answer cannot use up all attempts of the process.",
+            .text = "With this limit, a topic whose receiver does not answer cannot use up all attempts of\n"
+                    "the process.",
             .may_reload = true,
             .is_shared = true,
         },
@@ -381,7 +387,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = INT64_C(16) << 20,
             .fallback = "1MiB",
-            .help = "maximum size of a request, or of each job in an array; above it, the answer is 413",
+            .help = "maximum size of a request, or of each job in an array; larger ones get 413",
             .text = "Bytes, or with a unit: 512KiB, 1MiB. At most 16MiB.",
             .is_shared = true,
         },
@@ -443,8 +449,8 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "maximum number of client connections; above it, requests get 503",
             .text = "At the limit, a new connection replaces an idle one. When no connection is idle, each\n"
                     "reactor accepts 16 extra connections for one request each: /healthz, /readyz and\n"
-                    "/metrics are answered, other requests get 503. Another extra connection replaces the\n"
-                    "oldest one.",
+                    "/metrics are answered, other requests get 503. A further extra connection replaces the\n"
+                    "oldest of these 16.",
         },
     [OPTION_MAX_CONNECTIONS_PER_ADDRESS] =
         {
@@ -455,10 +461,10 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 0,
             .max = 1000000,
             .help = "maximum number of connections from one address; 0: unlimited",
-            .text =
-                "Default: a quarter of max-connections, and no limit for loopback, where a proxy may run.\n"
-                "A number set here also applies to loopback. The addresses of an IPv6 /64 count as one.\n"
-                "Connections above this limit are treated like those above max-connections.",
+            .text = "Default: a quarter of max-connections, and no limit for loopback addresses, because a\n"
+                    "proxy may run on this host. A number set here also applies to loopback addresses. The\n"
+                    "addresses of an IPv6 /64 count as one. Connections above this limit are treated like\n"
+                    "those above max-connections.",
         },
     [OPTION_MAX_WAITING] =
         {
@@ -481,9 +487,9 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "10000",
-            .help = "maximum number of workers that wait for jobs of pull topics; above it, they get 503",
-            .text = "Many workers may be behind one address: a connection that has waited does not count\n"
-                    "for max-connections-per-address. It counts for max-connections.",
+            .help = "maximum number of workers that wait for jobs of pull topics; further ones get 503",
+            .text = "A connection on which a worker has waited counts for max-connections, but not for\n"
+                    "max-connections-per-address, because many workers may have one address.",
         },
     [OPTION_MAX_BODIES] =
         {
@@ -495,8 +501,9 @@ const struct option option_table[OPTION_COUNT] = {
             .max = INT64_C(1) << 40,
             .fallback = "256MiB",
             .help = "maximum memory for bodies of current requests and answers; above it, requests get 503",
-            .text = "Bodies of up to 16KiB do not count and are always accepted. Answers that confirm a\n"
-                    "change are always sent.",
+            .text =
+                "Bodies of up to 16KiB each do not count and are always accepted. An answer that confirms\n"
+                "a change is always sent, whatever its size.",
         },
     [OPTION_HEADER_TIMEOUT] =
         {
@@ -508,8 +515,8 @@ const struct option option_table[OPTION_COUNT] = {
             .max = DAY_MS,
             .fallback = "10s",
             .help = "time limit for a client to send the header section of a request",
-            .text = "Counted from the start of the connection, or from the request line. A client that\n"
-                    "exceeds it is disconnected, however many bytes it sends.",
+            .text = "The time begins at the start of the connection, and for a later request at its request\n"
+                    "line. A client that exceeds the limit is disconnected, even if it keeps sending bytes.",
         },
     [OPTION_BODY_TIMEOUT] =
         {
@@ -543,7 +550,8 @@ const struct option option_table[OPTION_COUNT] = {
             .max = 30 * DAY_MS,
             .fallback = "24h",
             .help = "how long the answer to an Idempotency-Key is kept",
-            .text = "From 1s to 30d. In this time, the same request gets the same answer.",
+            .text = "From 1s to 30d. During this time, a repeated request with the same key gets the first\n"
+                    "answer again.",
             .is_shared = true,
         },
     [OPTION_RETRY_SCHEDULE] =
@@ -554,7 +562,7 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "15s 3m 10m 30m 30m 1h 2h 6h 15h",
             .help = "waits between the attempts of a job without its own schedule",
             .text = "At most 100 durations (500ms 15s 3m 1h 2d, or seconds), separated by spaces or commas.\n"
-                    "Each is counted from the end of the failed attempt. Empty: one attempt, no retries.",
+                    "Each wait begins at the end of the failed attempt. Empty: one attempt, no retries.",
             .may_reload = true,
             .is_shared = true,
         },
@@ -566,8 +574,9 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(has_dashboard),
             .fallback = "on",
             .help = "the dashboard, a page at / for people",
-            .text = "The page uses the API, so it shows and does what the user's token allows. It loads\n"
-                    "nothing from other servers. off also switches off /docs and /openapi.yaml.",
+            .text =
+                "The page uses the API, so it shows and does only what the user's token allows. It loads\n"
+                "nothing from other servers. The value off also switches off /docs and /openapi.yaml.",
         },
     [OPTION_QSTASH] =
         {
@@ -578,8 +587,9 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "off",
             .help = "the API of QStash v2, at /v2, for clients of QStash",
             .text =
-                "Messages are jobs of the topics qstash~messages, qstash~queue.NAME and so on; tokens need\n"
-                "their scopes for the topic qstash. docs/qstash.md says what differs from QStash.",
+                "Messages are jobs of the topics qstash~messages, qstash~queue.NAME and so on; a client's\n"
+                "token needs its scopes for the topic qstash. docs/qstash.md says what differs from\n"
+                "QStash.",
             .is_shared = true,
         },
     [OPTION_QSTASH_DEV] =
@@ -592,10 +602,10 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "the development mode of QStash's clients; never in production",
             .text =
                 "Clients with devMode or QSTASH_DEV=true look for a server at 127.0.0.1:8080\n"
-                "(QSTASH_DEV_PORT). With this option they can use duepost there: it signs with the two\n"
-                "keys that the clients contain. These keys are public: anyone can sign with them. Needs\n"
-                "qstash, listens on loopback only, and cannot be combined with tokens, because the token\n"
-                "of these clients is public, too.",
+                "(QSTASH_DEV_PORT). With this option they can use a duepost that listens there: duepost\n"
+                "signs with the two keys that the clients contain. These keys are public: anyone can sign\n"
+                "with them. This option needs the option qstash and a loopback address in listen. It\n"
+                "cannot be combined with tokens, because the token of these clients is public, too.",
         },
     [OPTION_BREAKER] =
         {
@@ -605,11 +615,13 @@ const struct option option_table[OPTION_COUNT] = {
             .offset = MEMBER(is_breaker_on),
             .fallback = "on",
             .help = "circuit breakers: hold jobs of failing receivers, and send fewer jobs to busy ones",
-            .text = "After 20 failures in a row, jobs are held without an attempt until a probe succeeds. A\n"
-                    "host and port fails when it cannot be reached (connect, tls). A path fails with 502,\n"
-                    "503, 504, or without an answer (timeout, reset). A timeout of less than a second does\n"
-                    "not count. 429, 502 and 504 halve the number of attempts in flight at a host and port;\n"
-                    "each 2xx adds one. A topic's setting breaker overrides this option.",
+            .text =
+                "After 20 failures in a row, jobs are held without an attempt until a probe succeeds. A\n"
+                "host and port fails when it cannot be reached (connect, tls). A path fails with 502,\n"
+                "503, 504, or without an answer (timeout, reset). A timeout does not count if the job's\n"
+                "own timeout is less than a second. 429, 502 and 504 halve the maximum number of attempts\n"
+                "in flight to a host and port; each 2xx adds one. A topic's setting breaker overrides\n"
+                "this option.",
             .may_reload = true,
             .is_shared = true,
         },
@@ -622,7 +634,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 100,
             .max = INT64_C(600000),
             .fallback = "30s",
-            .help = "how long jobs of a failing receiver are held before a probe",
+            .help = "how long jobs of a failing receiver are held before an attempt that probes it",
             .text = "From 100ms to 10m. The wait doubles with each failed probe, up to 10m.",
             .is_shared = true,
         },
@@ -636,8 +648,8 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "Separated by commas: 10.1.0.0/16,::1,hooks.internal,*.svc.cluster.local. A host name\n"
                 "allows all addresses that it resolves to; *.NAME allows every name below NAME.\n"
-                "0.0.0.0/0,::/0 allows all addresses, including private ones. The option may be repeated;\n"
-                "all lists then apply. duepost's own port and its Redis are always refused.",
+                "0.0.0.0/0,::/0 allows all addresses, including private ones. If the option is repeated,\n"
+                "all its lists apply. duepost's own port and its Redis are always refused.",
             .may_reload = true,
             .is_shared = true,
         },
@@ -650,10 +662,11 @@ const struct option option_table[OPTION_COUNT] = {
             .help = "HTTP proxy for all deliveries",
             .text =
                 "http://[user:password@]host:port. Deliveries to https urls use a tunnel (CONNECT).\n"
-                "duepost then connects to the proxy only and resolves no names of receivers: the proxy\n"
-                "must check the addresses of these names. duepost still checks localhost and addresses in\n"
-                "urls, as without a proxy. A password may be set here and in DUEPOST_EGRESS_PROXY, but\n"
-                "not in the flag. http_proxy and similar variables have no effect.",
+                "duepost then connects to the proxy only and resolves no names of receivers, so the proxy\n"
+                "must refuse names that resolve to forbidden addresses. duepost still checks localhost\n"
+                "and IP addresses in urls, as without a proxy. A password may be set in this file and in\n"
+                "DUEPOST_EGRESS_PROXY, but not in the flag. http_proxy and similar variables have no\n"
+                "effect.",
         },
     [OPTION_PLAIN_HTTP] =
         {
@@ -661,13 +674,13 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "CLIENT",
             .kind = OPTION_KIND_PLAIN_HTTP,
             .fallback = "own",
-            .help = "client that sends requests: own or libcurl",
+            .help = "HTTP client that sends deliveries: own or libcurl",
             .text =
                 "own: libcurl connects, encrypts and checks certificates, and duepost's own HTTP/1.1\n"
                 "client sends requests over the connection and keeps it alive. This takes less than half\n"
-                "of libcurl's processor time for http urls, and two thirds of it for https urls. libcurl\n"
-                "sends requests through a proxy, and most of those to https urls while more than 256 of\n"
-                "them are under way on one reactor.",
+                "of libcurl's processor time for http urls, and two thirds of it for https urls. Even\n"
+                "with own, libcurl sends all requests through a proxy, and most requests to https urls\n"
+                "while more than 256 of these are under way on one reactor.",
         },
     [OPTION_RECEIVER_CA] =
         {
@@ -687,8 +700,8 @@ const struct option option_table[OPTION_COUNT] = {
             .text =
                 "As in Standard Webhooks: whsec_ and base64 of 24 to 64 random bytes (HMAC-SHA256), or\n"
                 "whsk_ and base64 of an ed25519 seed and its public key. One key per line, at most 8.\n"
-                "Every delivery is signed with all of them, so that a new key can be added before the old\n"
-                "one is removed. Only you should be able to read the file. SIGHUP reads it again.",
+                "Every delivery is signed with all keys in the file, so that you can add a new key before\n"
+                "you remove the old one. Only you should be able to read the file. SIGHUP reads it again.",
             .may_reload = true,
         },
     [OPTION_PREFIX] =
@@ -724,8 +737,9 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_LOG_LEVEL,
             .fallback = "info",
             .help = "debug, info, warning or error",
-            .text = "info has a line for each failed attempt and each job that ends; warning has one\n"
-                    "for dead jobs only. Audit lines are written at every level.",
+            .text = "At level info, each failed attempt and each ended job has a line; at level warning, "
+                    "only\n"
+                    "dead jobs have one. Audit lines are written at every level.",
             .may_reload = true,
         },
     [OPTION_OTLP_URL] =
@@ -741,8 +755,9 @@ const struct option option_table[OPTION_COUNT] = {
                     "separate thread sends the spans in batches. While the collector is unreachable, at "
                     "most\n"
                     "4096 spans are kept; others are dropped and counted (duepost_spans_dropped_total).\n"
-                    "Nothing waits for the collector. https trusts the certificates of this host and of\n"
-                    "receiver-ca.",
+                    "Requests and deliveries never wait for the collector. For https, duepost trusts the "
+                    "CAs\n"
+                    "of this host and of receiver-ca.",
         },
     [OPTION_OTLP_HEADERS_FILE] =
         {
@@ -760,8 +775,7 @@ const struct option option_table[OPTION_COUNT] = {
             .kind = OPTION_KIND_TEXT,
             .offset = MEMBER(otlp.attributes),
             .help = "attributes of this process in its spans, such as service.name=shop",
-            .text = "Without them: service.name=duepost, service.version, service.instance.id, host.name "
-                    "and\n"
+            .text = "Default: service.name=duepost, service.version, service.instance.id, host.name and\n"
                     "process.pid.",
         },
     [OPTION_OTLP_ONE_IN] =
@@ -773,7 +787,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 1,
             .max = 1000000,
             .fallback = "1",
-            .help = "records one of N traces that begin at duepost",
+            .help = "records one of every N traces that begin at duepost",
             .text = "A request with a traceparent belongs to a trace that began elsewhere: its spans are\n"
                     "recorded if that trace is sampled.",
         },
@@ -787,7 +801,9 @@ const struct option option_table[OPTION_COUNT] = {
             .max = DAY_MS,
             .fallback = "30s",
             .help = "how long running attempts may continue after SIGTERM",
-            .text = "Attempts that still run then are aborted, and other processes take their jobs over.",
+            .text = "After this time, the remaining attempts are aborted, and other processes take over "
+                    "their\n"
+                    "jobs.",
             .may_reload = true,
         },
     [OPTION_HELP] = {.name = "help", .kind = OPTION_KIND_SWITCH, .help = "print this and exit"},
