@@ -61,7 +61,7 @@ static bool is_given(const struct query_reading *reading, int parameter)
     return reading->given >> parameter & 1;
 }
 
-/* Returns false after answering 400. */
+/* Reads the query. Returns false after answering 400. */
 static bool read_parameters(struct exchange *exchange, struct cron_query *query)
 {
     struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};

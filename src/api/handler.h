@@ -1,4 +1,4 @@
-/* handler.h - the data and macros that all handlers of this dialect use. */
+/* handler.h - the data and macros that all handlers of duepost's own API use. */
 #ifndef DUEPOST_API_HANDLER_H
 #define DUEPOST_API_HANDLER_H
 
@@ -9,7 +9,7 @@
 
 struct job_batches;
 
-/* The dialect's data in one reactor. */
+/* The data of the API in one reactor (a thread with its event loop). */
 struct api {
     struct app *app;
     const atomic_size_t *awaited; /* see api_options */

@@ -33,7 +33,7 @@ static void add_durability(struct json_writer *json, const struct app_health *he
     json_end_object(json);
 }
 
-/* Adds the state of the process, which may be unready while this reactor is ready. */
+/* Sets health to unready if the process is starting or stopping. This reactor itself may be ready. */
 static void check_process(const struct api *api, struct app_health *health)
 {
     const atomic_size_t *awaited = api->awaited;
@@ -77,7 +77,8 @@ static void on_exposed_openly(void *arg, struct slice text)
     exchange_answer_text(arg, SLICE("application/openmetrics-text; version=1.0.0; charset=utf-8"), text);
 }
 
-/* Returns whether the client prefers OpenMetrics. Prometheus names both formats, each with a weight. */
+/* Returns whether the client prefers the format OpenMetrics to the older text format. Prometheus accepts
+ * both, and gives each a weight. */
 static bool wants_openmetrics(struct exchange *exchange)
 {
     static const char *const versions[] = {"1.0.0", "0.0.1", NULL}; /* 0.0.1 was a draft of 1.0.0 */

@@ -14,11 +14,11 @@
 enum { STEP_MS = 60000, STEP_MIN_MS = 1000, SPAN_MS = 3600000, ANSWER_MAX = 4 * 1024 * 1024 };
 #define STEP_MAX_MS (INT64_C(366) * 86400 * 1000)
 
-/* The query of a request. The exchange keeps it as its state. */
+/* The parameters of a request. The exchange has this struct as its state. */
 struct history_query {
     struct app_stats stats;
     struct app_removal removal;
-    struct slice topic;             /* the topic, which is copied to stats and removal */
+    struct slice topic;             /* the parameter topic; stats and removal get a copy */
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
 };
 
@@ -125,7 +125,7 @@ static void on_stats(void *arg, const struct app_verdict *verdict)
     buffer_fini(&body);
 }
 
-/* Sets the parameters that the client has left out. The default is the last hour, minute by minute. */
+/* Sets the parameters that the client has left out. The defaults give the last hour in steps of a minute. */
 static void complete_stats(struct query_reading *reading)
 {
     struct app_stats *stats = &query_of(reading->exchange)->stats;
@@ -178,7 +178,7 @@ HANDLER(history_delete_handle)
     read_parameters(&reading, exchange, BOUND_PARAMETERS | 1 << PARAMETER_STATE);
     const struct app_removal *removal = &query_of(exchange)->removal;
     if (!(reading.given & BOUND_PARAMETERS))
-        query_add_error(&reading, SLICE("topic"), "is required, or before");
+        query_add_error(&reading, SLICE("topic"), "is required, unless before is set");
     if (query_end(&reading) && access_admit_topic(exchange, removal->topic))
         app_remove_history(app_of(exchange), &exchange->caller, removal, on_removed, exchange);
 }

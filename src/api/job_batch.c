@@ -1,10 +1,10 @@
 /* The steps of a batch, in order:
  *
- *   job_batch_begin   lets the batch wait until fewer than OPEN_MAX batches are open
- *   cut_some          cuts the text into jobs, piece by piece; malformed text is answered 400
- *   send_some         sends jobs to the store, up to its limits
- *   on_submitted      takes the verdict of a job
- *   answer            answers when all jobs have their verdicts */
+ *   job_batch_begin   starts the batch, or lets it wait while OPEN_MAX batches are open
+ *   cut_some          cuts the text into jobs, some in each turn; answers 400 if the text is malformed
+ *   send_some         sends jobs to Redis, as long as the limits below allow
+ *   on_submitted      receives the result (verdict) of one job
+ *   answer            answers when all jobs have results */
 #include "api/job_batch.h"
 
 #include <assert.h>
@@ -21,21 +21,23 @@
 #include "job/job_cutter.h"
 
 enum {
-    TURN_US = 1000,         /* time of work in one turn of the loop */
-    STEP_BYTES = 32 * 1024, /* bytes of text between two checks of the clock */
-    PIECE_BYTES = 64,       /* the cost of a piece, in addition to its text */
-    SENT_JOBS_MAX = 512,    /* maximum number of jobs in the store: one call of 256, and the next call */
-    SENT_BYTES_MAX = 4 * 1024 * 1024, /* maximum size of the texts of the jobs in the store */
-    GROUP_BYTES = SENT_BYTES_MAX / 8, /* a job with a group counts as this much: it becomes up to 100 jobs */
-    OPEN_MAX = 16,                    /* maximum number of open batches; other batches wait with their text */
-    SAID_MAX = 16 * 1024 * 1024,      /* maximum size of the answer */
-    SAID_PLENTY = 4 * 1024 * 1024,    /* size of an answer from which on long errors are shortened */
-    SAID_LONG = 1024,                 /* size of a job's errors that one sentence then replaces */
+    TURN_US = 1000,         /* time after which a turn of the event loop ends its work on batches */
+    STEP_BYTES = 32 * 1024, /* after this many bytes of text, the clock is checked */
+    PIECE_BYTES = 64,       /* bytes that each job counts in addition to its text */
+    SENT_JOBS_MAX = 512,    /* maximum number of jobs being sent: a call has 256 jobs, and the next call is
+                               collected meanwhile */
+    SENT_BYTES_MAX = 4 * 1024 * 1024, /* maximum size of the texts of the jobs being sent */
+    GROUP_BYTES =
+        SENT_BYTES_MAX / 8, /* size that a job with a group counts as, because it becomes up to 100 jobs */
+    OPEN_MAX = 16,          /* maximum number of open batches; other batches wait with their text */
+    SAID_MAX = 16 * 1024 * 1024,   /* maximum size of the answer */
+    SAID_PLENTY = 4 * 1024 * 1024, /* if the answer is larger than this, long errors are shortened */
+    SAID_LONG = 1024, /* errors of a job that are larger than this are then replaced by one sentence */
 };
 
 struct job_batches {
     struct timer *timer;          /* runs when there is work */
-    struct list cutting, sending; /* batches with text to cut, and with jobs to send */
+    struct list cutting, sending; /* cutting: batches with text to cut. sending: batches with jobs to send */
     size_t open;
     size_t sent_jobs, sent_bytes;
 };
@@ -53,13 +55,13 @@ struct job_batch {
     struct batch_job *jobs;
     size_t count, capacity;
     size_t next;    /* index of the job to be sent next */
-    size_t pending; /* number of jobs that are sent and have no verdict yet */
+    size_t pending; /* number of jobs that were sent and have no result yet */
     bool is_open;
     struct trace_context trace; /* trace of the request; the jobs borrow it */
-    struct buffer said;         /* results, in the order of the verdicts */
+    struct buffer said;         /* results of the jobs, in the order in which they came */
 };
 
-/* A job that is sent and has no verdict yet. */
+/* A job that was sent and has no result yet. */
 struct batch_item {
     struct app_submission submission;
     struct app_send *send; /* used instead of submission for a job with a group */
@@ -73,7 +75,7 @@ static void note_result(struct job_batch *batch, size_t index, unsigned status, 
 {
     struct buffer *said = &batch->said;
     struct batch_job *job = &batch->jobs[index];
-    assert(!batch->exchange->site->members.failed); /* the memory was reserved at the start */
+    assert(!batch->exchange->site->members.failed); /* the memory for it was reserved at the start */
     /* The errors of a job may be ten times as long as the job. */
     if (said->size > SAID_PLENTY && members.size > SAID_LONG)
         members = SLICE("\"detail\":\"The job has more errors than this answer has room for.\"");
@@ -190,7 +192,7 @@ static bool parse_job(struct job_batch *batch, size_t index, struct job *job)
     return status == STATUS_OK;
 }
 
-/* Sends a job to its group. The callback may be called during this call. */
+/* Sends a job to its group. The callback may come before this call returns. */
 static void send_to_group(struct job_batch *batch, size_t index, struct job *job)
 {
     struct exchange *exchange = batch->exchange;
@@ -202,7 +204,7 @@ static void send_to_group(struct job_batch *batch, size_t index, struct job *job
     app_send_start(item->send, SLICE(""), on_sent, item);
 }
 
-/* Sends a job. The callback may be called during this call. */
+/* Sends a job. The callback may come before this call returns. */
 static void send_job(struct job_batch *batch, size_t index)
 {
     struct exchange *exchange = batch->exchange;
@@ -232,7 +234,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
-    batch->pending++; /* counts this loop like a job, so that the batch cannot end before the loop does */
+    batch->pending++; /* keeps the batch from ending before this loop does */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)
@@ -290,8 +292,8 @@ static void open_batch(struct job_batch *batch)
 
 /* ---- turns ---- */
 
-/* Works on the batches for one turn. Returns false if there is nothing to do until a verdict or a new batch
- * comes. */
+/* Does one piece of work on the batches. Returns false if there is nothing to do until a job's result or a
+ * new batch comes. */
 static bool take_turn(struct job_batches *batches)
 {
     if (has_room(batches) && !list_is_empty(&batches->sending)) {
@@ -364,7 +366,8 @@ static void refuse_key(struct exchange *exchange)
 {
     struct job_errors errors;
     job_errors_clear(&errors);
-    job_errors_add(&errors, "Idempotency-Key", "is for one job: with many jobs, give each a jobId instead");
+    job_errors_add(&errors, "Idempotency-Key",
+                   "is for a request with one job; with many jobs, give each job a jobId instead");
     exchange_refuse_errors(exchange, "request", &errors);
 }
 

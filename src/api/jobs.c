@@ -29,7 +29,7 @@ static void answer_job(struct exchange *exchange, const struct app_job *job)
     exchange_answer(exchange, 200, &header, 1, buffer_slice(body));
 }
 
-/* Answers with the name and the place of a job that waits. */
+/* Answers with the name, the state and the due time of a job that waits. */
 static void answer_placed(struct exchange *exchange, unsigned status, const struct http_header *header,
                           const struct app_job *job)
 {
@@ -65,7 +65,8 @@ HANDLER(read_handle)
 
 static void on_replaced(void *arg, const struct app_verdict *verdict)
 {
-    static const struct problem_words words = {"job", "Repeating the request is safe: the job starts over."};
+    static const struct problem_words words = {"job",
+                                               "Repeating the request is safe: it replaces the job again."};
     struct exchange *exchange = arg;
     struct etag etag;
     if (verdict->end != APP_DONE) {
@@ -128,8 +129,8 @@ HANDLER(patch_handle)
 
 static void on_cancelled(void *arg, const struct app_verdict *verdict)
 {
-    static const struct problem_words words = {"job",
-                                               "Repeat the cancel: a 404 then says that the job is gone."};
+    static const struct problem_words words = {
+        "job", "Repeat the request: the answer 404 then means that the job is gone."};
     struct exchange *exchange = arg;
     if (verdict->end != APP_DONE) {
         problem_answer_verdict(exchange, verdict, &words);

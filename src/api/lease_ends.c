@@ -1,5 +1,5 @@
-/* lease_ends.c - POST /topics/<topic>/complete, retry, bury, extend and release: workers end their leases,
- * one or an array of them. */
+/* lease_ends.c - POST /topics/<topic>/complete, retry, bury, extend and release: workers end or extend the
+ * leases of jobs. A request has one lease, or an array of leases. */
 #include "api/handler.h"
 #include "api/problem.h"
 #include "app/lease.h"
@@ -21,7 +21,7 @@ static const enum app_lease_action actions[] = {
 
 struct lease_ends;
 
-/* One lease. Its text is needed until its result is known. */
+/* One lease of the request. */
 struct lease_item {
     struct lease_ends *of;
     struct lease_end_text text;
@@ -31,7 +31,7 @@ struct lease_item {
     struct buffer members; /* members of the answer */
 };
 
-/* The outcomes that one request reports. */
+/* A request that ends leases. */
 struct lease_ends {
     struct exchange *exchange;
     enum lease_end_kind kind;
@@ -86,7 +86,7 @@ static void answer_many(const struct lease_ends *ends)
     exchange_answer(ends->exchange, 207, NULL, 0, buffer_slice(body));
 }
 
-/* Counts one part as ended, and answers when all parts have ended. */
+/* Counts one item as ended, and answers when all items have ended. */
 static void answer_if_ended(struct lease_ends *ends)
 {
     if (--ends->pending > 0)
@@ -126,7 +126,7 @@ static void write_end(struct lease_item *item, const struct app_lease_ended *end
 static void write_not_held(struct lease_item *item, const struct app_lease_ended *ended)
 {
     problem_write(&item->members, "The token does not hold the lease of this job%s.",
-                  ended->has_state ? "" : ", which does not exist");
+                  ended->has_state ? "" : ": there is no such job");
     struct json_writer json = json_writer_behind(&item->members);
     if (ended->has_state)
         json_add_text(&json, "state", slice_of(job_state_word(ended->state)));
@@ -151,9 +151,8 @@ static void on_ended(void *arg, const struct app_verdict *verdict, const struct 
         status = 409;
     } else if (verdict->end == APP_UNREADABLE || verdict->end == APP_LACKING) {
         problem_write(&item->members, "The job, or the settings of its topic, %s; nothing changed.",
-                      verdict->end == APP_LACKING
-                          ? "need a later version of duepost than that of this process"
-                          : "cannot be read in Redis");
+                      verdict->end == APP_LACKING ? "need a later version of duepost than this process has"
+                                                  : "cannot be read in Redis");
         status = 409;
     } else {
         status = problem_write_verdict(&item->members, item->of->exchange, verdict, &words);
@@ -208,8 +207,7 @@ static void lease_ends_begin(struct exchange *exchange, enum lease_end_kind kind
         buffer_init(&ends->items[i].id, JOB_KEY_MAX);
         buffer_init(&ends->items[i].members, RESULTS_MAX);
     }
-    ends->pending =
-        items->count + 1; /* counts this loop like an item, so that no answer is sent before the loop ends */
+    ends->pending = items->count + 1; /* the extra 1 keeps the answer from being sent before this loop ends */
     for (size_t i = 0; i < items->count; i++)
         begin_item(&ends->items[i], items->items[i]);
     answer_if_ended(ends);

@@ -1,4 +1,5 @@
-/* leases.c - POST /topics/<topic>/lease: workers lease jobs, and may wait for the first one. */
+/* leases.c - POST /topics/<topic>/lease: workers lease jobs. If no job is due, a request may wait until one
+ * is. */
 #include "api/handler.h"
 #include "api/problem.h"
 #include "api/view.h"
@@ -15,7 +16,7 @@ static const struct problem_words words = {
     "request",
     "If jobs were leased, they come back when their leases run out. Repeating the request is safe."};
 
-/* A request while it is not answered. */
+/* A request that has no answer yet. */
 struct leasing {
     struct exchange *exchange;
     struct app_lease_wait *wait; /* NULL: the wait has ended */
@@ -78,9 +79,9 @@ static void refuse_lease(struct exchange *exchange, const struct app_verdict *ve
                         "The settings of the topic in Redis cannot be read. PUT /topics/%.*s replaces them.",
                         SLICE_ARG(exchange->topic));
     else if (verdict->end == APP_LACKING)
-        exchange_refuse(
-            exchange, 409,
-            "The topic needs a later version of duepost: send the request to a process of that version.");
+        exchange_refuse(exchange, 409,
+                        "The topic's settings need a later version of duepost: send the request to a process "
+                        "of that version.");
     else
         problem_answer_verdict(exchange, verdict, &words);
 }
@@ -136,7 +137,7 @@ static void leasing_begin(struct exchange *exchange, const struct lease_request 
         .once = buffer_slice(&exchange->once),
     };
     struct app_lease_wait *wait = app_lease(app_of(exchange), &lease, on_leased, leasing);
-    if (wait) /* if wait is NULL, leasing is already freed */
+    if (wait) /* if wait is NULL, the answer has already freed leasing */
         leasing->wait = wait;
 }
 

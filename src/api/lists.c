@@ -49,10 +49,11 @@ static void refuse_bulk(struct exchange *exchange, const struct app_verdict *ver
     static const struct problem_words words = {"request", "Repeating the request is safe."};
     const struct app_bulk_counts *counts = &verdict->counts;
     if (verdict->end == APP_UNKNOWN && counts->matched > 0)
-        exchange_refuse(exchange, 503,
-                        "%zu of %zu jobs are done, %zu were skipped; the outcome of %zu is unknown. "
-                        "Repeating the request is safe.",
-                        counts->done, counts->matched, counts->skipped, counts->unknown);
+        exchange_refuse(
+            exchange, 503,
+            "%zu of the %zu matching jobs are done, %zu were skipped; the outcome of %zu is unknown. "
+            "Repeating the request is safe.",
+            counts->done, counts->matched, counts->skipped, counts->unknown);
     else
         problem_answer_verdict(exchange, verdict, &words);
 }

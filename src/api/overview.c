@@ -10,7 +10,8 @@
 
 enum { STEP_MAX = 60 }; /* maximum length of a step in seconds */
 
-/* The query of a request. A token that is restricted to topics gets only the parts about its topics. */
+/* The parameters of a request. If the token is restricted to topics, the answer has only the parts about
+ * these topics. */
 struct overview_query {
     uint64_t after_ms, step; /* step in seconds */
     char text[QUERY_BYTES_MAX + 1];
@@ -51,7 +52,7 @@ static void add_numbers(struct json_writer *json, const char *name, const struct
     json_end_array(json);
 }
 
-/* Writes the lateness in ms with one decimal, or null for a second without attempts. */
+/* Adds the lateness of each second in ms, with one decimal, or null for a second without attempts. */
 static void add_lateness(struct json_writer *json, const char *name, const struct live_second *seconds,
                          size_t count, double part)
 {
@@ -70,9 +71,10 @@ static void add_lateness(struct json_writer *json, const char *name, const struc
 #define ADD_NUMBERS(json, name, member)                                                                      \
     add_numbers(json, name, seconds, count, offsetof(struct live_second, member))
 
-/* Sums the seconds of each step into seconds[0], seconds[1]... Steps begin at multiples of their length, so
- * that they are the same in each answer. Seconds before the first whole step are left out; the last step may
- * not be over. Sets first to the first second of the first step. Returns the number of steps. */
+/* Adds up the seconds of each step: the sums are then in seconds[0], seconds[1] and so on. A step begins at a
+ * multiple of its length, so each answer has the same steps. Seconds before the first whole step are left
+ * out; the last step may still be growing. Sets first to the first second of the first step. Returns the
+ * number of steps. */
 static size_t gather_steps(struct live_second *seconds, size_t count, int64_t step, int64_t *first)
 {
     int64_t from = (*first + step - 1) / step * step;
@@ -281,7 +283,7 @@ static void add_redis(struct json_writer *json, const struct app_overview_redis 
     json_end_object(json);
 }
 
-/* Adds the parts that concern all topics. */
+/* Adds the parts that only a token for all topics may see. */
 static void add_all(struct json_writer *json, const struct exchange *exchange,
                     const struct app_overview *overview)
 {

@@ -79,8 +79,8 @@ void problem_write_errors(struct buffer *members, const char *what, const struct
 
 const struct problem_words problem_of_read = {"request", "The request changes nothing; send it again."};
 
-/* The details of verdicts about a job that does not permit the request. Their problems have the job's state
- * and the status 409. */
+/* Why the state of a job does not permit a request, by verdict. These answers have the status 409 and the
+ * job's state. */
 static const char *const conflicts[] = {
     [APP_EXISTS] = "Another job has this id.",
     [APP_LEASED] = "The job is being delivered.",
@@ -89,10 +89,11 @@ static const char *const conflicts[] = {
     [APP_UNREADABLE] = "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
     [APP_LACKING] =
         "The job needs a later version of duepost: send the request to a process of that version.",
-    [APP_ENDED] = "The job has ended and needs no run. To send it again nevertheless, repeat the request "
+    [APP_ENDED] = "The job was delivered or cancelled, so it is not run again. To send it again "
+                  "nevertheless, repeat the request "
                   "with ?resend=true.",
-    [APP_NO_BODY] = "The history does not have the job's body, as the option --history-bodies says. Without "
-                    "it the job cannot be run again.",
+    [APP_NO_BODY] = "The history does not have the job's body (option --history-bodies). Without its body, "
+                    "the job cannot be run again.",
 };
 
 static bool is_conflict(enum app_end end)
@@ -130,8 +131,9 @@ static unsigned write_forbidden(struct buffer *members, const struct exchange *e
     else
         problem_write(
             members,
-            "Only the server writes to topics with ~ in their names. Jobs of this one can be read, cancelled "
-            "and run again; schedule your jobs in topic %.*s, and change the settings there.",
+            "Only the server creates jobs in topics with ~ in their names. You can read, cancel and run the "
+            "jobs of such a topic. Schedule your own jobs in topic %.*s, and change the settings of that "
+            "topic.",
             SLICE_ARG(verdict->topic));
     return 403;
 }

@@ -5,14 +5,14 @@
 #include "api/handler.h"
 #include "base/json_writer.h"
 
-/* ---- Members of a problem, written without the braces of the object, detail first. ---- */
+/* ---- Members of a problem (the JSON object of an error), without its braces, detail first. ---- */
 
 void problem_write(struct buffer *members, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes all errors. what is "job" or "query". */
+/* Writes all errors. what is the part of the request that has them: "job" or "query". */
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
 
-/* Words that differ in the problems of different kinds of requests. */
+/* Parts of the texts of problems that depend on the kind of request. */
 struct problem_words {
     const char *what;        /* the object that the request is about: "job", "topic" */
     const char *consequence; /* a sentence that says how to proceed if the outcome is unknown */
@@ -26,10 +26,11 @@ unsigned problem_write_verdict(struct buffer *members, const struct exchange *, 
 
 /* ---- Whole bodies. ---- */
 
-/* Writes the opening of a problem: type, title, status, detail. The caller adds members and '}'. */
+/* Writes the beginning of a problem: '{', type, title, status and detail. The caller adds further members and
+ * '}'. */
 void problem_write_head(struct buffer *body, unsigned status, struct slice detail);
 
-/* Writes the body of an error; see dialect.h. */
+/* Writes the body of an error: the function write_error of struct dialect. */
 void problem_write_error(struct buffer *body, const struct exchange_error *);
 
 /* ---- These functions answer, and end the exchange. ---- */
@@ -37,7 +38,7 @@ void problem_write_error(struct buffer *body, const struct exchange_error *);
 void problem_answer_members(struct exchange *, unsigned status, struct slice members);
 void problem_answer_verdict(struct exchange *, const struct app_verdict *, const struct problem_words *);
 
-/* Answers with the errors that a parser found in the text. */
+/* Answers with the errors that a parser found in the body. */
 void problem_answer_unparsed(struct exchange *, enum status, const char *what, const struct job_errors *);
 
 #endif

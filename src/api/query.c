@@ -17,7 +17,7 @@ enum {
     KEPT_STATES = 1 << JOB_STATE_DELIVERED | 1 << JOB_STATE_CANCELLED,
     ENDED_STATES = KEPT_STATES | 1 << JOB_STATE_DEAD,
     ALL_STATES = WAITING_STATES | 1 << JOB_STATE_LEASED |
-                 1 << JOB_STATE_DEAD, /* default when the parameter state is absent */
+                 1 << JOB_STATE_DEAD, /* states of the list if the parameter state is absent */
 };
 
 /* ---- values ---- */
@@ -48,7 +48,7 @@ static const char *read_source(void *into, struct slice value)
                                                                                 : "must be redis or history";
 }
 
-/* Reads a host with an optional port, and changes it to lower case. */
+/* Reads a host with an optional port. Changes the host to lower case. */
 static const char *read_host(void *into, struct slice value)
 {
     struct list_query *query = into;
@@ -78,7 +78,7 @@ static bool is_status(struct slice word)
                     : word.size == 3 && slice_to_number(word, 599, &number) && number >= 100;
 }
 
-/* Returns whether is_one accepts each word of a list separated by commas. */
+/* Returns whether is_one is true for each word of a list separated by commas. */
 static bool are_words(struct slice words, bool (*is_one)(struct slice))
 {
     struct slice word;
@@ -133,7 +133,7 @@ static const char *read_receiver_cursor(void *into, struct slice value)
     return app_receiver_cursor_parse(query->app, value, &query->receiver) ? NULL : QUERY_CURSOR_EXPECTED;
 }
 
-/* Reads jobs a second, with up to three decimals. */
+/* Reads a rate in jobs a second, with up to three decimals. */
 static const char *read_per_second(void *into, struct slice value)
 {
     struct list_query *query = into;
@@ -146,7 +146,7 @@ static const char *read_per_second(void *into, struct slice value)
     return NULL;
 }
 
-/* Reads the maximum number of jobs of a whole bulk action. */
+/* Reads the maximum number of jobs on which a bulk action acts in all its pages. */
 static const char *read_total(void *into, struct slice value)
 {
     struct list_query *query = into;
@@ -255,7 +255,7 @@ enum {
     RECEIVER_PARAMETERS = 1 << PARAMETER_LIMIT | 1 << PARAMETER_RECEIVER_CURSOR,
 };
 
-/* Joins the labels for the list. */
+/* Joins the labels into one text, as struct app_list expects them. */
 static void join_labels(struct list_query *query)
 {
     struct buffer joined = {.data = query->joined_labels,
@@ -269,7 +269,7 @@ static void join_labels(struct list_query *query)
     query->bulk.list.labels = buffer_slice(&joined);
 }
 
-/* Reads the query into the list_query of the exchange. */
+/* Reads the parameters into a list_query, which the exchange keeps. */
 static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
 {
     struct list_query *query = NEW(struct list_query);
@@ -287,7 +287,7 @@ static void read_parameters(struct query_reading *reading, struct exchange *exch
     join_labels(query);
 }
 
-/* Refuses a cursor of another list. */
+/* Adds an error if the cursor is from another list. */
 static void check_cursor(struct query_reading *reading)
 {
     const struct app_list *list = &list_query(reading->exchange)->bulk.list;
@@ -297,9 +297,9 @@ static void check_cursor(struct query_reading *reading)
         query_add_error(reading, SLICE("cursor"), "is from another list");
 }
 
-/* Checks that the parameters for times fit the states. Each state has its own parameters for times, except
- * leased, because the time of a leased job changes. If the client gives no state, the times that it gives
- * decide the states. */
+/* Adds an error for each time parameter that does not fit the states. Delayed and ready jobs have due times,
+ * dead jobs have times of death, and so on; leased jobs have none, because their time changes. If the request
+ * has no state, its time parameters select the states. */
 static void check_times(struct query_reading *reading)
 {
     struct app_list *list = &list_query(reading->exchange)->bulk.list;
@@ -391,7 +391,7 @@ bool query_read_list(struct exchange *exchange)
 /* The parameters and states that an action accepts. */
 static const struct action {
     unsigned parameters, states;
-    const char *states_text; /* the states in words, after "is required: " or "must be " */
+    const char *states_text; /* the states as words for an error, after "is required: " or "must be " */
 } actions[] = {
     [APP_CANCEL] = {BULK_PARAMETERS, ALL_STATES, "delayed, ready, leased or dead"},
     [APP_REDRIVE] = {REDRIVE_PARAMETERS, 1 << JOB_STATE_DEAD, "dead"},
@@ -400,8 +400,8 @@ static const struct action {
                         "delayed, ready or dead"},
 };
 
-/* Checks the states. A redrive runs dead jobs only. Without a topic, the client must give state=dead, to
- * confirm that it means the dead jobs of all topics. */
+/* Checks the states. The action redrive runs only dead jobs. Without a topic, the client must give
+ * state=dead, to confirm that it means the dead jobs of all topics. */
 static void check_states(struct query_reading *reading, enum app_action action)
 {
     struct app_list *list = &list_query(reading->exchange)->bulk.list;
@@ -411,7 +411,8 @@ static void check_states(struct query_reading *reading, enum app_action action)
         query_add_error(reading, SLICE("state"), detail);
     } else if (action == APP_REDRIVE) {
         if (!(reading->given & (1U << PARAMETER_STATE | 1U << PARAMETER_TOPIC)))
-            query_add_error(reading, SLICE("topic"), "is required, or state=dead for all topics");
+            query_add_error(reading, SLICE("topic"),
+                            "is required; for the dead jobs of all topics, send state=dead instead");
         list->states = 1U << JOB_STATE_DEAD;
     } else if (!list->states) {
         snprintf(detail, sizeof detail, "is required: %s", actions[action].states_text);
@@ -419,7 +420,7 @@ static void check_states(struct query_reading *reading, enum app_action action)
     }
 }
 
-/* Checks that the action has an upper bound. */
+/* Checks that the request limits the number of jobs, or says that it means all. */
 static void check_bound(struct query_reading *reading)
 {
     const struct list_query *query = list_query(reading->exchange);
@@ -435,7 +436,7 @@ static void check_when(struct query_reading *reading)
 {
     unsigned given = reading->given & (1U << PARAMETER_DELAY | 1U << PARAMETER_DUE_AT);
     if (!given)
-        query_add_error(reading, SLICE("delay"), "is required, or dueAt");
+        query_add_error(reading, SLICE("delay"), "is required, unless dueAt is set");
     else if (given & (given - 1))
         query_add_error(reading, SLICE("dueAt"), "cannot be combined with delay");
 }

@@ -1,4 +1,4 @@
-/* query.h - the parameters of lists. */
+/* query.h - reads the query parameters of lists and bulk actions. */
 #ifndef DUEPOST_API_QUERY_H
 #define DUEPOST_API_QUERY_H
 
@@ -8,15 +8,15 @@
 #include "app/topics.h"
 #include "http/query.h"
 
-/* The query of a list. The exchange keeps it as its state. */
+/* The parameters of a list or a bulk action. The exchange has this struct as its state. */
 struct list_query {
     const struct app *app;
-    struct app_bulk bulk; /* filter and limits; list.max is the size of a page in every kind of list */
+    struct app_bulk bulk; /* filters and limits; bulk.list.max is the size of a page in every kind of list */
     bool is_all;          /* the parameter all is true */
     bool is_any;          /* the parameter state is any */
-    bool has_source;      /* the parameter source was given; is_of_history of the list has its value */
+    bool has_source;      /* the request has the parameter source; bulk.list.is_of_history has its value */
     struct app_topic_cursor topic;
-    bool is_of_patterns; /* the list has patterns instead of topics */
+    bool is_of_patterns; /* GET /topics lists patterns instead of topics */
     struct app_receiver_cursor receiver;
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
     struct job_labels labels;

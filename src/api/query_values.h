@@ -1,7 +1,8 @@
-/* query_values.h - the values of query parameters that several lists share.
+/* query_values.h - reads the values of query parameters that several lists have.
  *
- * Each macro completes a row of a table of parameters: it adds the function that reads the value, and the
- * offset of the field member in the struct in. If the field has another type, the macro does not compile. */
+ * Each macro gives the last two values of a row in a table of parameters: the function that reads the value,
+ * and the offset of the field. "in" is the struct, and "member" is the field. If the field has another type,
+ * the macro does not compile. */
 #ifndef DUEPOST_API_QUERY_VALUES_H
 #define DUEPOST_API_QUERY_VALUES_H
 
@@ -26,14 +27,14 @@ enum { QUERY_LIMIT_DEFAULT = 100 };
 /* true or false. */
 #define QUERY_FLAG(in, member) QUERY_FIELD(query_value_flag, bool, in, member)
 
-/* The name of a topic. The field borrows the text of the query, like the fields of QUERY_ID_PREFIX and
- * QUERY_LABELS. */
+/* The name of a topic. The field borrows the decoded query. The fields of QUERY_ID_PREFIX and QUERY_LABELS do
+ * so, too. */
 #define QUERY_TOPIC(in, member) QUERY_FIELD(query_value_topic, struct slice, in, member)
 
 /* The beginning of a jobId or workflowId. */
 #define QUERY_ID_PREFIX(in, member) QUERY_FIELD(query_value_id_prefix, struct slice, in, member)
 
-/* A label. The parameter can be repeated; equal labels are added once. */
+/* A label. The parameter can be repeated; a label that is sent twice is added once. */
 #define QUERY_LABELS(in, member) QUERY_FIELD(query_value_label, struct job_labels, in, member)
 
 /* These readers return the error in the value, or NULL. */

@@ -6,7 +6,7 @@
 #include "api/query.h"
 #include "job/receiver.h"
 
-/* Adds the last failure. Its cause is a status or a word. */
+/* Adds the receiver's last failure. Its cause is an HTTP status or a word, such as connect. */
 static void add_failure(struct json_writer *json, const struct app_receiver *receiver)
 {
     uint64_t status;

@@ -55,7 +55,7 @@ static const struct route routes[] = {
                      .body = BODY_NONE, .takes_query = true},
                     {"PUT", "PUT /jobs/{topic}/{jobId}", replace_handle, REACH_TOPIC, SCOPE_SCHEDULE,
                      .body = BODY_JSON},
-                    /* The answer shows the whole job. */
+                    /* PATCH needs SCOPE_READ, too, because the answer shows the whole job. */
                     {"PATCH", "PATCH /jobs/{topic}/{jobId}", patch_handle, REACH_JOB,
                      SCOPE_SCHEDULE | SCOPE_READ, .body = BODY_JSON, .or_media = MERGE_PATCH},
                     {"DELETE", "DELETE /jobs/{topic}/{jobId}", cancel_handle, REACH_JOB, SCOPE_CANCEL,
@@ -185,7 +185,7 @@ static const struct route routes[] = {
     {
         .path = "/schedules/:/:",
         .names = route_names_schedule,
-        /* Answers show the whole job of a schedule. */
+        /* PATCH needs SCOPE_READ, too, because the answer shows the whole job of the schedule. */
         .methods = {{"GET", "GET /schedules/{topic}/{scheduleId}", schedule_read_handle, REACH_TOPIC,
                      SCOPE_READ, .body = BODY_NONE},
                     {"PUT", "PUT /schedules/{topic}/{scheduleId}", schedule_put_handle, REACH_TOPIC,

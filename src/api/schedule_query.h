@@ -6,7 +6,7 @@
 #include "app/schedules.h"
 #include "http/query.h"
 
-/* The query of a list. The exchange keeps it as its state. */
+/* The parameters of a list. The exchange has this struct as its state. */
 struct schedule_query {
     const struct app *app;
     struct app_schedule_list list;
@@ -15,7 +15,7 @@ struct schedule_query {
     char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
 };
 
-/* Returns NULL after it has answered 400. */
+/* Reads the query. Returns NULL after answering 400. */
 const struct schedule_query *schedule_query_read(struct exchange *);
 
 #endif

@@ -27,7 +27,7 @@ static void add_job_id(struct json_writer *json, struct slice id)
     json_add_text(json, "jobId", job_id);
 }
 
-/* Adds how the last occurrence ended, as far as it is known. */
+/* Adds the outcome of the last occurrence, if it is known. */
 static void add_last_job(struct json_writer *json, const struct app_job *job)
 {
     struct job read;
@@ -127,7 +127,8 @@ static void schedule_refuse(struct exchange *exchange, const struct app_verdict 
 /* Answers with the schedule that on_schedule has written. */
 static void answer_schedule(struct exchange *exchange, unsigned status)
 {
-    struct etag etag = *(const struct etag *)exchange->state; /* a copy, because the answer frees the state */
+    struct etag etag =
+        *(const struct etag *)exchange->state; /* a copy, because the answer frees the request's state */
     struct http_header header = {SLICE("ETag"), slice_of(etag.text)};
     exchange_answer(exchange, status, &header, 1, buffer_slice(&exchange->site->scratch));
 }
@@ -215,7 +216,8 @@ static void on_deleted(void *arg, const struct app_verdict *verdict)
 {
     struct exchange *exchange = arg;
     if (verdict->end != APP_DONE) {
-        schedule_refuse(exchange, verdict, "Repeat the request: a 404 then says that the schedule is gone.");
+        schedule_refuse(exchange, verdict,
+                        "Repeat the request: the answer 404 then means that the schedule is gone.");
         return;
     }
     struct buffer *body = exchange_scratch(exchange);

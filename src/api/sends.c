@@ -32,7 +32,7 @@ static void put_job(struct json_writer *json, struct slice job_id, const struct 
     json_end_object(json);
 }
 
-/* Adds state and due time of the first job that is still in the pool, as in the answer for one job. */
+/* Adds the state and the due time of the first job that has not ended, as the answer for one job has them. */
 static void add_first(struct json_writer *json, const struct app_verdict *verdict)
 {
     size_t i = 0;
@@ -70,9 +70,9 @@ static void answer_members(struct exchange *exchange, unsigned status, const str
 
 static void refuse_absent(struct exchange *exchange)
 {
-    exchange_refuse(
-        exchange, 404,
-        "There are no such jobs of this group. All of them may have ended, or they never existed.");
+    exchange_refuse(exchange, 404,
+                    "There are no jobs that were sent to this group under this jobId. They have all ended, "
+                    "or never existed.");
 }
 
 /* ---- POST ---- */
@@ -202,8 +202,8 @@ static void on_sends_replaced(void *arg, const struct app_verdict *verdict)
     struct exchange *exchange = arg;
     if (verdict->end == APP_MISMATCH)
         exchange_refuse(exchange, 412,
-                        "Jobs to a group exist under this jobId, and If-None-Match requires that there are "
-                        "none; nothing changed.");
+                        "If-None-Match requires that no jobs were sent to a group under this jobId, but such "
+                        "jobs exist; nothing changed.");
     else
         answer_sent(exchange, verdict);
 }
@@ -215,7 +215,7 @@ void sends_replace(struct exchange *exchange, struct job *job)
     bool is_only_new = slice_equal(seen, SLICE("!*"));
     if (seen.size && !is_only_new) {
         exchange_refuse(exchange, 400,
-                        "If-Match is for one job; with group, only If-None-Match: * can be combined.");
+                        "If-Match is for one job. With group, only If-None-Match: * is possible.");
         return;
     }
     if (!app_send_admit(submission->send, on_sent, exchange))
@@ -284,8 +284,8 @@ void sends_read(struct exchange *exchange)
 
 static void on_cancelled(void *arg, const struct app_verdict *verdict)
 {
-    static const struct problem_words words = {"job",
-                                               "Repeat the cancel: a 404 then says that the jobs are gone."};
+    static const struct problem_words words = {
+        "job", "Repeat the request: the answer 404 then means that the jobs are gone."};
     struct exchange *exchange = arg;
     if (verdict->end == APP_NOT_FOUND) {
         refuse_absent(exchange);

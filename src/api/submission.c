@@ -7,7 +7,7 @@
 
 enum { CONSEQUENCE_MAX = 64 + JOB_KEY_MAX + 64 };
 
-/* Writes what happens if the client repeats a request whose outcome is unknown. */
+/* Writes what a repeated request does, for a client that does not know the outcome. */
 static void write_consequence(const struct app_submission *submission, char text[CONSEQUENCE_MAX])
 {
     if (submission->once.size)

@@ -5,7 +5,7 @@
 
 enum { SCOPES_ALL = SCOPE_SCHEDULE | SCOPE_READ | SCOPE_CANCEL | SCOPE_ADMIN | SCOPE_LEASE };
 
-/* Adds the words of a list such as "orders-*,mail". */
+/* Adds the words of a list such as "orders-*,mail" as an array. */
 static void add_words(struct json_writer *json, const char *name, struct slice list, char separator)
 {
     json_add_array(json, name);

@@ -11,7 +11,7 @@
 
 /* ---- GET ---- */
 
-/* Adds the reason why due jobs are not delivered. */
+/* Adds the reason why the topic's due jobs wait, if there is one. */
 static void add_hold(struct json_writer *json, const struct app_topic *topic)
 {
     static const char *const words[] = {

@@ -69,7 +69,7 @@ void view_add_headers(struct json_writer *json, const struct topic_settings *set
     headers_write(json_put(json), headers, count, is_hidden);
 }
 
-/* Adds the body. Bodies that the server created are not shown. */
+/* Adds the body, unless the server created it: then the topic is a sibling, with ~ in its name. */
 static void add_body(struct json_writer *json, const struct app_job *stored, const struct job *job)
 {
     if (topic_is_sibling(job->topic))
@@ -94,7 +94,7 @@ void view_add_result(struct json_writer *json, const struct attempt_result *resu
     attempt_result_add(json, result);
 }
 
-/* Adds the last attempt. The record does not contain the attempt that delivered the job. */
+/* Adds the last attempt. The attempt that delivered a job is not in its record, but in last_lines. */
 static void add_last_attempt(struct json_writer *json, const struct app_job *stored, const struct job *job)
 {
     struct slice lines = stored->last_lines;
@@ -123,7 +123,7 @@ static void put_job(struct json_writer *json, const struct app_job *stored, cons
     view_add_headers(json, settings, job, true);
     members_write(&job_members, job, MEMBERS_FOR_PEOPLE, json);
     add_body(json, stored, job);
-    /* A delivery does not change the record, so its attempt is added here. */
+    /* The record does not count the attempt that delivered the job, so it is added here. */
     json_add_number(json, "attempts", job->attempts + (stored->state == JOB_STATE_DELIVERED));
     add_last_attempt(json, stored, job);
     json_end_object(json);

@@ -19,19 +19,19 @@ void view_add_outcomes(struct json_writer *, const struct app_outcomes *);
 /* Adds the result of an attempt: "at", "durationMs", and "status" or "error". */
 void view_add_result(struct json_writer *, const struct attempt_result *);
 
-/* Adds "headers": those of the job and of its topic's settings, which may be NULL. If is_hidden is true,
- * their values are masked. */
+/* Adds "headers": the headers of the job and those in the settings of its topic. The settings may be NULL. If
+ * is_hidden is true, the values are masked. */
 void view_add_headers(struct json_writer *, const struct topic_settings *, const struct job *,
                       bool is_hidden);
 
-/* Writes a job as an object. Members that the job does not have come from the settings of its topic. fallback
- * is the default retry schedule for jobs and topics. */
+/* Writes a job as an object. Members that the job does not have come from the settings of its topic.
+ * fallback: the retry schedule if neither the job nor the topic has one. */
 void view_put_job(struct json_writer *, const struct app_job *, const struct retry_schedule *fallback);
 
-/* Adds "group" and "endpoints" of a group. text is the stored text. */
+/* Adds "group" and "endpoints" of a group. text: the group as Redis stores it. */
 void view_add_group(struct json_writer *, struct slice name, struct slice text);
 
-/* Adds "settings" of a topic. text is the stored settings. */
+/* Adds "settings" of a topic. text: the settings as Redis stores them. */
 void view_add_settings(struct json_writer *, struct slice text);
 
 #endif

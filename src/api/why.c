@@ -33,7 +33,7 @@ static const char *const why_words[] = {
     [APP_WHY_CANCELLED] = "cancelled",
 };
 
-/* The text that says why the job waits, and how to change that. */
+/* The answer while it is written: why the job waits or how it ended, and what the client can do. */
 struct telling {
     const struct app_finding *finding;
     struct slice topic;
@@ -51,7 +51,8 @@ static void tell_retry(const struct telling *telling)
     else
         buffer_printf(telling->text, "failed (%s%s%.*s)", failure_word(last->error),
                       last->detail.size ? ": " : "", SLICE_ARG(last->detail));
-    buffer_append(telling->text, SLICE("; it waits for the next one. POST .../run makes it due now."));
+    buffer_append(telling->text,
+                  SLICE("; the job waits for its next attempt. POST .../run makes it due now."));
 }
 
 static void tell_round(const struct telling *telling)
@@ -108,10 +109,10 @@ static void tell_death(const struct telling *telling)
     const struct attempt_result *last = &finding->last_attempt;
     buffer_printf(telling->text, "It was given up (%s)", finding->reason);
     if (last->at_ms && last->error == FAILURE_NONE)
-        buffer_printf(telling->text, " after %d attempts, the last one answered %d", finding->attempts,
+        buffer_printf(telling->text, " after %d attempts; the last one was answered %d", finding->attempts,
                       last->status);
     else if (last->at_ms)
-        buffer_printf(telling->text, " after %d attempts, the last one failed: %s%s%.*s", finding->attempts,
+        buffer_printf(telling->text, " after %d attempts; the last one failed: %s%s%.*s", finding->attempts,
                       failure_word(last->error), last->detail.size ? ": " : "", SLICE_ARG(last->detail));
     if (finding->is_body_left_out)
         buffer_append(telling->text, SLICE(". The history does not have its body (--history-bodies), so it "
@@ -160,8 +161,9 @@ static void tell_topic(const struct telling *telling)
     case APP_WHY_IN_TURN:
         buffer_printf(
             telling->text,
-            "It is due, and so are %lld jobs of its topic, %lld of which are under way; it is served in its "
-            "turn. If it keeps waiting, all attempts are in use: raise --max-in-flight or add a process.",
+            "It is due, and waits for its turn: %lld jobs of its topic are due, and %lld attempts of the "
+            "topic are under way. If it keeps waiting, the processes make as many attempts as they may: "
+            "raise --max-in-flight or add a process.",
             (long long)finding->ready, (long long)finding->leased);
         break;
     case APP_WHY_SETTINGS:
@@ -178,23 +180,22 @@ static void tell_topic(const struct telling *telling)
         break;
     case APP_WHY_ORDER:
         buffer_printf(telling->text,
-                      "Its topic is delivered in order, one job at a time, and job %.*s comes first: it has "
-                      "to be delivered, dead or cancelled, and its attempt has to be over. GET "
-                      ".../%.*s/why says what that job waits for.",
+                      "Its topic is delivered in order, one job at a time, and job %.*s comes first. That "
+                      "job must be delivered, dead or cancelled, with no attempt under way. GET .../%.*s/why "
+                      "says what that job waits for.",
                       SLICE_ARG(finding->head), SLICE_ARG(finding->head));
         break;
     case APP_WHY_MAX_IN_FLIGHT:
         buffer_printf(telling->text,
                       "%lld attempts of its topic are under way, which is the limit. A higher maxInFlight of "
-                      "the topic, or --max-in-flight-topic, lets more begin.",
+                      "the topic, or a higher --max-in-flight-topic, lets more attempts begin.",
                       (long long)finding->leased);
         break;
     default:
-        buffer_printf(
-            telling->text,
-            "The rate of its topic is used up for now: %lld jobs of it are due. A higher rate of the topic "
-            "lets more begin.",
-            (long long)finding->ready);
+        buffer_printf(telling->text,
+                      "Its topic has used up its rate for now, and %lld of the topic's jobs are due. A "
+                      "higher rate of the topic lets more attempts begin.",
+                      (long long)finding->ready);
     }
 }
 
@@ -208,20 +209,21 @@ static void tell_breaker(const struct telling *telling)
     buffer_printf(
         telling->text,
         "The circuit breaker of %s%.*s is open: %lld failures in a row, the last one %.*s. Its jobs wait "
-        "without an attempt until one of them is sent as a probe%s. POST /receivers/%.*s/close resumes them.",
+        "without an attempt until a probe, which is the attempt of one of these jobs, succeeds%s. "
+        "POST /receivers/%.*s/close resumes them.",
         is_path ? "the path " : "its receiver ", SLICE_ARG(receiver->name), (long long)receiver->failures,
-        SLICE_ARG(receiver->cause), receiver->is_probing ? ", which is under way" : "", SLICE_ARG(host));
+        SLICE_ARG(receiver->cause), receiver->is_probing ? "; a probe is under way" : "", SLICE_ARG(host));
 }
 
 static void tell_limit(const struct telling *telling)
 {
     const struct app_receiver *receiver = telling->finding->receiver;
     struct slice host = receiver_host_of(receiver->name);
-    buffer_printf(
-        telling->text,
-        "Its receiver %.*s asked for fewer attempts at once: each reactor has at most %lld in flight there. "
-        "Each delivery raises this limit by one. POST /receivers/%.*s/close removes it.",
-        SLICE_ARG(host), (long long)receiver->limit, SLICE_ARG(host));
+    buffer_printf(telling->text,
+                  "Its receiver %.*s asked for fewer attempts at once: each reactor has at most %lld "
+                  "attempts in flight there. "
+                  "Each delivery raises this limit by one. POST /receivers/%.*s/close removes it.",
+                  SLICE_ARG(host), (long long)receiver->limit, SLICE_ARG(host));
 }
 
 /* ---- */
@@ -240,9 +242,9 @@ static void tell_finding(const struct telling *telling)
         break;
     case APP_WHY_LATER_VERSION:
         buffer_printf(telling->text,
-                      "It is due, and %s needs a later version of duepost than that of this process: only "
-                      "processes of that version deliver it.",
-                      telling->finding->is_record ? "its record" : "the settings of its topic");
+                      "It is due, but %s a later version of duepost than this process has: only processes of "
+                      "that version deliver it.",
+                      telling->finding->is_record ? "its record needs" : "the settings of its topic need");
         break;
     case APP_WHY_WAITS_FOR_WORKER:
         buffer_printf(telling->text,
@@ -270,7 +272,7 @@ static void tell_finding(const struct telling *telling)
     }
 }
 
-/* If the topic is paused, says so: running the job would not help before the topic is resumed. */
+/* Adds that the topic is paused: to run the job would not help before the topic is resumed. */
 static void tell_pause(const struct telling *telling)
 {
     const struct app_finding *finding = telling->finding;

@@ -43,7 +43,7 @@ static const char *read_cursor(void *into, struct slice value)
     return app_workflow_cursor_parse(request->app, value, &request->list.from) ? NULL : QUERY_CURSOR_EXPECTED;
 }
 
-/* Reads a time: ms, or the text form that answers use. */
+/* Reads a time: a number of milliseconds, or a text as answers have it. */
 static const char *read_created(void *into, struct slice value)
 {
     struct workflow_request *request = into;
@@ -55,7 +55,7 @@ static const char *read_created(void *into, struct slice value)
                : "must be ms since 1970, or a time as in RFC 3339, such as 2030-01-01T00:00:00.123Z";
 }
 
-enum { OF_ONE = 1 << 5 /* bit of the parameter; only for reads of one workflow */ };
+enum { OF_ONE = 1 << 5 /* bit of the parameter that only a read of one workflow accepts */ };
 
 static const struct query_parameter parameters[] = {
     {"topic", QUERY_TOPIC(struct workflow_request, list.owner)},
@@ -100,7 +100,7 @@ static void add_name(struct json_writer *json, struct slice id)
     json_add_text(json, "workflowId", workflow_id);
 }
 
-/* Adds the settings that people may see. */
+/* Adds the settings that answers may show: the labels, and the url without secrets. */
 static void add_settings(struct json_writer *json, struct slice settings)
 {
     struct json_cursor cursor;
@@ -121,7 +121,7 @@ static void add_settings(struct json_writer *json, struct slice settings)
     buffer_fini(&text);
 }
 
-/* Adds the members that lists show. */
+/* Adds the members that a list shows of each workflow. */
 static void add_summary(struct json_writer *json, const struct app_workflow *workflow)
 {
     add_name(json, workflow->id);
@@ -242,7 +242,8 @@ HANDLER(workflow_read_handle)
 static void workflow_on_cancelled(void *arg, const struct app_verdict *verdict)
 {
     static const struct problem_words words = {
-        "workflow", "Repeat the request: a 404 then says that the workflow is not active."};
+        "workflow",
+        "Repeat the request: the answer 404 then means that the workflow is not active any more."};
     struct exchange *exchange = arg;
     if (verdict->end == APP_NOT_FOUND) {
         exchange_refuse(exchange, 404, "No workflow with this id is active.");

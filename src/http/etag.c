@@ -82,9 +82,9 @@ void etag_refuse(struct exchange *exchange)
 {
     struct slice seen = buffer_slice(&exchange->seen);
     bool is_none_match = seen.size && seen.data[0] == JOB_TAGS_EXCLUDED;
-    exchange_refuse(exchange, 412,
-                    is_none_match ? "The job does not meet the condition If-None-Match: it exists, or has "
-                                    "one of the tags; nothing changed."
-                                  : "The job does not meet the condition If-Match: it has changed, or does "
-                                    "not exist; nothing changed.");
+    exchange_refuse(
+        exchange, 412,
+        is_none_match
+            ? "The job does not meet If-None-Match: it exists, or has one of the tags; nothing changed."
+            : "The job does not meet If-Match: it has changed, or does not exist; nothing changed.");
 }
