@@ -1,4 +1,5 @@
-/* main.c - runs a command of the client, or the server: options, start, exit code. */
+/* main.c - the entry point: runs the server, or one command of the command-line client, and sets the exit
+ * code. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,8 +34,8 @@ static int main_run(struct options *options, const struct options_input *input)
     return server_run(options, input);
 }
 
-/* Returns code, or EXIT_FAILURE if the output cannot be written. A new token, or a list, would be lost
- * unnoticed on a full disk. */
+/* Returns code, or EXIT_FAILURE if the output cannot be written. Without this check, a full disk could
+ * swallow a new token or a list although the command exits with 0. */
 static int main_end(int code)
 {
     if (code != EXIT_SUCCESS || (fflush(stdout) == 0 && !ferror(stdout)))
@@ -43,17 +44,17 @@ static int main_end(int code)
     return EXIT_FAILURE;
 }
 
-/* Returns whether to run duepost check, which has the options of the server. The help of duepost check is
- * that of a command, so it is not handled here. */
+/* Returns whether to run "duepost check". This command takes the server's options, so the client in cli/
+ * cannot run it; the client only prints its help (--help). */
 static bool is_check(int argc, char *const *argv)
 {
     bool wants_help = argc == 3 && (strcmp(argv[2], "-h") == 0 || strcmp(argv[2], "--help") == 0);
     return argc > 1 && strcmp(argv[1], "check") == 0 && !wants_help;
 }
 
-/* Opens closed standard descriptors, because otherwise a socket or a file could get their numbers, and log
- * lines would be written there. Each is opened in the wrong direction, so its use fails as if it were
- * closed. */
+/* Opens /dev/null for each standard descriptor (0 to 2) that is closed. Otherwise a socket or a file could
+ * get the number of a closed descriptor, and log lines would be written there. Standard input is opened for
+ * writing, and the outputs for reading: so reads and writes fail as on a closed descriptor. */
 static void open_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

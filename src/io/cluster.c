@@ -10,8 +10,9 @@
 #define NEXT_US     INT64_C(100000) /* wait before the next node is tried */
 
 enum {
-    NODES_MAX = 64, /* maximum number of nodes of a map that are kept, to be tried when the others are lost */
-    FIRST_NODE = 2, /* index of the first node in a range of the map: the primary, then its replicas */
+    NODES_MAX = 64, /* maximum number of nodes kept from the last slot map; they are tried when the connection
+                       is lost */
+    FIRST_NODE = 2, /* in a range of the slot map, this element is the primary; its replicas follow */
 };
 
 struct cluster_slot {
@@ -26,15 +27,15 @@ struct cluster {
     struct cluster_events events;
     struct cluster_slot *slots;
     size_t slot_count;
-    struct redis_node nodes[NODES_MAX]; /* nodes of the last map */
+    struct redis_node nodes[NODES_MAX]; /* nodes of the last slot map */
     size_t node_count;
     size_t turn;              /* index of the next node to try */
-    struct redis_node asked;  /* the node that answers the queries */
-    struct redis_address own; /* own copy of the address; borrows the strings */
+    struct redis_node asked;  /* the node that is queried now */
+    struct redis_address own; /* address, with host and port of asked; borrows all strings */
     struct redis_link *link;
     struct query_timer *queries;
     struct timer *next;
-    bool is_believed; /* the node reports a working Cluster */
+    bool is_believed; /* the queried node reports that the Cluster works */
 };
 
 /* ---- the slots' primaries ---- */
@@ -54,8 +55,9 @@ static void set_primary(struct cluster *cluster, size_t index, const struct redi
     cluster->events.on_switch(cluster->events.arg, index);
 }
 
-/* Reads a node: host, port, ... An empty host means the node that sent the map. Returns false if this is not
- * a valid node, or if its host is "?", which means that the node does not know its own name. */
+/* Reads a node of the slot map: an array that begins with host and port. An empty host means the node that
+ * sent the map. Returns false if the node is invalid, or its host is "?": a node sends "?" if it does not
+ * know its own name. */
 static bool read_node(const struct cluster *cluster, const struct redis_reply *reply, struct redis_node *node)
 {
     struct slice host = redis_reply_text(redis_reply_at(reply, 0));
@@ -79,7 +81,7 @@ static void note_node(struct cluster *cluster, const struct redis_node *node)
         cluster->nodes[cluster->node_count++] = *node;
 }
 
-/* Reads a range: first slot, last slot, primary, replicas ... */
+/* Reads a range of the slot map: first slot, last slot, primary, then any number of replicas. */
 static void take_range(struct cluster *cluster, const struct redis_reply *range)
 {
     int64_t first = redis_reply_integer(redis_reply_at(range, 0));

@@ -1,10 +1,11 @@
 /* cluster.h - finds the current primary of each slot in a Redis Cluster.
  *
  * A cluster object connects to one of the nodes and queries the slot map every second. After a sign that the
- * map is old, it queries more often for a while. When the connection to that node is lost, the object tries
- * other nodes: first those of the configured address, then those of the last map. A node that reports a
- * broken Cluster may be cut off from the other nodes. The map of such a node is used only for slots without a
- * known primary. The last known primary of a slot is used until a node names a different primary. */
+ * map is old (cluster_recheck, cluster_note_moved), it queries more often for some seconds. When the
+ * connection to that node is lost, the object tries other nodes: first those of the configured address, then
+ * those of the last slot map. A node that reports a broken Cluster may be cut off from the other nodes. The
+ * map of such a node is used only for slots without a known primary. The last known primary of a slot is used
+ * until a node names a different primary. */
 #ifndef DUEPOST_IO_CLUSTER_H
 #define DUEPOST_IO_CLUSTER_H
 
@@ -17,7 +18,7 @@ enum { CLUSTER_SLOTS = 16384 };
 struct cluster_events {
     /* Called when the primary of slots[index] has changed. */
     void (*on_switch)(void *arg, size_t index);
-    /* Called for each node of each map, primary or replica. */
+    /* Called for each node of each slot map, primary or replica. */
     void (*on_node)(void *arg, const struct redis_node *);
     void *arg;
 };
@@ -27,20 +28,21 @@ struct cluster *cluster_new(struct loop *, const struct redis_address *address, 
                             size_t count, struct cluster_events);
 void cluster_free(struct cluster *); /* NULL is ignored */
 
-/* These functions are for redis_link_events: cluster_slot returns the find_arg for slots[index], and
- * cluster_find is the function find. While the primary is unknown, cluster_find returns false and sets
- * why. */
+/* Two members of struct redis_link_events: the member find is cluster_find, and find_arg is the result of
+ * cluster_slot for slots[index]. While the primary is unknown, cluster_find returns false and sets why. */
 void *cluster_slot(struct cluster *, size_t index);
 bool cluster_find(void *slot, struct redis_node *, struct problem *why);
 
-/* Processes the answer "MOVED slot host:port" of a node that got a command for slots[index]. Always calls
- * on_switch, even if the new primary is already known, because a connection still leads to the old node. */
+/* Processes the answer "MOVED slot host:port", which a node sent to a command for slots[index]. Always calls
+ * on_switch, even if the new primary is already known, because the link's connection still leads to the old
+ * one. */
 void cluster_note_moved(struct cluster *, size_t index, struct slice moved);
 
 /* Queries the map now, because it seems to be old. */
 void cluster_recheck(struct cluster *);
 
-/* Reads "MOVED slot host:port". An empty host means the node that answered. */
+/* Parses the answer "MOVED slot host:port". An empty host means the node that sent this answer. Returns false
+ * for any other text. */
 bool cluster_moved_parse(struct slice error, uint16_t *slot, struct redis_node *);
 
 #endif

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* If the guard is entered again within this time, the timer is not set again, because setting it is a system
- * call. */
+/* Setting the timer costs a system call. If the guard is entered again within this time, the timer is not set
+ * again. */
 #define REARM_US INT64_C(100000)
 
 /* timer_create(2) documents this name, which older versions of glibc lack. */
@@ -31,7 +31,7 @@ struct freeze_guard {
     bool has_timer;
     timer_t timer;
     int64_t armed_us;
-    const void *_Atomic inside; /* object that is being sent; NULL: no send is under way */
+    const void *_Atomic inside; /* the call that is being sent; NULL: no send is under way */
     const void *_Atomic struck;
 };
 

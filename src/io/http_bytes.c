@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-/* Libmicrohttpd reads ahead at most as many bytes as a connection has memory. */
+/* libmicrohttpd reads ahead at most as many bytes as the memory of a connection has. */
 enum { REST_MAX = 64 * 1024 };
 
 enum stream_step {
@@ -177,7 +177,7 @@ void http_bytes_note(bool is_tls, int fd, const void *data, size_t size)
         stream_read(watched->streams[fd], data, size);
 }
 
-#undef recv /* the header may define it as a macro with bounds checks */
+#undef recv /* sys/socket.h may define recv as a macro with bounds checks */
 ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
     ssize_t got = recvfrom(fd, buf, n, flags, NULL, NULL);

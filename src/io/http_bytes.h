@@ -1,10 +1,10 @@
 /* http_bytes.h - inside the HTTP server: reads a connection's bytes in parallel with libmicrohttpd.
  *
  * libmicrohttpd parses a head in place and does not show its original bytes. So we observe the bytes that
- * libmicrohttpd reads. To read, it calls recv, or gnutls_record_recv for TLS. This program defines functions
- * with these names, which the dynamic linker finds first. These functions also pass the bytes to the watched
- * streams. A stream finds the end of each head by strict rules: lines end with CR LF, no line begins with
- * white space, and there is no NUL. */
+ * libmicrohttpd reads. To read, it calls recv, or gnutls_record_recv for TLS. This program defines its own
+ * functions with these names, and the dynamic linker finds them first. They read as usual, and also pass the
+ * bytes to the connection's stream (struct http_stream). A stream finds the end of each head by strict rules:
+ * lines end with CR LF, no line begins with white space, and there is no NUL. */
 #ifndef DUEPOST_IO_HTTP_BYTES_H
 #define DUEPOST_IO_HTTP_BYTES_H
 
@@ -14,7 +14,7 @@
 
 struct http_stream;
 
-/* The streams of one server, by descriptor. */
+/* The streams of one server: one for each connection, found by its descriptor. */
 struct http_bytes {
     bool is_tls;
     struct http_stream **streams;
@@ -28,12 +28,13 @@ void http_bytes_fini(struct http_bytes *); /* every stream must have ended */
 void http_bytes_begin(struct http_bytes *, int fd);
 void http_bytes_end(struct http_bytes *, int fd);
 
-/* Passes the bytes that this thread reads to these streams, until the next call of this function. NULL ends
- * the watch. Borrows the streams. */
+/* From now on, the bytes that this thread reads are passed to these streams; NULL ends this. Borrows the
+ * streams. */
 void http_bytes_watch(struct http_bytes *);
 
 /* Takes the next head of the stream; the stream then expects the body of that head. Returns false if the
- * bytes so far are not a valid head of size bytes. No further head of this stream is then accepted. */
+ * bytes read so far do not begin with a valid head whose length is size. After that, the stream accepts no
+ * further head. */
 bool http_bytes_take_head(struct http_bytes *, int fd, size_t size, const struct http_framing *);
 
 /* Called by the replaced recv and gnutls_record_recv. */

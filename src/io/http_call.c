@@ -3,8 +3,8 @@
  *   http_call_prepare       sets the options that change from call to call
  *   on_open                 opens a socket for one address, if may_connect allows it
  *   on_send                 gets a new or reused connection; may_connect and may_send may refuse to send
- *   on_header               takes the heads; the last one has the status (http_call_answer.c)
- *   on_body                 keeps the beginning, and reads the rest, so that the connection can be reused
+ *   on_header               takes the heads of the answer; the last head has its status (http_call_answer.c)
+ *   on_body                 keeps the beginning of the body; reads all of it, to reuse the connection
  *   http_call_fill_outcome  computes the outcome, in http_call_outcome.c
  *
  * For a plain call (http_plain.h), libcurl opens the connection only (http_call_prepare_connect). The call
@@ -149,7 +149,7 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_ERRORBUFFER, call->error_text);
     SET(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
     SET(easy, CURLOPT_OPENSOCKETDATA, call);
-    /* A connection remains open after the call that opened it. */
+    /* This argument is not the call, because a connection remains open after the call that opened it. */
     SET(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     SET(easy, CURLOPT_CLOSESOCKETDATA, call->owner->sockets);
     SET(easy, CURLOPT_PREREQFUNCTION, on_send);
@@ -160,8 +160,8 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_WRITEDATA, call);
 }
 
-/* Sets the options that are the same for each call, only once, because resetting a handle costs more than a
- * small call. */
+/* Sets the options that are the same for each call. This happens once for each handle, because resetting a
+ * handle costs more than a small call. */
 static void set_constants(struct http_call *call, const char *ca_file, const char *proxy)
 {
     CURL *easy = call->easy;
@@ -189,8 +189,9 @@ static void set_constants(struct http_call *call, const char *ca_file, const cha
     http_call_limit_reads(easy);
     SET(easy, CURLOPT_SSL_VERIFYPEER, 1L);
     SET(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-    /* libcurl caches the default bundle only if no directory is set; with a directory, it would parse the
-     * bundle for each connection. From a directory, libcurl reads only the certificates that it needs. */
+    /* Without ca_file, libcurl uses the system's CA bundle and caches it; if a directory were set as well,
+     * libcurl would parse the bundle for each connection. With ca_file, the directory adds the system's CAs;
+     * from a directory, libcurl reads only the certificates that it needs. */
     SET(easy, CURLOPT_CAPATH, ca_file ? "/etc/ssl/certs" : NULL);
     if (ca_file)
         SET(easy, CURLOPT_CAINFO, ca_file);
@@ -253,8 +254,8 @@ static char *put_text(char *at, struct slice text)
     return at + text.size + 1;
 }
 
-/* Writes a line for libcurl. "Name:" would remove a header, so a header without a value is written as
- * "Name;". */
+/* Writes a header line for libcurl. libcurl sends a header with an empty value only if the line is "Name;";
+ * the line "Name:" would remove the header. */
 static size_t put_line(char *at, struct slice line)
 {
     struct slice name, value;
@@ -274,7 +275,7 @@ static void put_lines(struct http_call *call, char *at, const struct http_call_r
     size_t count = request->header_count + DEFAULT_LINES;
     for (size_t i = 0; i < count; i++) {
         bool is_ours = i >= request->header_count;
-        /* libcurl's struct lacks a const here. */
+        /* The member data of libcurl's struct is not const, so the cast removes the const. */
         call->lines[i].data = is_ours ? (char *)(uintptr_t)no_defaults[i - request->header_count] : at;
         call->lines[i].next = i + 1 < count ? &call->lines[i + 1] : NULL;
         if (!is_ours)
@@ -283,8 +284,8 @@ static void put_lines(struct http_call *call, char *at, const struct http_call_r
 }
 
 /* libcurl has three kinds of request: with a body, without a body, and HEAD, which expects no answer body.
- * The name of the method is set in addition, and replaces the name that libcurl would send. The order
- * matters, because each of the three options resets the other two. */
+ * CURLOPT_CUSTOMREQUEST then replaces the method's name that libcurl would send. It comes last, because each
+ * option of the three kinds resets the other two. */
 static void set_method(struct http_call *call, const struct http_call_request *request)
 {
     static const struct {
@@ -410,7 +411,7 @@ int http_call_take_connection(const struct http_call *call)
 CURL *http_call_take_handle(struct http_call *call)
 {
     CURL *taken = call->easy;
-    SET(taken, CURLOPT_PRIVATE, NULL); /* the call may end before the connection */
+    SET(taken, CURLOPT_PRIVATE, NULL); /* the call may end before the connection is closed */
     SET(taken, CURLOPT_OPENSOCKETFUNCTION, NULL);
     SET(taken, CURLOPT_PREREQFUNCTION, NULL);
     call->is_connecting = false;

@@ -11,14 +11,15 @@
 struct http_call;
 
 enum {
-    HTTP_ANSWER_MAX = 1024,            /* bytes of an answer's body that are reported */
-    HTTP_AGAIN_MAX = 100,              /* bytes of a Duepost-Again that are reported */
-    HTTP_ANSWER_HEAD_MAX = 16 * 1024,  /* bytes of an answer's headers, for a call that wants them */
-    HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* maximum size of the answer if the call wants a large one */
-    /* Maximum number of such calls of one client at a time; further calls get HTTP_ANSWER_MAX bytes of the
-     * answer. */
+    HTTP_ANSWER_MAX = 1024,            /* maximum size in bytes of the answer's body in an outcome */
+    HTTP_AGAIN_MAX = 100,              /* maximum size in bytes of the header Duepost-Again in an outcome */
+    HTTP_ANSWER_HEAD_MAX = 16 * 1024,  /* maximum size in bytes of all headers in an outcome */
+    HTTP_LARGE_ANSWER_MAX = 64 * 1024, /* like HTTP_ANSWER_MAX, for a call with wants_large_answer */
+    /* Maximum number of calls with a large answer at a time, in one client. Further calls get HTTP_ANSWER_MAX
+     * bytes of the answer. */
     HTTP_LARGE_ANSWERS_MAX = 512,
-    HTTP_DETAIL_MAX = 200, /* bytes of detail: visible ASCII and spaces, without quotes and backslashes */
+    HTTP_DETAIL_MAX = 200, /* maximum size of detail, which has only visible ASCII and spaces, no quotes and
+                              no backslashes */
 };
 
 struct http_outcome {
@@ -62,8 +63,9 @@ struct http_call_request {
     bool needs_fresh;   /* kept-alive connections are not used */
     bool wants_large_answer;
     bool wants_headers; /* the result includes the headers of the answer */
-    /* may_connect and may_send must not call back into the client. may_connect is called before a packet goes
-     * to address, for new and reused connections alike. */
+    /* Both may_connect and may_send return whether the call may continue, and must not call functions of the
+     * client. may_connect is called before any packet is sent to address, whether the connection is new or
+     * reused. */
     bool (*may_connect)(void *arg, const struct sockaddr *address);
     /* Called just before the request is passed to the network. */
     bool (*may_send)(void *arg);

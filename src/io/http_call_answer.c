@@ -6,7 +6,8 @@
 #include "io/retry_after.h"
 
 enum {
-    HEAD_MAX_BYTES = 64 * 1024, /* size of all heads of an answer, including interim responses and trailers */
+    HEAD_MAX_BYTES = 64 * 1024, /* maximum total size of an answer's heads: interim responses (1xx), the final
+                                   head and trailers */
     BODY_MAX_BYTES = 64 * 1024,
 };
 

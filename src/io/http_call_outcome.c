@@ -34,11 +34,11 @@ static enum failure error_of(const struct http_call *call, CURLcode code)
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
     case CURLE_SEND_ERROR:
-    case CURLE_PARTIAL_FILE: /* if the request was not sent, the proxy refused the tunnel */
+    case CURLE_PARTIAL_FILE: /* with a proxy and no request sent: the proxy has refused the tunnel */
         return call->owner->proxy && !call->outcome.was_sent ? FAILURE_CONNECT : FAILURE_RESET;
-    /* A header line exceeds libcurl's own limit of 100 KiB. Versions up to 8.5 report the first code,
-     * versions from 8.6 on the second. CURL_TOO_LARGE is our own number for CURLE_TOO_LARGE, so that a
-     * program built with an older libcurl recognizes the code, too. */
+    /* A header line exceeds libcurl's own limit of 100 KiB. libcurl up to 8.5 reports this as
+     * CURLE_OUT_OF_MEMORY, and 8.6 and later as CURLE_TOO_LARGE. CURL_TOO_LARGE has the same number as
+     * CURLE_TOO_LARGE, a name that the headers of older versions lack. */
     case CURLE_OUT_OF_MEMORY:
     case CURL_TOO_LARGE:
         return FAILURE_ANSWER_TOO_LARGE;
@@ -69,7 +69,8 @@ static void clean(char *text)
     }
 }
 
-/* Adds the system's error for a failed connection, which libcurl's message does not have. */
+/* Adds the system's error text for a failed connection, because libcurl's message does not contain this
+ * text. */
 static void add_system_error(struct http_call *call)
 {
     long number = 0;

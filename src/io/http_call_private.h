@@ -1,7 +1,7 @@
 /* http_call_private.h - inside the HTTP client: one call, from its options to its outcome.
  *
- * Only http_client.c, http_call*.c and http_plain.c include this. A call is reused: its easy handle keeps the
- * options that are the same for each call. */
+ * Only http_client.c, http_call*.c and http_plain.c include this. The struct of an ended call is used again
+ * for a later call: its easy handle then keeps the options that are the same for each call. */
 #ifndef DUEPOST_IO_HTTP_CALL_PRIVATE_H
 #define DUEPOST_IO_HTTP_CALL_PRIVATE_H
 
@@ -14,7 +14,7 @@
 #include "io/http_handles.h"
 #include "io/http_sockets.h"
 
-/* The client that runs the calls. Calls borrow the client. The client's callbacks must not call functions of
+/* The client that runs the calls. Calls borrow the client. The callbacks below must not call functions of
  * libcurl. */
 struct http_call_owner {
     struct freeze_guard *guard;
@@ -36,10 +36,10 @@ struct http_call {
     const struct http_call_owner *owner;
     CURL *easy;
     struct http_call_request request;
-    enum http_method method; /* method as set in the easy handle, with or without a body */
+    enum http_method method; /* method and has_body: what the easy handle is set to */
     bool has_body;
     struct http_outcome outcome;
-    enum failure verdict; /* why a callback ended the call */
+    enum failure verdict; /* the failure for which one of our callbacks ended the call */
     struct curl_slist *lines;
     size_t line_capacity;
     char *text; /* url and lines, each followed by a NUL */
@@ -75,7 +75,7 @@ struct http_call {
     struct http_connection *connection; /* connection that carries the call, or NULL */
 };
 
-enum { HTTP_HEAD_MAX = 16 * 1024 * 1024 }; /* bytes of a request's head; callers have smaller limits */
+enum { HTTP_HEAD_MAX = 16 * 1024 * 1024 }; /* maximum size of a request's head; callers have smaller limits */
 
 struct http_call *http_call_new(const struct http_call_owner *);
 void http_call_free(struct http_call *);
@@ -86,26 +86,25 @@ void http_call_prepare(struct http_call *, const struct http_call_request *);
 /* Prepares the call again, for a fresh connection and the remaining time of the call. */
 void http_call_prepare_again(struct http_call *);
 
-/* Prepares a call that is sent without libcurl. origin is a part of the request's url. The caller writes
- * head. */
+/* Prepares a call that http_plain.h sends. The slice origin must point into the request's url. The caller
+ * writes call->head. */
 void http_call_prepare_plain(struct http_call *, const struct http_call_request *, bool is_tls,
                              struct slice origin);
 
 /* Prepares libcurl to connect for a call that http_plain.h will send. */
 void http_call_prepare_connect(struct http_call *);
 
-/* Returns the descriptor of the connection that libcurl has opened, or -1. The caller owns the connection,
- * and must remove the call from libcurl. (The caller gets libcurl's own descriptor, not a duplicate: if
- * libcurl closed its descriptor while a duplicate is open, the closed one would stay in the epoll set, and
- * libev would have to build a new set.) If is_tls, the caller owns the connection together with its handle,
- * which remains in libcurl and closes the descriptor; see http_call_take_handle. */
+/* Returns the descriptor of the connection that libcurl has opened, or -1. The caller now owns the
+ * connection, and must remove the call from libcurl. If is_tls, the caller also takes the handle, which
+ * remains in libcurl and closes the descriptor later; see http_call_take_handle. (The descriptor is libcurl's
+ * own, not a duplicate. If libcurl closed its descriptor while a duplicate is open, the closed descriptor
+ * would stay in the epoll set, and libev would have to build a new set.) */
 int http_call_take_connection(const struct http_call *);
 
 /* Returns the handle that has opened the connection. The call gets a new handle. */
 CURL *http_call_take_handle(struct http_call *);
 
-/* Ends the mode in which libcurl only connects. After this, libcurl itself sends the requests of this
- * call. */
+/* Ends the effect of http_call_prepare_connect: libcurl can send requests with this call's handle again. */
 void http_call_stop_connect(struct http_call *);
 
 /* Asks may_connect and may_send whether the request may be sent to this address now; an address of NULL is
@@ -113,9 +112,9 @@ void http_call_stop_connect(struct http_call *);
  * after sending. If the result is false, the call's verdict says why it was not sent. */
 bool http_call_begin_sending(struct http_call *, const struct sockaddr *, bool is_reused);
 
-/* http_call_take_line takes a line of a head or of the trailers with its line end; head_bytes already
- * includes its bytes. http_call_take_body takes bytes of the body. If the answer is too large, both set the
- * verdict and return false. */
+/* Take the next part of an answer: http_call_take_line a line of a head or of the trailers, with its line
+ * end, and http_call_take_body bytes of the body. Before http_call_take_line, the caller adds the line's size
+ * to head_bytes. If the answer is too large, both set the verdict and return false. */
 bool http_call_take_line(struct http_call *, struct slice line);
 bool http_call_take_body(struct http_call *, struct slice bytes);
 

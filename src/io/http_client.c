@@ -1,7 +1,7 @@
-/* Runs libcurl in our loop. libcurl reports the sockets and the timeout that the loop must wait for, and the
- * loop calls libcurl when they are ready. The callbacks that libcurl calls must not call libcurl. So they
- * only collect ended calls, which are reported after libcurl has returned. http_call.c has the steps of one
- * call. */
+/* Runs libcurl in our loop. libcurl names the sockets and the timeout that it waits for. The loop calls
+ * libcurl when a socket is ready or the timeout has come. A callback of libcurl must not call libcurl. So the
+ * callbacks only put ended calls into a list, and on_done is called after libcurl has returned. http_call.c
+ * has the steps of one call. */
 #include "io/http_client.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 #include "io/name_lookups.h"
 
 enum {
-    BODY_GRACE_US = 2 * 1000 * 1000, /* time for a body once the status is known */
+    BODY_GRACE_US = 2 * 1000 * 1000, /* time limit for the rest of the body after the final head */
     IDLE_CALLS_MAX = 1024,
     /* After this time in one turn, the remaining sockets of libcurl wait for the next turn. */
     TURN_MAX_US = 50 * 1000,
@@ -29,23 +29,23 @@ struct http_client {
     struct loop *loop;
     CURLM *multi;
     struct timer *curl_timer; /* timer for libcurl's timeouts */
-    struct timer *own_timer;  /* runs when calls in ended or draining are due */
+    struct timer *own_timer;  /* ends calls in draining whose time is over, and reports ended calls */
     struct hook *hook;
     struct http_call_owner owner;
     struct name_lookups *lookups;
     struct http_plain *plain; /* NULL: libcurl sends all requests */
-    size_t tls_count;         /* calls with TLS that plain sends */
+    size_t tls_count;         /* number of calls with TLS that http_plain.h sends */
     char *ca_file;
     char *proxy;
     struct list fresh; /* calls for http_plain.h that have not begun */
     struct list running;
     struct list draining; /* running calls whose status is known, oldest first */
-    struct list pushed;   /* running calls with an address that was refused in this turn */
+    struct list pushed;   /* running calls for which may_connect has refused an address in this turn */
     struct list ended;    /* ended calls, whose on_done will be called */
     struct list idle;     /* call objects that can be used again */
     size_t idle_count;
-    size_t large_count; /* calls that keep a large answer */
-    bool has_new;       /* there are calls that libcurl has not begun */
+    size_t large_count; /* number of calls that may keep a large answer */
+    bool has_new;       /* calls were added to libcurl, which has not begun them yet */
 };
 
 static struct http_client *client_of(const struct http_call *call)
@@ -97,7 +97,7 @@ static void note_lookup(const struct http_call *call)
         name_lookups_abandoned(client->lookups, now_us);
 }
 
-/* Starts a call again. Nothing of its request may have been sent. */
+/* Starts a call again. Used only while no byte of its request has been sent. */
 static void begin_again(struct http_call *call)
 {
     struct http_client *client = client_of(call);
@@ -188,7 +188,7 @@ static void end_crowded(struct http_call *call)
     list_append(&client_of(call)->ended, &call->link);
 }
 
-/* Sends a plain call over a kept-alive connection, or has libcurl connect for it. */
+/* Sends a plain call over a kept-alive connection. Without such a connection, libcurl opens a new one. */
 static void begin_plain(struct http_client *client, struct http_call *call)
 {
     int64_t now_us = loop_now_us(client->loop);
@@ -252,8 +252,8 @@ static void on_refused(void *arg, struct http_call *call)
         list_append(&client->pushed, &call->push_link);
 }
 
-/* Makes libcurl try the next address at once. libcurl 7.88 would wait for an event on a socket that it did
- * not get, or for half of the remaining time. When a handle is paused and continued, libcurl handles it at
+/* Makes libcurl try the next address of the name at once. After a refused address, libcurl 7.88 has no socket
+ * and would wait for half of the remaining time. Pausing and continuing a handle makes libcurl handle it at
  * once. */
 static void push(struct http_client *client)
 {
@@ -273,9 +273,9 @@ static void act(struct http_client *client, curl_socket_t fd, int events)
     push(client);
 }
 
-/* Handles one ready socket. A thousand handshakes that are ready at the same time take seconds. So libcurl
- * works for a limited time in each turn; remaining sockets stay ready and are reported again in the next
- * turn, after Redis and our clients. */
+/* Handles one ready socket. A thousand TLS handshakes that are ready at the same time would take seconds. So
+ * libcurl works for a limited time in each turn of the loop. The sockets that remain are ready again in the
+ * next turn, after Redis and our clients had their turn. */
 static void on_ready(void *arg, int fd, bool readable, bool writable)
 {
     struct http_client *client = arg;
@@ -308,8 +308,8 @@ static void on_own_timer(void *arg)
     deliver(client);
 }
 
-/* Starts the calls of this turn together. Calls that end at once are reported in the next turn, because the
- * hooks of this turn have already run. */
+/* Starts the calls of this turn together. For calls that end at once, on_done is called in the next turn,
+ * because the hooks of this turn have already run. */
 static void client_on_turn_end(void *arg)
 {
     struct http_client *client = arg;
@@ -344,9 +344,9 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
     return 0;
 }
 
-/* Shuts the connection of a call. Runs in a signal handler, after this thread was frozen for longer than the
- * right to send lasts. No function of libcurl may be called here, so a connection of libcurl is found by its
- * local port. */
+/* Shuts the connection of a call. The freeze guard calls this function in a signal handler, after this thread
+ * was frozen during a send. Functions of libcurl must not be called here, so a connection of libcurl is found
+ * by its local port. */
 static void shut_connection(void *arg, const void *what)
 {
     const struct http_client *client = arg;
@@ -471,9 +471,9 @@ struct http_client *http_client_new(struct loop *loop, const struct http_client_
     curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
     curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-    /* Calls must not wait in a queue of libcurl, because the leases of their jobs would expire there. For
-     * this option, 0 means no limit; for the number of kept-alive connections, 0 would mean libcurl's own
-     * limit. */
+    /* Without a limit on connections (0), calls never wait in a queue of libcurl, where the leases of their
+     * jobs would expire. For CURLMOPT_MAXCONNECTS (kept-alive connections), 0 would not mean none but
+     * libcurl's own limit, so the smallest value is 1. */
     curl_multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAX_HOST_CONNECTIONS, 0L);
     curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)(options->max_idle ? options->max_idle : 1));
@@ -492,7 +492,7 @@ void http_client_free(struct http_client *client)
         http_call_abort(LIST_ENTRY(client->ended.next, struct http_call, link));
     for (struct list *link; (link = list_take(&client->idle));)
         http_call_free(LIST_ENTRY(link, struct http_call, link));
-    http_plain_free(client->plain); /* uses the multi handle */
+    http_plain_free(client->plain); /* the plain connections use the multi handle */
     curl_multi_cleanup(
         client->multi); /* closes libcurl's kept-alive connections through http_sockets_close */
     http_sockets_free(client->owner.sockets);

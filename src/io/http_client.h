@@ -2,8 +2,8 @@
  *
  * A client belongs to one loop. Each http_call leads to exactly one on_done, which is never called inside
  * http_call. A request is sent at most once. The client never repeats a request, whatever happens to the
- * connection. A kept-alive connection that its other end has closed is not used. The client does not follow
- * redirects, and ignores netrc, cookies, and all proxies except the proxy in its options. */
+ * connection. It does not send over a kept-alive connection that the receiver has closed. The client does not
+ * follow redirects, and ignores netrc, cookies, and all proxies except the proxy in its options. */
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 
@@ -16,9 +16,9 @@ struct http_client;
 struct http_client_options {
     /* File with CA certificates that are trusted in addition to the system's, or NULL. */
     const char *ca_file;
-    const char *proxy;      /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
-    size_t max_idle;        /* kept-alive connections of http_plain.h without TLS, and of libcurl */
-    bool uses_libcurl_only; /* libcurl sends all requests */
+    const char *proxy; /* http://[user:password@]host:port to connect to instead of receivers, or NULL */
+    size_t max_idle;   /* maximum number of idle connections: of http_plain.h without TLS, and of libcurl */
+    bool uses_libcurl_only; /* libcurl sends all requests, http_plain.h none */
 };
 
 /* Returns whether there is a proxy. may_connect then gets the proxy's address, and the proxy resolves
@@ -40,7 +40,7 @@ bool http_call_hurry(struct http_call *);
 /* Ends a call at once, without on_done. */
 void http_call_abort(struct http_call *);
 
-/* Names the library and its version. */
+/* Sets the name and the version of libcurl. */
 void http_client_library(struct library *);
 
 #endif

@@ -21,8 +21,8 @@ static struct http_deadline *first_of(struct list *step)
     return list_is_empty(step) ? NULL : LIST_ENTRY(step->next, struct http_deadline, link);
 }
 
-/* Makes the timer fire at this time, unless it fires earlier anyway. A timer that fires before any deadline
- * is set again. */
+/* Makes the timer fire at this time, unless it fires earlier anyway. If the timer fires before the first
+ * deadline has come, it is set again. */
 static void wake_at(struct http_deadlines *deadlines, int64_t at_us)
 {
     if (timer_is_running(deadlines->timer) && deadlines->timer_at_us <= at_us)
@@ -45,8 +45,8 @@ static uint64_t received_bytes(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
 }
 
-/* Returns whether the connection has received bytes since the last check without completing a request line.
- * Idle connections without bytes are allowed. */
+/* Returns whether the connection received more bytes between two checks, without completing a request line. A
+ * connection that receives nothing is idle, which is allowed. */
 static bool is_dribbling(struct http_deadline *deadline)
 {
     uint64_t before = deadline->received_bytes;

@@ -13,11 +13,12 @@ enum http_step {
     HTTP_STEP_HEAD, /* from the start of the connection, or from the request line, to the end of the head */
     HTTP_STEP_BODY, /* to the end of the body */
     HTTP_STEP_SEND, /* until the client has received the answer */
-    /* until the next request line. An idle connection may stay open as long as libmicrohttpd allows. A
-     * connection is closed if two checks in a row find new bytes but no complete line. */
+    /* until the next request line. A check that finds no new bytes starts the time again, so an idle
+     * connection stays open as long as libmicrohttpd allows. The connection is closed if the received bytes
+     * grow from one check to the next without completing the line. */
     HTTP_STEP_NEXT,
     HTTP_STEP_COUNT,
-    HTTP_STEP_WORK, /* our own work; no deadline */
+    HTTP_STEP_WORK, /* the handler works on the request; no deadline */
 };
 
 /* Embedded in the owner of a socket. Call http_deadline_clear before closing the socket. */
@@ -40,8 +41,9 @@ void http_deadline_init(struct http_deadline *, int fd);
 void http_deadline_start(struct http_deadlines *, struct http_deadline *, enum http_step);
 void http_deadline_clear(struct http_deadline *);
 
-/* Shut a socket before its deadline. http_deadlines_cut_first chooses the socket that has waited longest in
- * this step. The result is the deadline of that socket, or NULL if no socket is in this step. */
+/* Shut a socket before its deadline: http_deadline_cut a given socket, and http_deadlines_cut_first the
+ * socket that has been in this step longest. http_deadlines_cut_first returns the deadline of that socket, or
+ * NULL if no socket is in this step. */
 void http_deadline_cut(struct http_deadline *);
 struct http_deadline *http_deadlines_cut_first(struct http_deadlines *, enum http_step);
 

@@ -24,8 +24,8 @@ static bool library_is_0_9(void)
 }
 
 /* By default libmicrohttpd 1.0 accepts a bare LF as a line end, folded lines and stray spaces in the request
- * line. At level 1 it answers 400. Version 0.9 accepts them even at level 1; head_is_gapless then refuses
- * them. */
+ * line. With MHD_OPTION_STRICT_FOR_CLIENT at 1, version 1.0 answers 400 to each of these. Version 0.9 accepts
+ * them even then; head_is_gapless then refuses them. */
 int http_head_strictness(void)
 {
     return library_is_0_9() ? 0 : 1;

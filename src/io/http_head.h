@@ -1,10 +1,11 @@
 /* http_head.h - inside the HTTP server: checks libmicrohttpd's view of a head.
  *
  * A head passes only if libmicrohttpd and http_bytes.h find the end of the head at the same byte, and if each
- * line ends with CR LF. Version 0.9 of libmicrohttpd changes bytes within a line, which the positions of the
- * parts reveal. Version 1.0 refuses such lines at its strict level. libmicrohttpd does not show the lines of
- * a body in chunks, so nothing after such a body is read as a request. Version 1.0.1 answers 400 to chunk
- * extensions, because it does not count the bytes after them correctly. */
+ * line ends with CR LF. Version 0.9 of libmicrohttpd accepts irregular lines and changes their bytes in
+ * place. The positions of the head's parts then reveal the change. Version 1.0 refuses irregular lines if it
+ * is set to be strict (http_head_strictness). libmicrohttpd does not show the lines of a body in chunks, so
+ * nothing after such a body is read as a request. Version 1.0.1 counts the bytes after a chunk extension
+ * wrongly, so it answers 400 to such a body. */
 #ifndef DUEPOST_IO_HTTP_HEAD_H
 #define DUEPOST_IO_HTTP_HEAD_H
 

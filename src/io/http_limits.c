@@ -12,9 +12,9 @@
 
 enum { BUCKETS_BITS = 12 };
 
-/* An address with connections. */
+/* An address from which connections are open. */
 struct origin {
-    struct origin *next; /* next origin in the same bucket */
+    struct origin *next; /* next address in the same bucket of the hash table */
     uint64_t address;
     size_t connections;
 };
@@ -23,7 +23,7 @@ struct http_limits {
     struct http_limits_options options;
     pthread_mutex_t lock; /* guards the members below; taken when a connection begins and ends */
     struct http_limits_counts counts;
-    uint64_t seed; /* random, so that no client can choose its bucket */
+    uint64_t seed; /* random part of the hash, so that no client can choose the bucket of its address */
     struct origin *buckets[1 << BUCKETS_BITS];
     atomic_size_t body_bytes;
 };
@@ -54,7 +54,8 @@ void http_limits_free(struct http_limits *limits)
 /* ---- connections ---- */
 
 /* Returns an address as a number: all bits of an IPv4 address, or the first 64 bits of an IPv6 address,
- * because a host usually has a whole /64. ::/64 contains embedded IPv4 addresses and ::1. */
+ * because a host usually has a whole /64. If these 64 bits are zero (::1, embedded IPv4 addresses), the last
+ * 32 bits are returned. */
 static uint64_t address_of(const struct sockaddr *from)
 {
     uint64_t prefix = 0;

@@ -19,11 +19,11 @@ struct http_limits_options {
     size_t per_address; /* maximum number of connections from one address; 0: no limit. An IPv6 /64 counts as
                            one address. */
     bool spares_loopback; /* per_address does not apply to loopback */
-    size_t body_bytes;    /* memory for bodies that exceed HTTP_BODY_FREE_BYTES */
-    size_t lingering;     /* requests that may wait long for their answers */
+    size_t body_bytes;    /* maximum memory in bytes of all bodies that exceed HTTP_BODY_FREE_BYTES */
+    size_t lingering;     /* maximum number of requests that may wait long for their answers */
 };
 
-/* Bodies up to this size, the usual size of jobs, are not limited. */
+/* A body up to this size does not count for body_bytes. Most jobs are smaller. */
 enum { HTTP_BODY_FREE_BYTES = 16 * 1024 };
 
 struct http_limits *http_limits_new(const struct http_limits_options *);
@@ -31,25 +31,26 @@ void http_limits_free(struct http_limits *); /* NULL is ignored */
 
 enum http_room { HTTP_ROOM, HTTP_ROOM_NONE, HTTP_ROOM_NONE_FOR_ADDRESS };
 
-/* The part of the limits that a connection holds. A zeroed share holds nothing. */
+/* The counts that one connection has taken from the limits. A zeroed share has taken nothing. */
 struct http_share {
     bool is_taken;
     bool is_counted; /* the connection is in the count of its address */
     uint64_t address;
 };
 
-/* Takes a share for a connection. If HTTP_ROOM, the share is held until http_limits_leave. */
+/* Counts a new connection, if the limits allow it: the result is then HTTP_ROOM, and the connection counts
+ * until http_limits_leave. */
 enum http_room http_limits_enter(struct http_limits *, const struct sockaddr *from, struct http_share *);
 void http_limits_leave(struct http_limits *, struct http_share *); /* may be called twice */
 
-/* Counts a request that may wait long for its answer. Returns false if the limit is reached. The connection
- * of the request does not count for its address any more, because many workers may be behind one address. */
+/* Counts a request that may wait long for its answer. Returns false if the limit is reached. From then on,
+ * the request's connection does not count for per_address, because many workers may share one address. */
 bool http_limits_linger(struct http_limits *, struct http_share *);
 void http_limits_end_linger(struct http_limits *);
 
 struct http_limits_counts {
     size_t connections; /* number of connections now */
-    size_t lingering;   /* requests that may wait long, at this moment */
+    size_t lingering;   /* number of requests that may wait long, now */
     uint64_t refused;   /* connections refused since the start */
 };
 struct http_limits_counts http_limits_count(struct http_limits *);

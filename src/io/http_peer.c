@@ -21,8 +21,9 @@ static void forget_extra(struct http_peer *peer)
     peer->peers->extra_count--;
 }
 
-/* Shuts the connection that has waited longest for its next request, and frees its place. Clients must expect
- * that an idle connection is closed at any time. Returns false if no connection is idle. */
+/* Makes room for a new connection: shuts the connection that has waited longest for its next request. HTTP
+ * clients must expect that a server closes an idle connection at any time. Returns false if no connection is
+ * idle. */
 static bool cut_idle(struct http_peers *peers)
 {
     struct http_deadline *idle = http_deadlines_cut_first(peers->deadlines, HTTP_STEP_NEXT);

@@ -26,7 +26,7 @@ struct http_peer {
     struct http_peers *peers;
     struct http_deadline deadline;
     struct http_share share;
-    struct http_tls *tls; /* certificate, a reference of this peer (http_tls_share); NULL: plain HTTP */
+    struct http_tls *tls; /* certificate; this peer holds a reference (http_tls_share); NULL: plain HTTP */
     struct list extra_link;
     bool is_extra;
 };
@@ -34,13 +34,14 @@ struct http_peer {
 /* Initialises peers without connections. Borrows the deadlines and the limits. */
 void http_peers_init(struct http_peers *, struct http_deadlines *, struct http_limits *);
 
-/* Adds a new connection. The deadline of its first head begins. */
+/* Adds a new connection, and starts the deadline for its first head. */
 struct http_peer *http_peer_new(struct http_peers *, int fd, const struct sockaddr *from);
 
 /* Returns whether the client has closed its side of the connection, or the connection is broken. */
 bool http_peer_has_left(const struct http_peer *);
 
-/* Returns whether the connection is broken: bytes that were sent last may be lost. */
+/* Returns whether the connection is broken (reset): the client may not have got the last bytes that were
+ * sent. */
 bool http_peer_is_broken(const struct http_peer *);
 
 /* Frees a peer. Call it before the descriptor of the connection is closed. */

@@ -1,6 +1,6 @@
 /* A connection is either idle, and in the pool, or it carries one call:
  *
- *   http_plain_send   takes a kept-alive connection that the other end has not closed
+ *   http_plain_send   takes a kept-alive connection that the receiver has not closed
  *   begin             asks may_connect and may_send; writes the request in one call
  *   on_readable       reads the answer, part by part (http_reader.h)
  *   connection_end    ends the call; the connection goes back to the pool, or is closed
@@ -19,18 +19,20 @@
 
 enum {
     READS_MAX = 4,       /* maximum number of reads from one connection in a turn */
-    IDLE_EVENTS_MAX = 8, /* records of TLS without bytes for us, such as session tickets, while idle */
+    IDLE_EVENTS_MAX = 8, /* maximum number of TLS records without data, such as session tickets, while idle */
     BUCKETS = 1024,
 };
 
-/* As in libcurl: CURLOPT_MAXAGE_CONN, and our CURLOPT_MAXLIFETIME_CONN. */
+/* The same limits as for libcurl's connections: the default of CURLOPT_MAXAGE_CONN, and the value that
+ * http_call.c sets for CURLOPT_MAXLIFETIME_CONN. */
 #define IDLE_MAX_US INT64_C(118000000)
 #define LIFE_MAX_US INT64_C(300000000)
 
 struct http_connection {
-    /* While idle: link in its bucket, where the latest connection is the first; else: link in unread. */
+    /* While the connection is idle: link in its bucket, newest connection first. Otherwise: link in unread,
+     * or none. */
     struct list link;
-    struct list age_link; /* link in the list of idle connections of its kind; the latest one is the last */
+    struct list age_link; /* link in the list aged of its kind, newest connection last */
     struct http_plain *plain;
     struct kind *kind;
     struct watch *watch;
@@ -41,25 +43,25 @@ struct http_connection {
     bool is_reused;
     unsigned idle_events;
     size_t sent;             /* bytes of the request that were sent */
-    struct http_flood flood; /* records of TLS without bytes for us, while an answer is awaited */
+    struct http_flood flood; /* detects too many TLS records without data while an answer is awaited */
     struct http_reader reader;
     size_t origin_size;
     char origin[];
 };
 
-/* The connections without TLS, or those with TLS. */
+/* All connections with TLS, or all without TLS. */
 struct kind {
     size_t max_idle, count; /* count includes the connections that carry a call */
-    struct list aged;       /* idle connections */
+    struct list aged;       /* idle connections, oldest first */
 };
 
 struct http_plain {
     struct loop *loop;
     struct http_plain_events events;
     struct kind open, tls;
-    struct list buckets[BUCKETS]; /* idle connections, by origin */
+    struct list buckets[BUCKETS]; /* hash table of the idle connections, by origin */
     struct list unread;           /* connections with TLS that may have more to read */
-    struct timer *timer;          /* runs when there are such connections */
+    struct timer *timer;          /* runs while unread is not empty */
     char room[HTTP_WIRE_ROOM];
 };
 
@@ -86,7 +88,8 @@ static void connection_close(struct http_connection *connection)
     free(connection);
 }
 
-/* Returns whether nothing has arrived since the connection was idle, and whether it is young enough. */
+/* Returns whether an idle connection can carry a request: it is young enough, and nothing has arrived on it
+ * since its last answer. */
 static bool is_usable(struct http_connection *connection)
 {
     int64_t now_us = loop_now_us(connection->plain->loop);
@@ -128,7 +131,7 @@ static void pool_put(struct http_plain *plain, struct http_connection *connectio
     connection->is_reused = true;
     list_remove(&connection->link);
     list_append(bucket_of(plain, origin_of(connection))->next,
-                &connection->link); /* inserts it as the first element */
+                &connection->link); /* inserts the connection as the first element */
     list_append(&kind->aged, &connection->age_link);
     while ((oldest = oldest_idle(kind)) &&
            (kind->count > kind->max_idle || now_us - oldest->idle_us > IDLE_MAX_US))
@@ -154,7 +157,7 @@ static void connection_end(struct http_connection *connection, CURLcode code)
     plain->events.on_end(plain->events.arg, call, code);
 }
 
-/* Ends a call with a message for people. */
+/* Ends a call with a failure, and the message detail for people. */
 static void connection_fail(struct http_connection *connection, CURLcode code, const char *detail)
 {
     struct http_call *call = connection->call;
@@ -172,7 +175,7 @@ static void connection_break(struct http_connection *connection, CURLcode code)
 
 /* ---- the request ---- */
 
-/* Writes as much as the connection takes. */
+/* Writes as many bytes of the request as the connection accepts now. */
 static CURLcode connection_push(struct http_connection *connection)
 {
     const struct http_call *call = connection->call;
@@ -273,7 +276,8 @@ static void on_end_of_input(struct http_connection *connection)
     }
 }
 
-/* Ends a call whose receiver sends TLS records without end. The bytes of an answer have their own limits. */
+/* Ends a call if its receiver sends TLS records without data and without end. (The data of an answer has its
+ * own limits.) */
 static void cut_flood(struct http_connection *connection)
 {
     if (!connection->wire.tls || !http_flood_has_come(&connection->flood, connection->wire.fd))
@@ -283,9 +287,9 @@ static void cut_flood(struct http_connection *connection)
                     "The receiver sends too many TLS records without data");
 }
 
-/* A socket that has more to read is readable again in the next turn. With TLS, libcurl may have read more
- * from the socket than it has returned. So such a connection is read until nothing is left, or again in the
- * next turn. */
+/* Without TLS, a socket that has more to read is readable again in the next turn. With TLS, libcurl may have
+ * taken more bytes from the socket than it has returned, and the socket is not readable then. So a connection
+ * with TLS is read until nothing is left; after READS_MAX reads, the next turn continues. */
 static void connection_on_readable(struct http_connection *connection)
 {
     struct http_plain *plain = connection->plain;
@@ -325,7 +329,7 @@ static void on_timer(void *arg)
     plain->events.on_ready(plain->events.arg);
 }
 
-/* An idle connection is closed if its other end has closed it, or has sent bytes without a request. */
+/* Closes an idle connection if the receiver has closed it, or has sent data without a request. */
 static void connection_on_idle_event(struct http_connection *connection)
 {
     if (!connection->wire.tls || ++connection->idle_events > IDLE_EVENTS_MAX ||
@@ -374,7 +378,7 @@ void http_plain_send_over(struct http_plain *plain, const struct http_wire *wire
         connection_begin(connection, call);
         return;
     }
-    connection->call = call; /* the other end has already reset the connection */
+    connection->call = call; /* the receiver has already reset the connection */
     call->connection = connection;
     snprintf(connection->wire.error_text, sizeof connection->wire.error_text, "Connect failure: %s",
              strerror(errno));

@@ -17,15 +17,15 @@
 struct http_plain;
 struct http_connection;
 
-/* Maximum number of calls with TLS at a time (see http_wire.h), and of idle connections with TLS. libcurl
- * sends the other calls. */
+/* Maximum number of calls with TLS at a time, and of idle connections with TLS (http_wire.h says why).
+ * libcurl sends the calls beyond this number. */
 enum { HTTP_PLAIN_TLS_MAX = 256 };
 
 struct http_plain_events {
     /* Called when a call has ended. If code is CURLE_OK, there is an answer. Called once for each call,
      * perhaps inside http_plain_send. */
     void (*on_end)(void *arg, struct http_call *, CURLcode code);
-    /* Called after the events of a connection. */
+    /* Called after the events of a connection were handled. on_end may have been called for its call. */
     void (*on_ready)(void *arg);
     void *arg;
 };
@@ -36,7 +36,7 @@ void http_plain_free(struct http_plain *); /* every call must have ended */
 /* Sends a call over a kept-alive connection. Returns false if the pool has no such connection. */
 bool http_plain_send(struct http_plain *, struct http_call *);
 
-/* Sends a call over a new connection. Takes the descriptor or the handle of the wire. */
+/* Sends a call over a new connection. Takes ownership of the wire's descriptor, or of its handle for TLS. */
 void http_plain_send_over(struct http_plain *, const struct http_wire *, struct http_call *);
 
 /* Closes the connection of a call, if it has one, without on_end. */

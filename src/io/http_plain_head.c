@@ -23,7 +23,7 @@ static bool is_canonical_address(struct slice host)
     return count == 4;
 }
 
-/* Returns whether libcurl would use this host as it is spelled. */
+/* Returns whether libcurl would use the host exactly as it is written in the url. */
 static bool is_simple_host(struct slice host)
 {
     size_t label = host.size;

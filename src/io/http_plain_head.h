@@ -15,11 +15,11 @@ struct http_plain_url {
     struct slice target;    /* path and query */
 };
 
-/* Splits a url. Returns false for a url that libcurl might write differently in a request; libcurl must send
- * such a request. */
+/* Splits a url. Returns false for an unusual url, which libcurl might change before it sends the request.
+ * Such a request must be sent by libcurl. */
 bool http_plain_url_split(struct slice url, struct http_plain_url *);
 
-/* Clears head, and writes the head of the request. */
+/* Writes the head of the request into head, which is emptied first. */
 void http_plain_head_write(struct buffer *head, const struct http_call_request *,
                            const struct http_plain_url *);
 

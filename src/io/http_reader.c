@@ -35,8 +35,8 @@ static enum http_read read_status(struct http_reader *reader, struct slice line)
     return HTTP_READ_LINE;
 }
 
-/* Reads a length. A length that is too large for 64 bits counts as the largest number, because the body is
- * cut in any case. */
+/* Reads a length. A length that is too large for 64 bits counts as the largest number, because a body of that
+ * size is cut long before its end. */
 static enum http_read read_length(struct http_reader *reader, struct slice value)
 {
     uint64_t length = INT64_MAX;
@@ -135,7 +135,8 @@ static enum http_read read_chunk_size(struct http_reader *reader, struct slice l
 
 /* ---- lines ---- */
 
-/* Returns LINE, MORE for a line that is not reported, or a failure. */
+/* Reads a complete line. Returns HTTP_READ_LINE if the caller must get this line, HTTP_READ_MORE if not, or a
+ * failure. */
 static enum http_read read_line(struct http_reader *reader, struct slice line)
 {
     line.size--;

@@ -20,8 +20,8 @@ enum http_read {
 };
 
 enum {
-    HTTP_READER_LINE_MAX = 64 * 1024,      /* maximum size of a line in bytes */
-    HTTP_READER_OVERHEAD_MAX = 512 * 1024, /* bytes that frame a body in chunks */
+    HTTP_READER_LINE_MAX = 64 * 1024,      /* maximum size of one line in bytes */
+    HTTP_READER_OVERHEAD_MAX = 512 * 1024, /* maximum number of bytes that frame the chunks of one body */
 };
 
 struct http_reader {
@@ -37,25 +37,26 @@ struct http_reader {
         READING_DONE,
     } state;
     int status;       /* status of the latest head */
-    bool has_no_body; /* the answer has no body, whatever its head says, because it is the answer to a HEAD */
+    bool has_no_body; /* the request was a HEAD, so the answer has no body, whatever its head says */
     bool is_last;     /* bytes after this answer must not be read as another answer */
     bool is_sized;    /* the head has a Content-Length */
     bool has_coding;  /* the head has a transfer coding; the last coding decides how the body is framed */
     bool is_chunked;
-    uint64_t left;      /* bytes of the body, or of its chunk, that are still to come */
-    size_t overhead;    /* bytes that framed the body so far */
+    uint64_t left;      /* bytes of the body, or of the current chunk, that are still to come */
+    size_t overhead;    /* bytes that framed the chunks of the body so far */
     struct buffer line; /* the beginning of a line that arrives in pieces */
     bool is_line_whole; /* line was returned, and its memory can be reused */
 };
 
-/* Begins an answer. The reader must be zero or finished. */
+/* Begins an answer. The reader must be zeroed, or freed by http_reader_fini. */
 void http_reader_begin(struct http_reader *, bool is_answer_to_head);
 void http_reader_fini(struct http_reader *);
 
-/* Takes the next part from *bytes. The part is valid until the next call. */
+/* Takes the next part of the answer from the front of *bytes, and shortens *bytes. The part is valid until
+ * the next call. */
 enum http_read http_reader_next(struct http_reader *, struct slice *bytes, struct slice *part);
 
-/* Returns whether an answer is complete when the connection is closed here. */
+/* Returns whether the answer is complete if the receiver closes the connection now. */
 bool http_reader_may_close(const struct http_reader *);
 
 #endif
