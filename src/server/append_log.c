@@ -20,7 +20,8 @@ enum {
     HEAD_MAX = 32, /* maximum size of a line such as "*3\r\n" or "$1234\r\n" */
 };
 
-/* The reader of the file, of which a part is in memory. at is the offset of the next byte to read. */
+/* Reads the file through a window: the part of the file that is in memory. at is the offset in the file of
+ * the next byte to read. */
 struct reader {
     int fd;
     int64_t size;
@@ -32,9 +33,8 @@ struct reader {
 
 enum piece { PIECE_WHOLE, PIECE_TORN, PIECE_DAMAGED };
 
-/* Returns at least count bytes from the offset on, or fewer at the end of the file. count is at most
- * WINDOW_BYTES.
- */
+/* Returns at least count bytes that begin at reader->at, or fewer at the end of the file. count is at most
+ * WINDOW_BYTES. */
 static struct slice append_log_look(struct reader *reader, size_t count)
 {
     int64_t from = reader->at - reader->window_at;
@@ -163,7 +163,7 @@ static bool read_entry(struct slice line, struct slice *name)
     return has_changes;
 }
 
-/* Finds the last file with changes. */
+/* Finds the last file with changes that the manifest lists. */
 static bool find_last(struct slice manifest, char path[NAME_MAX_BYTES])
 {
     struct slice line, name;

@@ -9,7 +9,7 @@
 #include "server/check_redis.h"
 #include "server/options_print.h"
 
-/* Takes --json out of the arguments. Returns whether it was there. */
+/* Removes --json from the arguments. Returns whether the arguments had it. */
 static bool take_json(struct options_input *input, char **argv)
 {
     int count = 0;
@@ -52,7 +52,8 @@ int check_run(struct options_input *input)
     struct check_report report;
     struct problem problem;
     bool is_ok = true;
-    log_set_level(LOG_LEVEL_AUDIT); /* the log would only repeat the lines of check */
+    log_set_level(
+        LOG_LEVEL_AUDIT); /* log nothing, because the log would only repeat the lines that check prints */
     if (options_load(options, input, &problem) != STATUS_OK) {
         check_report_begin(&report, is_json);
         check_add(&report, CHECK_FAILURE, "options", "%s", problem.text);

@@ -5,8 +5,9 @@
 
 #include "server/options_load.h"
 
-/* Takes the options of the server, and --json. Changes nothing. Returns the exit code: 1 if duepost could not
- * start or would break a promise, else 0. The first argument after "check" is input->argv[1]. */
+/* Takes the options of the server, and --json. Changes nothing. Returns the exit code: 1 if a line says FAIL,
+ * because duepost could not start or would break a guarantee, else 0. The first argument after "check" is
+ * input->argv[1]. */
 int check_run(struct options_input *);
 
 #endif

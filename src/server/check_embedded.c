@@ -39,7 +39,8 @@ static enum redis_answer probe(struct loop *loop, const char *path)
  * all data when it rewrites its append-only file. */
 #define DISK_LOW_BYTES (INT64_C(256) << 20)
 
-/* Shortens path to the nearest folder that exists: the first start creates the data directory in it. */
+/* Shortens path to the nearest parent folder that exists, in which the first start would create the data
+ * directory. */
 static bool disk_of_existing(char *path, struct statvfs *disk)
 {
     while (statvfs(path, disk) != 0) {

@@ -13,8 +13,7 @@ struct check_embedded {
     char path[DATA_DIR_SOCKET_SIZE]; /* path of Redis's socket */
 };
 
-/* Returns whether the private Redis runs now, so that it can be connected to. Nothing is started, created or
- * locked. */
+/* Returns whether the private Redis runs now and accepts connections. Starts, creates and locks nothing. */
 bool check_embedded_find(struct check_report *, struct loop *, const struct options *,
                          struct check_embedded *);
 void check_embedded_fini(struct check_embedded *);

@@ -9,7 +9,7 @@
 #include "server/store_setup.h"
 
 enum {
-    WRITES = 5, /* number of writes to a shard that are measured */
+    WRITES = 5, /* number of writes to each shard whose time is measured */
     WRITE_SLOW_MS =
         100, /* a longer write is reported, because a client waits this long for each confirmation */
     SKEW_MS = 1000,
@@ -27,7 +27,7 @@ struct redis_check {
     struct loop *loop;
     struct timer *timer;
     struct store *store;
-    /* The measured writes: the current write, and the slowest write. */
+    /* The measured writes: state of the current write, and time of the slowest one. */
     size_t shard;
     int writes; /* number of writes in this shard; the first write is not measured */
     bool is_over;
@@ -44,7 +44,7 @@ static void on_timeout(void *arg)
 
 /* ---- connect ---- */
 
-/* Stops waiting when all properties are known. */
+/* Ends the wait when Redis is ready, or when its properties are known and it cannot be used. */
 static void on_store_change(void *arg)
 {
     const struct redis_check *check = arg;

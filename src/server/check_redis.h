@@ -5,9 +5,9 @@
 #include "server/check_report.h"
 #include "server/options.h"
 
-/* Connects to Redis as the server does, and reads and judges its properties with the functions of the server.
- * Data in Redis remain as they are, except that a key is written and removed again in one script. A private
- * Redis that does not run is not started. Takes at most some 15 s. */
+/* Connects to Redis as the server does, and judges its properties with the functions of the server. Changes
+ * no data in Redis: the only write is a script that writes a key and removes it again. Does not start a
+ * private Redis that does not run. Takes about 15 s at most. */
 void check_redis(struct check_report *, const struct options *);
 
 #endif

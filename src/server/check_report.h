@@ -25,7 +25,7 @@ void check_report_begin(struct check_report *, bool is_json);
 void check_add(struct check_report *, enum check_result, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Prints the last line, the summary. Returns whether no check has failed. */
+/* Prints the last line, the summary. Returns true unless a check has failed. */
 bool check_report_end(struct check_report *);
 
 #endif

@@ -62,7 +62,8 @@ static bool is_empty(int fd)
 }
 
 /* Refuses a directory of another user or with other files, such as /srv or /tmp, because the operator may
- * have named it by mistake. *is_private becomes true if its mode need not be changed. */
+ * have named it by mistake. Sets *is_private to true if only its owner may read the directory, so that its
+ * mode need not be changed. */
 static enum status judge_dir(int fd, const char *path, bool *is_private, struct problem *problem)
 {
     struct stat stat;
@@ -145,7 +146,8 @@ void data_dir_name_holder(int lock_fd, int pid)
 {
     char text[16];
     int size = snprintf(text, sizeof text, "%d\n", pid);
-    /* The pid is only information for people, so a full disk must not stop duepost. */
+    /* A failed write is ignored: the pid is only information for people, and a full disk must not stop
+     * duepost. */
     if (ftruncate(lock_fd, 0) != 0 || pwrite(lock_fd, text, (size_t)size, 0) != size)
         return;
 }

@@ -17,8 +17,8 @@ struct data_dir {
  * other such directory is refused. */
 enum status data_dir_open(const char *path, struct data_dir *, struct problem *) MUST_USE;
 
-/* Finds out whether data_dir_open can use path, without changing or locking anything. *exists says whether
- * the directory already exists. */
+/* Checks whether data_dir_open could use path. Changes and locks nothing. Sets *exists to whether the
+ * directory already exists. */
 enum status data_dir_try(const char *path, bool *exists, struct problem *) MUST_USE;
 
 /* Writes the path of a socket in the directory. If the path is too long for a socket's address, it begins
@@ -26,8 +26,8 @@ enum status data_dir_try(const char *path, bool *exists, struct problem *) MUST_
 enum { DATA_DIR_SOCKET_SIZE = 108 };
 void data_dir_socket(const char *path, int fd, const char *name, char text[DATA_DIR_SOCKET_SIZE]);
 
-/* Returns whether the disk has room for DATA_DIR_ROOM_BYTES more. Returns true after any other error of the
- * disk, because redis-server reports it. */
+/* Returns whether the disk has room for DATA_DIR_ROOM_BYTES more. After any error of the disk other than a
+ * full disk, returns true, because redis-server reports that error. */
 enum { DATA_DIR_ROOM_BYTES = 1 << 20 };
 bool data_dir_has_room(int dir_fd);
 

@@ -22,14 +22,15 @@
 #define PAUSE_MIN_US  INT64_C(100000)
 #define PAUSE_MAX_US  INT64_C(10000000)
 #define ROOM_CHECK_US INT64_C(1000000)
-#define STEADY_US     INT64_C(30000000) /* the next delay is PAUSE_MIN_US again if Redis ran for this time */
+#define STEADY_US     INT64_C(30000000) /* a Redis that dies after this time is started after PAUSE_MIN_US */
 
 static const char full_disk[] =
     "the disk of the private Redis is full (--data); it starts again when 1 MiB is free";
 static_assert(DATA_DIR_ROOM_BYTES == 1 << 20, "full_disk names the bytes");
 
-/* IDLE -start-> LAUNCHING -answers-> RUNNING -dies-> PAUSED -timer-> LAUNCHING; stop leads from each state to
- * STOPPING, and STOPPING leads to IDLE. */
+/* A start leads from IDLE to LAUNCHING, an answer of Redis to RUNNING, the death of Redis to PAUSED, and the
+ * timer of the pause to LAUNCHING again. A stop leads from each state to STOPPING, whose end leads to IDLE.
+ */
 enum state { STATE_IDLE, STATE_LAUNCHING, STATE_RUNNING, STATE_PAUSED, STATE_STOPPING };
 
 struct embedded_redis {
@@ -42,11 +43,11 @@ struct embedded_redis {
     struct watch *watch; /* watches for the exit of the process */
     struct redis_probe *probe;
     enum redis_answer last_answer;
-    int holder; /* pid in redis.lock if another process holds the lock */
+    int holder; /* if another process holds redis.lock: the pid that this file contains */
     int64_t launched_us;
     int64_t pause_us;
-    struct timer *step;     /* timer of the next launch, the next probe, or the end of the pause */
-    struct timer *deadline; /* deadline of the first start, and of stopping */
+    struct timer *step;     /* timer of the next step: a launch, a probe, or the end of the pause */
+    struct timer *deadline; /* deadline of the first start, later of the stop */
     embedded_redis_fn *on_started;
     void *started_arg;
     embedded_redis_fn *on_stopped;
@@ -93,7 +94,7 @@ void embedded_redis_start(struct embedded_redis *redis, embedded_redis_fn *on_st
     timer_start(redis->step, 0);
 }
 
-/* Ends the first start, successful or not. The callback may free redis. */
+/* Reports the result of the first start. The callback may free redis. */
 static void tell_started(struct embedded_redis *redis, enum status status, const char *why)
 {
     embedded_redis_fn *fn = redis->on_started;
@@ -122,7 +123,7 @@ static void pause_launching(struct embedded_redis *redis)
     redis->pause_us = redis->pause_us * 2 < PAUSE_MAX_US ? redis->pause_us * 2 : PAUSE_MAX_US;
 }
 
-/* Waits until the disk has room. The server starts in the meantime, as it does if the Redis of --redis is
+/* Waits until the disk has room. The server starts before that, as it does if the Redis of --redis is
  * unreachable. */
 static void await_room(struct embedded_redis *redis)
 {
@@ -246,7 +247,7 @@ static void on_exit_of_redis(void *arg, bool readable, bool writable)
     }
     log_warning("embedded_redis_died", LOG_NUMBER("pid", pid), LOG_TEXT("how", how),
                 LOG_TEXT("last_words", words), LOG_NUMBER("ran_ms", ran_us / 1000));
-    if (redis->state == STATE_IDLE) /* the first start has already failed, so its result is known */
+    if (redis->state == STATE_IDLE) /* the first start has failed, and this result was already reported */
         return;
     if (redis->on_started && was_child) {
         struct problem problem;
@@ -275,7 +276,8 @@ void embedded_redis_stop(struct embedded_redis *redis, embedded_redis_fn *on_sto
         timer_start(redis->deadline, 0);
         return;
     }
-    /* With hz 1, Redis may handle a signal a second late, but it handles a command at once. */
+    /* Sends the command SHUTDOWN as well as SIGTERM: with its option hz 1, Redis may handle a signal a second
+     * late, but it handles a command at once. */
     redis_probe_tell(redis->path, "SHUTDOWN\r\n");
     redis_process_signal(&redis->process, SIGTERM);
     timer_start(redis->deadline, STOP_MAX_US);

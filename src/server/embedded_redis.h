@@ -21,7 +21,7 @@ struct embedded_redis;
 
 /* Finds a program (see redis_program_find), creates data_dir with missing parents, and locks it. Blocks for a
  * moment. Returns STATUS_FAILED if the environment does not allow an embedded Redis; problem then has the
- * reason. Borrows the loop. */
+ * reason. Borrows the loop until embedded_redis_free. */
 enum status embedded_redis_new(struct loop *, const char *data_dir, const char *program,
                                struct embedded_redis **, struct problem *) MUST_USE;
 

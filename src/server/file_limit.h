@@ -11,8 +11,8 @@ int64_t file_limit_wanted(const struct options *);
 /* Returns the highest limit that this process may have, or INT64_MAX if there is no limit. */
 int64_t file_limit_max(void);
 
-/* Raises the limit to the highest value, because a thousand attempts and their clients need more than the
- * usual 1,024. Logs a warning if this is not enough. */
+/* Raises the limit to the highest value that this process may have, because a thousand attempts and their
+ * clients need more than the usual 1,024 files. Logs a warning if this is not enough. */
 void file_limit_raise(const struct options *);
 
 #endif

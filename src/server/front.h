@@ -7,7 +7,7 @@
 
 struct front;
 
-/* The risk of an address that other hosts can reach without TLS. */
+/* Text of a warning: the risk of listening without TLS at an address that other hosts can reach. */
 #define FRONT_RISK                                                                                           \
     "tokens and jobs can be read on the network; set --tls-cert and --tls-key, or put a TLS proxy in front"
 
@@ -23,7 +23,7 @@ enum status front_check(const struct front *, const struct options *, struct pro
 enum status front_check_reach(const struct options *, const char *url, bool is_loopback,
                               struct problem *) MUST_USE;
 
-/* Adds the listening addresses to the addresses that no job may be sent to. */
+/* Adds the addresses on which duepost listens to the addresses to which no job may be sent. */
 void front_refuse(const struct front *, struct target_policy *);
 
 /* Returns http://HOST:PORT of the API, which is valid until the front is freed. */

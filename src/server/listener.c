@@ -22,7 +22,7 @@ struct listener {
     struct address address;
     bool is_wildcard;
     bool is_trial; /* never listens */
-    int error;     /* errno of the first address that could not be bound */
+    int error;     /* errno of the error at the first address that could not be bound */
     uint16_t port;
     char url[LISTENER_URL_MAX];
 };
@@ -52,7 +52,7 @@ static int open_first(const struct sockaddr *address, socklen_t size, bool is_tr
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
-    /* Without SO_REUSEADDR, connections of the previous run would block the port for a minute. */
+    /* Without SO_REUSEADDR, closed connections of the previous process would block the port for a minute. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 && bind(fd, address, size) == 0 &&
         (is_trial || listen(fd, BACKLOG) == 0) &&
         setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) == 0)

@@ -2,9 +2,9 @@
  *
  * SO_REUSEPORT lets the sockets share the port. This option would also let a second duepost take half of the
  * connections without an error. Therefore the first socket binds and listens without SO_REUSEPORT, unless the
- * operator allows sharing; this fails if the port is in use. Then the option is set on the first socket,
- * because the kernel checks it only when the other sockets bind. So the port is never free between these
- * steps. */
+ * operator allows sharing; this bind fails if the port is in use. After that, SO_REUSEPORT is set on the
+ * first socket, too: the kernel checks the option only when the other sockets bind. So no other process can
+ * take the port between these steps. */
 #ifndef DUEPOST_SERVER_LISTENER_H
 #define DUEPOST_SERVER_LISTENER_H
 
@@ -29,7 +29,8 @@ struct listener_trial {
 };
 
 /* Finds out whether listener_open would succeed, without listening. Returns STATUS_FAILED if the address
- * cannot be used at all; problem then says what to do. If is_held is true, problem reports this, too. */
+ * cannot be used at all; problem then says what to do. If another socket holds the port (is_held), problem
+ * says what to do about that. */
 enum status listener_try(const char *host, uint16_t port, bool is_shared, struct listener_trial *,
                          struct problem *) MUST_USE;
 
@@ -56,8 +57,8 @@ bool listener_has_partner(const struct listener *);
 /* Returns whether only this host can connect. */
 bool listener_is_loopback(const struct listener *);
 
-/* Adds our address to the addresses that no job may be sent to. If the listener listens on all addresses,
- * every address of this host is added. */
+/* Adds the listener's address to the addresses to which no job may be sent. If the listener listens on all
+ * addresses, adds every address of this host. */
 void listener_refuse(const struct listener *, struct target_policy *);
 
 #endif

@@ -101,7 +101,7 @@ enum option_source {
 
 /* The text of one option, and its source. */
 struct option_setting {
-    char *text; /* text of the option; NULL: not given */
+    char *text; /* the option's value, as text; NULL: not given */
     enum option_source source;
     unsigned line; /* line in the file, counted from 1 */
 };
@@ -111,7 +111,7 @@ struct listen_address {
     uint16_t port;
 };
 
-/* All options. The strings are valid until the options are freed. The string of an option without a value is
+/* All options. The strings are valid until the options are freed. If an option has no value, its string is
  * NULL. */
 struct options {
     struct listen_address listen, health_listen; /* health_listen.host is NULL without --health-listen */
@@ -134,7 +134,8 @@ struct options {
     struct durability durability;
     bool is_durability_set; /* false: auto, which means fsync with the embedded Redis, else what Redis
                                provides */
-    bool trusts_durability; /* trusts the operator if Redis hides whether it provides the class */
+    bool trusts_durability; /* see --trust-durability: if Redis hides whether it provides the durability
+                               class, assumes that it does */
     char *history_path;     /* path of the SQLite file; NULL: none */
     char *history_url;      /* url of PostgreSQL, with its password; NULL: none */
     enum history_bodies history_bodies;
@@ -149,7 +150,8 @@ struct options {
     int64_t dead_max_age_ms;
     int64_t max_connections;
     int64_t max_connections_per_address; /* 0: no limit */
-    bool spares_loopback;                /* loopback addresses have no limit by default */
+    bool spares_loopback; /* max_connections_per_address is the default, which does not apply to loopback
+                             addresses */
     int64_t max_waiting;
     int64_t max_waiting_leases;
     int64_t max_bodies_bytes;
@@ -175,7 +177,7 @@ struct options {
     int64_t drain_timeout_ms;
 
     struct option_setting settings[OPTION_COUNT];
-    char **warnings; /* logged once the log is open */
+    char **warnings; /* warnings of loading, which are logged when the log is open */
     size_t warning_count;
 };
 

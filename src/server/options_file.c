@@ -4,9 +4,8 @@
  *
  * libinih silently cuts long lines, joins indented lines to the previous one, treats " ;" in a value as a
  * comment, and does not report line numbers to its handler. Therefore libinih reads lines through our own
- * function on_read. This function counts the lines and refuses lines that libinih would misread. The function
- * replaces each semicolon with a byte that no line may contain. The handler on_pair restores the
- * semicolons. */
+ * function on_read. on_read counts the lines, and refuses lines that libinih would misread. It also replaces
+ * each semicolon with a byte that no line may contain, and the handler on_pair restores the semicolons. */
 #include <assert.h>
 #include <ini.h>
 

@@ -14,8 +14,8 @@
 
 enum { CLUSTER_SHARDS = 16, PASSWORD_MAX = 4096, FILE_MAX = 1 << 20 };
 
-/* The steps of loading, in this order. The layers contain texts, which are parsed after all layers are
- * read. */
+/* The steps of loading, in this order. A layer has the texts of one source: defaults, file, environment or
+ * flags. The texts are parsed after all layers are read. */
 struct loading {
     struct options *options;
     const struct options_input *input;
@@ -297,7 +297,8 @@ static void settle_connections(struct options *options)
     option_settle(setting, options->max_connections_per_address);
 }
 
-/* Returns whether host is localhost or a loopback address. Other names may lead to this host, too. */
+/* Returns whether host is localhost or a loopback address. Returns false for all other names, even if a name
+ * resolves to this host. */
 static bool host_is_local(const char *host)
 {
     struct address address;

@@ -1,8 +1,9 @@
 /* options_load.h - reads the options from their sources.
  *
  * Each option can be given as a flag (--max-body 2MiB, --max-body=2MiB), in the environment
- * (DUEPOST_MAX_BODY) and in a file (max-body = 2MiB). This is also the order of precedence; defaults come
- * last. Every value is checked, even if another source takes precedence. */
+ * (DUEPOST_MAX_BODY) and in a file (max-body = 2MiB). A flag takes precedence over the environment, the
+ * environment over the file, and the file over the default. Every value is checked, even if another source
+ * takes precedence. */
 #ifndef DUEPOST_SERVER_OPTIONS_LOAD_H
 #define DUEPOST_SERVER_OPTIONS_LOAD_H
 

@@ -39,8 +39,8 @@ static const char *environment_get(char *const *environment, const char *name)
 
 /* ---- defaults ---- */
 
-/* Sets the default number of reactors. One core is left for Redis. Fewer reactors also send larger batches,
- * which need fewer fsyncs. */
+/* Sets the default number of reactors: one core is left for Redis, and there are at most 4 reactors, because
+ * few reactors send larger batches, which need fewer fsyncs. */
 static void default_reactors(struct option_layer *defaults)
 {
     cpu_set_t cores;

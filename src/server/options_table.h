@@ -31,11 +31,11 @@ struct option {
     const char *name;
     const char *placeholder; /* NULL for a switch */
     enum option_kind kind;
-    size_t offset;        /* offset of the member in struct options, if the option's kind needs one */
-    int64_t min, max;     /* limits of numbers, sizes and durations */
+    size_t offset;    /* offset, in struct options, of the member that gets the value; unused by some kinds */
+    int64_t min, max; /* limits of numbers, sizes and durations */
     const char *fallback; /* default value; NULL: computed, or no default */
-    const char *help;     /* one line; NULL: hidden */
-    const char *text;     /* follows help in the reference; may be NULL */
+    const char *help;     /* one line for --help; NULL: the option is hidden */
+    const char *text;     /* further text for config/duepost.conf; may be NULL */
     bool may_reload;
     bool is_shared; /* processes on one Redis need the same value, see shared_options.h */
 };

@@ -362,7 +362,8 @@ static enum status set_prefix(struct options *options, const struct option *opti
         unsigned char byte = (unsigned char)text.data[i];
         is_bad = is_bad || byte <= ' ' || byte == '{' || byte == '}' || byte == 0x7f;
     }
-    if (is_bad) { /* braces would change the hash tag of the shard */
+    if (is_bad) { /* no braces: they would change the hash tag, which decides the slot of a shard's keys in a
+                     Cluster */
         problem_set(problem, "must be 1 to %d bytes without braces, spaces and control bytes", PREFIX_MAX);
         return STATUS_INVALID;
     }
@@ -405,7 +406,7 @@ static enum status set_switch(struct options *options, const struct option *opti
                               struct slice text, struct problem *problem)
 {
     (void)options, (void)option, (void)source, (void)text, (void)problem;
-    return STATUS_OK; /* a switch has no value to parse */
+    return STATUS_OK; /* not called for switches, which have no value */
 }
 
 enum status option_set(struct options *options, enum option_id id, enum option_source source,

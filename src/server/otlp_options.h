@@ -8,7 +8,7 @@
 #include "tracing/exporter.h"
 
 struct otlp_options {
-    char *given_url, *headers_file, *attributes; /* values as given; NULL: not given */
+    char *given_url, *headers_file, *attributes; /* values that the operator gave; NULL: none */
     int64_t one_in;
     char *url;                  /* complete url with its path; NULL: no spans are recorded */
     struct buffer headers_text; /* content of headers_file, which headers borrow */

@@ -30,7 +30,7 @@
 
 enum { IDLE_RECEIVERS_MIN = 256 };
 
-/* The maintenance of one shard. */
+/* The objects that maintain the data of one shard. */
 struct upkeep {
     struct reactor *reactor;
     size_t shard;
@@ -38,7 +38,7 @@ struct upkeep {
     struct pattern_keeper *pattern_keeper;
     struct archiver *archiver;
     struct carry_worker *carry_worker;
-    unsigned losses; /* losses of the shard's data that were logged */
+    unsigned losses; /* how many losses of the shard's data were logged */
 };
 
 struct reactor {
@@ -64,7 +64,7 @@ struct reactor {
     struct upkeep *upkeeps; /* one for each shard whose carry worker runs in this reactor */
     size_t upkeep_count;
     struct hook *log_hook;
-    struct hook *drain_watch; /* hook of a drain; NULL unless draining */
+    struct hook *drain_watch; /* hook of the loop that notices the end of a drain; NULL unless draining */
     bool was_ready;
     bool goes_on_accepting; /* during a drain, accept connections until the last attempt has ended */
     bool is_consumer_drained;
@@ -88,15 +88,15 @@ static void write_log_lines(void *arg)
     log_flush();
 }
 
-/* Returns this reactor's part of a number for the process, rounded up. */
+/* Divides a limit of the process by the number of reactors. Returns this reactor's part, rounded up. */
 static size_t part_of(const struct reactor *reactor, int64_t all)
 {
     size_t count = reactor->options.count;
     return ((size_t)all + count - 1) / count;
 }
 
-/* Returns this reactor's exact part of max-in-flight, which may be 0. A reactor without slots claims nothing;
- * the doorbell wakes the other reactors. */
+/* Returns this reactor's exact part of max-in-flight, which may be 0. A reactor whose part is 0 claims no
+ * jobs; the doorbell for new jobs then wakes other reactors. */
 static size_t max_in_flight(const struct reactor *reactor)
 {
     size_t all = (size_t)reactor->options.options->max_in_flight, count = reactor->options.count;
@@ -226,7 +226,7 @@ static struct attempt_policy attempt_policy(const struct reactor *reactor)
 static void start_consumer(struct reactor *reactor)
 {
     const struct options *options = reactor->options.options;
-    /* max_idle becomes libcurl's maximum number of kept connections, which includes those in use. */
+    /* max_idle also becomes the size of libcurl's connection cache, which includes connections in use. */
     size_t max_idle =
         max_in_flight(reactor) > IDLE_RECEIVERS_MIN ? max_in_flight(reactor) : IDLE_RECEIVERS_MIN;
     struct http_client_options client = {
@@ -337,8 +337,8 @@ static void warn_of_eviction(const struct reactor *reactor)
                 LOG_TEXT("do", "make sure that it does not evict: maxmemory-policy noeviction"));
 }
 
-/* Reports that a shard has lost its data. Jobs are accepted again as soon as the new data has a layout,
- * because duepost itself has nothing to restore, and new jobs need not wait for the operator. */
+/* Logs that a shard has lost its data. New jobs do not wait for the operator: they are accepted as soon as
+ * duepost has written its layout into the empty shard. duepost has no copy of the lost data to restore. */
 static void tell_of_loss(struct upkeep *upkeep)
 {
     const struct reactor *reactor = upkeep->reactor;
@@ -450,7 +450,7 @@ void reactor_reload(struct reactor *reactor, const struct options *options, loop
     loop_post(reactor->loop, reload, call);
 }
 
-/* ---- drain: no new connections and jobs are taken; the last answers and outcomes are awaited ---- */
+/* ---- drain: takes no new connections and jobs, and waits for the last answers and outcomes ---- */
 
 static void stop_accepting(void *arg)
 {
@@ -492,7 +492,7 @@ static void drain(void *arg)
         stop_accepting(reactor);
     else if (reactor->health_server)
         http_server_quiesce(
-            reactor->health_server); /* so that health probes reach the other process, which continues */
+            reactor->health_server); /* health probes then reach the other process, which continues */
     for (size_t i = 0; i < reactor->upkeep_count; i++) {
         carry_worker_stop(reactor->upkeeps[i].carry_worker);
         archiver_stop(reactor->upkeeps[i].archiver);
@@ -541,7 +541,8 @@ void reactor_stop(struct reactor *reactor)
 {
     loop_post(reactor->loop, stop, reactor);
     pthread_join(reactor->thread, NULL);
-    store_free(reactor->store); /* freed first, because its last callbacks use the other objects */
+    store_free(
+        reactor->store); /* the store is freed first, because its last callbacks use the other objects */
     reactor->app.store = NULL;
     consumer_free(reactor->consumer);
     for (size_t i = 0; i < reactor->upkeep_count; i++)

@@ -1,5 +1,6 @@
-/* reactor.h - a thread that serves and delivers. A reactor owns a loop, connections to Redis, an HTTP server
- * and client, the API, a consumer, and the carry workers of its part of the shards.
+/* reactor.h - a thread that serves clients and delivers jobs. A reactor owns a loop, connections to Redis, an
+ * HTTP server and client, the API, a consumer (which claims due jobs), and the carry workers (which find due
+ * topics) of its part of the shards.
  *
  * Reactors share immutable configuration and nothing else. Reactors communicate only through Redis. */
 #ifndef DUEPOST_SERVER_REACTOR_H
@@ -29,7 +30,7 @@ struct reactor_options {
     size_t index;                    /* index of this reactor's metrics on the board */
     size_t count;                    /* number of reactors, which share max_in_flight and the shards */
     bool is_alone;                   /* see carry_worker.h */
-    atomic_size_t *awaited;          /* borrowed: number of reactors that have not been ready yet */
+    atomic_size_t *awaited; /* borrowed: number of reactors of this process that have not been ready yet */
     /* Each callback is called once, in the reactor's thread. on_ready: Redis provides the durability class
      * for the first time. on_opened: the reactor listens after reactor_open. on_drained: a drain has
      * ended. */
@@ -42,12 +43,11 @@ struct reactor_options {
 /* Starts the thread. */
 struct reactor *reactor_start(const struct reactor_options *);
 
-/* Lets a reactor listen that was started with waits_to_listen. Any thread may call it. */
+/* Lets a reactor that was started with waits_to_listen begin to listen. Any thread may call it. */
 void reactor_open(struct reactor *);
 
-/* Applies the options that may change while reactors run, and then calls on_reloaded in the reactor's thread.
- * After that, the reactor no longer uses the previous options. Borrows the new options. Any thread may call
- * it. */
+/* Applies the options that may change while reactors run. Calls on_reloaded in the reactor's thread when the
+ * reactor no longer uses the previous options. Borrows the new options. Any thread may call it. */
 void reactor_reload(struct reactor *, const struct options *, loop_fn *on_reloaded, void *arg);
 
 /* Stops accepting connections and claiming jobs. Running attempts continue to their end. If goes_on_accepting

@@ -7,7 +7,9 @@
 #include "base/memory.h"
 #include "io/local_address.h"
 
-enum { FOUND_MAX = 1024 }; /* limit, because a name may resolve to new addresses each time */
+enum {
+    FOUND_MAX = 1024
+}; /* maximum number of addresses; there must be one, because a name may resolve to new addresses each time */
 
 struct found {
     struct address address;

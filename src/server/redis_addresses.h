@@ -1,9 +1,9 @@
 /* redis_addresses.h - the addresses of the configured Redis, to which no job may be sent.
  *
  * The addresses are those of the Redis that was configured at the start; a reload does not change it. An
- * address that was found once stays refused. So no address becomes allowed if a name server does not answer
- * at a reload. store_is_redis finds two other kinds of addresses: nodes that Sentinels or a Cluster announce
- * later, and nodes that connections reach. */
+ * address that was found once stays refused, so a name server that does not answer at a reload makes no
+ * address allowed. store_is_redis finds the other addresses of Redis: those that Sentinels or a Cluster
+ * announce later, and those to which connections lead. */
 #ifndef DUEPOST_SERVER_REDIS_ADDRESSES_H
 #define DUEPOST_SERVER_REDIS_ADDRESSES_H
 

@@ -10,7 +10,7 @@
 
 enum { TAIL_BYTES = 4096 };
 
-/* Reads the end of the log. */
+/* Reads the last bytes of the log file. */
 static struct slice read_tail(int dir_fd, char bytes[TAIL_BYTES])
 {
     struct stat log;

@@ -15,7 +15,7 @@ enum { ANSWER_MAX = 256, TIMEOUT_US = 1000000 };
 
 /* The steps: connect, identify the listener, send PING, read a line, call back. */
 struct redis_probe {
-    int fd; /* -1: there is no listener */
+    int fd; /* -1: no process listens */
     struct watch *watch;
     struct timer *timer;
     pid_t pid;

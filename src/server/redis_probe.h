@@ -9,7 +9,7 @@
 struct redis_probe;
 
 enum redis_answer {
-    REDIS_ANSWER_NONE,    /* no listener, or no answer within a second */
+    REDIS_ANSWER_NONE,    /* no process listens, or it does not answer within a second */
     REDIS_ANSWER_LOADING, /* Redis runs, but is still loading its data */
     REDIS_ANSWER_PONG,
 };

@@ -22,14 +22,15 @@
 enum {
     VERSION_MAJOR = 7,
     CHECK_TIMEOUT_MS = 5000,
-    LOCK_FD = 3,             /* number of redis.lock's descriptor in the child */
+    LOCK_FD = 3,             /* the descriptor of redis.lock has this number in the child process */
     LOG_MAX_BYTES = 1 << 20, /* a larger log of earlier runs is renamed to redis.log.1 */
 };
 
-/* With these arguments a job that was answered 201 is safe (append-only file, fsync always, noeviction), and
- * an idle duepost needs little CPU (hz 1). The arguments also limit listpacks: a search in a listpack with
- * several hundred leases would take longer than the rest of a claim. File names are relative to the working
- * directory, because a socket's address holds at most 107 bytes. */
+/* Arguments of redis-server. They keep every job that was answered 201 (append-only file, fsync always,
+ * noeviction), and let an idle duepost need little CPU (hz 1). They also limit the size of listpacks, Redis's
+ * compact lists: a search in a listpack with several hundred leases would take longer than the rest of a
+ * claim. File names are relative to the working directory, because a socket's address holds at most 107
+ * bytes. */
 static const char *const arguments[] = {
     "--port",
     "0",
@@ -108,7 +109,7 @@ static int spawn(const char *path, const char *const *argv, posix_spawn_file_act
     return error;
 }
 
-/* Reads until the end or the deadline. The text is NUL-terminated. */
+/* Reads the program's output until its end or the deadline. The text is NUL-terminated. */
 static void read_all(int fd, char *text, size_t max)
 {
     int64_t deadline_us = clock_boot_us() + CHECK_TIMEOUT_MS * INT64_C(1000);
@@ -226,8 +227,8 @@ static void turn_log(int dir_fd)
         renameat(dir_fd, REDIS_LOG_NAME, dir_fd, REDIS_LOG_NAME ".1");
 }
 
-/* Closes the descriptors from this number on in the child. All of ours are close-on-exec, but a library may
- * have opened others. */
+/* Makes the child close all descriptors from this number on. Those of duepost are close-on-exec, but a
+ * library may have opened others. */
 static void process_close_from(posix_spawn_file_actions_t *actions, int number)
 {
 #ifdef __GLIBC__
@@ -259,7 +260,7 @@ enum status redis_process_spawn(const struct redis_program *program, int dir_fd,
     posix_spawn_file_actions_destroy(&actions);
     if (error)
         return cannot_run(program->path, problem, error);
-    /* The process is our child, so its pid is not reused before waitpid. */
+    /* The pid still names our child: the kernel does not reuse it before waitpid. */
     int pidfd = pidfd_of(pid);
     if (pidfd < 0) {
         error = errno;

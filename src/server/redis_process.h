@@ -1,7 +1,7 @@
 /* redis_process.h - one redis-server on the data directory, started by this process or taken over.
  *
- * A pidfd names the process, because a pidfd stays correct when the kernel reuses the pid. The pidfd becomes
- * readable when the process exits. */
+ * The process is named by a pidfd (a descriptor for a process), which stays correct when the kernel reuses
+ * the pid, and becomes readable when the process exits. */
 #ifndef DUEPOST_SERVER_REDIS_PROCESS_H
 #define DUEPOST_SERVER_REDIS_PROCESS_H
 
@@ -21,7 +21,7 @@ struct redis_process {
 
 /* The program of a private Redis. */
 struct redis_program {
-    char *path; /* path of the program; a path without a slash was found in PATH */
+    char *path; /* path of the program; a name without a slash was found in PATH */
     char version[32];
 };
 

@@ -18,7 +18,7 @@ struct reload {
     size_t reactor_count; /* 0: reactors do not run yet, or are about to end */
     bool is_wanted;       /* a reload was requested and waits for the reactors */
 
-    /* The previous data, and the number of reactors that may still use it. */
+    /* The previous options and tokens, and the number of reactors that may still use these. */
     struct options *old;
     struct token_table *old_tokens;
     size_t waiting;
@@ -108,7 +108,7 @@ static void take_options(struct reload *reload, struct options *fresh)
 }
 
 /* Reads the current token file again, because a mistake in other options must not keep a revoked token valid.
- * Changing the live options is safe, because reactors read them only when they are notified. */
+ * The change of the live options is safe, because reactors read these options only when they are notified. */
 static void take_tokens_only(struct reload *reload)
 {
     struct options *live = *reload->live;

@@ -11,8 +11,8 @@
 
 struct reload;
 
-/* Completes fresh options. Returns STATUS_INVALID if they cannot replace the live options without a
- * restart. */
+/* Completes the fresh options, which a reload has read. Returns STATUS_INVALID if the fresh options cannot
+ * replace the live options (those in use) without a restart. */
 typedef enum status reload_prepare_fn(void *arg, struct options *fresh, struct problem *);
 
 /* Borrows input and live. reload_run reads input again and replaces *live (on the heap) at once. The reload
@@ -21,7 +21,7 @@ struct reload *reload_new(struct loop *, const struct options_input *input, stru
                           reload_prepare_fn *prepare, void *arg);
 
 /* Sets the reactors that later reloads notify, and runs a reload that was requested earlier. Borrows the
- * array. count is 0 when the reactors are about to end; after that no reload runs. */
+ * array. When the reactors are about to end, the caller passes the count 0; no reload runs after that. */
 void reload_use(struct reload *, struct reactor *const *reactors, size_t count);
 
 /* Reloads now, or as soon as possible. If the options are wrong, only the tokens are replaced. The log

@@ -23,7 +23,7 @@
 #include "server/token_file.h"
 #include "tracing/exporter.h"
 
-#define PREFLIGHT_US INT64_C(2000000) /* maximum wait, because Redis may be unreachable at the start */
+#define PREFLIGHT_US INT64_C(2000000) /* maximum wait for Redis; then the server starts without it */
 #define CUT_US       INT64_C(3000000) /* time to record the outcomes of aborted attempts */
 
 struct server {
@@ -46,8 +46,9 @@ struct server {
     struct exporter *exporter;      /* exporter of spans; NULL: no spans are recorded */
     struct reactor **reactors;
     size_t reactor_count, ready_count, opened_count, drained_count;
-    bool waits_to_listen;  /* the reactors do not listen until all are ready */
-    atomic_size_t awaited; /* number of reactors that have not been ready yet; reactors read it */
+    bool waits_to_listen; /* no reactor listens until all reactors are ready */
+    atomic_size_t
+        awaited; /* number of reactors that have not been ready yet; each reactor reads and changes it */
     bool is_listening_told;
     struct watch *signals;
     int signal_fd;
@@ -328,9 +329,9 @@ static void server_on_timer(void *arg)
         tell_listening(server);
 }
 
-/* Ends the preflight when Redis can be used or is refused. In other states, such as the first layout of
- * many shards, the preflight continues until its timer fires. The store must not be freed within its
- * callback, so a later turn frees it. */
+/* Ends the preflight, the check of Redis before the server serves clients, when Redis can be used or is
+ * refused. In other states, such as the first layout of many shards, the preflight continues until its timer
+ * fires. The store must not be freed within its callback, so a later turn frees it. */
 static void on_preflight_change(void *arg)
 {
     struct server *server = arg;
@@ -360,8 +361,8 @@ static void on_redis_started(void *arg, enum status status, const char *why)
     stop_all(server);
 }
 
-/* Stores the options that the processes on one Redis share on the live board, at the start and at each
- * reload. */
+/* At the start and at each reload: copies to the live board the options for which all processes on one Redis
+ * need the same values. */
 static void note_shared_options(const struct server *server, const struct options *options)
 {
     struct buffer shared;
@@ -372,7 +373,7 @@ static void note_shared_options(const struct server *server, const struct option
     buffer_fini(&shared);
 }
 
-/* Completes options, at the start and at each reload. */
+/* Completes options: called at the start and at each reload. */
 static enum status prepare(void *arg, struct options *options, struct problem *problem)
 {
     struct server *server = arg;
@@ -400,8 +401,9 @@ static void use_password(struct secret *password, struct secret *fresh)
     secret_free_copy(text);
 }
 
-/* Sets the passwords of Redis and of the Sentinels, and the certificates, for new connections. Does nothing
- * for a password or a certificate if its address or user has changed, because this change needs a restart. */
+/* Makes new connections use the fresh passwords of Redis and of the Sentinels, and the fresh certificates. If
+ * the address or the user of a password or certificate has changed, keeps the old one, because such a change
+ * needs a restart. */
 static void use_redis_access(struct server *server, struct options *fresh)
 {
     const char *address = fresh->settings[OPTION_REDIS].text;
@@ -416,7 +418,7 @@ static void use_redis_access(struct server *server, struct options *fresh)
     }
 }
 
-/* Completes options at each reload. */
+/* Completes options: called at each reload. */
 static enum status prepare_reload(void *arg, struct options *fresh, struct problem *problem)
 {
     enum status status = prepare(arg, fresh, problem);
@@ -425,7 +427,8 @@ static enum status prepare_reload(void *arg, struct options *fresh, struct probl
     return status;
 }
 
-/* Takes the data of Redis from the options, because it is used after they have been freed. */
+/* Moves address and passwords of Redis out of the options, because the server uses this data after the
+ * options have been freed. */
 static void take_redis(struct server *server, struct options *options)
 {
     const char *text = options->settings[OPTION_REDIS].text;
@@ -455,7 +458,8 @@ static enum status open_all(struct server *server, struct problem *problem)
     if (options->tokens)
         token_file_log(options->tokens_file, options->tokens);
     server->store = store_setup(options, &server->redis, server->prefix);
-    server->store.metrics = metrics_of(server->board, 0); /* for the preflight; no reactor runs yet */
+    server->store.metrics = metrics_of(
+        server->board, 0); /* metrics of the first reactor, for the preflight; no reactor runs yet */
     if (!options->is_embedded)
         return STATUS_OK;
     status = embedded_redis_new(server->loop, options->data_dir, options->embedded_server, &server->embedded,

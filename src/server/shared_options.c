@@ -4,7 +4,8 @@
 
 #include "server/options_table.h"
 
-/* Appends a text with "," for each space, and "-" for each other byte that a message cannot have. */
+/* Appends a text. Writes "," instead of each space, and "-" instead of each other byte that a message between
+ * processes cannot have. */
 static void write_text(struct slice text, struct buffer *out)
 {
     for (size_t i = 0; i < text.size; i++) {

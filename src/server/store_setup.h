@@ -5,9 +5,9 @@
 #include "server/options.h"
 #include "store/store.h"
 
-/* Returns the options of the store, which borrow redis and prefix, and may be used after the options of the
- * server have been freed. The private Redis always has the durability fsync, unless the operator chose
- * another class. The caller sets the member metrics. */
+/* Returns the options of the store. They borrow redis and prefix, but nothing of the server's options, which
+ * may be freed. The private Redis always has the durability fsync, unless the operator chose another class.
+ * The caller sets the member metrics. */
 struct store_options store_setup(const struct options *, const struct redis_address *redis,
                                  const char *prefix);
 

@@ -4,9 +4,10 @@
 
 #include "job/token_table.h"
 
-/* Reads the file. Returns STATUS_INVALID after an error; problem then says what to do. Sets warning if users
- * other than the owner may write the file, because they could grant themselves any right; otherwise warning
- * is empty. Read access of other users is not reported, because the file contains no tokens. */
+/* Reads the file. Returns STATUS_INVALID after an error; problem then says what to do. If users other than
+ * the owner may write the file, sets warning, because these users could grant themselves any right; otherwise
+ * warning is empty. Read access of other users is harmless, because the file contains only digests of tokens.
+ */
 enum status token_file_read(const char *path, struct token_table **, struct problem *warning,
                             struct problem *) MUST_USE;
 
