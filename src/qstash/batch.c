@@ -235,7 +235,8 @@ HANDLER(batch_handle)
     batch->groups = NEW_ARRAY(struct run_group *, count + 1);
     batch->pending = 1; /* the extra 1 keeps the batch open until this function has sent all items */
     buffer_init_fallible(&batch->text, body.size + 1);
-    buffer_reserve(&batch->text, body.size); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&batch->text,
+                   body.size); /* the buffer must not move later, because slices point into it */
     exchange_keep(exchange, batch, batch_free);
     if (batch->text.failed) {
         exchange_refuse(exchange, 503, "there is no memory for the batch; nothing changed");

@@ -33,8 +33,10 @@ void bulk_answer_count(struct bulk *bulk, const char *name)
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     if (bulk->is_unknown) {
-        exchange_refuse(exchange, 503, "%s: %lld messages; repeat the request for the others", name,
-                        (long long)bulk->done);
+        exchange_refuse(
+            exchange, 503,
+            "%s: %lld messages; some failed, or their outcome is unknown: repeat the request for the others",
+            name, (long long)bulk->done);
         return;
     }
     json_put_object(&json);
@@ -55,8 +57,10 @@ void bulk_answer_results(struct bulk *bulk, unsigned status, const char *name)
     struct buffer *body = exchange_scratch(exchange);
     struct json_writer json = json_writer_to(body);
     if (bulk->is_unknown || bulk->results.failed) {
-        exchange_refuse(exchange, 503, "%s: %lld; repeat the request for the others", name,
-                        (long long)bulk->done);
+        exchange_refuse(
+            exchange, 503,
+            "%s: %lld; some failed, or their results are unknown: repeat the request for the others", name,
+            (long long)bulk->done);
         return;
     }
     json_put_object(&json);

@@ -58,7 +58,7 @@ struct bulk {
     int64_t done;          /* number of messages on which it has acted */
     size_t pending;        /* number of messages being acted on, plus 1 while further ones are started */
     struct slice rest;     /* the part of ids that is not processed yet */
-    bool is_unknown;       /* for at least one message, the outcome is unknown */
+    bool is_unknown;       /* at least one message failed, or its outcome is unknown */
     struct buffer results; /* results that the actions write for the answer */
 };
 
@@ -68,7 +68,8 @@ void bulk_begin(struct exchange *, const struct bulk_kind *);
 /* Reports how the action on one message ended. NOT_FOUND counts neither as done nor as failed. */
 void bulk_end_one(struct bulk *, enum app_end);
 
-/* Answers with {name: number of messages} and the cursor, or 503 if the outcome is unknown for a message. */
+/* Answers with {name: number of messages} and the cursor, or 503 if a message failed or its outcome is
+ * unknown. */
 void bulk_answer_count(struct bulk *, const char *name);
 
 /* Reports that a message did not match, so that nothing was done. It counts neither as done nor as failed. */
@@ -77,7 +78,7 @@ void bulk_skip_one(struct bulk *);
 /* Returns a writer for the next result. */
 struct json_writer bulk_writer(struct bulk *);
 
-/* Answers with {name: [results]} and the cursor, or 503 if the outcome is unknown for a message. */
+/* Answers with {name: [results]} and the cursor, or 503 if a message failed or its outcome is unknown. */
 void bulk_answer_results(struct bulk *, unsigned status, const char *name);
 
 #endif

@@ -168,7 +168,7 @@ bool callback_write(const struct callback_report *report, bool is_dead, struct s
     buffer_reserve(&settings.decoded, settings.decoded.max);
     buffer_init_fallible(&document, JOB_RECORD_MAX);
     buffer_init(&text, INHERITED_MAX);
-    buffer_reserve(&text, text.max); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&text, text.max); /* the buffer must not move later, because slices point into it */
     if (!is_call)
         settings.retries = view.job.retry;
     take_settings(is_failure ? view.data.failure_callback : view.data.callback, view.data.run.inherits,

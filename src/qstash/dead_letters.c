@@ -76,7 +76,7 @@ static void show_letter(struct bulk *bulk, const struct app_job *job, const stru
     json_end_object(&json);
 }
 
-/* The state while one dead letter of the list is read, because the request names its id. */
+/* The state while a list reads one dead letter, whose id the request names. */
 struct list_reading {
     struct bulk *bulk;
     char key[MESSAGE_KEY_SIZE];

@@ -35,7 +35,7 @@ bool event_states_take(struct slice word, unsigned *states)
 struct event_list {
     struct event *events;
     size_t count;
-    int attempts; /* the number of the last attempt */
+    int attempts; /* number of the latest attempt that was added */
 };
 
 static struct event *add_event(struct event_list *list, enum event_state state, int64_t at_ms, int number)

@@ -188,7 +188,8 @@ bool filters_read(struct exchange *exchange, unsigned accepted, struct filters *
         .to_ms = INT64_MAX, .trim = -1, .words = NEW_ARRAY(struct filter_word, FILTER_WORDS_MAX)};
     buffer_init_fallible(&filters->text, FILTER_TEXT_MAX);
     buffer_reserve(&filters->text,
-                   exchange->query.size + body.size); /* must not grow later: slices point into the buffer */
+                   exchange->query.size +
+                       body.size); /* the buffer must not move later, because slices point into it */
     if (!filters->text.failed) {
         read_query(filters, accepted, exchange->query);
         read_body(filters, accepted, body);

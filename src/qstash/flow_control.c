@@ -26,7 +26,7 @@ struct flow_call {
     bool unpins_parallelism, unpins_rate;
 };
 
-/* Creates the call. Returns NULL after answering with an error. */
+/* Creates the state of a request. Returns NULL after answering with an error. */
 static struct flow_call *flow_call_new(struct exchange *exchange)
 {
     struct flow_call *call = NEW(struct flow_call);

@@ -175,7 +175,7 @@ void form_data_read(struct slice object, struct form_data *data, struct buffer *
     *data = (struct form_data){.group = {NULL, 0}};
     bool is_object = object.size && json_open(object, &cursor) && cursor.close == '}';
     if (is_object)
-        buffer_reserve(text, text->max); /* must not grow later: slices point into the buffer */
+        buffer_reserve(text, text->max); /* the buffer must not move later, because slices point into it */
     while (is_object && json_next_member(&cursor, &name, &value))
         read_member(name, value, data, text);
 }

@@ -80,7 +80,7 @@ static struct slice first_text(struct slice value, struct buffer *text)
 
 void group_header_take(struct slice key, struct slice value, struct buffer *text, struct settings *settings)
 {
-    buffer_reserve(text, text->max); /* must not grow later: slices point into the buffer */
+    buffer_reserve(text, text->max); /* the buffer must not move later, because slices point into it */
     struct slice name = json_has_escapes(key) ? SLICE("") : slice_from(key.data + 1, key.size - 2);
     settings_take_default(settings, name, first_text(value, text));
 }

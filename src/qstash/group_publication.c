@@ -17,7 +17,7 @@ struct endpoint_message {
     struct message_request request;
     struct message *message;
     bool is_ready;   /* the message can be sent */
-    unsigned status; /* after the end of the message */
+    unsigned status; /* HTTP status, set when the message has been sent or refused */
     char id[MESSAGE_ID_MAX + 1];
     char error[ANSWER_TEXT_SIZE];
 };

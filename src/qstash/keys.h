@@ -20,8 +20,8 @@ struct keys {
  * the member. */
 bool keys_read(struct slice member, struct keys *);
 
-/* Creates the keys, unless they exist. Does not look again for two seconds after it has seen them. The
- * verdict is DONE if they exist. Calls back once, perhaps before the call returns. */
+/* Creates the keys, unless they exist. Does not ask Redis if the keys existed within the last two seconds.
+ * The verdict is DONE if they exist. Calls back once, perhaps before the call returns. */
 void keys_ensure(struct exchange *, app_verdict_fn *, void *arg);
 
 #endif

@@ -30,7 +30,7 @@ void message_settings_take(const struct message_view *view, struct settings *set
     settings->flow = view->data.flow;
     settings->labels = job->labels;
     settings->redact = view->data.redact;
-    buffer_reserve(text, text->max); /* must not grow later: slices point into the buffer */
+    buffer_reserve(text, text->max); /* the buffer must not move later, because slices point into it */
     take_callback(&settings->callback, job->on_attempt, view->data.callback, text);
     take_callback(&settings->failure_callback, job->on_dead, view->data.failure_callback, text);
 }

@@ -58,7 +58,7 @@ void message_view_put_name(struct json_writer *, struct slice name);
 /* Adds the run of the message: workflowRunId, workflowCreatedAt and workflowUrl. */
 void message_view_add_run(struct json_writer *, const struct message_view *);
 
-/* Returns the time at which the run of the message was created, in ms. */
+/* Returns the time at which the message's run was created, in ms since 1970. */
 int64_t message_view_run_ms(const struct message_view *);
 
 /* Returns whether the message is a step of a run, or the answer to a call. If such a message dies, its run

@@ -227,7 +227,7 @@ static void notice_begin(struct notice *notice, const struct app_workflow_waiter
     copy_text(&notice->text, waiter->text);
     run_step_init(&notice->step);
     buffer_init(&notice->decoded, waiter->text.size + 1);
-    /* Must not grow later: slices point into the buffer. */
+    /* The buffer must not move later, because slices point into it. */
     buffer_reserve(&notice->decoded, waiter->text.size);
     bool is_read = waiter_read(buffer_slice(&notice->text), &notice->waiter, &notice->decoded) &&
                    notice->waiter.run_id.size <= SETTINGS_RUN_ID_MAX;
@@ -375,7 +375,8 @@ static void put_request(struct buffer *text, const struct exchange *exchange)
     json_end_object(&json);
 }
 
-/* A request needs no token, because the address is secret: the client makes the event's id at random. */
+/* A request to a webhook needs no token: its address is secret, because the client makes the event's id at
+ * random. */
 HANDLER(hook_handle)
 {
     struct slice user, run_id, event, rest;
@@ -401,7 +402,7 @@ static void put_waiter(struct json_writer *json, struct slice text)
     struct waiter waiter;
     struct buffer decoded;
     buffer_init(&decoded, text.size + 1);
-    buffer_reserve(&decoded, text.size); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&decoded, text.size); /* the buffer must not move later, because slices point into it */
     if (waiter_read(text, &waiter, &decoded))
         waiter_put(&waiter, json);
     buffer_fini(&decoded);

@@ -21,7 +21,7 @@ struct queue_call {
     bool is_known;              /* the queue was found */
 };
 
-/* Creates a call. Returns NULL after answering 400. */
+/* Creates the state of a request. Returns NULL after answering 400. */
 static struct queue_call *queue_call_new(struct exchange *exchange, struct slice name)
 {
     struct queue_call *call = NEW(struct queue_call);

@@ -156,7 +156,8 @@ bool run_read(struct slice text, int64_t made_ms, struct run *run)
     buffer_init_fallible(&run->text, JOB_RECORD_MAX);
     buffer_init_fallible(&run->decoded, text.size + 1);
     buffer_append(&run->text, text);
-    buffer_reserve(&run->decoded, text.size); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&run->decoded,
+                   text.size); /* the buffer must not move later, because slices point into it */
     bool is_read = !run->text.failed && !run->decoded.failed && run->text.size &&
                    json_open(buffer_slice(&run->text), &cursor) && cursor.close == '}';
     while (is_read && json_next_member(&cursor, &key, &value))

@@ -47,7 +47,7 @@ static void steps_init(struct steps *steps, const struct run_log *log)
     for (size_t i = 0; workflow->open && i < workflow->open_count; i++)
         bytes += workflow->open[i].wait.size;
     buffer_init_fallible(&steps->text, bytes + 1);
-    buffer_reserve(&steps->text, bytes); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&steps->text, bytes); /* the buffer must not move later, because slices point into it */
     steps->items = NEW_ARRAY(struct run_log_step, most + 1);
     for (size_t i = 0; i < steps->element_count; i++)
         run_log_step_read(&workflow->elements[i], &steps->items[steps->count++], &steps->text);

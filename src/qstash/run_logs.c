@@ -299,7 +299,7 @@ static bool keep_run(struct logs *logs, const struct app_workflow *workflow)
         return false;
     logs->has_run = true;
     buffer_init_fallible(&run->text, bytes + 1);
-    buffer_reserve(&run->text, bytes); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&run->text, bytes); /* the buffer must not move later, because slices point into it */
     settings_init(&run->settings);
     run->workflow.id = copy_text(&run->text, workflow->id);
     run->workflow.result = copy_text(&run->text, workflow->result);

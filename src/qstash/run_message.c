@@ -282,8 +282,8 @@ static void read_run(struct run_message *message, struct slice id, char room[RUN
 /* Begins a run that another run invokes. */
 static void begin_invoked(struct run_message *message)
 {
-    buffer_reserve(&message->text,
-                   message->request.body.size + 1); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&message->text, message->request.body.size +
+                                       1); /* the buffer must not move later, because slices point into it */
     if (message->text.failed)
         message_refuse(message, 503, SLICE("there is no memory for the message"));
     else if (!run_invoker_read(message->request.body, &message->invoker, &message->text) ||

@@ -92,7 +92,8 @@ const char *run_step_make_notice(struct run_step *step, struct run *run, const s
     struct buffer text;
     settings_init(&settings);
     buffer_init(&text, notice->headers.size + 1);
-    buffer_reserve(&text, notice->headers.size); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&text,
+                   notice->headers.size); /* the buffer must not move later, because slices point into it */
     take_headers(notice->headers, &settings, &text);
     const char *fault = make_notice(step, run, notice, &settings, now_ms);
     buffer_fini(&text);

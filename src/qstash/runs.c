@@ -161,7 +161,7 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct ap
         exchange_refuse(exchange, 503, "the settings of the run cannot be read; nothing changed");
         return;
     }
-    /* Must not grow later: slices point into the buffer. */
+    /* The buffer must not move later, because slices point into it. */
     buffer_reserve(&ending->text, ending->run.invoker.size + 1);
     if (ending->run.invoker.size && run_invoker_read(ending->run.invoker, &ending->invoker, &ending->text))
         app_workflow_read(app_of(exchange), run_key(ending->invoker.run_id, ending->parent_key), false,

@@ -32,7 +32,7 @@ struct cancelling {
     int64_t left;   /* number of runs that may still be cancelled */
     size_t pending; /* number of runs being cancelled, plus 1 while further ones are started */
     size_t done;
-    bool is_unknown;   /* for at least one run, the outcome is unknown */
+    bool is_unknown;   /* at least one run was not cancelled, or its outcome is unknown */
     struct list found; /* runs of this page that will be cancelled, as struct victim */
 };
 
@@ -60,7 +60,9 @@ static void runs_cancel_answer(struct cancelling *cancelling)
     char text[64];
     int size = snprintf(text, sizeof text, "{\"cancelled\":%zu}", cancelling->done);
     if (cancelling->is_unknown)
-        exchange_refuse(cancelling->exchange, 503, "cancelled: %zu runs; repeat the request for the others",
+        exchange_refuse(cancelling->exchange, 503,
+                        "cancelled: %zu runs; some failed, or their outcome is unknown: repeat the request "
+                        "for the others",
                         cancelling->done);
     else
         exchange_answer(cancelling->exchange, 200, NULL, 0, slice_from(text, (size_t)size));

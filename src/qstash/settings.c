@@ -469,7 +469,8 @@ void settings_take_encoded(struct settings *settings, struct slice name, struct 
     struct buffer *decoded = &settings->decoded;
     size_t start = decoded->size;
     if (!decoded->data)
-        buffer_reserve(decoded, decoded->max); /* must not grow later: slices point into the buffer */
+        buffer_reserve(decoded,
+                       decoded->max); /* the buffer must not move later, because slices point into it */
     if (decoded->failed || !percent_decode_form(value, decoded) || decoded->failed)
         settings_refuse(settings, 400, "the query parameter %.*s cannot be decoded", SLICE_ARG(name));
     else

@@ -42,7 +42,8 @@ static void group_init(struct url_group *group, size_t bytes)
 {
     *group = (struct url_group){.created_ms = 0};
     buffer_init_fallible(&group->text, bytes + 1);
-    buffer_reserve(&group->text, bytes + 1); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&group->text,
+                   bytes + 1); /* the buffer must not move later, because slices point into it */
 }
 
 static void read_endpoints(struct url_group *group, struct slice array)

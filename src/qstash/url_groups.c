@@ -41,7 +41,7 @@ static void refuse_unknown_group(struct exchange *exchange)
     exchange_refuse(exchange, 404, "topic %.*s not found", SLICE_ARG(exchange->key));
 }
 
-/* Creates a call. Returns NULL after answering 400. */
+/* Creates the state of a request. Returns NULL after answering 400. */
 static struct group_call *group_call_new(struct exchange *exchange)
 {
     struct group_call *call = NEW(struct group_call);

@@ -162,7 +162,8 @@ HANDLER(wait_handle)
     buffer_init_fallible(&waiting->text, (size_t)2 * WAITER_MAX);
     buffer_init(&waiting->event, WAITER_EVENT_MAX);
     exchange_keep(exchange, waiting, waiting_free);
-    buffer_reserve(&waiting->decoded, body.size); /* must not grow later: slices point into the buffer */
+    buffer_reserve(&waiting->decoded,
+                   body.size); /* the buffer must not move later, because slices point into it */
     http_request_each_header(exchange->request, take_header, &waiting->settings);
     const char *fault = waiter_read_request(body, &waiting->waiter, &waiting->timeout_ms, &waiting->decoded);
     if (waiting->settings.fault[0])
