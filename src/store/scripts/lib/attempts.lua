@@ -1,8 +1,8 @@
--- attempts.lua - reads and writes the last attempts of jobs.
+-- attempts.lua - reads and writes what is stored about the last attempts of jobs: one line of text for each attempt.
 -- uses: has
 
--- Returns the lines of a job's last attempts, the oldest first, with one line added. An empty line adds
--- nothing.
+-- Returns lines, the text with a job's last attempts, the oldest first, with line appended. If there are more than
+-- ATTEMPTS_MAX lines then, the oldest are left out. If line is empty, returns lines unchanged.
 local ATTEMPTS_MAX = 10
 local function with_attempt(lines, line)
   if line == '' then return lines end
@@ -21,7 +21,8 @@ local function note_attempt(id, line)
   is_there[ATTEMPTS] = true
 end
 
--- Removes the stored attempts of these jobs, which have left the pool or begin again without attempts.
+-- Removes the stored attempts of these jobs. Called when the jobs have ended, or when they begin again without
+-- attempts.
 local function forget_attempts(ids)
   if has(ATTEMPTS) then call('HDEL', ATTEMPTS, unpack(ids)) end
 end

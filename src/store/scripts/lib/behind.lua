@@ -1,8 +1,8 @@
--- behind.lua - BEHIND, the set of topics that have due jobs but may not be served now. Topics that may be served are
--- in "turns".
+-- behind.lua - BEHIND, the set of topics that have due jobs but may not be served now, for example paused topics.
+-- Topics that may be served are in the sorted set "turns".
 -- uses: has
 
--- Topics that this call adds to BEHIND or removes from it. write_behind writes both.
+-- The topics that this call adds to BEHIND, and those that it removes. write_behind makes these changes.
 local behind_added, behind_removed = {}, {}
 -- rare: behind
 local function note_behind(topic, is_behind)

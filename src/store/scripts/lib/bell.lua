@@ -1,10 +1,10 @@
--- bell.lua - the only writer of the doorbell, ready.
+-- bell.lua - the only writer of the doorbell: the list "ready", on which idle consumers wait (BLPOP).
 -- uses: offer
 
 local READY = base .. 'ready'
 
--- At most one name waits in ready: it wakes one consumer, and the claim of this consumer rings for the next
--- consumer.
+-- Adds the name of a topic with due jobs to "ready", unless a name is waiting there. The name wakes one consumer. When
+-- this consumer claims jobs and some are left, the claim rings again, for the next consumer.
 local function ring()
   local first = call('ZRANGE', TURNS, '0', '0')[1]
   if first and call('LLEN', READY) == 0 then call('RPUSH', READY, first) end

@@ -1,13 +1,13 @@
--- breaker.lua - stores which waiting jobs an open circuit breaker holds.
+-- breaker.lua - stores which waiting jobs are held because the circuit breaker of their receiver is open.
 -- uses: clock
 
--- The key breaker:<receiver> has for each id the time until which the job is held. resume.lua reads this key to find
--- the held jobs. The jobs themselves are in their buckets, so the key may also have ids of jobs that have been
--- cancelled or leased in the meantime. Such an id stays for at most GUIDE_MS after the end of its hold.
+-- The key breaker:<receiver> has for each held job its id and the time until which it is held. The script resume.lua
+-- reads this key to find the held jobs. A job that is cancelled or leased during its hold keeps its entry here. Each
+-- call that adds entries removes those whose hold ended more than GUIDE_MS ago.
 local GUIDE_MS = 60000
 local function breaker_of(receiver) return base .. 'breaker:' .. receiver end
 
-local guides = {} -- receiver -> time, id, time, id ...
+local guides = {} -- receiver -> the entries that this call adds: time, id, time, id ...
 local function hold_by_breaker(receiver, id, at)
   local guide = guides[receiver] or {}
   guides[receiver] = guide
@@ -15,7 +15,7 @@ local function hold_by_breaker(receiver, id, at)
   guide[#guide + 1] = id
 end
 
--- Holds last at most 10 minutes. The key of a receiver expires if no further job of the receiver is held.
+-- Writes the entries. A key expires 20 minutes after its last entry was added; a hold lasts at most 10 minutes.
 local function write_guides()
   for receiver, guide in pairs(guides) do
     local key = breaker_of(receiver)

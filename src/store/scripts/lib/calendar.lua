@@ -1,10 +1,11 @@
--- calendar.lua - the ZSET due, which has for each topic the time at which it must be offered next.
+-- calendar.lua - the sorted set "due": topics, each with the time at which its first job is due, or from which it may
+-- be served again. At that time the carry worker offers the topic (offer.lua).
 -- uses: keys publish
 
 local DUE = base .. 'due'
 
--- The carry worker sleeps until the first time in "due", so each script that makes this time earlier must wake
--- it.
+-- The carry worker sleeps until the first time in "due". So each script that makes the first time earlier must wake the
+-- carry worker.
 local first_before, first_after
 local function note_due(at)
   first_before = first_before or tonumber(call('ZRANGE', DUE, 0, 0, 'WITHSCORES')[2] or 'inf')

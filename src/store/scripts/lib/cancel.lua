@@ -15,10 +15,11 @@ local function cancel_dead(id)
   return 0
 end
 
--- Returns 1 if an attempt was running, 0 if no attempt was running, NOT_FOUND, AGAIN or NOT_AS_SEEN. tags: see find_seen.
+-- Removes a job. Returns 1 if an attempt was running, 0 if no attempt was running, or NOT_FOUND, AGAIN or NOT_AS_SEEN
+-- (results.list). tags: the job is removed only if it matches them, see find_seen.
 local function cancel(id, tags)
   if dropped[id] and call('HEXISTS', JOBS, id) == 0 and not call('ZSCORE', DEAD, id) then
-    return dropped[id] == 'leased' and 1 or 0 -- an earlier item of the call has cancelled the job's workflow
+    return dropped[id] == 'leased' and 1 or 0 -- an earlier item of this call has cancelled the workflow of the job
   end
   if has_read_enough() then return RESULT_AGAIN end
   local seen = find_seen(id, tags)

@@ -1,11 +1,12 @@
--- check.lua - checks the form of all items before the first write.
+-- check.lua - checks the arguments of a script before its first write. Most scripts take a list of items (jobs and what
+-- to do with each), a fixed number of arguments each.
 -- uses: probe topic
 
-local has_repeats = false -- an item may have the id of an earlier one
+local has_repeats = false -- whether two items may have the same id
 
--- Refuses the call unless ARGV consists, from first on, of items of size arguments, each of which begins with
--- an id. If number is given, the argument at this position of each item must be a number, which may begin
--- with '@'.
+-- Ends the script with an error if ARGV, beginning at ARGV[first], is not a list of items. Each item must have size
+-- arguments, and the first of them must be an id. number: if given, the argument at this position in each item (1: the
+-- id) must be a number; it may begin with '@'.
 local function check_items(first, size, number)
   if (#ARGV - first + 1) % size ~= 0 then error('wrong number of arguments') end
   for i = first, #ARGV, size do

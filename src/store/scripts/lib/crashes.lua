@@ -1,17 +1,20 @@
--- crashes.lua - counts the consumers that were lost while they had a job.
+-- crashes.lua - counts for each job how many consumers were lost while they attempted the job. A lost consumer has
+-- crashed, or could not renew its lease.
 -- uses: has
 
--- Returns how many consumers were lost with this job since its last outcome.
+-- Returns how many consumers were lost with this job since an attempt last had an outcome.
 local function losses_of(id)
   local crash = call('HGET', CRASHES, id)
   return crash and tonumber(string.match(crash, '^%d+')) or 0
 end
 
--- Returns whether recovery holds the lease of a job. Recovery leases a job whose consumers were lost too often, until
--- it has buried the job. The nonces of recovery begin with '!', unlike those of consumers.
+-- Returns whether the nonce of a lease (or the value in holders:<topic>, which begins with the nonce) belongs to
+-- recovery. Recovery leases a job that has lost too many consumers, and then buries the job. The nonces of recovery
+-- begin with '!'; those of consumers and workers do not.
 local function is_recovering(nonce_or_claim) return string.byte(nonce_or_claim) == 33 end
 
--- Removes the count of a job's lost consumers. Called when the owner changes the job or an outcome is recorded.
+-- Removes the count of a job's lost consumers. Called when the job's owner changes the job, and when an attempt has an
+-- outcome.
 local function forget_crashes(id)
   if has(CRASHES) then call('HDEL', CRASHES, id) end
 end

@@ -1,13 +1,13 @@
 -- ended.lua - the only writer of jobs that have ended.
 --
--- The data of an ended job is in kept. The time of its end is in an index for its state and topic. A dead job is
--- also in dead, which has the times of the dead jobs of all topics. A delivered or cancelled job is also in
--- "kept_until", with the time when the job is removed.
+-- The data of a job that has ended is in the hash "kept". Sorted sets, one for each state and topic (index_of), have
+-- the times at which the jobs ended. The sorted set "dead" has these times for the dead jobs of all topics. The sorted
+-- set "kept_until" has for each delivered or cancelled job the time at which the job will be removed.
 -- uses: clock has kept names outbox retention topic
 
--- Updates a topic's entry in "dead_due". Every topic with dead jobs has such an entry: the time at which the topic's
--- retention removes its first dead job, or inf without a retention. So when a retention changes, only this entry
--- changes, not each dead job.
+-- Updates a topic's entry in the sorted set "dead_due". Each topic with dead jobs has an entry: the time at which its
+-- oldest dead job will be removed because of the topic's setting retention, or inf if it has no retention. The dead
+-- jobs themselves do not store this time. So a changed retention changes only this entry.
 -- rare: ended
 local function date_dead(topic)
   local first = call('ZRANGE', index_of('dead', topic), 0, 0, 'WITHSCORES')[2]
@@ -19,7 +19,7 @@ local function date_dead(topic)
   call('ZADD', DEAD_DUE, retention and integer(tonumber(first) + retention) or 'inf', topic)
 end
 
--- Topics of which this call has changed the dead jobs or the retention.
+-- Topics whose entry in "dead_due" must be updated: this call has changed their dead jobs or their retention.
 local undated, is_undated = {}, {}
 local function touch_dead(topic)
   if not is_undated[topic] then
@@ -28,8 +28,7 @@ local function touch_dead(topic)
   end
 end
 
--- Updates the entries of these topics in "dead_due". Called at the end of each script that ends jobs or changes kept
--- jobs.
+-- Updates the entries of the topics in undated. Called at the end of each script that ends jobs or changes kept jobs.
 local function date_dead_topics()
   for i = 1, #undated do date_dead(undated[i]) end
   if #outbox_ids > 0 then write_outbox() end
@@ -48,9 +47,10 @@ local function drop_kept(id)
   doubt_name(topic)
 end
 
--- Stores the data of a job that has ended: 'state time losses size', a blank, size bytes of record, then the
--- lines of its attempts. If the job died because its consumer was lost, losses ends in '/' and the consumer's nonce,
--- see fence.lua. Replaces a kept job with the same id. If a history is on, the job is also added to the outbox.
+-- Stores the data of a job that has ended, in the form 'state time losses size record' and then the lines of its
+-- attempts. time is when the job ended, losses how many of its consumers were lost, and size the bytes of the record.
+-- If the job died because its consumer was lost, '/' and the nonce of the consumer follow losses, see fence.lua.
+-- Replaces a kept job with the same id. If a history is on, the job is also added to the outbox (outbox.lua).
 local function keep(id, state, at, losses, record, lines)
   local topic = topic_of(id)
   if has_history() then archive(id, state, at, losses, record, lines) end

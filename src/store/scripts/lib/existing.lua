@@ -1,9 +1,10 @@
--- existing.lua - the answer to a new job whose id a job of the pool already has.
+-- existing.lua - the answer to a request for a new job if a job that has not ended already has the same id.
 -- uses: clock locate record
 
--- Returns {state, due, record} of the existing job, or AGAIN. scheduled: the due time, if an earlier item of this call
--- has scheduled that job and its id is not in the bucket yet. A job whose id is in no place counts as ready, because
--- the janitor will make it ready.
+-- Returns {state, due, record} of the existing job, or AGAIN (results.list). scheduled: the due time of the existing
+-- job, if an earlier item of this call has scheduled it and its id is not among the waiting jobs yet. If data was lost
+-- and the id is in neither the leases nor the waiting jobs, the job counts as ready, because the janitor will make it
+-- ready.
 -- rare: existing
 local function existing(id, scheduled)
   local record = answer_record(id)

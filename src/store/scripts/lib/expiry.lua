@@ -3,21 +3,21 @@
 
 local DAY_MS = 86400000
 
--- Returns the days from 1970-01-01 to a date.
+-- Returns the number of days from 1970-01-01 to a date.
 local function days_of(year, month, day)
   if month <= 2 then year, month = year - 1, month + 12 end
   return 365 * year + math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
     + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
 end
 
--- Returns whether the job has expired at the given time; without a time, whether it has expired now. Reads only records
--- in the form in which job_record.c writes them, and ignores the body. For a record in another form, returns false; C
--- checks the expiry later.
+-- Returns whether the job with this record has expired at the given time; without a time, whether it has expired now.
+-- Reads only records in the form in which job_record.c writes them, and ignores the body. Returns false for a record in
+-- another form; the C code checks the expiry of such a job later.
 -- rare: expiry
 local function is_expired(record, time)
   local match = string.match
   local created, at, following = match(record, '^{"createdAt":(%d+),"url":"[^"\\]*"(),?"?(%a*)')
-  if not created or following == 'body' then return false end -- the body is the last member
+  if not created or following == 'body' then return false end -- no ttl or expiresAt follows a body
   at = match(record, '^,"method":"%u+"()', at) or at
   at = match(record, '^,"delay":[%d.]+()', at) or at
   at = match(record, '^,"dueAt":"[^"]*"()', at) or at

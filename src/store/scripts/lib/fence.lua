@@ -1,14 +1,16 @@
--- fence.lua - checks whether the nonce of a caller still holds the lease of a job.
+-- fence.lua - checks whether a caller still holds the lease of a job. Each lease has a nonce, which the caller sends
+-- with the outcome of its attempt.
 -- uses: check crashes kept topic
 
--- Returns whether the job died when the consumer with this nonce was lost.
+-- Returns whether the job is dead because the consumer with this nonce was lost.
 local function died_with(id, nonce)
   if call('HEXISTS', JOBS, id) == 1 or not call('ZSCORE', DEAD, id) then return false end
   local _, _, _, _, _, last = kept_job(id)
   return last == nonce
 end
 
--- Returns 'late' or 'dead' for an outcome whose lease was lost, see fence below.
+-- Returns 'late', 'dead' or nothing for an outcome that comes after its lease was lost; fence below explains these
+-- words.
 -- rare: ended
 local function late_verdict(id, nonce)
   local crash = call('HGET', CRASHES, id)
@@ -16,17 +18,18 @@ local function late_verdict(id, nonce)
   return died_with(id, nonce) and 'dead' or nil
 end
 
--- Returns 'late' or 'dead' as late_verdict does if recovery now holds the lease. Returns nothing if another consumer or
--- a worker holds it.
+-- Does the same as late_verdict if recovery now holds the lease. Returns nothing if another consumer or a worker holds
+-- it.
 -- rare: ended
 local function verdict_of_other(id, nonce, claim) return is_recovering(claim) and late_verdict(id, nonce) or nil end
 
--- Checks the nonces of items. The items begin at ARGV[first]; each has size arguments, of which the first two are id
--- and nonce. Returns for each item: 'lease' if nonce holds the lease; 'late' if this lease was lost, and since then no
--- process has changed the job, or leased it except for recovery; 'dead' if the job died because of that loss and was
--- not changed since, see revive; else nothing. A second item with the same id has no lease, because the first one ends
--- it. In a script that does not end leases, the caller sets keeps_lease. Second result: for each item whose job is
--- leased, the value that the claim stored in holders:<topic>, 'nonce due'.
+-- Checks the nonces of a list of items. The items begin at ARGV[first]; each has size arguments, and its first two are
+-- the id of a job and a nonce. Returns a verdict for each item. 'lease': the lease with this nonce is the job's current
+-- lease. 'late': this lease was lost, and since then the job was not changed and not leased, except by recovery, which
+-- leases jobs to bury them. 'dead': the job was buried because of that loss and was not changed since (revive.lua can
+-- bring it back). Nothing in all other cases. If two items have the same id, only the first one gets a verdict, because
+-- it ends the lease. A script that does not end leases sets keeps_lease; then both get one. The second result has for
+-- each item whose job is leased its value in holders:<topic>, which begins with the nonce of the lease.
 local function fence(first, size, keeps_lease)
   local topics, ids, numbers, number, topic = {}, {}, {}, 0, nil
   local its_ids, its_numbers

@@ -1,16 +1,16 @@
--- follow.lua - jobs that are scheduled when another job's lease ends, in the same call and with the same
--- fence. These jobs are at the end of ARGV: number of the item, id, when, record, ..., then '+' and the
--- number of these jobs.
+-- follow.lua - follow-ups: new jobs, such as callbacks, that are scheduled when the attempt of another job ends. The
+-- script that ends the attempt schedules them, and only if it accepts the caller's nonce (fence.lua). Follow-ups are at
+-- the end of ARGV. Each has four arguments: the item that it belongs to (1: the first item of the call), and id, when
+-- and record as in schedule.lua. The last argument of the call is '+' and the number of follow-ups.
 -- uses: clock has places topic when workflows
 
--- The jobs to schedule, by the number of their item: id, when, record, id, when, record ... as in
--- schedule.lua.
+-- position of an item in the call -> its follow-ups: id, when, record, id, when, record ...
 local follow_ups = {}
 
 local function has_follow_ups() return string.byte(ARGV[#ARGV]) == 43 end
 
--- Removes the follow-ups from ARGV. Call it before other code reads ARGV. A follow-up must be in the same shard as its
--- item, so both topics must have the same owner.
+-- Moves the follow-ups from ARGV to follow_ups. Must run before other code reads ARGV. A follow-up must be in the same
+-- shard as the job of its item, so their topics must have the same owner topic (topic.lua).
 -- rare: follow
 local function take_follow_ups(first, size)
   local start = #ARGV - 4 * tonumber(ARGV[#ARGV])
@@ -28,8 +28,9 @@ local function take_follow_ups(first, size)
   for i = #ARGV, start, -1 do ARGV[i] = nil end
 end
 
--- Schedules the follow-ups of an item that has ended its lease. Follow-ups are scheduled even if the pool is full,
--- because they report an event. A follow-up whose id already belongs to a job is skipped. parent is the id of the item.
+-- Schedules the follow-ups of an item that has ended its lease. They are scheduled even if the maximum number of jobs
+-- is reached, because they report an event that has happened. A follow-up is skipped if a job with its id exists.
+-- parent: id of the job whose lease has ended.
 -- rare: follow
 local function follow(list, parent)
   for i = 1, #list, 3 do

@@ -1,4 +1,4 @@
--- forget_lost.lua - removes the remaining data of a job whose record is lost.
+-- forget_lost.lua - removes the counts and attempts of a job whose record is missing in Redis.
 -- uses: attempts crashes
 
 -- rare: forget_lost

@@ -1,5 +1,5 @@
--- format.lua - raises the format number of the data, so that versions of duepost that do not support this format refuse
--- the data.
+-- format.lua - raises the number of the data format that Redis stores. Versions of duepost that do not support this
+-- format then refuse to work with the data.
 -- uses: keys
 
 local FORMAT_PULL = 4 -- see STORE_FORMAT_PULL in store.h

@@ -1,24 +1,23 @@
--- has.lua - names of rarely used keys, and whether these keys exist.
+-- has.lua - names of keys that many installations never have, and a check whether they exist.
 -- uses: keys
 
 local TOPICS = base .. 'topics' -- topic -> settings
 local PATTERNS = base .. 'patterns' -- pattern -> settings, see patterns.lua
 local CRASHES = base .. 'crashes' -- id -> how often its consumer was lost, and the last nonce
-local ATTEMPTS = base .. 'attempts' -- id -> lines, see attempt_line.h
+local ATTEMPTS = base .. 'attempts' -- id -> one line for each of its last attempts, see attempt_line.h
 local BEHIND = base .. 'behind' -- see behind.lua
 local HELD = base .. 'held' -- see held.lua
 local LINGERING = base .. 'lingering' -- see lingering.lua
-local LINES = base .. 'lines' -- topic -> see line.lua
-local PULLED = base .. 'pulled' -- id -> deadline, see pull.lua
+local LINES = base .. 'lines' -- fifo topic -> when its first job may be attempted again, see line.lua
+local PULLED = base .. 'pulled' -- id -> deadline of the worker's lease, see pull.lua
 local PULL_LINGERING = base .. 'pull_lingering' -- see lingering.lua
 local PULL_WAITERS = base .. 'pull_waiters' -- see pull_waiters.lua
-local WORKFLOW_JOBS = base .. 'workflow_jobs' -- id -> see workflows.lua
-local KEPT = base .. 'kept' -- id -> see ended.lua
-local HISTORY = base .. 'history' -- HASH: backlog, bodies; absent if no history is on, see outbox.lua
+local WORKFLOW_JOBS = base .. 'workflow_jobs' -- id of a job -> its workflow and role, see workflows.lua
+local KEPT = base .. 'kept' -- id of a job that has ended -> its data, see ended.lua
+local HISTORY = base .. 'history' -- HASH with the fields backlog and bodies, see outbox.lua; it exists while a history is on
 
--- Returns whether a rarely used key exists. A call of a script queries Redis at most once for each key. If the script
--- creates such a key, it sets is_there for this key. has_rare_keys is false if probe has found that none of these keys
--- exists.
+-- Returns whether one of these keys exists. A call of a script queries Redis at most once for each key. A script that
+-- creates such a key sets is_there[key]. has_rare_keys is false if probe() has found that none of the keys exists.
 local is_there, has_rare_keys = {}, true
 local function has(key)
   local there = is_there[key]
@@ -28,7 +27,8 @@ local function has(key)
   return there
 end
 
--- Returns whether a history is on. probe does not check this key, because it is not rare.
+-- Returns whether a history is on. probe() does not check the key HISTORY, because servers with a history always have
+-- it.
 local function has_history()
   if is_there[HISTORY] == nil then is_there[HISTORY] = call('EXISTS', HISTORY) == 1 end
   return is_there[HISTORY]

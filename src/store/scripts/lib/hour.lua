@@ -1,16 +1,16 @@
--- hour.lua - counts the outcomes of the last hour for each topic, for the overview of topics.
+-- hour.lua - counts for each topic how the attempts of the last hour ended. The overview of topics shows these numbers.
 --
--- An hour is divided into parts, which are numbered since 1970. Each part has a HASH: <letter><topic> -> number of
--- outcomes. The letter is d (delivered), r (failed and to be retried) or x (dead). All topics share a key, because a
--- key for each topic would cost more than the other writes at the end of a job.
+-- An hour is divided into parts of five minutes, which are numbered since 1970. Each part has a hash: <letter><topic>
+-- -> number of outcomes. The letter is d (delivered), r (failed, and will be retried) or x (dead). All topics share
+-- this hash, because a key for each topic would cost more than all other writes when a job ends.
 -- uses: clock waiting
 
 local PART_MS, PARTS = 300000, 12
 local part = math.floor(now / PART_MS)
 local function hour_of(number) return base .. 'hour:' .. number end
 
--- Returns the parts that have a key, and which of them belong to the last hour. The field 'hours' of NUMBERS lists the
--- parts.
+-- Returns two lists: the stored parts that belong to the last hour, and all other stored parts. The field 'hours' of
+-- NUMBERS lists the parts that are stored.
 local function parts_by_age()
   local recent, old = {}, {}
   for number in string.gmatch(call('HGET', NUMBERS, 'hours') or '', '%d+') do
@@ -20,8 +20,8 @@ local function parts_by_age()
   return recent, old
 end
 
--- Adds the current part to the list, and removes old parts. Redis frees them in the background, because they
--- may be large.
+-- Adds the current part to the list of stored parts, and deletes old parts. Redis frees their memory in the background,
+-- because they may be large.
 -- rare: hour
 local function list_part()
   local recent, old = parts_by_age()
@@ -54,7 +54,7 @@ local function write_counts()
   if is_new then list_part() end
 end
 
--- Returns for each topic the sums of the last hour, by letter.
+-- Returns the outcomes of the last hour: topic -> {d = number, r = number, x = number}.
 local function last_hours(topics)
   local letters, fields, sums = {'d', 'r', 'x'}, {}, {}
   for i = 1, #topics do

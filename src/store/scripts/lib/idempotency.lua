@@ -1,9 +1,11 @@
 -- idempotency.lua - the stored answers of requests with an idempotency key.
 -- uses: clock
 
-local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> expiry, ms
+local IDEMPOTENCY, WINDOWS = base .. 'idempotency', base .. 'windows' -- key -> its answer; key -> its expiry
 
--- Returns the stored answer of a key, 'fingerprint due expiry id', or nothing. once: see schedule.lua.
+-- Returns the answer to a repeated request: {'repeated', due, id} of the first request with this idempotency key;
+-- REUSED if the first request had other content; or nothing if the key is new or has expired. once: fingerprint of the
+-- content, a space, key; see schedule.lua.
 -- rare: idempotency
 local function answered(once)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')
@@ -21,8 +23,8 @@ local function forget_answer(once)
   call('ZREM', WINDOWS, key)
 end
 
--- Stores an answer for window ms. If the fingerprint ends in '@' and a number, the answer is stored for this number of
--- ms instead.
+-- Stores the answer for window ms. If the fingerprint ends in '@' and a number, stores it for this number of ms
+-- instead. The stored text is 'fingerprint due expiry id'.
 -- rare: idempotency
 local function keep_answer(once, id, due, window)
   local fingerprint, key = string.match(once, '^(%S+) (.+)$')

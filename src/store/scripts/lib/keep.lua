@@ -1,8 +1,8 @@
--- keep.lua - keeps jobs that leave the pool if their topic has a retention, and puts them into the outbox if a
--- history is on.
+-- keep.lua - called when jobs end as delivered or cancelled. Keeps them readable if their topic has a retention, and
+-- puts them into the outbox (outbox.lua) if a history is on.
 -- uses: attempts crashes ended outbox
 
--- Returns whether a retention keeps the topic's jobs when they have ended.
+-- Returns whether the topic has a retention: its jobs are then kept after they have ended.
 -- rare: ended
 local function keeps_ended(topic) return retention_of(topic) ~= nil end
 

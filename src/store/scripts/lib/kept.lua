@@ -1,14 +1,14 @@
 -- kept.lua - jobs that have ended and can still be read.
 --
--- Kept jobs are not in the pool and do not occupy their ids, so a kept job and a job of the pool may have the
--- same id. Dead jobs are kept. Delivered and cancelled jobs are kept if their topic has a retention. If
--- several jobs with one id have ended, only the last of them is kept.
+-- A job that has ended is not in the pool (the jobs that have not ended), and its id is free. So a kept job and a job
+-- of the pool may have the same id. Dead jobs are always kept. Delivered and cancelled jobs are kept if their topic has
+-- a retention. If several jobs with one id have ended, only the last of them is kept.
 -- uses: kept_keys record
 
--- Returns a kept job: state, time, losses, record, lines, nonce or ''. Returns nothing if the id has no kept
--- job. If the text of the kept job has a form that duepost does not write, returns the text as the (unreadable) record
--- of a dead job. or_key, field: another hash with such texts, and the field that is read there if the id has no kept
--- job.
+-- Returns the data of a kept job, as ended.lua describes it: state, time, losses, record, lines of attempts, and the
+-- nonce of the lost consumer or ''. Returns nothing if there is no kept job with this id. If the stored text has a form
+-- that duepost does not write, returns the whole text as the record of a dead job. or_key, field: if KEPT has no job
+-- with this id, the text is read from this field of the hash or_key.
 local function kept_job(id, or_key, field)
   local text = call('HGET', KEPT, id) or or_key and call('HGET', or_key, field)
   if not text then return end

@@ -1,8 +1,7 @@
--- late.lua - ends jobs whose lease was lost.
+-- late.lua - handles deliveries that are reported after their lease was lost.
 -- uses: hour take
 
--- Removes a job from its place, because its delivery was reported after its lease was lost. The job was waiting for its
--- next attempt.
+-- Removes the id of such a job from the leases or from the waiting jobs, and counts the job as delivered.
 -- rare: late
 local function take_late(id)
   take(id)

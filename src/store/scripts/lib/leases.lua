@@ -1,10 +1,11 @@
--- leases.lua - both kinds of leases: LEASES has those of consumers, and PULLED those of workers, see lease.lua.
+-- leases.lua - leases. Consumers are the parts of duepost that POST jobs; their leases are in LEASES. Workers are
+-- clients that pull jobs over HTTP; their leases are in PULLED, see lease.lua.
 -- uses: has
 
 -- Returns the deadline of the job's lease, or false.
 local function deadline_of(id) return call('ZSCORE', LEASES, id) or has(PULLED) and call('ZSCORE', PULLED, id) end
 
--- The nonce of a worker's lease begins with 'p', unlike all other nonces. The value of such a lease in holders:<topic>
--- is 'nonce started callbacks due': started is when the lease began, ms; callbacks is '+' if the job may have
--- callbacks, else '-'.
+-- Returns whether a nonce, or a value of holders:<topic>, belongs to a worker's lease. Only the nonces of workers'
+-- leases begin with 'p'. The value in holders:<topic> is 'nonce started callbacks due' for such a lease. started is
+-- when the lease began, ms; callbacks is '+' if the job may have callbacks, else '-'; due is the job's due time.
 local function is_pulled(nonce_or_claim) return string.byte(nonce_or_claim) == 112 end

@@ -1,11 +1,12 @@
--- leave.lua - ends the membership of jobs in workflows, and ends workflows.
+-- leave.lua - removes jobs from their workflows, and ends workflows. The place of a workflow is its id with the time of
+-- its creation, see workflows.lua.
 -- uses: attempts clock crashes keep linger outbox places record settings topic waits workflows
 
-local WORKFLOWS_OVER = base .. 'workflows_over' -- place -> when it ended, ms
+local WORKFLOWS_OVER = base .. 'workflows_over' -- place of a workflow that has ended -> when it ended, ms
 local KEPT_MAX, KEPT_MS = 10000, 604800000
 
--- Removes a job that has ended from its workflow. Returns its role and the workflow's place, or nothing if it
--- belonged to no workflow.
+-- Removes a job from its workflow. Returns the job's role and the workflow's place, or nothing if the job belonged to
+-- no workflow.
 -- rare: workflow
 local function leave(id)
   local role, _, _, place = membership_of(id)
@@ -21,7 +22,7 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
--- Removes a job that this call has scheduled, before write_places puts it into its bucket.
+-- Removes a job that this call has scheduled from the list of jobs that write_places will put into buckets.
 -- rare: workflow
 local function unput(id)
   local list = places[topic_of(id)]
@@ -34,12 +35,12 @@ local function unput(id)
   if list and #list == 0 then places[topic_of(id)] = nil end
 end
 
--- Jobs that this call has removed from the pool -> 'leased' if an attempt was running, else true. A later outcome of
--- such a job in the same call is stale.
+-- Jobs that this call has removed together with their workflow -> 'leased' if an attempt was running, else true. If a
+-- later item of the call ends such a job, this item is stale.
 local dropped = {}
 
--- Keeps a job that was dropped with its workflow. If the dropped jobs of one call exceed a limit of bytes, further ones
--- are counted but not kept.
+-- Keeps the data of a job that is removed together with its workflow. If the data of these jobs exceeds a limit for one
+-- call, the data of further jobs is not kept; if a history is on, they are counted as dropped.
 local DROPPED_BYTES_MAX = 4194304
 local dropped_bytes_left = DROPPED_BYTES_MAX
 -- rare: workflow
@@ -54,8 +55,8 @@ local function keep_dropped(id, state)
 end
 
 -- Removes a job of a workflow that has ended. If an attempt of the job is running, it continues. If the workflow has
--- succeeded, its leased step counts as delivered, because the endpoint reported the workflow's end during the attempt
--- of this step.
+-- succeeded, its leased step is kept as delivered: the workflow's endpoint reported the success during the attempt of
+-- this step.
 -- rare: workflow
 local function drop_member(id, how)
   dropped[id] = true
@@ -78,7 +79,8 @@ local function remove_workflow(place)
   call('ZREM', WORKFLOWS_OVER, place)
 end
 
--- Removes some of the ended workflows: those that ended long ago, and those beyond the maximum number.
+-- Removes a few of the workflows that have ended: those that ended more than KEPT_MS ago, and the oldest ones while
+-- there are more than KEPT_MAX.
 -- rare: workflow
 local function forget_old_workflows()
   for _ = 1, 4 do
@@ -89,7 +91,9 @@ local function forget_old_workflows()
   end
 end
 
--- Appends the prepared job to a workflow. prepared: '<size of the job's id> <size of its record> ', id, record, element.
+-- Appends a job that was prepared earlier to a workflow, with its element: a child workflow has for each way in which
+-- it can end a text with the job that its parent then gets. prepared: this text, '<size of id> <size of record> ', id,
+-- record, element.
 -- rare: workflow
 local function add_prepared(place, prepared)
   if not place or not prepared or prepared == '' or not is_active(place) then return end
@@ -99,8 +103,8 @@ local function add_prepared(place, prepared)
   if call('HEXISTS', JOBS, id) == 0 then add_member(place, 's', id, '0', record, string.sub(prepared, last)) end
 end
 
--- Ends a workflow: its jobs, its waits and its events are removed, and its parent gets the prepared element.
--- more: further fields of the workflow's hash.
+-- Ends a workflow: removes its jobs, waits and events, and appends prepared to its parent, see add_prepared. more:
+-- further fields to write to the workflow's hash.
 -- rare: workflow
 local function end_workflow(place, state, prepared, more)
   local jobs = call('HKEYS', open_of(place))
@@ -113,7 +117,8 @@ local function end_workflow(place, state, prepared, more)
   forget_old_workflows()
 end
 
--- Ends the workflow of a job that has died and left the pool: the workflow fails, unless the job was a call.
+-- Called when a job has died. If the job belongs to a workflow, the workflow fails, unless the job was a call
+-- (workflows.lua).
 -- rare: workflow
 local function fail_workflow_of(id)
   local role, place = leave(id)
@@ -121,9 +126,9 @@ local function fail_workflow_of(id)
   end_workflow(place, 'failed', call('HGET', workflow_of(place), 'ifFailed'), {'failedBy', id})
 end
 
--- Ends the workflow of a job that its owner has cancelled, because the workflow cannot continue without this job. Each
--- job that is dropped with the workflow counts as DROPPED_WEIGHT bytes that the call has read, so a call ends a limited
--- number of workflows.
+-- Called when a job was cancelled. If the job belongs to a workflow, the workflow is cancelled, too, because it cannot
+-- continue without this job. Each job that is removed with the workflow counts as DROPPED_WEIGHT bytes against the
+-- bytes that the call may read. So one call ends a limited number of workflows.
 local DROPPED_WEIGHT = 4096
 -- rare: workflow
 local function cancel_workflow_of(id)

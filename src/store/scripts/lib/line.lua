@@ -1,8 +1,9 @@
 -- line.lua - the order of fifo topics: no job of the topic is attempted before the job ahead of it has ended.
 --
--- The first job of a fifo topic's bucket is its head. If an attempt of the head fails, the head keeps its score, and
--- the topic gets a line, its field in LINES: 'time score id'. time is when the next attempt may begin. A line holds
--- the topic only if it has the id and the score of the current head.
+-- The head of a fifo topic is the first job in its bucket, the sorted set of its waiting jobs. If an attempt of the
+-- head fails, the head keeps its score, so it stays first. The time of its next attempt is then stored in the topic's
+-- line, an entry in the hash LINES: topic -> 'time score id', with the head's score and id. Until that time, no job of
+-- the topic is attempted. A line whose score and id are not those of the current head has no effect.
 -- uses: due has held settings topic
 
 local function write_line(topic, at, score, id)
@@ -10,13 +11,14 @@ local function write_line(topic, at, score, id)
   is_there[LINES] = true
 end
 
--- Returns time, score and id of a topic's line.
+-- Returns time, score and id of a topic's line, or nothing if it has no line.
 local function line_of(topic)
   local line = has(LINES) and call('HGET', LINES, topic)
   if line then return string.match(line, '^(%d+) (%S+) (.+)$') end
 end
 
--- Returns the time until which the head of a fifo topic is held, ms, or nothing if it is not held.
+-- Returns the time, ms, before which the head of a fifo topic may not be attempted, or nothing if it may be attempted
+-- now.
 -- rare: line
 local function line_until(topic)
   local at, score, id = line_of(topic)
@@ -25,14 +27,15 @@ local function line_until(topic)
   if head[1] == id and tonumber(head[2]) == tonumber(score) then return at end
 end
 
--- Writes the line of a job that is put back. A topic has only one line. If several jobs were in flight when the topic
--- became fifo, the first of them waits until the latest of their times. If this first job is cancelled before then,
--- or the topic is no longer fifo, the other jobs are due at once, before their own wait is over.
+-- Writes the line for a job that is put back into the bucket. at: the time of its next attempt. A topic has only one
+-- line. So if several jobs were being attempted when the topic became fifo, and all are put back, the line has the
+-- first of these jobs and the latest of their times. If this first job is then cancelled, or the topic stops being
+-- fifo, the other jobs are due at once, although they should wait longer.
 -- rare: line
 local function hold_line(id, due, at)
   local topic = topic_of(id)
   local old_at, old_due, old_id = line_of(topic)
-  at = math.max(at, ms_of(due)) -- even after a step of the clock, no job is early
+  at = math.max(at, ms_of(due)) -- not before its due time, even if the clock has stepped back
   if old_at and old_id ~= id then
     at = math.max(at, tonumber(old_at))
     if tonumber(old_due) < tonumber(due) then id, due = old_id, old_due end
@@ -40,17 +43,18 @@ local function hold_line(id, due, at)
   write_line(topic, at, due, id)
 end
 
--- If the job is its topic's head, sets the time at which it may be claimed: due, or now if due is absent. The job stays
--- the head until it is claimed, even if the clock steps back. The caller must touch the topic.
+-- If the topic's line has this job, sets the line's time to due, or to 0 if due is absent, so that the job may be
+-- claimed at once. The line stays until the job is claimed, so the job stays the head even if the clock steps back. The
+-- caller must then touch the topic (places.lua).
 -- rare: line
 local function let_go(id, due)
   local _, score, head = line_of(topic_of(id))
   if head == id then write_line(topic_of(id), due and ms_of(due) or 0, score, id) end
 end
 
--- Returns the first job of a fifo topic and its score. If a job was held before its topic became fifo, its score is the
--- end of its hold. If this job was due before all others, it gets its own due time as its score again, so it is the
--- first.
+-- Returns the head of a fifo topic and its score. A job that was held before its topic became fifo has the end of its
+-- hold as its score, which may be later than the scores of jobs behind it. If such a job was due before all others,
+-- gives it its due time as its score again, so that it is the head, and writes the end of the hold into the line.
 local function first_with_held(topic)
   local bucket = bucket_of(topic)
   local first = call('ZRANGE', bucket, 0, 0, 'WITHSCORES')
@@ -63,9 +67,10 @@ local function first_with_held(topic)
   return held
 end
 
--- Updates the line and the head of a fifo topic. The head stays the first job, even if a job with an earlier score is
--- added: because both are due in the same ms, or because the clock has stepped back. Returns the score of the head, or
--- false if the topic has no job.
+-- Keeps the job that the line names at the head of a fifo topic. A job with an earlier score may have been added, for
+-- example after the clock has stepped back; then the job of the line gets a score just below it. Removes a line whose
+-- job has left the bucket or has another score. Returns the score of the head, or false if the topic has no waiting
+-- job.
 local LINE_STEP = 1 / 2048 -- as in places.lua
 -- rare: line
 local function keep_line(topic)

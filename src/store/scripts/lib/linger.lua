@@ -1,8 +1,9 @@
--- linger.lua - lets attempts of cancelled jobs count as in flight until they end, see lingering.lua.
+-- linger.lua - if a job is cancelled during an attempt, the attempt still counts against the limit of jobs in flight
+-- until it ends, see lingering.lua.
 -- uses: crashes leases lingering take
 
--- Removes a cancelled job's id from its place. If a consumer had leased the job, its attempt still counts as in
--- flight.
+-- Removes a cancelled job's id from the leases or from the waiting jobs. If a consumer or a worker has leased the job,
+-- its attempt lingers. Returns 'leased', 'waiting', or nothing if the id was in neither.
 local function take_cancelled(id)
   local deadline = deadline_of(id)
   if not deadline then return leave_bucket(topic_of(id), {id}) == 1 and 'waiting' or nil end
@@ -18,7 +19,8 @@ local function take_cancelled(id)
   return was
 end
 
--- Ends the lingering of this claim's attempt, if its job was cancelled: the attempt no longer counts as in flight.
+-- Called when an attempt ends. If its job was cancelled during the attempt, the attempt no longer counts as in flight.
+-- nonce: that of the attempt's lease.
 -- rare: lingering
 local function end_lingering(id, nonce)
   local place = place_of(id, nonce)

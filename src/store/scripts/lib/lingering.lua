@@ -1,10 +1,11 @@
 -- lingering.lua - attempts that still run although their job was cancelled.
 -- uses: has topic
 
--- Such an attempt lingers: it still counts as in flight until it ends or its deadline passes. Until then,
--- holders:<topic> has a field for it, with the same name as in LINGERING. Renewals of the attempt move the deadline.
--- LINGERING: id, newline, nonce -> deadline, ms. PULL_LINGERING has the same for jobs that workers have leased,
--- because their deadlines may be hours away.
+-- Such an attempt lingers: it counts as in flight until it ends or the deadline of its lease passes. The sorted set
+-- LINGERING has the deadlines of these attempts: id, newline, nonce of the lease -> deadline, ms. If the consumer
+-- renews the lease, the deadline changes. The hash holders:<topic>, whose size is the number of jobs in flight, has a
+-- field with the same name as the entry in LINGERING. PULL_LINGERING has the entries of jobs that workers have leased.
+-- These have a set of their own, because their deadlines may be hours away.
 local function place_of(id, nonce) return id .. '\n' .. nonce end
 
 local function lingering_of(place) return string.find(place, '\np', 1, true) and PULL_LINGERING or LINGERING end
@@ -15,7 +16,8 @@ local function is_lingering(place)
   return has(key) and call('ZSCORE', key, place) ~= false
 end
 
--- Removes the entry of a lingering attempt, which then no longer counts as in flight. The caller must offer the topic.
+-- Removes the entries of a lingering attempt, which then no longer counts as in flight. The caller must then offer the
+-- topic (offer.lua), because another job may now be leased. place: id, newline, nonce.
 -- rare: lingering
 local function free_place(place)
   call('ZREM', lingering_of(place), place)

@@ -1,17 +1,19 @@
--- names.lua - the index of topics by name. The index has the topics with jobs, kept jobs or settings.
+-- names.lua - NAMES, the sorted set of all topics that have jobs, kept jobs (jobs that have ended) or settings, for
+-- lists of topics by name.
 -- uses: kept_keys
 
 local NAMES = base .. 'names'
 
--- Topics that may be new, and topics that may be empty now. write_names writes them, after all other writes.
+-- names_added: topics that may be new. names_doubted: topics that may be empty now. write_names updates NAMES, after
+-- all other writes of the call.
 local names_added, names_doubted, is_doubted = {}, {}, {}
-local has_no_bucket = {} -- topics that are known to have no bucket at the end of this call; only for doubted topics
+local has_no_bucket = {} -- doubted topics that will certainly have no waiting jobs at the end of this call
 local function add_name(topic)
   names_added[#names_added + 1] = '0'
   names_added[#names_added + 1] = topic
 end
 
--- lacks_bucket: the topic has no bucket, and this call will not write one.
+-- Notes that a topic may be empty now. lacks_bucket: the topic has no waiting jobs, and this call will not add any.
 -- rare: names
 local function doubt_name(topic, lacks_bucket)
   has_no_bucket[topic] = lacks_bucket or has_no_bucket[topic]
@@ -21,7 +23,8 @@ local function doubt_name(topic, lacks_bucket)
   end
 end
 
--- Keeps the name of a topic that may be empty now, because it has leases.
+-- Keeps the name of a topic, even if a later step of this call takes the topic for empty. Called for topics with
+-- leases.
 local function keep_name(topic) is_doubted[topic] = true end
 
 -- Returns whether all these topics are empty.
@@ -42,8 +45,8 @@ local function have_nothing(topics)
   return true
 end
 
--- Returns the names to remove. Most topics that this call has emptied have no data left, so one query checks
--- all of them.
+-- Returns the doubted topics that have no data left. Usually none of them has data left, so one query for all of them
+-- comes first.
 -- rare: names
 local function names_to_remove()
   if have_nothing(names_doubted) then return names_doubted end
@@ -55,7 +58,7 @@ local function names_to_remove()
   return removed
 end
 
--- Returns the names that were removed.
+-- Writes the changes to NAMES. Returns the names that were removed.
 local function write_names()
   local removed = {}
   if #names_doubted > 0 then

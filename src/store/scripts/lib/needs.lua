@@ -1,6 +1,7 @@
--- needs.lua - checks what the settings of a topic require from the process that serves the topic.
+-- needs.lua - checks whether this version supports all features that the settings of a topic use. The settings list
+-- these features by name in their member needs.
 
--- KNOWN_NEEDS has the requirements that this version supports. CMakeLists.txt fills them in, here and in
+-- KNOWN_NEEDS lists the features that this version supports. CMakeLists.txt fills the list in, here and in
 -- job/carried.c.
 local KNOWN_NEEDS = ' @KNOWN_NEEDS@ '
 

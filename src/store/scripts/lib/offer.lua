@@ -1,18 +1,22 @@
--- offer.lua - the only writer of turns and, together with calendar.lua, of due.
+-- offer.lua - decides which topics may be served now. A topic that may be served is in the sorted set "turns", and
+-- consumers claim its jobs. Any other topic with waiting jobs is in the sorted set "due", with the time at which this
+-- must be decided again. To offer a topic means to decide this, and to write the topic into one of the two sets. Only
+-- this file writes these sets, but weights.lua can lower the scores in turns.
 --
--- ARGV[1] is the default limit: the maximum number of jobs of one topic in flight, over all processes.
+-- ARGV[1] is the default limit: the maximum number of jobs of one topic that are in flight (being attempted) at the
+--   same time, over all processes.
 -- uses: behind calendar due line names pull_waiters rate
 
 local TURNS = base .. 'turns'
 local default_limit = tonumber(ARGV[1])
--- Caches of this call, by topic: the number of jobs in flight, and the score of the first job in the bucket or false
--- for an empty bucket.
+-- Caches of this call, by topic: the number of jobs in flight, and the score of the first job in the bucket (the sorted
+-- set of the topic's waiting jobs), or false for an empty bucket.
 local in_flight, first_scores = {}, {}
 
--- The times that the topics which this call carries have in "due".
+-- topic -> its time in "due", for the topics that this call offers because this time has come
 local carried_times = {}
 
--- Returns the topics in "due" whose time has come, up to a number.
+-- Returns at most most topics whose time in "due" is not later than until_ms.
 local function topics_to_carry(until_ms, most)
   local found, topics = call('ZRANGE', DUE, '-inf', until_ms, 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES'), {}
   for i = 1, #found, 2 do
@@ -22,7 +26,8 @@ local function topics_to_carry(until_ms, most)
   return topics
 end
 
--- Checks many topics with one query, because most have no attempts and so no holders.
+-- Checks with one query whether any of these topics has jobs in flight. Usually none has, and in_flight is then 0 for
+-- all of them. The key holders:<topic> exists only while jobs are in flight.
 local function look_at_holders(topics, most)
   local keys = {}
   for i = 1, math.min(#topics, most) do keys[i] = holders_of(topics[i]) end
@@ -36,8 +41,8 @@ local function limit_of(topic)
   return own.order == 'fifo' and 1 or own.maxInFlight or own.delivery == 'pull' and math.huge or default_limit
 end
 
--- Returns the time until which a topic with settings may not be served; see held_until. is_offer: if workers may
--- lease jobs of the topic, publishes a message to the processes whose clients wait.
+-- The same as held_until below, for a server where topics have settings. is_offer: if workers may lease jobs of the
+-- topic now, also publishes a message to the processes whose workers wait for jobs.
 -- rare: settings
 local function held_by_settings(topic, first_due, is_offer)
   local own = settings_of(topic)
@@ -53,31 +58,31 @@ local function held_by_settings(topic, first_due, is_offer)
   return 'inf'
 end
 
--- Returns the time until which a topic whose first job is due may not be in turns, or nothing if it may be.
--- 'inf' means that the topic is paused, its settings cannot be read, its limit in flight is reached, or
--- workers lease its jobs. A time comes from the topic's rate, or from its line (see line.lua) if it is fifo.
--- first_due is the due time of its first job, ms.
+-- For a topic whose first job is due: returns nothing if the topic may be served now, else the time until which it may
+-- not be in turns. 'inf' means that the topic is paused, its settings cannot be read, its limit of jobs in flight is
+-- reached, or workers lease its jobs. A time in ms comes from the topic's rate, or from its line (see line.lua) if it
+-- is fifo. first_due: due time of the first job, ms.
 local function held_until(topic, first_due, is_offer)
   if has_settings() then return held_by_settings(topic, first_due, is_offer) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
   return in_flight[topic] >= default_limit and 'inf' or nil
 end
 
--- Returns the score of the first job in the bucket, or nothing if the bucket is empty. For a topic that is being
--- carried, its time in "due" serves as this score, because it is the due time of the first job. Only a rate or a line
--- (see line.lua) may have set another time.
+-- Returns the score of the first job in the bucket, or nothing if the bucket is empty. For a topic that is offered
+-- because its time in "due" has come, this time is returned instead of a query: it is the due time of the first job,
+-- unless it comes from a rate or a line (see line.lua).
 local function front_of(topic)
   local carried = carried_times[topic]
   if carried and not (has_settings() and (settings_of(topic).rate or has(LINES))) then return carried end
   return call('ZRANGE', bucket_of(topic), '0', '0', 'WITHSCORES')[2]
 end
 
--- Every topic with a bucket is in exactly one of due and turns. It is in turns if its first job is due and it may be
--- served. Otherwise it is in due, with the due time of its first job or the time until which the topic is held. A
--- pull topic is never in turns. While workers may lease its jobs, it is in due with 'inf', and processes whose
--- clients wait get a message. The changes of all offers of a call are written together, because a command for each
--- topic would cost more than the work itself. is_new: the topic was in neither of the two. is_kept: its bucket has
--- not changed.
+-- Offers a topic. Every topic with waiting jobs is in exactly one of "due" and "turns". It is in turns if its first job
+-- is due and the topic may be served. Otherwise it is in due, with the due time of its first job or the time until
+-- which the topic may not be served. A pull topic (its jobs are leased by workers) is never in turns. While workers may
+-- lease its jobs, it is in due with 'inf', and processes whose workers wait get a message. write_offers writes the
+-- changes of all offers together, because a command for each topic would cost more than the rest of the work. is_new:
+-- the topic was in neither due nor turns. is_kept: its bucket has not changed.
 local due_added, due_removed, turns_added, turns_removed = {}, {}, {}, {}
 local function offer(topic, is_new, is_kept)
   local may_be_fifo = has_settings() and (has(LINES) or has(HELD))
@@ -106,14 +111,15 @@ local function offer(topic, is_new, is_kept)
   end
 end
 
--- A score in turns is virtual time, a whole number. Each job that a topic gets adds A_JOB divided by the
--- topic's weight to its score (start-time fair queueing). A topic that becomes ready begins after all others,
--- 1 after the last score: it gets no credit for idle time, and topics that become ready at the same time keep
--- their order.
+-- A score in turns is a virtual time, a whole number. The topic with the lowest score is served next. Each job of a
+-- topic that is leased adds A_JOB divided by the topic's weight to the topic's score (start-time fair queueing). The
+-- score of a topic that enters turns is the highest score plus 1. So a topic gets no credit for idle time, and topics
+-- that enter in the same call keep their order.
 local A_JOB = 1048576
-local next_turns = nil -- in a claim: new scores of the topics that it serves
+local next_turns = nil -- only in a claim: topic that it serves -> its new score
 
--- Adds topics to turns. A topic that is already in turns keeps its place, unless it was served by this call.
+-- Adds the topics in turns_added to turns. A topic that is already in turns keeps its score, unless this call has
+-- served it (had_turn).
 local function add_turns(had_turn)
   local last, numbered = nil, {}
   for i = 1, #turns_added do
@@ -128,8 +134,8 @@ local function add_turns(had_turn)
   if had_turn then call('ZADD', TURNS, unpack(numbered)) else call('ZADD', TURNS, 'NX', unpack(numbered)) end
 end
 
--- Writes the offers of this call. A claim calls it several times. had_turn: the topics were served, and move
--- to the end of turns.
+-- Writes the changes of all offers since the last call of this function. Only a claim calls it several times. had_turn:
+-- the claim has served these topics, so they get new scores in turns.
 local function write_offers(had_turn)
   if #due_removed > 0 then call('ZREM', DUE, unpack(due_removed)) end
   if #turns_removed > 0 then call('ZREM', TURNS, unpack(turns_removed)) end

@@ -1,7 +1,8 @@
--- order.lua - compares names in the order that Redis uses.
+-- order.lua - compares names and ids in the order that Redis uses.
 
--- Redis compares ids and names by bytes, but < in Lua compares by the locale that Redis was started in. Names often
--- begin alike, so the function skips the equal beginning several bytes at a time.
+-- Returns whether a is before b. Redis compares ids and names by bytes, but the operator < of Lua compares by the
+-- locale that Redis was started in. Names often begin alike, so the function skips equal bytes at the beginning,
+-- several at a time.
 local byte, sub = string.byte, string.sub
 local function precedes(a, b)
   local from, shorter = 1, math.min(#a, #b)

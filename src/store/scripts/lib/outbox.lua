@@ -1,25 +1,27 @@
--- outbox.lua - jobs that have ended and are on their way to the history.
+-- outbox.lua - the outbox: jobs that have ended and are not in the history (a database) yet.
 --
--- While a history is on, HISTORY exists. Then each script that ends a job also writes the job's text to ENDED.
--- The archiver adds the texts to the database, and removes each text that it has added. If the texts exceed
--- the backlog, the oldest are dropped and counted, but not those that the archiver is adding.
+-- While a history is on, the key HISTORY exists. Each script that ends a job then also writes the job's data, as one
+-- text, to the hash ENDED. The archiver, a part of duepost, copies the texts to the database, and removes each text
+-- from ENDED when the database has it. If the size of all texts exceeds the limit backlog, the oldest texts are dropped
+-- and counted, but not texts that the archiver has already read.
 --
--- If an id ends again while ENDED still has an earlier end of it, the new text gets a field of its own, whose name
--- ENDED_LAST has. So no text changes while it is in the outbox.
+-- If a job ends while ENDED still has the text of an earlier job with the same id, the new text gets another field, and
+-- ENDED_LAST has the name of this field. So no text changes while it is in the outbox.
 -- uses: attempts clock crashes has record waiting
 
-local ENDED = base .. 'ended' -- id, or 'id\nb<number>' -> text as in kept, see ended.lua
-local ENDED_LAST = base .. 'ended_last' -- id -> the field of its last end, if it is not the id itself
+local ENDED = base .. 'ended' -- id, or 'id\nb<number>' -> text as in KEPT, see ended.lua
+local ENDED_LAST = base .. 'ended_last' -- id -> the field with its latest text, if this field is not the id itself
 local ENDED_IDS = base .. 'ended_ids' -- LIST: fields of ENDED that the archiver has not read, oldest first
 local ENDED_READ = base .. 'ended_read' -- LIST: fields of ENDED that the archiver has read
 
--- The jobs that this call has ended, in order. write_outbox writes them. Each id is in this list once.
+-- The ids and texts of the jobs that this call has ended, in order. write_outbox writes them. Each id is in this list
+-- once.
 local outbox_ids, outbox_texts = {}, {}
 
--- Returns the number of bytes by which a field counts against the backlog.
+-- Returns the size of a field and its text, as it counts against the limit backlog.
 local function outbox_size(field, text) return 2 * #field + #text end
 
--- Returns the end of the string that begins at this quotation mark.
+-- Returns the position of the quotation mark that ends a JSON string. at: position of the one that begins it.
 local function end_of_string(record, at)
   repeat
     at = string.find(record, '["\\]', at + 1)
@@ -29,7 +31,8 @@ local function end_of_string(record, at)
   return at
 end
 
--- Returns a record with "bodyLeftOut":true in place of its body, which is the last member. Members of headers may have the same name.
+-- Returns a record with "bodyLeftOut":true in place of its body. The body is the last member of the record. Nested
+-- objects such as headers may also have members with this name, so the function counts the depth.
 local function without_body(record)
   local at, depth = 1, 0
   while true do
@@ -48,7 +51,7 @@ local function without_body(record)
   end
 end
 
--- Removes the texts of these fields. Returns how many texts existed.
+-- Removes these fields from ENDED. Returns how many of them existed.
 local function remove_texts(fields)
   for i = 1, call('EXISTS', ENDED_LAST) == 1 and #fields or 0 do
     local id = string.match(fields[i], '^(.*)\nb%d+$')
@@ -57,7 +60,7 @@ local function remove_texts(fields)
   return call('HDEL', ENDED, unpack(fields))
 end
 
--- Drops the oldest texts, a limited number of them in one call.
+-- Drops the oldest texts until excess bytes are free, but at most DROP_MAX texts in one call.
 local DROP_AT_ONCE, DROP_MAX = 16, 1024
 local function drop_oldest(excess)
   local freed, dropped = 0, 0
@@ -78,8 +81,8 @@ local function drop_oldest(excess)
   call('HINCRBY', NUMBERS, 'outbox_dropped', dropped)
 end
 
--- Makes the archiver read the outbox again: it does so if the number in 'outbox_moved' has changed since it read the
--- texts. Versions before 0.3 raise this number when they change a text.
+-- Makes the archiver read the outbox again from its beginning. The archiver does so when the number 'outbox_moved' has
+-- changed since it read the texts. Versions before 0.3 also raise this number, when they change a text.
 local function disturb_archiver() call('HINCRBY', NUMBERS, 'outbox_moved', 1) end
 
 local history = nil -- the fields backlog and bodies of HISTORY, after the first read
@@ -129,9 +132,9 @@ local function archive(id, state, at, losses, record, lines)
   outbox_texts[number] = state .. ' ' .. integer(at) .. ' ' .. losses .. ' ' .. #record .. ' ' .. record .. lines
 end
 
--- Puts delivered jobs of the pool into the outbox, each with the line of its last attempt, which may be empty.
--- This is quick for jobs that have lost no consumer and have no earlier attempts. Returns how many jobs were read: as
--- many of the first ones as fit into the bytes that this call may read.
+-- Puts delivered jobs into the outbox, each with the line of its last attempt, which may be empty. This is quick for
+-- jobs without lost consumers and without earlier attempts. Returns how many jobs were handled, from the first one on:
+-- the function stops when the call has read as many bytes as it may.
 local READ_AT_ONCE = 16
 -- rare: outbox
 local function archive_delivered(ids, lines)

@@ -1,11 +1,11 @@
--- patterns.lua - the patterns of topics, such as orders-*, with their settings.
+-- patterns.lua - patterns, such as orders-*, with settings for all topics whose names match.
 --
--- A topic gets each setting that it does not set itself from the longest pattern that matches its name. The text of a
--- pattern already contains the settings of shorter patterns (see topic_layers.h), so one pattern is enough. Patterns do
--- not match sibling topics.
+-- If a topic does not have a setting itself, the setting of the longest pattern that matches the topic's name applies.
+-- The text of a pattern already contains the settings of shorter patterns (see topic_layers.h), so scripts read one
+-- pattern only. Patterns do not match sibling topics, such as orders~callbacks.
 -- uses: has
 
-local is_pattern, pattern_sizes -- sizes without '*', the longest first
+local is_pattern, pattern_sizes -- lengths of the patterns without '*', the longest first
 local function read_patterns()
   local names, has_size = call('HKEYS', PATTERNS), {}
   is_pattern, pattern_sizes = {}, {}

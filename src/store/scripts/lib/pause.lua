@@ -1,8 +1,8 @@
--- pause.lua - pauses fifo topics whose head has died.
+-- pause.lua - pauses fifo topics whose first job has died.
 -- uses: settings topic
 
--- Pauses the topic of a job that has died, if its settings require it. C writes the settings as JSON with paused
--- first, then pauseReason. This function changes the text in the same form.
+-- Pauses the topic of a job that has died, if the topic's setting onHeadDead is 'pause'. C writes the settings as JSON
+-- in which paused and pauseReason are the first members; this function writes the same form.
 -- rare: pause
 local function pause_after(id)
   local topic = topic_of(id)

@@ -1,9 +1,10 @@
--- places.lua - the only writer of buckets. The place of a job is its score in the bucket, see put below.
+-- places.lua - the only writer of buckets. A bucket is the sorted set of a topic's waiting jobs. The score of a job
+-- there, its place, is its due time in ms and a fraction for its order within this ms.
 -- uses: bell held topic waiting
 
--- Topics that this call has touched, in order. finish offers each of them once, except those whose has_changed is
--- false. extents has what else may have changed. 'left': the topic's bucket may be empty now; 'all': any entry of the
--- topic in the indexes may be wrong.
+-- Scripts touch each topic whose jobs they change. touched lists the touched topics in order. At the end of a script,
+-- finish offers each of them once (offer.lua), except those whose has_changed is false. extents[topic] is 'left' if the
+-- topic's bucket may be empty now, and 'all' if entries of the topic in other keys may be wrong.
 local touched, has_changed, extents = {}, {}, {}
 local function touch(topic, extent)
   if has_changed[topic] == nil then touched[#touched + 1] = topic end
@@ -11,8 +12,8 @@ local function touch(topic, extent)
   if extent and extents[topic] ~= 'all' then extents[topic] = extent end
 end
 
--- Touches a topic because fewer of its jobs are in flight. If nothing else has changed, finish offers the topic only
--- if the limit of jobs in flight may have held it.
+-- Touches a topic because fewer of its jobs are in flight (being attempted). If nothing else has changed, finish offers
+-- the topic only if it may have reached its limit of jobs in flight before.
 local FREED, has_freed = 'freed', false
 local function touch_freed(topic)
   if has_changed[topic] then return end
@@ -20,10 +21,10 @@ local function touch_freed(topic)
   has_changed[topic], has_freed = FREED, true
 end
 
--- Topics that had no bucket when this call began: they are in neither due nor turns.
+-- Topics that had no waiting jobs when this call began. They are in neither "due" nor "turns" (offer.lua).
 local had_none = {}
 
--- Checks which of many topics have a bucket, with one query.
+-- Checks with one query whether any of these topics has waiting jobs. If not, writes all of them to had_none.
 local function look_at_buckets(topics)
   local keys, asked = {}, {}
   for i = 1, #topics do
@@ -36,10 +37,10 @@ local function look_at_buckets(topics)
   for i = 1, #asked do had_none[asked[i]] = true end
 end
 
--- New places in buckets, by topic: score, id, score, id ... finish writes them.
+-- topic -> new entries of its bucket: score, id, score, id ... finish writes them.
 local places = {}
 
--- Puts a job back into its bucket, with the score that its claim has noted.
+-- Puts a job back into its bucket, with the score that it had before it was leased or held.
 local function put_back(id, score, topic)
   topic = topic or topic_of(id)
   local list = places[topic]
@@ -53,7 +54,7 @@ local function put_back(id, score, topic)
   end
   list[#list + 1] = score
   list[#list + 1] = id
-  if has(HELD) then unhold(topic, {id}) end -- the job may have been waiting already
+  if has(HELD) then unhold(topic, {id}) end -- the job may have been a held job, in the bucket with another score
 end
 
 -- Removes ids of a topic from its bucket. Returns how many of them were in it.
@@ -65,7 +66,8 @@ local function leave_bucket(topic, ids)
   return number
 end
 
--- Removes the first ids of a topic's bucket. is_all: the bucket has no other ids, so delete_buckets later deletes it.
+-- Removes the first #ids entries of a topic's bucket. ids: their ids. is_all: the bucket has no others, so
+-- delete_buckets later deletes the whole key.
 local deleted = {}
 local function leave_front(topic, ids, is_all)
   if is_all then
@@ -94,10 +96,11 @@ local function highest_score(topic)
   return highest_scores[topic]
 end
 
--- Each ms has this many places. Jobs with the same due ms get them in the order of arrival.
+-- Jobs that are due in the same ms get scores in the order of their arrival, 1 / TIES apart. So a ms has room for TIES
+-- jobs.
 local TIES = 2048
-local TIE, LAST_TIE = 1 / TIES, (TIES - 1) / TIES -- from one place to the next, and to the last one
-local last_scores = {} -- topic -> ms -> the last score there, false: none
+local TIE, LAST_TIE = 1 / TIES, (TIES - 1) / TIES -- the distance of two scores; the last score of a ms, from its beginning
+local last_scores = {} -- topic -> ms -> the last score in use there, or false
 local function last_score(topic, ms)
   local known = last_scores[topic]
   if not known then
@@ -119,8 +122,8 @@ local function is_full(topic, ms)
   return last and last >= ms + LAST_TIE
 end
 
--- Returns the first ms after a full one that has a free place. Full milliseconds follow each other without
--- gaps, so the search doubles its step and then halves it.
+-- Returns the first ms after ms that has room for a job. ms itself is full, and all full milliseconds after it follow
+-- each other without gaps. So the search doubles its step until it finds a free ms, and then bisects.
 -- rare: ties
 local function next_ms(topic, ms)
   local full, free = ms, ms + 1
@@ -132,7 +135,8 @@ local function next_ms(topic, ms)
   return free
 end
 
--- Puts a job after all others that are due in its ms, or into a later ms if this one is full. Returns the ms.
+-- Puts a job into its bucket, after all others that are due in the same ms. If this ms is full, the job is due in the
+-- next ms with room. Returns the ms in which the job is due.
 local function put(id, at)
   local topic, ms = topic_of(id), tonumber(at)
   local known = last_scores[topic]
@@ -147,9 +151,10 @@ local function put(id, at)
   return ms
 end
 
--- Writes the new places of a topic, and touches the topic if its first place may have changed. The first place stays as it
--- is if all ids are new in the bucket, and they come after all jobs there or after a first job that is not due yet. If
--- the list has several places of an id, the last of them counts.
+-- Writes new entries to a topic's bucket, and touches the topic if its first entry may have changed. The first entry
+-- stays as it is if all ids are new in the bucket, and their scores are higher than all scores there or higher than
+-- that of a first job that is not due yet. list: score, id, score, id ...; if it has an id several times, the last
+-- score counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])
@@ -171,8 +176,8 @@ local function write_places(topic, list)
   touch(topic)
 end
 
--- Topics that touch_freed touched are offered only if their time in due is not finite: a topic with a finite time waits
--- for this time, and not for a place in flight.
+-- Sets has_changed to false for topics that were touched only by touch_freed and have a finite time in "due". Such a
+-- topic waits for this time, and not until fewer of its jobs are in flight, so it need not be offered now.
 local function drop_freed()
   local topics = {}
   for i = 1, #touched do
@@ -183,11 +188,11 @@ local function drop_freed()
   for i = 1, #topics do
     if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
   end
-  look_at_holders(offered, #offered) -- no job of a fifo topic is in flight now
+  look_at_holders(offered, #offered) -- sets in_flight, usually to 0: a fifo topic has only one job in flight
 end
 
--- Writes buckets, offers topics, rings the doorbell and wakes the carry worker. Called at the end of each
--- script that changes places.
+-- Writes buckets, offers topics, rings the doorbell (bell.lua) and wakes the carry worker (calendar.lua). Called at the
+-- end of each script that changes leases or waiting jobs.
 local function finish()
   look_at_buckets(touched)
   for i = 1, #touched do

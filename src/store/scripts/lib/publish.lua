@@ -1,6 +1,7 @@
--- publish.lua - sends messages to all processes that use this shard.
+-- publish.lua - sends messages to all duepost processes.
 -- uses: keys
 
--- A message that cannot be published is lost; the listeners find the change at their next tick. pcall ignores the
--- error. If the error stopped a script that has already written, the caller would assume that nothing has changed.
+-- pcall ignores an error, for example of an ACL that denies PUBLISH. The message is then lost, and the other processes
+-- find the change at their next tick. If the error ended a script that has already written, the caller would assume
+-- that nothing has changed.
 local function publish(text) redis.pcall('PUBLISH', base .. 'wake', text) end

@@ -1,14 +1,14 @@
--- pull.lua - ends workers' leases, see lease.lua.
+-- pull.lua - helpers to end the leases of workers (clients that pull jobs over HTTP), see lease.lua.
 -- uses: attempts clock has kept
 
--- Returns the key of the jobs that were completed with this token (the nonce of a worker's lease), a HASH. Each field
--- has the jobs of one call: its name is the first id, and its value has the other ids, as '\n', id, '\n', id ... '\n',
--- or ''. The key expires.
+-- Returns the name of a hash with the jobs that workers have completed with this nonce. Workers send the nonce of their
+-- lease as a token. Each field of the hash has the jobs of one call: its name is the first id, and its value has the
+-- other ids, as '\n', id, '\n', id ... '\n', or ''. The hash expires after COMPLETED_MS.
 local COMPLETED_MS = 60000
 local function completed_by(nonce) return base .. 'completed:' .. nonce end
 
--- Stores which jobs were completed. Called at the end of a script that completes workers' leases. nonces has the nonce
--- of each id's lease.
+-- Stores which jobs were completed, so that a repeated request is recognised. Called at the end of a script that
+-- completes workers' leases. nonces[i] is the nonce of the lease of ids[i].
 -- rare: pull
 local function note_completed(ids, nonces)
   local lists = {}
@@ -27,8 +27,8 @@ local function note_completed(ids, nonces)
   end
 end
 
--- Returns whether the job was already completed with this token, in an earlier call or in this one. ids and nonces: the
--- leases that this call has ended so far.
+-- Returns whether the job was already completed with this nonce, in an earlier call or in this one. ids, nonces: the
+-- jobs that this call has completed so far, and the nonces of their leases.
 -- rare: pull
 local function was_completed(id, nonce, ids, nonces)
   for i = 1, #ids do
@@ -42,8 +42,8 @@ local function was_completed(id, nonce, ids, nonces)
   return false
 end
 
--- Returns the line (attempt_line.h) of the attempt that a worker has completed. claim: the value of the lease in
--- holders:<topic>.
+-- Returns the line of text (attempt_line.h) that is stored about the attempt with which a worker has completed a job.
+-- claim: the value of the lease in holders:<topic>.
 -- rare: pull
 local function line_of_completed(id, claim)
   local began = string.match(claim, '^%S+ (%d+)') or integer(now)

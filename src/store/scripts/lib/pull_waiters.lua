@@ -1,11 +1,12 @@
--- pull_waiters.lua - when a job of a pull topic may be leased, notifies the processes whose clients wait for jobs of
--- this topic.
+-- pull_waiters.lua - notifies processes when a job of a pull topic (its jobs are leased by workers) can be leased, if
+-- workers wait for jobs of this topic.
 --
--- PULL_WAITERS: topic -> time until which a process waits, ms. A process whose clients wait longer renews the entry.
+-- The sorted set PULL_WAITERS: topic -> time until which messages about it are needed, ms. A process whose workers wait
+-- longer renews the entry.
 -- uses: clock has publish
 
--- Publishes that workers can lease jobs of this pull topic. If the message is lost, workers wait until the next
--- renewal.
+-- Publishes that jobs of this topic can be leased, if workers wait for them. If the message is lost, the workers wait
+-- until their process renews the entry.
 -- rare: pull_waiters
 local function call_waiters(topic)
   local until_ms = has(PULL_WAITERS) and call('ZSCORE', PULL_WAITERS, topic)

@@ -1,10 +1,12 @@
--- put_send.lua - schedules the jobs of a send, one for each endpoint of a group. Only this file adds to the key sends.
+-- put_send.lua - schedules a send: a job that is sent to a group becomes one job for each endpoint of the group. Only
+-- this file adds sends to the key SENDS (sends.lua).
 -- uses: places sends when
 
 local SENDS_MAX, SENT_MIN_MS, SENT_MAX_MS = 1000000, 60000, 86400000
 local function has_room_for_send() return call('HLEN', SENDS) < SENDS_MAX end
 
--- Schedules a job for each endpoint, and notes the send. The caller has checked the ids. Returns the due times.
+-- Schedules a job for each endpoint, and adds the send to SENDS. The caller has checked that the ids of these jobs are
+-- free. Returns the due times of the jobs.
 local function put_send(id, when, mark, group, endpoints, records)
   local due, created = due_of(when)
   local opening, times = opening_of(created), {}
@@ -18,7 +20,7 @@ local function put_send(id, when, mark, group, endpoints, records)
   return times
 end
 
--- Reads a number of endpoints with their records, beginning at ARGV[first].
+-- Reads endpoint, record, endpoint, record ... from ARGV[first] on. number: how many endpoints.
 local function read_send_jobs(first, number)
   local endpoints, records = {}, {}
   for i = 1, number do
@@ -28,9 +30,10 @@ local function read_send_jobs(first, number)
   return endpoints, records
 end
 
--- Reads the sends from ARGV[at] on: id, when, a condition, mark, group, number of endpoints, the endpoints. The third
--- value is stored in the field that the parameter condition names. Refuses the call if a send has another form, or
--- fewer endpoints than fewest. Must be called before the first write.
+-- Reads the sends from ARGV[at] on. Each has the arguments id, when, a condition, mark, group, the number of endpoints,
+-- and then an endpoint and a record for each of them. The third argument has another meaning in each script; it becomes
+-- the field of the send that the parameter condition names. Ends the script with an error if a send has another form,
+-- or fewer endpoints than fewest. Must be called before the first write.
 local function read_sends(at, condition, fewest)
   local sends = {}
   while at <= #ARGV do

@@ -1,50 +1,56 @@
--- rate.lua - decides how many attempts of a topic may begin.
+-- rate.lua - decides how many attempts of a topic may begin now, by the topic's setting rate: rate.jobs attempts in
+-- rate.per seconds, and a burst.
 --
 -- A rate is a token bucket with two additions:
--- - While a due job waits, up to CREDIT_US of tokens beyond the burst accumulate. Without them, each late wake-up would
--- lower the rate.
--- - In any second, no more attempts begin than the rate and the burst together. Slots count the attempts of
--- the last second. A rate with a window counts the attempts in its current window instead. If the setting of the window
--- is added to a rate or removed from it, the count starts at 0.
+-- - While a due job waits, tokens accumulate beyond the burst, but not for longer than CREDIT_US. Without this, each
+-- wake-up that comes late would lower the rate.
+-- - In any second, no more attempts begin than the rate allows in a second, plus the burst. To check this, the attempts
+-- of the last second are counted in slots of SLOT_US each. A rate with the setting window is not a token bucket: it
+-- counts the attempts of its current window instead. If this setting is added or removed, the count starts at 0.
 -- uses: clock settings
 
-local RATES = base .. 'rates' -- topic -> the time, us, up to which its rate is spent
+-- topic -> time in us up to which its tokens are spent: each attempt moves it forward by one interval of the rate
+local RATES = base .. 'rates'
 local CREDIT_US, SECOND_US, SLOT_US = 100000, 1000000, 2000
 
--- HASH: slot (counted since 1970) -> number of attempts that began in it; sum -> their sum; first -> the
--- first slot that counts. The key expires. A rate with a window uses the key in another way, see window_of.
+-- A hash with the attempts of the last second: slot (numbered since 1970) -> number of attempts that began in it; 'sum'
+-- -> the sum of these numbers; 'first' -> the first slot that is in the sum. The key expires. For a rate with a window,
+-- the hash has other fields, see window_of.
 local function begun_of(topic) return base .. 'begun:' .. topic end
 
 local function first_due_of(topic) return tonumber(call('ZRANGE', bucket_of(topic), 0, 0, 'WITHSCORES')[2]) or now end
 
--- Returns a topic's rate: us from one attempt to the next, us that may be spent ahead, and the time, us, up to which
--- the rate is spent. If this time is later than possible, because the clock has stepped back or the rate was changed,
--- the latest possible time is returned instead. An offer also writes the corrected time; otherwise it would be computed
--- anew in each call, and would move with the clock.
+-- Returns three values in us: the interval from one attempt to the next; the time by which the burst lets attempts
+-- begin ahead of these intervals; and the time up to which the tokens are spent. After a step of the clock or a change
+-- of the rate, the stored time may be later than a burst can explain; the latest possible time is then returned
+-- instead. If is_offer is set (offer.lua), this time is also stored. Otherwise each later call would compute it anew,
+-- and it would move with the clock.
 local function rate_of(topic, is_offer)
   local rate = settings_of(topic).rate
   if not rate then return end
   local step = rate.per * 1000000 / rate.jobs
   local ahead = rate.burst * step
   local spent = tonumber(call('HGET', RATES, topic)) or 0
-  if spent ~= spent then spent = 0 end -- the stored number is nan, which duepost does not write
+  if spent ~= spent then spent = 0 end -- the stored text is nan, which duepost does not write
   local latest, rounding = now_us + ahead, step / 100000 + 1
   if is_offer and spent > latest + rounding then call('HSET', RATES, topic, integer(math.ceil(latest))) end
   return step, ahead, math.min(spent, latest)
 end
 
--- Returns the time, us, up to which the rate is spent, including the tokens that have accumulated since the first
--- waiting job became due. first_due: when this job became due, ms; read from Redis if absent.
+-- Returns the time, us, up to which the tokens of the topic are spent. Tokens that accumulated before the first waiting
+-- job became due are limited to the burst. spent: the third result of rate_of. first_due: when this job became due, ms;
+-- read from Redis if absent.
 local function spent_since(topic, spent, first_due)
   return math.max(spent, now_us - CREDIT_US, math.min(math.floor(first_due or first_due_of(topic)) * 1000, now_us))
 end
 
--- Rounds down. A little is added first, because a quotient may be slightly less than the exact integer.
+-- Rounds a quotient down. A little is added first, because the quotient may be slightly less than the integer that it
+-- stands for.
 local function whole(number) return math.floor(number + 0.000001) end
 
--- Returns the number of attempts that began in the last second, the first slot that counts, and the slots that no
--- longer count. The third result is absent if all slots are too old or invalid, for example after a step of the clock.
--- In that case, the whole key must be deleted.
+-- Returns the number of attempts that began in the last second, the first slot of this second, and a list of the stored
+-- slots before it, which must be removed. The list is absent if all stored slots are too old or invalid, for example
+-- after a step of the clock; then the whole key must be deleted.
 local function begun_in_second(topic)
   local first = math.floor((now_us - SECOND_US) / SLOT_US)
   local known = call('HMGET', begun_of(topic), 'sum', 'first', 'window')
@@ -58,7 +64,8 @@ local function begun_in_second(topic)
   return sum, math.max(first, known_first), gone
 end
 
--- Returns the time, us, at which the first slot with attempts no longer belongs to the last second.
+-- Returns the time, us, at which the number of attempts in the last second next becomes smaller: one second after the
+-- first slot that has attempts.
 local function next_leaving(topic, first)
   local LOOK = 50
   for from = first, first + SECOND_US / SLOT_US, LOOK do
@@ -71,19 +78,19 @@ local function next_leaving(topic, first)
   return now_us
 end
 
--- Returns the time of the last reset, us, or 0. This time may be slightly in the future, because the process that
--- resets uses its own clock and rounds up. A time far in the future was written before a clock stepped back,
--- and is ignored.
+-- Returns when a client last reset the rate's window (rate.since), us, or 0. This time may be slightly in the future,
+-- because the process that served the client uses its own clock and rounds up. A time far in the future was written
+-- before a clock stepped back, and is ignored.
 -- rare: rate
 local function reset_of(rate)
   local reset = (rate.since or 0) * 1000
   return reset > now_us + SECOND_US and 0 or reset
 end
 
--- Returns the current window of a rate with a window. The attempts of a window may begin at any time in it. The key of
--- begun_of has the beginning of the window, us, and the number of its attempts. A window begins with an attempt, and
--- ends after its length, or with a reset (rate.since, ms). Returns nothing if there is no window, for example after
--- the clock stepped back.
+-- For a rate with a window: returns when the current window began, us, and how many attempts have begun in it. The hash
+-- of begun_of has these two as 'window' and 'number'. A window begins with an attempt, and ends after rate.per seconds
+-- or with a reset (rate.since). In a window, rate.jobs attempts may begin at any time. Returns nothing if no window has
+-- begun, or if the stored one began in the future, because the clock has stepped back.
 -- rare: rate
 local function window_of(topic, rate)
   local known = call('HMGET', begun_of(topic), 'window', 'number')
@@ -99,7 +106,7 @@ local function tokens_of_window(topic, rate)
   return left, left > 0 and soonest or math.max(soonest, math.ceil((began + rate.per * 1000000) / 1000))
 end
 
--- Adds attempts to a window, or begins one.
+-- Adds attempts to the current window, or begins a window.
 -- rare: rate
 local function spend_window(topic, rate, number)
   local began, before = window_of(topic, rate)
@@ -118,7 +125,7 @@ local function return_to_window(topic, rate, number, since)
   end
 end
 
--- Returns how many attempts the rate allows now, and the time at which it allows the next one, ms.
+-- Returns how many attempts the topic's rate allows to begin now, and the time at which it allows the next one, ms.
 -- rare: rate
 local function tokens_of(topic, first_due, is_offer)
   local own = settings_of(topic).rate
@@ -134,7 +141,8 @@ local function tokens_of(topic, first_due, is_offer)
   return math.min(tokens, left), soonest
 end
 
--- Spends tokens. first_due must have the same value as in the call of tokens_of.
+-- Counts attempts that begin now: spends a token for each. first_due must have the same value as in the call of
+-- tokens_of.
 -- rare: rate
 local function spend_tokens(topic, number, first_due)
   local own = settings_of(topic).rate
@@ -150,7 +158,8 @@ local function spend_tokens(topic, number, first_due)
   call('PEXPIRE', key, 2000)
 end
 
--- Gives tokens back to the rate, because the attempts of one claim have not begun. since: when this claim was sent, ms.
+-- Returns the tokens of attempts that were claimed but have not begun. number: how many attempts, all of one claim.
+-- since: when this claim was sent, ms.
 -- rare: rate
 local function return_tokens(topic, number, since)
   local own = settings_of(topic).rate

@@ -1,11 +1,13 @@
--- record.lua - limits the bytes of records that a call reads.
+-- record.lua - limits the bytes that one call of a script reads. A record is the stored text of a job.
 -- uses: keys
 
--- Bytes of records that this call may still read. This limit keeps a call short. The first record is always read.
+-- Bytes that this call may still read; the limit keeps the call short. The first record is always read, however long it
+-- is.
 local record_bytes_left = 4 * 1024 * 1024
 local function has_read_enough() return record_bytes_left <= 0 end
 
--- Allows the call to read one more record, even beyond its limit, because the current item must not stop half-way.
+-- Allows the call to read one more record, even beyond its limit. Used where a script must not stop in the middle of an
+-- item.
 local function read_on() record_bytes_left = math.max(record_bytes_left, 1) end
 
 -- Returns the record of a job, or nothing if this call has reached its limit of bytes.

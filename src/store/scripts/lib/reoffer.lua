@@ -1,10 +1,12 @@
--- reoffer.lua - offers topics again after the settings of patterns have changed.
+-- reoffer.lua - after the settings of patterns have changed: decides again which topics may be served. This is called
+-- offering a topic, see offer.lua.
 --
 -- A pattern may match very many topics, so its new settings take effect in steps. A walk visits the topics with due
--- jobs: first those in "behind", which were held, then those in "turns", up to the last score at the beginning of the
--- walk. META has the position of the walk: 'behind/<name>/<last score>', then 'turns/<score>/<last score>'; absent:
--- no walk is under way. A fifo topic whose first job waits for its retry may be in neither of the two. A second walk,
--- through LINES (see line.lua), finds these topics; its cursor is reoffer_lines in META.
+-- jobs: first those in the set "behind", which could not be served, then those in the set "turns", up to the score that
+-- was the last one when the walk began. The field reoffer of META has the position of the walk, and exists only during
+-- a walk: 'behind/<name>/<last score>' in the first part, 'turns/<score>/<last score>' in the second. A fifo topic
+-- whose first job waits for its retry may be in neither set. A second walk, through the hash LINES (line.lua), finds
+-- such topics; its position is the field reoffer_lines of META.
 -- uses: again has places turns_page
 
 local function behind_step(name, last, most)
@@ -13,22 +15,23 @@ local function behind_step(name, last, most)
   return topics, last ~= '' and 'turns/-inf/' .. last
 end
 
--- Visits topics in "turns" with scores up to last. Topics with higher scores have been served since the walk began, and
--- were offered then.
+-- Returns the next topics of "turns" with scores above score, up to last, and the next position of the walk, or nothing
+-- at the end. Topics with scores above last were served since the walk began, and so were already offered with the new
+-- settings.
 local function turns_step(score, last, most)
   local topics, next_score = turns_page(score, last, most)
   return topics, next_score and table.concat({'turns', next_score, last}, '/')
 end
 
--- Starts both walks, from the beginning if they are under way.
+-- Starts both walks. If they are under way, starts them again from the beginning.
 local function start_reoffer()
   local last = call('ZRANGE', TURNS, 0, 0, 'REV', 'WITHSCORES')[2] or ''
   call('HSET', META, 'reoffer', 'behind//' .. last)
   if has(LINES) then call('HSET', META, 'reoffer_lines', '0') end
 end
 
--- Touches topics, so that finish offers them. One query checks which of them have jobs in flight, because most have
--- none.
+-- Touches topics, so that finish offers them (places.lua). One query checks whether any of them has jobs in flight;
+-- usually none has.
 local function touch_all(topics)
   local keys = {}
   for i = 1, #topics do
@@ -39,7 +42,8 @@ local function touch_all(topics)
   for i = 1, #topics do in_flight[topics[i]] = 0 end
 end
 
--- Does a step of the walk through LINES. Returns the next cursor, or nothing at the end.
+-- Does a step of the walk through LINES. Returns the next position, or nothing at the end. most: about how many entries
+-- the step visits.
 local function lines_step(most)
   local cursor = call('HGET', META, 'reoffer_lines')
   if not cursor then return end
@@ -52,8 +56,8 @@ local function lines_step(most)
   call('HDEL', META, 'reoffer_lines')
 end
 
--- Does a step of the walk; finish then offers the topics of this step. Returns the number of topics, and the next
--- position or nothing.
+-- Does a step of the walks; at the end of the script, finish offers the topics of this step. most: maximum number of
+-- topics. Returns the number of topics, and the next position, or nothing at the end of both walks.
 local function reoffer(most)
   local number, place = 0, call('HGET', META, 'reoffer')
   while place and number < most do

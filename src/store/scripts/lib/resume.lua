@@ -1,18 +1,19 @@
--- resume.lua - puts held jobs back to the times when they were due, before their hold ends.
+-- resume.lua - resumes held jobs before their hold ends: gives them back the due times that they had before. A held job
+-- was due, and now waits until attempts may be sent to its receiver again, see held.lua.
 --
--- The sorted set RESUMING has the topics whose circuit breaker was turned off. A walk examines the held jobs of each
--- such topic in the order in which they were due; the topic's score is the time when the last examined job was due.
--- After a change of patterns, a walk through HELD finds these topics: resume_held in META is its cursor, and
--- resume_lost has the patterns that lost their breaker. The walks also resume jobs that are held for another reason;
--- these are then held again.
+-- The sorted set RESUMING has the topics whose setting breaker was turned off. For each such topic, a walk examines the
+-- held jobs in the order in which they were due. The topic's score is the position of the walk: the due time of the
+-- last job that was examined. If the setting was turned off in a pattern, another walk, through the key HELD, finds the
+-- topics. Its position is the field resume_held of META, and the field resume_lost has the patterns. The walks also
+-- resume jobs that are held for another reason; such jobs will be held again.
 -- uses: has held line places
 
 local RESUMING = base .. 'resuming'
 local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 local LOST_MAX = 100 -- the maximum number of patterns
 
--- Puts held jobs back to the times when they were due. Leaves a job alone that is no longer held: it was cancelled,
--- changed or claimed since the walk found it.
+-- Resumes jobs of a topic. Does nothing for jobs that are no longer held, because they were cancelled, changed or
+-- claimed since the walk found them.
 local function resume_jobs(topic, ids)
   if #ids == 0 then return end
   local dues, places_now = held_dues(topic, ids), call('ZMSCORE', bucket_of(topic), unpack(ids))
@@ -25,18 +26,19 @@ local function resume_jobs(topic, ids)
   end
 end
 
--- Starts the walk of a topic, or restarts it. was_on: the topic had a breaker before this change. If the topic has no
--- such setting now, the option --breaker decides. Scripts do not have this option, so the walk starts anyway; if
--- breakers are on, they hold the jobs again. Sibling topics do not have the setting of their owner.
+-- Starts or restarts the walk through the held jobs of a topic, if its breaker may be off now. was_on: the topic had a
+-- breaker before this change. If the topic has no setting breaker now, the option --breaker decides. Scripts do not
+-- know this option, so the walk starts anyway; if breakers are on, the jobs will be held again. A sibling topic
+-- (orders~callbacks) does not have the setting of its owner topic (orders).
 local function start_resuming(topic, was_on)
   local breaker = settings_of(topic).breaker
   local is_off = breaker == false or was_on and breaker == nil
   if is_off and has(HELD) and call('EXISTS', held_of(topic)) == 1 then call('ZADD', RESUMING, '0', topic) end
 end
 
--- Starts the walk through all topics with held jobs, or restarts it. lost: names of the patterns that had a breaker before this
--- change. The patterns of an unfinished walk are kept. If there are too many patterns, the pattern * replaces
--- them.
+-- Starts or restarts the walk through all topics with held jobs. lost: the patterns that had a breaker before this
+-- change. If the walk is under way, its patterns are kept, too. If there are more than LOST_MAX patterns, the pattern *
+-- replaces them.
 local function start_resuming_all(lost)
   if not has(HELD) then return end
   call('HSET', META, 'resume_held', '0')
@@ -49,7 +51,7 @@ local function start_resuming_all(lost)
   call('HSET', META, 'resume_lost', #lost > LOST_MAX and '*' or table.concat(lost, ' '))
 end
 
--- Returns a function of a topic, which returns whether one of the topic's patterns has lost its breaker.
+-- Returns a function that takes a topic, and returns whether one of the patterns that match it has lost its breaker.
 local function read_lost()
   local is_lost, sizes, has_size = {}, {}, {}
   for name in string.gmatch(call('HGET', META, 'resume_lost') or '', '%S+') do
@@ -65,8 +67,9 @@ local function read_lost()
   end
 end
 
--- Resumes the next held jobs of a topic. Returns how many were examined. If several jobs were due at the time of the
--- last one, all of them are examined, so that none is left out.
+-- Resumes the next held jobs of a topic: up to most, and all further jobs with the same due time as the last of them,
+-- because the walk continues after this time. from: the due time after which this step begins. Returns the number of
+-- jobs plus 1.
 local function resume_page(topic, from, most)
   local page, ids = {}, {}
   if settings_of(topic).breaker ~= true then
@@ -84,9 +87,9 @@ local function resume_page(topic, from, most)
   return #ids + 1
 end
 
--- Does a step of the walk through HELD. Returns how many topics were examined, or nothing if no such walk is under way.
--- While HELD is small, Redis returns all of it, so this may be more than most: up to the setting
--- zset-max-listpack-entries of Redis.
+-- Does a step of the walk through HELD. Returns the number of examined topics plus 1, or nothing if this walk is not
+-- under way. While HELD is small, Redis returns all its topics at once, so there may be more than most: up to Redis's
+-- setting zset-max-listpack-entries.
 local function find_page(most)
   local cursor, topics = call('HGET', META, 'resume_held'), {}
   if not cursor then return end
@@ -98,7 +101,8 @@ local function find_page(most)
   return #topics + 1
 end
 
--- Does one step of the walks, which examines about most jobs and topics. Returns whether there are more of them.
+-- Does one step of the walks. most: about how many jobs and topics the step examines. Returns whether the walks must
+-- continue.
 local function resume_step(most)
   while most > 0 do
     local next_topic = call('ZRANGE', RESUMING, '0', '0', 'WITHSCORES')

@@ -4,21 +4,24 @@
 -- uses: clock publish
 
 local SCHEDULES = base .. 'schedules' -- id -> definition, see recurring.h
-local FIRES = base .. 'fires' -- id -> time of the next occurrence, ms; if this occurrence is held, the end of its hold
-local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids by name; all scores are 0
+-- id -> time of the next occurrence, ms; if this occurrence waits because it cannot be fired yet, the end of the wait
+local FIRES = base .. 'fires'
+local SCHEDULE_NAMES = base .. 'schedule_names' -- the ids in alphabetical order; all scores are 0
 
--- id -> 'tag outcome missed time at job': tag is the SHA-1 of the definition. outcome, missed, time and at belong to
--- the last time of the schedule that has passed: its outcome ('-' before the first time), 1 if it was missed, the
--- time itself, and when the outcome was written. job is the id of the last job that was created, or empty.
+-- id -> 'tag outcome missed time at job'. tag is the SHA-1 of the definition. The next four describe the last time of
+-- the schedule that has passed: outcome is what happened ('-' before the first time), missed is 1 if earlier times were
+-- missed, else 0, time is this time, and at is when the outcome was written. job is the id of the last job that was
+-- created, or empty.
 local FIRED = base .. 'fired'
 local NOT_FIRED = '- 0 0 0 '
 
--- Schedules of which some times were missed and skipped. The skipped times are fired if the clock steps back.
+-- Schedules that have missed some of their times and skipped them. If the clock steps back to before such a time, the
+-- time is fired after all.
 local SKIPPED = base .. 'skipped' -- id -> see recurrence_progress.h
--- id -> time, ms: if the clock is before this time, the schedule's next time must be computed again
+-- id -> time, ms. If the clock is before this time, the schedule's next time must be computed again.
 local SKIPPED_UNTIL = base .. 'skipped_until'
 
--- Returns the tag of a schedule's definition and the rest of its entry, or nothing if there is no schedule.
+-- Returns the tag and the rest of a schedule's entry in FIRED, or nothing if the schedule does not exist.
 local function fired_of(id)
   local entry = call('HGET', FIRED, id)
   if not entry then return end
@@ -27,8 +30,8 @@ end
 
 local function first_fire() return tonumber(call('ZRANGE', FIRES, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
--- Returns whether the clock is before a time that a schedule has skipped. If so, the next time of that schedule must be
--- computed again.
+-- Returns whether the clock is before a time in SKIPPED_UNTIL, so that the next time of that schedule must be computed
+-- again.
 local function has_clock_stepped_back()
   local last = call('ZRANGE', SKIPPED_UNTIL, -1, -1, 'WITHSCORES')[2]
   return last and tonumber(last) > now

@@ -1,9 +1,11 @@
--- seen.lua - finds a job by its id, if it is unchanged since the caller read it.
+-- seen.lua - finds a job by its id, on condition that it has not changed since the caller read it. A tag is a digest of
+-- a job's state, time and record.
 -- uses: kept record tag
 
--- Returns 'pool', or 'dead' for a kept dead job, or false if neither matches tags. tags: one or several tags, one of
--- which must match; if tags is empty or '*', any job matches. A job of the pool and a dead job may have the same id;
--- the dead job is then found only by its tag. Returns nothing if this call has reached its limit of bytes.
+-- Returns 'pool' if a job that has not ended has this id and one of these tags, 'dead' if a dead job has both, or false
+-- if there is no such job. If tags is empty or '*', the tag does not matter. If a job that has not ended and a dead job
+-- have the same id, the dead job is found only by its tag. Returns nothing if this call has read as many bytes as it
+-- may.
 local function find_seen(id, tags)
   local is_any = tags == '' or tags == '*'
   if call('HEXISTS', JOBS, id) == 1 then

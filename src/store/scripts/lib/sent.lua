@@ -1,14 +1,16 @@
--- sent.lua - the current states of jobs that were sent to a group.
+-- sent.lua - the current states of the jobs of a send. A job that is sent to a group becomes one job for each endpoint
+-- of the group.
 -- uses: kept_keys locate sends
 
-local placed = {} -- id -> due, ms: jobs that this call has scheduled, which are in no bucket yet
+local placed = {} -- id of a job that this call has scheduled, but not written to the waiting jobs yet -> due, ms
 
--- Returns the state and the time of a job of a send: when it is due, when its lease ends, or when it ended. The state
--- 'ended' means that the job is neither in the pool nor kept.
+-- Returns the state of a job and a time: when it is due, when its lease ends, or when it ended. The state 'ended' means
+-- that the job has ended and its data was removed. sent_at: the time of the send.
 local function state_of(id, sent_at)
   if is_of_send(id, sent_at) then
     local state, score = locate(id)
-    score = tonumber(score) or placed[id] or now -- the id is in no place: the janitor will make the job ready
+    -- an id in neither the leases nor the waiting jobs (lost data): the janitor will make the job ready
+    score = tonumber(score) or placed[id] or now
     return state or (score > now and 'delayed' or 'ready'), score
   end
   for _, state in ipairs({'dead', 'delivered', 'cancelled'}) do
@@ -18,7 +20,7 @@ local function state_of(id, sent_at)
   return 'ended', 0
 end
 
--- Appends endpoint, state, time, ... to a list. sent_at: the time of the send.
+-- Appends endpoint, state, time for each job of a send to a list. sent_at: the time of the send.
 local function add_states(list, id, endpoints, sent_at)
   for i = 1, #endpoints do
     list[#list + 1] = endpoints[i]

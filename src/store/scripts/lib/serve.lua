@@ -1,15 +1,15 @@
--- serve.lua - decides which topics a claim may serve, by their settings.
+-- serve.lua - decides, by the settings of a topic, whether a claim may lease jobs of this topic, and how many.
 -- uses: line offer rate settings topic
 
--- Topics that the claim has skipped, because this process cannot serve them. If a claim finds only such topics, its
--- consumer waits for the next ring of the doorbell.
+-- Topics that this claim has skipped, because the process that called it does not support their settings. If a claim
+-- finds only such topics, its consumer waits for the next ring of the doorbell (bell.lua).
 local passed, is_passed = {}, {}
 local PASSED_MAX = 4
 -- rare: settings
 local function can_serve(topic) return settings_of(topic) ~= UNREADABLE and knows_needs(topic) end
 
--- Returns whether this process may serve the topic. A sibling topic has its own settings, and also some of
--- its owner's.
+-- Returns whether the process that called this claim supports the topic's settings. A sibling topic (orders~callbacks)
+-- has its own settings, and some of its owner's (orders), so both are checked.
 -- rare: settings
 local function may_serve(topic)
   local owner = owner_of(topic)
@@ -19,7 +19,8 @@ local function may_serve(topic)
   return false
 end
 
--- Returns how many of these jobs of a topic with settings may be leased now, and the limit of its jobs in flight.
+-- Returns how many jobs of the topic may be leased now, at most most, and the topic's limit of jobs in flight (being
+-- attempted).
 -- rare: settings
 local function most_by_settings(topic, most)
   local own, limit = settings_of(topic), limit_of(topic)

@@ -5,7 +5,7 @@ local CALLBACKS = {'onDelivered', 'onDead', 'onAttempt'}
 
 local function is_number(value, low, high) return type(value) == 'number' and value >= low and value <= high end
 
--- Returns whether scripts can use the settings. C checks all other rules.
+-- Returns whether the settings have the types and ranges that scripts rely on. The C code checks all other rules.
 local function are_sound(s)
   local rate = s.rate
   if s.paused ~= nil and type(s.paused) ~= 'boolean' or s.url and type(s.url) ~= 'string' then return false end
@@ -24,8 +24,8 @@ local function are_sound(s)
     and (not rate.since or is_number(rate.since, 0, 1e15))
 end
 
--- Caches of this call, by topic: the JSON that topic_settings.c wrote, and the settings in it. UNREADABLE: scripts
--- cannot use the settings, so no process serves the topic.
+-- Caches of this call, by topic: the JSON text that topic_settings.c wrote, and the settings in it. The settings are
+-- UNREADABLE if scripts cannot use this text; no process serves such a topic.
 local settings_texts, settings = {}, {}
 local NO_SETTINGS, UNREADABLE = {}, {}
 -- rare: settings
@@ -33,12 +33,13 @@ local function read_settings(text)
   local is_json, read = pcall(cjson.decode, text)
   if not is_json or type(read) ~= 'table' then return UNREADABLE end
   if are_sound(read) then return read end
-  -- A later version may also write values of known settings that this version does not support.
+  -- A later version may write values that are_sound refuses. Then needs names a feature that this version does not
+  -- have.
   local lacks = type(read.needs) == 'table' and not knows_all(read.needs)
   return lacks and {needs = read.needs} or UNREADABLE
 end
 
--- Caches of this call: the pattern of each topic, and the settings of each pattern.
+-- Caches of this call: topic -> the pattern that applies to it, and pattern -> its settings.
 local pattern_of_topic, pattern_settings = {}, {}
 -- rare: settings
 local function with_pattern(topic, own)
@@ -67,15 +68,15 @@ local function note_settings(topic, text)
   settings[topic] = has(PATTERNS) and with_pattern(topic, own) or own
 end
 
--- Returns whether any topic has settings. If not, most helpers that depend on settings are not created. Scripts ask this
--- several times for each topic, so the answer is stored.
+-- Returns whether any topic or pattern has settings. If not, scripts do not need most helpers for settings. Scripts
+-- call this several times for each topic, so the answer is cached.
 local are_settings
 local function has_settings()
   if are_settings == nil then are_settings = has(TOPICS) or has(PATTERNS) end
   return are_settings
 end
 
--- Scripts call this after they have written TOPICS or PATTERNS. exists: the key exists now.
+-- Updates the cached answers after a script has written TOPICS or PATTERNS. exists: whether the key exists now.
 local function note_settings_key(key, exists)
   is_there[key], are_settings = exists, nil
 end
@@ -105,7 +106,8 @@ local function fetch_settings(topics)
   for i = 1, #topics do note_settings(topics[i], texts[i]) end
 end
 
--- Returns the text of the settings for C: the topic's text, its pattern's text, '[topic,pattern]', or ''.
+-- Returns the settings of a topic as JSON text for the C code: the topic's own settings, those of its pattern, both as
+-- '[topic,pattern]', or '' if it has none.
 local function settings_text_of(topic)
   if settings_of(topic) == NO_SETTINGS then return '' end
   local own, name = settings_texts[topic], pattern_of_topic[topic]
@@ -113,16 +115,16 @@ local function settings_text_of(topic)
   return own and '[' .. own .. ',' .. settings_texts[name] .. ']' or settings_texts[name]
 end
 
--- Returns the text of the settings that C needs to serve or show a job of the topic. A sibling topic uses
--- parts of its owner's settings, see topic_settings_read_for.
+-- Returns the settings that the C code needs to serve or show a job of the topic, as text: those of the owner topic.
+-- The C function topic_settings_read_for selects the parts that a sibling topic (orders~callbacks) uses.
 local function serving_text_of(topic) return settings_text_of(owner_of(topic)) end
 
--- Returns whether this version supports everything that the topic's settings need. If it does not, the topic keeps its
--- turn, because a process of another version may support it.
+-- Returns whether this version supports all features that the topic's settings use. If not, the topic stays in turns
+-- (offer.lua), because a process of another version may support them.
 -- rare: settings
 local function knows_needs(topic) return knows_all(settings_of(topic).needs or {}) end
 
--- Appends topic, settings, ... for each topic that has settings.
+-- Appends topic and settings (a text) to replies, for each topic that has settings.
 -- rare: settings
 local function add_settings(replies, topics)
   for i = 1, #topics do

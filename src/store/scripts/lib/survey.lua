@@ -1,9 +1,11 @@
--- survey.lua - counts due jobs. Jobs become due by time alone, so no script can keep their number up to date.
+-- survey.lua - counts due jobs. Their number changes while no script runs, just because time passes, so it cannot be
+-- stored and must be counted.
 -- uses: due offer
 
 local due_jobs, oldest_due = 0, -1
 
--- Adds the due jobs of a topic. Most topics have one due job, for which one query is enough.
+-- Adds the due jobs of a topic to due_jobs, and updates oldest_due. Most topics have one due job or none; then one
+-- query is enough.
 local function survey(topic)
   local first = call('ZRANGE', bucket_of(topic), '0', '1', 'WITHSCORES')
   if not first[1] or not is_due(first[2]) then return end
@@ -12,8 +14,9 @@ local function survey(topic)
   if oldest_due < 0 or due < oldest_due then oldest_due = due end
 end
 
--- Counts the due jobs of topics whose time in the key "due" has come, but which have not been offered yet. Skips topics
--- in the key "behind", because the survey counts all of them separately.
+-- Counts the due jobs of topics whose time in the sorted set "due" has come, but which have not moved to "turns" yet.
+-- from and most: the first of these topics to count, and the maximum number. Skips topics in the set "behind", because
+-- the survey counts that whole set separately.
 local function survey_due(from, most)
   local number = math.min(most, call('ZCOUNT', DUE, '-inf', now) - from)
   local topics = number > 0 and call('ZRANGE', DUE, from, from + number - 1) or {}
@@ -24,7 +27,8 @@ local function survey_due(from, most)
   return #topics
 end
 
--- The last result of survey.lua: 'due jobs', 'oldest', and 'at', the time of the result, ms.
+-- The last result of the script survey.lua, a hash: due is the number of due jobs, oldest the due time of the first of
+-- them, and at the time of the result, ms.
 local SURVEY = base .. 'survey'
 local function last_survey()
   local found = call('HMGET', SURVEY, 'due', 'oldest', 'at')

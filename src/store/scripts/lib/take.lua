@@ -1,7 +1,7 @@
--- take.lua - removes an id from its place, which is the leases or its topic's bucket.
+-- take.lua - removes an id from the leases, or from the waiting jobs of its topic (its bucket).
 -- uses: places
 
--- Removes an id from the leases or from its bucket. Returns 'leased', 'waiting', or nothing if it was in neither.
+-- Removes an id. Returns 'leased' or 'waiting', which says where it was, or nothing if it was in neither.
 -- rare: take
 local function take(id)
   local topic = topic_of(id)

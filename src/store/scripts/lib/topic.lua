@@ -12,7 +12,8 @@ local function topic_of(id)
   return topic
 end
 
--- orders owns the sibling topic orders~callbacks, see job_id.h. A topic that is not a sibling owns itself.
+-- Returns the owner of a topic. orders is the owner of its sibling topic orders~callbacks, see job_id.h. A topic that
+-- is not a sibling is its own owner.
 local function owner_of(topic)
   local at = string.find(topic, '~', 1, true)
   return at and string.sub(topic, 1, at - 1) or topic

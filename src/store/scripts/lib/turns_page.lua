@@ -1,8 +1,9 @@
--- turns_page.lua - walks through the topics of the set turns, in bounded steps.
+-- turns_page.lua - reads the topics of the sorted set "turns" (topics that may be served now) page by page.
 -- uses: offer
 
--- Returns topics with scores above the given one, up to the score last. Returns up to most topics, and all further
--- topics with the score of the last one. If there may be more topics, also returns this score.
+-- Returns the next topics with scores above score, up to the score last: up to most topics, and all further topics
+-- whose score is that of the last one. If there may be more topics, also returns this score, with which the next page
+-- begins.
 local function turns_page(score, last, most)
   local entries, topics, is_known = call('ZRANGEBYSCORE', TURNS, '(' .. score, last, 'WITHSCORES', 'LIMIT', 0, most), {}, {}
   for i = 1, #entries, 2 do

@@ -1,8 +1,8 @@
--- until.lua - returns data of a kept job that is not in its record.
+-- until.lua - returns data of a kept job (a job that has ended) that is not in its record.
 -- uses: clock kept retention topic
 
--- Returns the time until which a job that ended at this time is kept. Returns 0 for a dead job whose topic
--- has no retention.
+-- Returns the time until which a job is kept, ms, or 0 for a dead job whose topic has no retention. at: when the job
+-- ended.
 local function kept_until(id, state, at)
   if state ~= 'dead' then return tonumber(call('ZSCORE', KEPT_UNTIL, id)) or now end
   local retention = retention_of(topic_of(id))

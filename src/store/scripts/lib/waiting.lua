@@ -1,9 +1,11 @@
--- waiting.lua - the number of waiting jobs, stored in addition to the buckets.
+-- waiting.lua - the number of waiting jobs of all topics. It is stored, because adding up the buckets of all topics
+-- would take long.
 -- uses: keys
 
-local NUMBERS = base .. 'numbers' -- waiting -> number of ids in all buckets; held -> see held.lua
+-- 'waiting' -> number of ids in all buckets; 'held' -> number of held jobs, see held.lua; and others
+local NUMBERS = base .. 'numbers'
 
--- The change of the number in this call. write_waiting adds it to the stored number at the end of the script.
+-- By how much this call has changed the number. write_waiting adds this to the stored number at the end of the script.
 local waiting_change = 0
 local function write_waiting()
   if waiting_change ~= 0 then call('HINCRBY', NUMBERS, 'waiting', waiting_change) end

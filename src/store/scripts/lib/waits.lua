@@ -1,23 +1,29 @@
--- waits.lua - workflows that wait for an event, and events that wait for a workflow.
+-- waits.lua - waits: workflows that wait for an event. Also events that have come before a workflow waits for them, and
+-- are kept until then.
 --
--- A wait is a job that is due at its deadline. At the deadline, its element is appended and the job is
--- delivered. If the event comes first, another element is appended instead. WAITS has '<size of the event>
--- <size of the text> ', the event, a text of the caller, and the element.
+-- A wait is a job of the workflow whose due time is the deadline of the wait. At the deadline, the wait's element (the
+-- result of a step) is appended to the workflow, and the job is delivered. If the event comes first, another job and
+-- its element, which has the event, replace the wait. The hash WAITS has for each wait '<size of the event's name>
+-- <size of the text> ', the event's name, a text of the caller, and the element for the deadline.
 --
--- The events that are kept have three sizes: of each name, of each workflow (the field '' of event_names), and of all
--- workflows (the field event_bytes of numbers). So requests to webhooks, which need no token, cannot fill Redis.
+-- The size of the kept events is limited for each workflow and for all workflows together. So requests to webhooks,
+-- which need no token, cannot fill Redis. Three sizes are stored: that of the events with each name, that of each
+-- workflow (the field '' of event_names), and that of all workflows (the field event_bytes of NUMBERS).
 -- uses: keys waiting
 
-local WAITS = base .. 'waits' -- id of the job -> see above
-local function waiters_of(scope, event) return base .. 'waiters:' .. scope .. '/' .. event end -- job -> when its wait began; scope: an owner or a workflow's place
-local function event_names_of(place) return base .. 'event_names:' .. place end -- HASH: kept event -> its size; '': size of all
-local function events_of(place, event) return base .. 'events:' .. place .. '/' .. event end -- LIST: their data
+local WAITS = base .. 'waits' -- id of the wait's job -> text, see above
+-- id of the wait's job -> when the wait began. scope: an owner topic or the place of a workflow (workflows.lua)
+local function waiters_of(scope, event) return base .. 'waiters:' .. scope .. '/' .. event end
+-- HASH: name of kept events -> their size; '' -> size of all kept events
+local function event_names_of(place) return base .. 'event_names:' .. place end
+-- LIST: the data of the kept events with this name
+local function events_of(place, event) return base .. 'events:' .. place .. '/' .. event end
 local EVENT_OVERHEAD = 100
-local EVENT_BYTES_MAX, ALL_EVENT_BYTES_MAX = 4194304, 268435456 -- size of the events of a workflow, and of all workflows
+local EVENT_BYTES_MAX, ALL_EVENT_BYTES_MAX = 4194304, 268435456 -- limits of the size for a workflow, and for all workflows
 
 local function owner_of_place(place) return string.match(place, '^[^/]*') end
 
--- Returns event, text and element of a wait.
+-- Returns the event's name, the text and the element of a wait, or nothing if the job is not a wait.
 local function wait_of(id)
   local entry = call('HGET', WAITS, id)
   if not entry then return end
@@ -35,11 +41,11 @@ local function forget_wait(id, place)
 end
 
 local function add_event_bytes(bytes)
-  if bytes == 0 then return end -- Redis does not take -0
+  if bytes == 0 then return end -- Redis refuses the number -0
   if call('HINCRBY', NUMBERS, 'event_bytes', bytes) == 0 then call('HDEL', NUMBERS, 'event_bytes') end
 end
 
--- Keeps an event. Returns false if there is no room.
+-- Keeps an event until the workflow waits for it. Returns false if a limit of size is reached.
 local function put_event(place, event, data)
   local names, size = event_names_of(place), EVENT_OVERHEAD + #event + #data
   local all = tonumber(call('HGET', NUMBERS, 'event_bytes') or 0)
@@ -60,7 +66,7 @@ local function forget_events(place)
   call('DEL', names)
 end
 
--- Removes the first event that is kept under this name. Versions before 0.3 kept events without the size ''.
+-- Removes the oldest kept event with this name. Versions before 0.3 did not store the size ''.
 local function take_event(place, event)
   local names, size = event_names_of(place), EVENT_OVERHEAD + #event + #call('LPOP', events_of(place, event))
   call('HINCRBY', names, event, -size)

@@ -1,8 +1,10 @@
--- walk.lua - walks through the jobs of a sorted set by their scores, then by their ids, in either direction.
+-- walk.lua - helpers of lists: read the jobs of a topic in a state in the order of their times, and of their ids for
+-- equal times, oldest or newest first.
 -- uses: clock kept_keys order topic
 
--- Returns the limits of the scores for a list of jobs in this state: low and high, with low <= score < high. Ready
--- and delayed jobs are two parts of one bucket: a job is ready when its time has come, and delayed until then.
+-- Returns the limits low and high of the scores for a list of jobs in this state: low <= score < high. Ready and
+-- delayed jobs are in the same sorted set, the bucket of their topic: a job is ready when its due time has come, and
+-- delayed until then. after, before: limits that the client has requested, or ''. began: when the list began, ms, or 0.
 local function bounds_of(state, after, before, began)
   local low, high = tonumber(after) or -math.huge, tonumber(before) or math.huge
   if state == 'delayed' then low = math.max(low, now + 1) end
@@ -14,8 +16,8 @@ end
 local function from_text(low) return low == -math.huge and '-inf' or integer(low) end
 local function below_text(high) return high == math.huge and '+inf' or '(' .. integer(high) end
 
--- Returns the number of entries of key before (score, id), including this entry if with_it is set. The entry itself may
--- have been removed, so a binary search finds its position.
+-- Returns the number of entries of the sorted set key before the entry with this score and id, including this entry if
+-- with_it is set. The entry may have been removed in the meantime, so a binary search finds its position.
 local function rank_of(key, score, id, with_it)
   local low = call('ZCOUNT', key, '-inf', '(' .. score)
   local high = low + call('ZCOUNT', key, score, score)
@@ -27,16 +29,17 @@ local function rank_of(key, score, id, with_it)
   return low
 end
 
--- Returns the key of the set that has a topic's jobs in this state, by their times.
+-- Returns the name of the sorted set that has a topic's jobs in this state.
 local function places_of(state, topic) return state == 'dead' and index_of(state, topic) or bucket_of(topic) end
 
--- Returns the next entries of a topic's jobs in this state after (score, id), which may belong to another
--- topic or be empty: id, score, id ...
+-- Returns the next jobs of a topic in this state, as id, score, id, score ...: those after the job with this score and
+-- id, which may be a job of another topic, or '' to begin with the first. number: maximum number of jobs.
 local function entries_behind(state, topic, low, high, score, id, number, is_newest_first)
   local bucket, from, to = places_of(state, topic), from_text(low), below_text(high)
   local other = id ~= '' and topic_of(id)
   if other == topic then
-    -- Entries up to the given one are skipped by rank, because many of them may have the same time.
+    -- Jobs up to the given one are skipped by their number, not by their time, because many jobs may have the same
+    -- time.
     local rank = rank_of(bucket, score, id, not is_newest_first)
     local first = is_newest_first and call('ZCARD', bucket) - rank or rank
     local entries = is_newest_first and call('ZRANGE', bucket, first, first + number - 1, 'REV', 'WITHSCORES')
@@ -56,7 +59,7 @@ local function entries_behind(state, topic, low, high, score, id, number, is_new
   return call('ZRANGE', bucket, from, to, 'BYSCORE', 'LIMIT', 0, number, 'WITHSCORES')
 end
 
--- Returns whether an entry is before another one.
+-- Returns whether the entry (score, id) is before the entry (other_score, other_id) in the list.
 local function stands_before(score, id, other_score, other_id, is_newest_first)
   if score ~= other_score then return (score < other_score) ~= is_newest_first end
   return id ~= other_id and precedes(id, other_id) ~= is_newest_first

@@ -1,8 +1,10 @@
--- weights.lua - turns of topics with a weight, in virtual time: see offer.lua.
+-- weights.lua - shares the capacity of consumers between topics with the setting weight. Topics are served in the order
+-- of their virtual times, their scores in the sorted set "turns", see offer.lua.
 -- uses: offer
 
--- Returns how many jobs the i-th topic of a claim may get in a row: at least share, and more if its virtual time stays
--- below that of all other topics. turns has the turns of the topics that this claim has already served.
+-- Returns how many jobs of the i-th topic a claim may lease in a row: at least share, and more as long as the topic's
+-- virtual time stays below that of all other topics. scores: virtual times of the topics. turns: the turns that this
+-- claim has already planned.
 -- rare: weights
 local function share_before_next(i, weight, scores, turns, share)
   local following = scores[i + 1] or math.huge
@@ -13,7 +15,8 @@ local function share_before_next(i, weight, scores, turns, share)
   return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
 end
 
--- Lowers all virtual times by the same amount, before they become too large to be exact. This happens once in years.
+-- Lowers all virtual times by first, but not below 1, before they become too large to be exact. This happens once in
+-- years.
 -- rare: weights
 local function renumber_turns(first)
   if call('ZCARD', TURNS) > 1000 then return end

@@ -1,16 +1,16 @@
 -- when.lua - computes when a new job is due, and how its record begins.
 -- uses: clock
 
--- Returns when a new job is due, ms, and the time from which its delay counts. when is ms from now, or '@'
--- and a time.
+-- Returns two times in ms: when a new job is due, and when it counts as created. when: a delay in ms, or '@' and a time
+-- in ms.
 local function due_of(when)
-  if when == '0' then return now, now end -- at once: the time now, so the job is ready without a carry worker
+  if when == '0' then return now, now end -- due at once: not soonest, which may be 1 ms later and would need the carry worker
   if string.sub(when, 1, 1) ~= '@' then return soonest + tonumber(when), soonest end
   return math.max(now, tonumber(string.sub(when, 2))), now
 end
 
--- Returns the beginning of the record of a job that is created at this time. C has written the rest of the
--- record.
+-- Returns the beginning of the record of a job that is created at this time. The caller appends the rest, which the C
+-- code has written.
 local openings = {}
 local function opening_of(created)
   local opening = openings[created]

@@ -1,29 +1,30 @@
--- workflows.lua - workflows: lists of elements that grow, and the jobs that belong to them.
+-- workflows.lua - durable workflows. A workflow is a list of elements (results of its steps) that grows, and the jobs
+-- that deliver this list to the workflow's endpoint.
 --
--- The place of a workflow is '<owner>/<workflowId>/<time of its creation, ms>', because a later workflow may have the
--- same id. The workflow's hash has state ('active', 'succeeded', 'failed', 'cancelled'), createdAt, endedAt, settings
--- (a text of the caller), result, first (its first job), previous (when the previous workflow with this id was created,
--- ms), failedBy (the job that failed it), bytes (of its elements), parent (a place), and the elements that its parent
--- gets if it fails or is cancelled: ifFailed, ifCancelled.
+-- A workflow is named by its place, '<owner>/<workflowId>/<time of its creation, ms>', because a later workflow may
+-- have the same owner and workflowId. The hash workflow:<place> has the fields state ('active', 'succeeded', 'failed',
+-- 'cancelled'), createdAt, endedAt, settings (a text of the caller), result, first (its first job), previous (when the
+-- previous workflow with this id was created, ms), failedBy (the job that failed it), bytes (size of its elements),
+-- parent (place of the workflow that has started this one), and ifFailed and ifCancelled, the elements that the parent
+-- gets if this workflow fails or is cancelled.
 --
--- A job of a workflow has a role:
---   s  step: it is delivered with the elements up to its own; if it dies, the workflow fails
---   c  call: it is delivered as it is; only reads of all elements return its element
---   a  answer: it is delivered as it is and has no element; if it dies, the workflow fails
---   w  wait: a step whose element is appended when it is due, see waits.lua
--- WORKFLOW_JOBS has for each job of a workflow, until the job ends, 'role position bytes place': position is
--- the number of elements up to the job's own, and bytes their size.
+-- A job of a workflow has a role: s step: it is delivered with all elements up to its own; if it dies, the workflow
+--   fails c call: a request to another url, delivered with its own body; its element is not delivered with steps a
+--   answer: reports the result of a call, is delivered with its own body, and has no element; if it dies, the workflow
+--   fails w  wait: a step whose element is appended when it is due, see waits.lua
+-- WORKFLOW_JOBS has for each job of a workflow, until the job ends, 'role position bytes place'. position is the number
+-- of elements up to and including the job's own, bytes is their size, and place is the workflow's.
 -- uses: clock has keys places when
 
 local WORKFLOWS = base .. 'workflows' -- owner/workflowId -> when the last workflow with this id was created, ms
-local WORKFLOW_TIMES = base .. 'workflow_times' -- place -> when the workflow was created, ms
+local WORKFLOW_TIMES = base .. 'workflow_times' -- place of a workflow -> when it was created, ms
 local function workflow_of(place) return base .. 'workflow:' .. place end
 local function elements_of(place) return base .. 'elements:' .. place end -- LIST: 's' or 'c', and the element
-local function element_jobs_of(place) return base .. 'element_jobs:' .. place end -- LIST: of each element 'kind time bytes job'
-local function open_of(place) return base .. 'open:' .. place end -- HASH: its jobs that have not ended
+local function element_jobs_of(place) return base .. 'element_jobs:' .. place end -- LIST: 'kind time bytes job' for each element
+local function open_of(place) return base .. 'open:' .. place end -- HASH: ids of the workflow's jobs that have not ended
 local OPEN_MAX, ELEMENTS_MAX = 1000, 10000
 
--- Returns the place of the last workflow with this id, or nothing.
+-- Returns the place of the latest workflow with this id (owner/workflowId), or nothing.
 local function place_of_workflow(id)
   local created = call('HGET', WORKFLOWS, id)
   if created then return id .. '/' .. created end
@@ -37,7 +38,8 @@ local function active_place(id)
   if place and is_active(place) then return place end
 end
 
--- Returns role, position, bytes and place of a job, or nothing if the job belongs to no workflow.
+-- Returns the entry of a job in WORKFLOW_JOBS: role, position, bytes and place. Returns nothing if the job belongs to
+-- no workflow.
 local function membership_of(id)
   local text = has(WORKFLOW_JOBS) and call('HGET', WORKFLOW_JOBS, id)
   if text then return string.match(text, '^(%a) (%d+) (%d+) (.*)$') end
@@ -48,13 +50,13 @@ local function note_membership(id, role, position, bytes, place)
   is_there[WORKFLOW_JOBS] = true
 end
 
--- Appends the element of a job. Returns the number and the total size of all elements.
+-- Appends the element of a job to its workflow. Returns the number and the total size of the workflow's elements.
 local function add_element(place, kind, element, id)
   call('RPUSH', element_jobs_of(place), table.concat({kind, integer(now), #element, id}, ' '))
   return call('RPUSH', elements_of(place), kind .. element), call('HINCRBY', workflow_of(place), 'bytes', #element + 1)
 end
 
--- Schedules a job of a workflow, and appends its element. Returns its due time, ms.
+-- Schedules a job of a workflow. If its role is step or call, also appends its element. Returns its due time, ms.
 local function add_member(place, role, id, when, record, element)
   local position, bytes = 0, 0
   if role == 's' or role == 'c' then position, bytes = add_element(place, role, element, id) end
@@ -65,7 +67,8 @@ local function add_member(place, role, id, when, record, element)
   return put(id, at)
 end
 
--- Adds a follow-up of a job to the workflow of that job, with the role of an answer. Only calls have such follow-ups.
+-- Called for a follow-up (follow.lua) of the job parent, which has ended. If the parent was a call of a workflow, the
+-- follow-up becomes a job of this workflow, with the role answer.
 -- rare: workflow
 local function adopt(id, parent)
   local role, _, _, place = membership_of(parent)
