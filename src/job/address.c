@@ -19,7 +19,8 @@ bool address_parse(struct slice text, struct address *address)
     return inet_pton(address->is_v6 ? AF_INET6 : AF_INET, copy, address->bytes) == 1;
 }
 
-/* Parses one part of a loose address. A part with 0x is hexadecimal, a part with a leading 0 octal. */
+/* Parses one part of an IPv4 address in a spelling of inet_aton. A part that begins with 0x is hexadecimal; a
+ * part that begins with another 0 is octal. */
 static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
 {
     unsigned base = 10;
@@ -30,7 +31,8 @@ static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
     }
     uint64_t sum = 0;
     for (size_t i = 0; i < part.size; i++) {
-        unsigned digit = (unsigned)hex_value(part.data[i]); /* any other byte becomes UINT_MAX */
+        unsigned digit =
+            (unsigned)hex_value(part.data[i]); /* a byte that is not a hexadecimal digit becomes UINT_MAX */
         if (digit >= base)
             return false;
         sum = sum * base + digit;
@@ -41,7 +43,7 @@ static bool parse_part(struct slice part, uint64_t max, uint64_t *value)
     return part.size > 0;
 }
 
-/* Parses one to four parts; the last part fills the remaining bytes. */
+/* Parses one to four parts. Each part but the last is one byte; the last part fills the remaining bytes. */
 static bool parse_loose_v4(struct slice text, uint32_t *v4)
 {
     struct slice part, rest = text;
@@ -73,9 +75,9 @@ bool address_parse_loose(struct slice text, struct address *address)
     return true;
 }
 
-enum { EMBEDDED_BITS = 96 }; /* bits of the prefixes before an IPv4 part */
+enum { EMBEDDED_BITS = 96 }; /* bits before an IPv4 address inside an IPv6 address */
 
-/* Returns whether an IPv6 address contains an IPv4 address. */
+/* Returns whether an address is an IPv4-mapped or NAT64 address, which contains an IPv4 address. */
 static bool embeds_v4(const struct address *address)
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -123,8 +125,8 @@ bool address_block_has(const struct address_block *block, const struct address *
     return bits == 0 || (block->base.bytes[bytes] ^ other.bytes[bytes]) >> (8 - bits) == 0;
 }
 
-/* The list has the blocks of IANA's special-purpose registries, multicast, and 168.63.129.16. The last one is
- * the address at which virtual machines on Azure reach services of their host. */
+/* The list has the blocks of IANA's special-purpose registries, multicast, and 168.63.129.16. At
+ * 168.63.129.16, virtual machines on Azure reach services of their host. */
 static const struct special {
     struct address_block block;
     const char *rule;
@@ -147,8 +149,9 @@ static const struct special {
     {{{false, {240}}, 4}, "reserved (240.0.0.0/4)"},
 };
 
-/* Only the addresses in this block are assigned (RFC 4291, 2.4). The list above has the special blocks inside
- * this block (protocol assignments with Teredo, two documentation blocks, 6to4) and some outside of it. */
+/* Only the addresses in this block are assigned (RFC 4291, 2.4). The list above has the special blocks
+ * inside 2000::/3 (protocol assignments with Teredo, two documentation blocks, 6to4), and some blocks
+ * outside of it. */
 static const struct address_block global_v6 = {{true, {0x20}}, 3};
 static const struct special special_v6[] = {
     {{{true, {0x20, 0x01}}, 23}, "protocol assignments (2001::/23)"},
@@ -183,7 +186,7 @@ bool address_is_public(const struct address *address)
     return address_rule(address) == NULL;
 }
 
-enum { WIDE_BITS = 8 }; /* blocks with fewer bits are wider than a private network needs */
+enum { WIDE_BITS = 8 }; /* a block with a shorter prefix is wider than any private network */
 
 static bool overlap(const struct address_block *a, const struct address_block *b)
 {
@@ -217,7 +220,7 @@ void address_write(const struct address *address, char text[ADDRESS_TEXT_SIZE])
         inet_ntop(AF_INET6, address->bytes, text, ADDRESS_TEXT_SIZE);
         return;
     }
-    for (size_t i = 0; i < 4; i++) { /* needs a fifth of the instructions of inet_ntop */
+    for (size_t i = 0; i < 4; i++) { /* this loop needs a fifth of the instructions that inet_ntop needs */
         buffer_append(&digits, i ? SLICE(".") : SLICE(""));
         buffer_append_number(&digits, address->bytes[i]);
     }

@@ -15,14 +15,14 @@ struct address_block {
     uint8_t bits;
 };
 
-/* Parses a strict dotted quad or an RFC 4291 text without a scope id. */
+/* Parses an IPv4 address of four decimal numbers, or an IPv6 address (RFC 4291) without a scope id. */
 bool address_parse(struct slice text, struct address *);
 
-/* Parses the same addresses, and IPv4 in all spellings of inet_aton: fewer parts, octal, hexadecimal. Used
- * for the host of a url. */
+/* Parses what address_parse parses, and also the other spellings of IPv4 addresses that inet_aton accepts:
+ * fewer parts, octal, hexadecimal. Used for the host of a url. */
 bool address_parse_loose(struct slice text, struct address *);
 
-/* Parses "10.0.0.0/8" or a single address. */
+/* Parses a block such as "10.0.0.0/8", or a single address, which is a block of one address. */
 bool address_block_parse(struct slice text, struct address_block *);
 
 /* In this function and the functions below, an IPv4-mapped or NAT64 (64:ff9b::/96) address counts as its IPv4

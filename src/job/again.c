@@ -5,9 +5,10 @@
 #include "base/duration.h"
 #include "job/http_date.h"
 
-enum { SHOWN_MAX = 50 /* maximum number of bytes of the value in a detail */ };
+enum { SHOWN_MAX = 50 /* maximum number of bytes of the header's value that an error shows */ };
 
-/* Copies the beginning of the value, without bytes that are not allowed in a detail. */
+/* Copies the beginning of the header's value for an error, without bytes that an error must not have (see
+ * again.h). */
 static void show(struct slice value, char shown[SHOWN_MAX + sizeof "..."])
 {
     bool is_cut = value.size > SHOWN_MAX;

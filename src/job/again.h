@@ -13,9 +13,10 @@
 
 enum { AGAIN_DETAIL_SIZE = ATTEMPT_DETAIL_MAX + 1 };
 
-/* Parses a value: seconds, a duration such as 5m or 1h30m, or an HTTP date (RFC 9110, 5.6.7). A date counts
- * from now_ms. Returns false if the value is unreadable or outside of AGAIN_MIN_MS and AGAIN_MAX_MS; detail
- * then says what was found and what was expected, in visible ASCII without quotes and backslashes. */
+/* Parses a value: seconds, a duration such as 5m or 1h30m, or an HTTP date (RFC 9110, 5.6.7). The wait for a
+ * date is the time from now_ms to the date. Returns false if the value is unreadable or outside of
+ * AGAIN_MIN_MS and AGAIN_MAX_MS; detail then says what was found and what was expected, in visible ASCII
+ * without quotes and backslashes. */
 bool again_parse(struct slice value, int64_t now_ms, int64_t *wait_ms, char detail[AGAIN_DETAIL_SIZE]);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* ---- writing ---- */
 
-/* Returns the size of the character at the front, or 0 if the character must be replaced. */
+/* Returns the size of the first character, or 0 if U+FFFD must replace the character. */
 static size_t shown_size(const uint8_t *at, size_t left)
 {
     size_t size = utf8_size(*at);
@@ -18,7 +18,7 @@ static size_t shown_size(const uint8_t *at, size_t left)
     return size && size <= left && utf8_is_sound(at, size) && !is_control ? size : 0;
 }
 
-/* Returns whether the bytes end in the middle of a possible character. */
+/* Returns whether the bytes are the beginning of a UTF-8 character whose other bytes are missing. */
 static bool is_torn(const uint8_t *at, size_t left)
 {
     for (size_t i = 1; i < left; i++)
@@ -87,7 +87,7 @@ static bool take_number(struct slice *rest, int64_t max, int64_t *number)
     return true;
 }
 
-/* Reads "3", or "3@2" for the second round. */
+/* Reads the number of the attempt: "3", or "3@2" for attempt 3 of the second round. */
 static bool read_number(struct slice word, struct attempt_line *line)
 {
     struct slice digits, rest;

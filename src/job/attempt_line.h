@@ -19,7 +19,8 @@ enum {
 
 struct attempt_line {
     int round;  /* from 1 */
-    int number; /* number in its round, from 1; starts at 1 again when a dead job is run again */
+    int number; /* number of the attempt in its round, from 1; starts at 1 again when a dead job is run again
+                 */
     struct attempt_result result;
     struct slice answer; /* a JSON string, with its quotes; empty: no body */
     bool is_answer_cut;

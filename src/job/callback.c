@@ -25,7 +25,7 @@ static void refuse_member(const struct reading *reading, struct slice member, co
     job_errors_add_named(reading->errors, prefix, member, detail);
 }
 
-/* Adds errors, with the name of the callback before their own names. */
+/* Adds errors. The name of each error gets the name of the callback before it. */
 static void add_errors(const struct reading *reading, const struct job_errors *found)
 {
     struct job_error error;
@@ -126,7 +126,7 @@ bool callback_parse(struct job_errors *errors, const char *name, struct slice va
     size_t errors_before = errors->count;
     *callback = (struct callback){.has_body = false};
     buffer_init(&callback->text, CALLBACK_BYTES_MAX);
-    if (json_has_escapes(value)) /* reserves the room, because headers point into it */
+    if (json_has_escapes(value)) /* the text must not move later */
         buffer_reserve(&callback->text, CALLBACK_BYTES_MAX);
     if (value.size > CALLBACK_BYTES_MAX) {
         job_errors_add(errors, name, "must have at most 16384 bytes");

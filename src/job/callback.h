@@ -5,8 +5,8 @@
  *     {"url":"http://example.com/done","method":"PUT","headers":{"Authorization":"Bearer
  * x"},"includeBody":true}
  *
- * A job, or the settings of a topic, store the value as text, and it is parsed only when a callback is sent:
- * most jobs end without callbacks. */
+ * Jobs and the settings of topics store this value as text. The text is parsed only when a callback is
+ * created, because most jobs end without callbacks. */
 #ifndef DUEPOST_JOB_CALLBACK_H
 #define DUEPOST_JOB_CALLBACK_H
 
@@ -18,18 +18,18 @@
 
 enum { CALLBACK_BYTES_MAX = 16 * 1024 }; /* maximum size of the text */
 
-/* The slices point into the text that was parsed, and into the buffer text. */
+/* The slices point into the text that was parsed, and into the buffer "text". */
 struct callback {
     struct slice url;
     enum job_method method; /* POST, PUT or PATCH */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
-    bool has_body;      /* the document includes the body of the job */
+    bool has_body;      /* the body of the callback includes the body of the job */
     struct buffer text; /* owned: decoded strings */
 };
 
-/* Parses a value of JSON. Adds the faults to errors, under names that begin with name, and returns false if
- * there are any. The callback then has nothing to free. */
+/* Parses a JSON value. If the value is not valid, adds the faults to errors, under names that begin with
+ * "name", and returns false; the callback then has nothing to free. */
 bool callback_parse(struct job_errors *, const char *name, struct slice value, struct callback *) MUST_USE;
 
 /* Reads a value that callback_parse accepted before, for example from a record. */

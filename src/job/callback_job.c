@@ -119,7 +119,7 @@ static void put_attempt(struct json_writer *json, int number, const struct attem
     json_end_object(json);
 }
 
-/* Adds the attempts that are known: this attempt and the previous one. */
+/* Adds the attempts that duepost knows at this moment: this attempt and the previous one. */
 static void add_attempts(struct json_writer *json, const struct callback_report *report)
 {
     int number = report->attempts - (report->attempt != NULL);
@@ -223,7 +223,7 @@ static void write_record(struct buffer *record, const struct callback *to, struc
     job_write(&job, record);
 }
 
-/* Writes the callback in the form of the job. */
+/* Lets the job's form of delivery write the callback. */
 static bool write_of_form(struct callback_job *job, enum callback_event event, const struct callback *to,
                           const struct callback_report *report)
 {
@@ -235,7 +235,7 @@ static bool has_own_callbacks(const struct callback_report *report)
     return report->form && report->form->write_callback;
 }
 
-/* Writes the callback with duepost's own document. */
+/* Writes the callback with duepost's own document as its body. */
 static bool write_standard(struct callback_job *job, enum callback_event event, const struct callback *to,
                            const struct callback_report *report)
 {

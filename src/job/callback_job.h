@@ -1,16 +1,17 @@
 /* callback_job.h - the jobs that report what has happened to a job. The functions are pure: no clock, no I/O.
  *
  * A callback of orders/17 is a job of the sibling topic orders~callbacks. The script that records the attempt
- * or the end also schedules the callback. The callback's jobId has the jobId of the job, the outcome, and the
- * nonce of the lease that ended then, such as 17~delivered~4f1c. So each callback exists once.
+ * or the end also schedules the callback. The callback's jobId consists of the jobId of the job, the outcome,
+ * and the nonce of the lease that ended with it, such as 17~delivered~4f1c. So each callback is created only
+ * once.
  *
  *     onDelivered   the job was delivered
  *     onDead        the job died, for any reason
  *     onAttempt     an attempt was made, with any result
  *
- * The body is the document in docs/topics.md, unless the form of the job's delivery writes its own. Jobs of
- * sibling topics (see job_id.h) have callbacks only if their form of delivery writes them. Callbacks and
- * cancelled jobs have no callbacks. */
+ * The body is the document in docs/topics.md, unless the job's form of delivery (form.h) writes callbacks of
+ * its own. Jobs of sibling topics (see job_id.h) have callbacks only if their form of delivery writes them.
+ * duepost sends no callbacks for callbacks and for cancelled jobs. */
 #ifndef DUEPOST_JOB_CALLBACK_JOB_H
 #define DUEPOST_JOB_CALLBACK_JOB_H
 
@@ -30,7 +31,7 @@ enum callback_outcome {
     CALLBACK_DELIVERED,
     CALLBACK_DEAD,
     CALLBACK_FAILED,
-    CALLBACK_AGAIN, /* the receiver asked for the job again */
+    CALLBACK_AGAIN, /* the receiver said "not yet": the job is to be sent again later */
 };
 
 /* The facts that a callback reports. The struct borrows the data of its pointers and slices. */
@@ -39,13 +40,13 @@ struct callback_report {
     struct slice nonce; /* nonce of the lease that ends */
     enum callback_outcome outcome;
     struct slice reason;   /* DEAD */
-    const struct job *job; /* NULL: its record is unreadable */
+    const struct job *job; /* NULL: the record of the job is unreadable */
     int attempts;          /* number of attempts in this round, including this one */
     int round;             /* number of the round, from 1; 0: the job has no rounds */
     const struct attempt_result *attempt, *previous; /* NULL: none */
     int64_t due_ms;                                  /* 0: unknown */
     int64_t claimed_ms, ended_ms;
-    int64_t wait_ms;      /* FAILED, AGAIN: wait until the next attempt */
+    int64_t wait_ms;      /* outcomes FAILED and AGAIN: wait until the next attempt */
     struct slice answer;  /* answer of the attempt */
     struct slice headers; /* headers of the answer, one per line, if the job's form wants them; see form.h */
     const struct delivery_form *form; /* form of the job; NULL: unknown, or the standard form */

@@ -2,8 +2,7 @@
 
 #include "job/json.h"
 
-/* Returns whether the text between two members is only a comma and white space, which means that they are
- * neighbours. */
+/* Returns whether two members are neighbours: the text between them is only a comma and white space. */
 static bool is_gap(const char *at, const char *end)
 {
     for (; at < end; at++)

@@ -2,8 +2,8 @@
  *
  * Unknown members are kept as they are spelt. Operations that rewrite a record or settings write these
  * members again: retry, bury, run, PATCH. PUT creates a new job, or new settings, and carries no unknown
- * members. Unknown members that follow each other form one run. So an object has at most one run more than
- * known members.
+ * members. Unknown members that follow each other form one run. Known members separate the runs, so an object
+ * has at most one run more than it has known members.
  *
  * A version may give a job or a topic a feature that earlier versions do not know. That version then names
  * the feature in "needs":["name", ...]. A process that does not know one of the names releases the job, or
@@ -25,29 +25,30 @@ struct carried {
     size_t count;
 };
 
-/* Adds a member, as json_next_member returns it, after the members added before. Borrows key and value.
- * Returns false if there is no room, which cannot happen for an object with at most CARRIED_RUNS_MAX - 1
- * different known members. */
+/* Adds a member after the members added before. key and value are as json_next_member returns them; they are
+ * borrowed. Returns false if there is no room, which cannot happen for an object with at most
+ * CARRIED_RUNS_MAX - 1 different known members. */
 bool carried_add(struct carried *, struct slice key, struct slice value);
 
-/* Writes the unknown members after the others. */
+/* Writes the unknown members after the members that json has written. */
 void carried_write(const struct carried *, struct json_writer *);
 
 /* Writes the member "needs" with the names passed to needs_add, or nothing if there are no names. */
 struct needs_writer {
     struct json_writer *json;
-    bool is_open; /* a name was added */
+    bool is_open; /* needs_add has added a name */
 };
 void needs_add(struct needs_writer *, const char *name);
 void needs_end(struct needs_writer *);
 
-/* Reads the value of needs. Sets *unknown to the first name that this version does not know, without its
- * quotes. Leaves *unknown unchanged when all names are known. Returns false if value is not an array of
- * names. */
+/* Reads the value of the member "needs". Sets *unknown to the first name that this version does not know,
+ * without its quotes. Leaves *unknown unchanged when all names are known. Returns false if value is not an
+ * array of names. */
 bool needs_read(struct slice value, struct slice *unknown);
 
-/* Finds the first need of a record that this version does not know. The other members of the record may be
- * unreadable. Returns false if there is no such need, or duepost did not write the record. */
+/* Finds the first name in "needs" of a record that this version does not know. The other members of the
+ * record may be unreadable. Returns false if there is no such name, or if duepost did not write the
+ * record. */
 bool needs_find(struct slice record, struct slice *unknown);
 
 #endif

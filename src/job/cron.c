@@ -2,7 +2,7 @@
  *
  *   1. cuts the text into fields, or replaces an @word by its fields
  *   2. reads each field into bits: a list of ranges with steps
- *   3. refuses dates that never come
+ *   3. refuses expressions whose date never comes, such as 31 February
  *   4. finds the next matching day, then the next matching time of that day */
 #include "job/cron.h"
 
@@ -10,14 +10,14 @@
 
 enum { FIELDS_MAX = 6, STEP_MAX = 999, FOUND_MAX = 40, DAY_S = 86400 };
 
-#define CYCLE_DAYS INT64_C(146097) /* 400 years, after which the calendar repeats */
+#define CYCLE_DAYS INT64_C(146097) /* the calendar repeats after 400 years */
 
 /* ---- parsing ---- */
 
 struct cron_field {
     const char *name, *allowed;
     int min, max;
-    const char *names; /* three letters each; the first is the name of first_name */
+    const char *names; /* names of three letters each; the first is the name of the value first_name */
     int first_name;
 };
 
@@ -221,13 +221,14 @@ enum status cron_parse(struct slice text, struct cron *cron, struct problem *pro
 
 /* ---- matching ---- */
 
-/* Returns the lowest set bit that is not below from, or -1. */
+/* Returns the index of the lowest set bit from bit number "from" upwards, or -1 if no such bit is set. */
 static int next_bit(uint64_t bits, int from)
 {
     return from > 63 || !(bits >> from) ? -1 : from + __builtin_ctzll(bits >> from);
 }
 
-/* Returns the first matching second of a day from a second on, or -1. */
+/* Returns the first second of a day, not before the given second, that matches. Returns -1 if no such second
+ * matches. */
 static int find_time(const struct cron *cron, int from)
 {
     int hour = from / 3600, minute = from / 60 % 60, second = from % 60;

@@ -6,8 +6,8 @@
  *
  * A field is a list of values, ranges (9-17) and asterisks; ranges and asterisks may have a step (9-17/2).
  * Months and days of the week may be names of three letters, in any case. 0 and 7 are Sunday. If neither the
- * day of the month nor the day of the week begins with an asterisk, a day matches when either field does.
- * Otherwise both fields must match.
+ * field for the day of the month nor the field for the day of the week begins with an asterisk, a day matches
+ * when one of the two fields matches. Otherwise, both fields must match.
  *
  * These functions do not use time zones. Times are local: the seconds since 1970-01-01T00:00:00 on a wall
  * clock. recurrence.h applies time zones. */
@@ -22,11 +22,11 @@
 
 enum { CRON_TEXT_MAX = 255 }; /* bytes */
 
-/* The values that match, as bits: bit n of a field is set if the value n matches. */
+/* A parsed expression. Each field is a set of bits: bit n is set if the value n matches. */
 struct cron {
     uint64_t seconds, minutes, hours, days, months, weekdays;
     bool is_any_day, is_any_weekday; /* the field begins with an asterisk */
-    bool is_wild; /* minute or hour begins with an asterisk: clock changes do not affect it */
+    bool is_wild; /* minute or hour begins with an asterisk: clock changes do not affect the times */
 };
 
 /* Parses an expression. If INVALID, problem names the field, the text found and the values allowed. A date

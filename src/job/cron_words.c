@@ -4,15 +4,15 @@
  *   2. the days: "on the 1st of the month, and also on Monday"
  *   3. the months
  *
- * Values at equal distances are described by their distance. A few times of day are listed one by one. All
- * other values are listed for each unit. */
+ * Values at equal distances are described by the distance, such as "every 15 minutes". A few times of day are
+ * listed one by one. All other values are listed by unit: the seconds, the minutes, the hours. */
 #include "job/cron_words.h"
 
 enum { MINUTES = 60, HOURS = 24, DAYS = 31, MONTHS = 12, WEEKDAYS = 7, TIMES_LISTED = 6, DAY_STEPS_MIN = 4 };
 
 /* ---- sets of values ---- */
 
-/* Values of one field. */
+/* The values of one field of the expression that match. */
 struct cron_set {
     uint64_t bits;
     int cycle; /* number of units after which the values repeat: 60 minutes */
@@ -38,8 +38,8 @@ static bool has_all(const struct cron_set *set)
     return set->count == set->cycle;
 }
 
-/* Returns whether the last value and the first value of the next cycle have the same distance as the other
- * neighbours. */
+/* Returns whether the distance stays the same from the last value of a cycle to the first value of the next
+ * cycle. */
 static bool is_endless(const struct cron_set *set)
 {
     return set->step && set->first + set->cycle - set->last == set->step;
@@ -190,7 +190,7 @@ static void write_of_hours(struct buffer *out, const struct cron_set *hours)
     write_values(out, "hour", hours);
 }
 
-/* Returns whether the times are "every 2 hours" from midnight on. */
+/* Returns whether the times repeat with one distance in hours, from midnight on, such as "every 2 hours". */
 static bool is_every_few_hours(const struct cron_times *times)
 {
     return times->seconds.bits == 1 && times->minutes.bits == 1 && is_endless(&times->hours) &&
@@ -214,7 +214,8 @@ static void write_hourly(struct buffer *out, const struct cron_times *times)
     }
 }
 
-/* Returns whether the minutes have the same distance in all hours and from each hour to the next. */
+/* Returns whether all minutes of the day that match have the same distance, also from the last minute of an
+ * hour to the first one of the next hour. */
 static bool is_one_row(const struct cron_times *times)
 {
     const struct cron_set *hours = &times->hours, *minutes = &times->minutes;
@@ -222,7 +223,7 @@ static bool is_one_row(const struct cron_times *times)
            hours->count * minutes->count > 2;
 }
 
-/* Writes the minutes. The second is 0. */
+/* Writes the minutes of an expression whose only second is 0. */
 static void write_minutes(struct buffer *out, const struct cron_times *times)
 {
     const struct cron_set *hours = &times->hours, *minutes = &times->minutes;
@@ -298,11 +299,11 @@ static void write_days(struct buffer *out, uint64_t bits)
 
 /* The days and months of an expression, as they are described. */
 struct cron_dates {
-    uint64_t days, weekdays, months; /* Monday is 1, Sunday 7; 0: all values, which are not mentioned */
+    uint64_t days, weekdays, months; /* 0: all match, and are not mentioned; Monday is 1 */
     bool is_both;                    /* a day must match days and weekdays */
 };
 
-/* Returns the dates of an expression. cron.h says when a day must match both fields. */
+/* Returns the days and months of an expression. cron.h says when a day must match both fields for days. */
 static struct cron_dates dates_of(const struct cron *cron)
 {
     uint64_t weekdays = (cron->weekdays | (cron->weekdays & 1) << WEEKDAYS) & ~UINT64_C(1);

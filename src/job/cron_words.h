@@ -8,7 +8,8 @@
 
 enum { CRON_WORDS_MAX = 1024 }; /* bytes; enough for each expression */
 
-/* Appends the words. Expressions with equal times have equal words, even if they are written differently. */
+/* Appends the words for an expression. Two expressions that match the same times have the same words, even if
+ * they are written differently. */
 void cron_write_words(const struct cron *, struct buffer *);
 
 #endif

@@ -62,15 +62,16 @@ static void decide_failure(struct ending *ending, const struct job *job, const s
         ending_bury(ending, SLICE("retries_exhausted"));
     } else {
         ending->wait_ms = retry_wait_ms(job, schedule, counted + 1, facts);
-        /* In a fifo topic, a waiting job delays all others, so it waits at most until it expires. */
+        /* In a fifo topic, a job that waits for its retry delays all jobs behind it. So it waits at most
+         * until it expires. */
         if (facts->settings && topic_settings_are_fifo(facts->settings))
             ending->wait_ms = shorter_ms(ending->wait_ms,
                                          longer_ms(job_expires_ms(job, job->created_ms) - facts->now_ms, 0));
     }
 }
 
-/* Decides for a receiver that asked for the job again. If the job expires before that time, it comes back at
- * its expiry and is buried. */
+/* Decides for a receiver that said "not yet". If the job expires before the time for which the receiver
+ * asked, it comes back when it expires, and is buried. */
 static void decide_round(struct ending *ending, const struct job *job, const struct ending_facts *facts)
 {
     ending->rounds++;
@@ -157,7 +158,8 @@ void ending_texts_fini(struct ending_texts *texts)
     callback_jobs_fini(&texts->callbacks);
 }
 
-/* Clears the texts. There may have been no memory for them when an earlier ending was written. */
+/* Clears the texts, and also their failures: there may have been no memory when an earlier ending was
+ * written. */
 static void ending_texts_clear(struct ending_texts *texts)
 {
     buffer_clear(&texts->record);
@@ -165,8 +167,8 @@ static void ending_texts_clear(struct ending_texts *texts)
     callback_jobs_clear(&texts->callbacks);
 }
 
-/* Returns the first headers of the answer with which the job died, as many lines as fit. Empty unless the
- * job's form wants headers. */
+/* Returns headers of the answer with which the job died: the first lines, as many as fit. The result is empty
+ * unless the job's form wants headers. */
 static struct slice kept_headers(const struct ending *ending, const struct ending_facts *facts)
 {
     struct slice line, rest = facts->headers;
@@ -198,7 +200,8 @@ static enum callback_outcome outcome_of(const struct ending *ending)
     return ending->is_round ? CALLBACK_AGAIN : CALLBACK_FAILED;
 }
 
-/* Returns the facts for callbacks. job is the job before its numbers are updated. */
+/* Returns what a callback reports. job still has its numbers of attempts and rounds from before this
+ * attempt. */
 static struct callback_report report_of(const struct ending *ending, const struct ending_facts *facts,
                                         const struct job *job)
 {

@@ -48,19 +48,19 @@ struct ending_facts {
     int64_t now_ms;                        /* time of the claim, by Redis's clock */
     int64_t due_ms;                        /* time at which the job was due; 0: unknown */
     const struct topic_settings *settings; /* NULL: the topic has no settings */
-    const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
+    const struct retry_schedule *schedule; /* used if neither job nor topic has one */
     bool has_history;                      /* ended jobs go to a history, with their attempts */
-    uint32_t random;                       /* any 32 bits; used with the setting jitter */
+    uint32_t random;                       /* 32 random bits for the topic's setting jitter */
     int64_t hold_ms;                       /* HELD, UNSERVED */
     /* RESULT */
     const struct attempt_result *result;
     struct form_judgement judgement;  /* how the job's form judges the answer */
     const struct delivery_form *form; /* form of the job; NULL: unknown */
     struct slice headers;             /* headers of the answer, see form.h */
-    struct slice answer;              /* the beginning of its body */
+    struct slice answer;              /* the beginning of the answer's body */
     bool is_answer_cut;
     struct slice elements; /* elements of the job's workflow, see callback_job.h */
-    /* RESULT of a worker that has leased the job. */
+    /* Only for the RESULT that a worker reports for a job that it has leased. */
     bool is_rejected; /* the worker gave up the job */
 };
 
@@ -72,9 +72,9 @@ struct ending {
     int64_t wait_ms;     /* RETRY, RELEASE: delay from now */
     struct slice reason; /* BURY: a literal; empty for an unreadable record */
     int attempts;    /* new number of attempts, including this attempt if it was made; 0 for a new round */
-    int uncounted;   /* number of these attempts that used up no retry */
-    int rounds;      /* new number of rounds, including this one if it has ended */
-    bool is_round;   /* RETRY: the receiver said not yet */
+    int uncounted;   /* new number of attempts of this round that used up no retry */
+    int rounds;      /* new number of ended rounds, including this round if it has ended */
+    bool is_round;   /* RETRY: the receiver said "not yet", which ends the round */
     bool has_record; /* a new record is written */
     bool has_line;   /* a line of the attempt is kept, see attempt_line.h */
 };
@@ -90,17 +90,15 @@ void ending_texts_init(struct ending_texts *);
 void ending_texts_fini(struct ending_texts *);
 
 #define ENDING_RETRY_AFTER_MAX_MS (INT64_C(24) * 3600 * 1000)
-enum {
-    ENDING_NO_MEMORY_MS = 5000
-}; /* the released job waits for this time, in which memory may become free */
+enum { ENDING_NO_MEMORY_MS = 5000 }; /* a job that was released for lack of memory waits for this time */
 
-/* Decides the ending. job is the claimed job, whose numbers do not count this attempt yet. With UNREADABLE,
- * job is empty. */
+/* Decides the ending. job is the claimed job; its number of attempts does not include this attempt yet. With
+ * UNREADABLE, job is empty. */
 struct ending ending_decide(const struct job *, const struct ending_facts *);
 
-/* Writes the texts and updates the job's numbers. raw is the record as claimed, which UNREADABLE keeps. The
- * job borrows the result's detail. Returns false if there is no memory for the texts; the caller then ends
- * the job by ENDING_CAUSE_NO_MEMORY. */
+/* Writes the texts and updates the job's numbers. raw is the record as the claim returned it; an ending with
+ * UNREADABLE keeps this record. job borrows the detail of the result. Returns false if there is no memory for
+ * the texts; the caller then ends the job by ENDING_CAUSE_NO_MEMORY. */
 bool ending_write(const struct ending *, const struct ending_facts *, struct job *, struct slice raw,
                   struct ending_texts *) MUST_USE;
 

@@ -78,7 +78,8 @@ static void write_headers(const struct form_attempt *attempt, struct header_line
     sign(attempt, lines);
 }
 
-/* Judges a 2xx. If its "not yet" cannot be read, the attempt has failed. */
+/* Judges an answer with a status 2xx. If the answer has the header Duepost-Again ("not yet") with an
+ * unreadable value, the attempt has failed. */
 static void judge_success(const struct form_answer *answer, struct form_judgement *judgement)
 {
     int64_t ended_ms = answer->result->at_ms + answer->result->duration_ms;

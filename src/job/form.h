@@ -1,7 +1,8 @@
-/* form.h - forms of delivery. A form adds its own headers to a request, and judges the answer. The job's
- * member "form" has the name of the form; without this member, the standard form is used. Only the form reads
- * the job's object "formData". The functions of a form are pure: no clock, no I/O. If a process does not have
- * the form of a job, it releases the job, as with any other need (carried.h). */
+/* form.h - forms of delivery. A form says how a job is delivered: it adds its own headers to the request, and
+ * judges the answer. The job's member "form" has the name of the form; without this member, the standard form
+ * is used. Only the form reads the job's object "formData". The functions of a form are pure: no clock, no
+ * I/O. If a process does not have the form of a job, it releases the job, as it does when "needs" has an
+ * unknown name (carried.h). */
 #ifndef DUEPOST_JOB_FORM_H
 #define DUEPOST_JOB_FORM_H
 
@@ -20,7 +21,7 @@ struct form_attempt {
     const struct signing_keys *keys;       /* signing keys of the server */
     int64_t now_ms;                        /* time of the claim, by Redis's clock */
     int64_t workflow_ms; /* time at which the workflow of the job was created; 0: the job has no workflow */
-    const struct job_header *headers; /* other headers of the request */
+    const struct job_header *headers; /* headers of the job and of its topic */
     size_t header_count;
 };
 
@@ -37,11 +38,13 @@ struct form_answer {
 /* How a form judges an answer. Unless a member says otherwise, a 2xx delivers the job, and any other status
  * is a failed attempt. */
 struct form_judgement {
-    int64_t again_ms; /* for a 2xx: the receiver asks for the job again after this wait; 0: it does not */
-    const char *
-        again_fault; /* for a 2xx: why the wait cannot be read; the attempt has then failed; NULL: no fault */
-    struct slice final;  /* the answer ends the job with this reason, a literal; empty: it does not */
-    struct slice detail; /* with final: a literal that is reported as the answer's body; empty: no */
+    int64_t again_ms; /* for a 2xx: the job is to be sent again after this wait ("not yet"); 0: the job is
+                         delivered */
+    const char *again_fault; /* for a 2xx: the error if the wait cannot be read, so that the attempt has
+                                failed; NULL: no error */
+    struct slice final;      /* the literal reason why the answer buries the job; else empty */
+    struct slice detail; /* with final: a literal that is reported in place of the answer's body; empty: no
+                            such text */
     int64_t at_least_ms; /* minimum wait before the next attempt; -1: none */
     bool has_wait;       /* the wait before the next attempt is exactly wait_ms */
     int64_t wait_ms;
@@ -59,13 +62,14 @@ struct delivery_form {
     void (*write_headers)(const struct form_attempt *, struct header_lines *);
     /* Judges an answer. The caller has set the judgement to zero, and at_least_ms to -1. */
     void (*judge)(const struct form_answer *, struct form_judgement *);
-    /* Writes a callback that is sent to url. The callback reports the death of the job if is_dead is true,
-     * else an attempt. Returns false if there is no memory. NULL: callbacks have the documents of duepost. */
+    /* Writes a callback that is sent to url. If is_dead is true, the callback reports the death of the job;
+     * otherwise, it reports an attempt. Returns false if there is no memory. If the form has no such function
+     * (NULL), duepost writes its own callbacks. */
     bool (*write_callback)(const struct callback_report *, bool is_dead, struct slice url,
                            struct callback_job *);
-    /* Writes the jobs of a job that is sent to a group of the form. Such a group is a sibling topic, and
-     * settings are its settings in Redis. The status is that of group_jobs_write. NULL: the form has no
-     * groups of its own. */
+    /* Writes the jobs for a job that is sent to a group of this form, one for each endpoint. Such a group is
+     * a sibling topic (job_id.h), and settings are the settings of this topic in Redis. Returns the same
+     * statuses as group_jobs_write. If the form has no groups of its own, this is NULL. */
     enum status (*write_group_jobs)(const struct job *, struct slice settings, struct group_jobs *);
 };
 

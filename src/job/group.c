@@ -56,7 +56,8 @@ static bool is_endpoint_name(struct slice name)
 
 /* ---- one endpoint ---- */
 
-/* Adds the faults of an endpoint under its name: "endpoints.billing.url". */
+/* Adds the faults of an endpoint. The name of each fault has the name of the endpoint before it:
+ * "endpoints.billing.url". */
 static void add_errors(struct job_errors *errors, struct slice name, const struct job_errors *its)
 {
     char prefix[sizeof "endpoints.." + GROUP_ENDPOINT_NAME_MAX];
@@ -71,7 +72,8 @@ static void add_errors(struct job_errors *errors, struct slice name, const struc
     }
 }
 
-/* Reads an endpoint. text is cleared, and gets decoded strings. With is_kept, unknown members are carried. */
+/* Reads an endpoint. Clears the buffer "text", and writes decoded strings into it. If is_kept is true,
+ * unknown members are carried (carried.h). */
 static enum status parse_endpoint(struct slice value, struct group_endpoint *endpoint, struct buffer *text,
                                   struct job_errors *errors, bool is_kept)
 {
@@ -125,7 +127,7 @@ bool group_endpoint_apply(const struct group_endpoint *endpoint, struct job *job
 
 /* ---- the whole text ---- */
 
-/* Reads the members around the endpoints. */
+/* Reads the members of a group. The values of its endpoints are read later, one by one. */
 static void parse_top(struct slice text, struct group *group, struct job_errors *errors, bool is_kept)
 {
     struct buffer none = {.data = NULL};
@@ -273,8 +275,8 @@ struct entries {
     size_t count;
 };
 
-/* Reads the endpoints of a patch. Limits their number, because the caller searches them for each old
- * endpoint. */
+/* Reads the endpoints of a patch. Their number is limited, because the caller searches all of them for each
+ * old endpoint. */
 static void read_entries(struct slice endpoints, struct entries *entries, struct job_errors *errors)
 {
     struct json_cursor cursor;
@@ -303,7 +305,8 @@ static struct entry *find_entry(struct entries *entries, struct slice name)
     return NULL;
 }
 
-/* Writes an old endpoint with its patch applied. The old endpoint may be {}. */
+/* Applies the patch of one endpoint to the old endpoint, which is {} for a new endpoint, and writes the
+ * result. */
 static void merge_endpoint(struct slice old, const struct entry *entry, struct json_writer *json,
                            struct job_errors *errors)
 {

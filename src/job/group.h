@@ -1,4 +1,5 @@
-/* group.h - a group: named endpoints. A job that is sent to a group becomes one job for each endpoint.
+/* group.h - a group: several endpoints, each with a name and a url. A job that is sent to a group becomes one
+ * job for each endpoint.
  *
  * The text of a group in Redis is JSON of the same form as the API's:
  * {"endpoints":{"<name>":{"url":"...","method":"...","headers":{...}}, ...}}. As in records (job.h), unknown
@@ -15,20 +16,20 @@ enum {
     GROUP_NAME_MAX = JOB_TOPIC_MAX, /* bytes */
     GROUP_ENDPOINTS_MAX = 100,
     GROUP_ENDPOINT_NAME_MAX = 64, /* bytes */
-    GROUP_BYTES_MAX = 256 * 1024, /* bytes of a text */
-    GROUP_PATCH_MAX = 512 * 1024, /* bytes of a patch, including spaces */
+    GROUP_BYTES_MAX = 256 * 1024, /* maximum size of a group's text in bytes */
+    GROUP_PATCH_MAX = 512 * 1024, /* maximum size of a patch in bytes, including spaces */
 };
 
 struct group_endpoint {
     struct slice url;
-    enum job_method method; /* method of the requests; POST: the job's method is used */
+    enum job_method method; /* method of the requests; if it is POST, the job's method is used */
     struct job_header headers[JOB_HEADERS_MAX];
     size_t header_count;
     struct carried carried; /* members that this version does not know */
 };
 
-/* Writes the text of a group that a client sent to out. If INVALID, errors has all faults. Does not check the
- * targets of the urls. */
+/* Parses a group that a client sent, and writes its text for Redis to "out". If INVALID, errors has all
+ * faults. Does not check whether the urls lead to allowed addresses. */
 enum status group_parse(struct slice text, struct buffer *out, struct job_errors *) MUST_USE;
 
 /* Applies a JSON merge patch (RFC 7396) to the text old, and writes the new text to out. Headers are merged
@@ -39,7 +40,7 @@ enum status group_patch(struct slice old, struct slice patch, struct buffer *out
 struct group {
     struct slice endpoints; /* the object */
     size_t count;
-    struct slice lacks; /* the first need that this version does not know; empty: none */
+    struct slice lacks; /* the first name in "needs" that this version does not know; empty: none */
     struct carried carried;
 };
 
@@ -48,14 +49,14 @@ struct group {
  * missing. */
 enum status group_read(struct slice text, struct group *) MUST_USE;
 
-/* A walk through the endpoints of a group, in the order of its text. The slices are valid until the next
- * step, and no longer than the group's text. */
+/* Visits the endpoints of a group one after the other, in the order of the group's text. The slices are valid
+ * until the next endpoint is read, and only as long as the group's text. */
 struct group_walk {
     struct json_cursor cursor;
     struct slice name;
     struct group_endpoint endpoint;
     enum status
-        status; /* OK at the end of the walk; INVALID if duepost did not write the endpoint; or NO_MEMORY */
+        status; /* OK after the last endpoint; INVALID if duepost did not write the endpoint; or NO_MEMORY */
     struct buffer text; /* owned: decoded strings */
 };
 
