@@ -7,13 +7,13 @@
 #include "worker/pace.h"
 
 #define TICKS_US    INT64_C(2500000) /* after this time without a tick, the lock may be lost */
-#define WAIT_MIN_US INT64_C(250000)  /* wait between a failure and the next try */
+#define WAIT_MIN_US INT64_C(250000)  /* shortest wait between a failure and the next try */
 #define WAIT_MAX_US INT64_C(5000000)
 #define OFF_US      INT64_C(10000000) /* time between two calls that turn the history off */
 #define TOLD_US     INT64_C(10000000) /* time between two warnings of dropped texts */
 
 enum {
-    BATCHES_MAX = 16, /* maximum number of batches in hand */
+    BATCHES_MAX = 16, /* maximum number of batches in hand: read, and still in the outbox */
     BYTES_MAX = 8 * 1024 * 1024,
 };
 
@@ -26,8 +26,8 @@ struct archiver {
     size_t bytes;        /* total size of the batches in hand */
     size_t in_hand;      /* number of texts in batches whose removal has not been sent yet */
     size_t read_in_hand; /* value of in_hand when the last read was sent */
-    /* The outbox's list of read texts may differ from the batches in hand; the archiver begins again when it
-     * has no batches. */
+    /* The outbox's list of read texts may differ from the batches in hand. When no batch is left, the
+     * archiver begins again at the first text of the outbox. */
     bool is_disturbed;
     bool is_stopping;
     bool is_failing; /* the last append has failed, so only one batch is tried at a time */

@@ -1,7 +1,8 @@
-/* archiver.h - moves the jobs that have ended in one shard from the outbox to the history.
+/* archiver.h - moves ended jobs of one shard from its outbox in Redis to the history database.
  *
- * The owner of the carry lock runs it. The archiver reads the outbox in bounded steps (pace.h), adds each
- * batch to the history, and removes the batch from the outbox when the history has it on disk:
+ * The process that owns the carry lock of the shard (carry_worker.h) runs the archiver. The archiver reads
+ * the outbox in bounded steps (pace.h), adds each batch to the history, and removes the batch from the outbox
+ * when the history has it on disk:
  *
  *     read ──▶ append ──▶ remove        batches follow one another without waiting, within limits
  *       ▲         │ failed, or another archiver was at work, or Redis lost an answer

@@ -42,10 +42,10 @@
 /* How long a job is held when too many name lookups are under way (io/name_lookups.h). */
 #define LOOKUPS_WAIT_MS INT64_C(5000)
 
-/* How long a job of a workflow is held when Redis does not return the data that its request needs. */
+/* How long a job of a workflow is held when Redis does not return the workflow's data for its request. */
 #define ARRIVAL_WAIT_MS INT64_C(1000)
 
-enum { HEADER_TEXT_MAX = 32 * 1024 /* size of the job's headers and duepost's own */ };
+enum { HEADER_TEXT_MAX = 32 * 1024 /* maximum size of all headers: the job's and duepost's own */ };
 
 static void attempt_move(struct attempt *attempt, enum attempt_state to)
 {
@@ -99,7 +99,7 @@ static void attempt_on_recorded(void *arg, enum status status)
         context->on_unrecorded(context->arg, attempt);
 }
 
-/* Returns whether the circuit breaker is on only because the topic turns it on. */
+/* Returns whether the topic turns the circuit breaker on while the process's options turn it off. */
 static bool has_breaker_by_setting(const struct attempt *attempt)
 {
     const struct topic_settings *settings = attempt->settings;

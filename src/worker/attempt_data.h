@@ -60,19 +60,20 @@ struct attempt {
     int64_t renewing_us;  /* time at which the renewal under way was sent; 0: none */
     struct buffer record; /* record as claimed */
     struct buffer payload, header_text;
-    enum arrival_kind arrival; /* what the request of a job of a workflow contains */
+    enum arrival_kind arrival; /* which data of the workflow the request contains */
     struct buffer elements;    /* see arrival.h */
     int64_t workflow_ms;       /* time at which the workflow was created */
     bool is_cut;               /* see attempt_cut */
     struct job job;
-    const struct delivery_form *form; /* form of the job's delivery; set from ASKING on */
+    const struct delivery_form *form; /* delivery form: how the request is built; set from ASKING on */
     struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */
     char *settings_text;              /* owned; settings point into this text */
-    struct url url;                   /* points into record or settings_text; no host: there is no url */
-    int64_t claimed_ms;               /* time of the claim, by Redis's clock */
-    int64_t late_ms;                  /* time between the job's due time and the claim */
+    struct url url;     /* the url's parts; they point into record or settings_text; an empty host means that
+                           there is no url */
+    int64_t claimed_ms; /* time of the claim, by Redis's clock */
+    int64_t late_ms;    /* time between the job's due time and the claim */
     struct permit permit;
-    /* Owned; name of the receiver because of which the job is held, see permit.h. */
+    /* Owned; if the job is held: name of the receiver that holds it (see permit.h). */
     char *held_by;
     struct http_call *call;        /* HTTP call, while SENDING */
     struct attempt_span *span;     /* owned; from SENDING on; NULL: none */

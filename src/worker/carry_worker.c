@@ -17,7 +17,7 @@
 #include "worker/recovery.h"
 
 #define TICK_US      INT64_C(1000000)
-#define STEP_US      INT64_C(1000000) /* if the clocks drift apart by more, one has stepped */
+#define STEP_US      INT64_C(1000000) /* if the clocks drift apart by more, one of them has stepped */
 #define EARLY_US     INT64_C(200)     /* the due timer fires this long after the due time */
 #define RECONNECT_US INT64_C(100000)
 #define PATIENCE_US  (INT64_C(1000) * CARRY_PATIENCE_MS)
@@ -39,8 +39,8 @@ struct carry_worker {
     int64_t disturbed_us; /* time at which a clock last stepped, or Redis became reachable */
     int64_t due_ms;       /* earliest due time, for which the due timer waits; -1: none */
     int64_t woken_ms;     /* earliest wake-up since the last call was sent; -1: none */
-    /* The other process that owns the lock, its beat, and the time at which this process last saw the beat
-     * change. */
+    /* For a standby: the process that owns the lock, the last beat of this owner, and the time at which this
+     * process last saw the beat change. */
     char owner[2 * NAME_BYTES + 1];
     int64_t beat, beat_seen_us;
     struct recovery *recovery;
@@ -137,8 +137,8 @@ static void end_lost_leases(struct carry_worker *worker)
     lapse_run(worker->lapse);
 }
 
-/* Starts the recovery, or the timer for it if the first lease expires before the next tick. This is rare,
- * because leases that are renewed in time last beyond the next tick. */
+/* Starts to end lost leases now, or starts the timer for this if the first lease expires before the next
+ * tick. This is rare, because leases that are renewed in time last beyond the next tick. */
 static void arm_lost(struct carry_worker *worker, int64_t until_lost_ms)
 {
     int64_t left_us = until_lost_ms * 1000 + EARLY_US;
@@ -199,7 +199,8 @@ static void act_as_owner(struct carry_worker *worker, const struct shard_carried
         forgetter_run(worker->forgetter);
 }
 
-/* Watches the owner, and carries jobs that the owner leaves overdue. */
+/* The work of a standby: watches the owner's beat, and carries jobs that are overdue because the owner has
+ * not carried them. */
 static void act_as_standby(struct carry_worker *worker, const struct shard_carried *carried)
 {
     become(worker, false);
@@ -284,7 +285,8 @@ static void on_tick(void *arg)
     }
 }
 
-/* Carries due topics, if possible in the claim of this reactor's consumer. */
+/* Carries due topics. If this reactor's consumer is about to claim, the claim carries them in the same
+ * call. */
 static void on_due(void *arg)
 {
     struct carry_worker *worker = arg;

@@ -1,14 +1,15 @@
-/* carry_worker.h - moves topics that have due jobs to the ready list ("carries" them).
+/* carry_worker.h - moves topics that have due jobs to the ready list. This is called carrying.
  *
- * One process at a time owns the lock of a shard. The owner carries at the earliest due time, and also once a
- * second and when its subscription to wake-ups begins. The owner also returns the jobs of lost leases, ends
- * workers' leases that have run out, removes expired idempotency keys and audits the stored counts. An owner
- * that stops releases the lock, and Redis then wakes the standbys.
+ * One process at a time owns the carry lock of a shard; the other processes are standbys. The owner carries
+ * at the earliest due time, and also once a second and when its subscription to wake-ups begins. The owner
+ * also returns the jobs of lost leases, ends workers' leases that have run out, removes expired idempotency
+ * keys and audits the stored counts. An owner that stops releases the lock, and Redis then wakes the
+ * standbys.
  *
- * The owner changes its beat once a second. A standby takes over the lock when the beat has not changed for
- * CARRY_STUCK_US by the standby's own clock. The lock has no expiry time, because clocks can step. Carrying
- * twice does no harm, so carrying needs no lock: a standby carries jobs that are overdue by
- * CARRY_PATIENCE_MS. So jobs need not wait until another process has taken over the lock.
+ * The owner changes its beat, a number in Redis, once a second. A standby takes over the lock when the beat
+ * has not changed for CARRY_STUCK_US by the standby's own clock. The lock has no expiry time, because clocks
+ * can step. Carrying twice does no harm, so carrying needs no lock: a standby carries jobs that are overdue
+ * by CARRY_PATIENCE_MS. So jobs need not wait until another process has taken over the lock.
  *
  * Jobs of lost leases are returned only after a quiet time, which is as long as one lease. A quiet time is a
  * time in which no clock steps and Redis stays reachable, so that live consumers can renew their leases. The
@@ -33,7 +34,7 @@ enum { CARRY_PATIENCE_MS = 250 };
 struct carry_worker_options {
     struct store *store;
     struct shard *shard;
-    const struct delivery_forms *forms; /* used to bury jobs, and for groups of forms */
+    const struct delivery_forms *forms; /* delivery forms, for burying jobs and for schedules with a group */
     struct metrics *metrics;
     struct janitor *janitor;
     struct pattern_keeper *pattern_keeper;
@@ -54,7 +55,7 @@ struct carry_worker *carry_worker_new(struct loop *, const struct carry_worker_o
 /* Notes the result of a claim that also carried, because on_due had returned true. */
 void carry_worker_note_carried(struct carry_worker *, enum status, const struct consumer_carried *);
 
-/* Replaces the default retry schedule, from the next ended lease on. */
+/* Replaces the default retry schedule. Leases that end later use the new schedule. */
 void carry_worker_set_schedule(struct carry_worker *, const struct retry_schedule *);
 
 /* Releases the lock, so that another process takes over at once. */

@@ -28,9 +28,9 @@ struct lane {
     size_t unrecorded_count;
     bool is_claiming;                /* a claim is under way */
     bool wants_claim;                /* jobs may be due */
-    bool is_waiting;                 /* waits at the doorbell */
-    enum shard_claim_kind kind;      /* kind of the next claim, or of the claim under way */
-    consumer_carried_fn *on_carried; /* callback if the claim carries */
+    bool is_waiting;                 /* a wait at the doorbell is under way */
+    enum shard_claim_kind kind;      /* whether the next or current claim also carries topics */
+    consumer_carried_fn *on_carried; /* callback for the result of carrying; NULL: the claim does not carry */
     void *carried_arg;
     size_t claiming;  /* slots that the claim under way uses */
     int64_t claim_us; /* CLOCK_BOOTTIME before the claim under way was sent */
@@ -192,7 +192,7 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
-    else if (settings.lacks.size) /* if lacks is empty, this process supports the settings */
+    else if (settings.lacks.size) /* empty: this process supports the settings */
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
@@ -215,7 +215,7 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     end_claim(lane);
     tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
-    if (status == STATUS_OK) /* must come before the attempts of this claim ask for permits */
+    if (status == STATUS_OK) /* before the attempts below ask for permits, because the news may hold them */
         receivers_note_version(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
     warn_of_passed(lane->consumer, claim);

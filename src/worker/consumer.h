@@ -1,9 +1,9 @@
 /* consumer.h - claims due jobs of ready topics and POSTs them.
  *
- * A consumer with free slots waits at the doorbell of Redis, and claims when the bell rings or the wait times
- * out. A busy consumer claims as its slots become free. All claimed jobs start in the same turn, so no job
- * waits in this process. A slot becomes free when Redis has stored the ending of its attempt, or when storing
- * the ending failed.
+ * A slot is the right to run one attempt. A consumer with free slots waits at the doorbell, with a blocking
+ * command of Redis. The consumer claims when the bell rings or the wait times out. A busy consumer claims as
+ * its slots become free. All claimed jobs start in the same turn, so no job waits in this process. A slot
+ * becomes free when Redis has stored the ending of its attempt, or when storing the ending failed.
  *
  * The consumer has a lane for each shard. The lanes share the consumer's slots (slots.h), so that a slow or
  * unreachable shard does not delay the other shards. */
@@ -30,7 +30,7 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 /* Replaces these options and borrows the new values. Running attempts use the new values when they end. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
-/* The result of a claim that carried, if its status is OK. */
+/* The result of a claim that also carried due topics (carry_worker.h), if its status is OK. */
 struct consumer_carried {
     int64_t now_us;      /* when the script ran, by Redis's clock */
     int64_t sent_us;     /* CLOCK_BOOTTIME before the claim was sent */

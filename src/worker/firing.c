@@ -12,7 +12,7 @@
 #include "worker/pace.h"
 
 #define STEP_US     INT64_C(1000000) /* a larger difference between the clocks is a step */
-#define EARLY_US    INT64_C(200)     /* the timer fires this long after the time of a schedule */
+#define EARLY_US    INT64_C(200)     /* the timer fires this long after the time of the next schedule */
 #define PATIENCE_US (INT64_C(1000) * FIRING_PATIENCE_MS)
 #define RETRY_US    INT64_C(1000000) /* wait after a step that could not fire anything */
 
@@ -25,20 +25,20 @@ enum {
 };
 
 struct firing {
-    struct store *store; /* store with the groups */
+    struct store *store; /* the store from which groups are read */
     struct shard *shard;
-    const struct delivery_forms *forms; /* used for groups of forms */
+    const struct delivery_forms *forms; /* delivery forms, for schedules that send to groups */
     struct metrics *metrics;
     struct time_zones *zones;
     struct timer *timer;
     struct pace *pace;
     bool is_owner, is_stopping;
     bool is_standing_in; /* this process is a standby that fires overdue schedules */
-    int64_t last_due;    /* standby: number of overdue schedules at its last look; -1: it has not looked */
-    int64_t next_ms;     /* time at which the timer fires; -1: none */
+    int64_t last_due; /* for a standby: number of overdue schedules at the last count; -1: not counted yet */
+    int64_t next_ms;  /* time at which the timer fires; -1: none */
     /* Time by Redis's clock in the last reply, and by this host's clock at that moment. */
     int64_t redis_us, boot_us;
-    /* The current step. pending is the number of its schedules that are being fired. */
+    /* State of the current step. pending: number of the step's schedules that are being fired. */
     size_t pending;
     bool is_listed; /* all schedules of the step have been begun */
     bool has_progress;
@@ -54,13 +54,13 @@ struct shooting {
     struct slice id, tag;
     struct store_recurring schedule; /* slices point into text; the member last.job is not used */
     struct recurring recurring;
-    struct recurrence_progress progress; /* the progress after the items that were sent */
+    struct recurrence_progress progress; /* the schedule's progress after the calls sent so far */
     bool is_read;
     struct sending *sending; /* set if the job is sent to a group; else NULL */
 };
 
-/* The jobs of an occurrence that is sent to a group. These jobs are created once, for all occurrences of the
- * schedule. */
+/* The jobs that each occurrence of the schedule creates for its group. These jobs are built once, and used
+ * for all occurrences of the step. */
 struct sending {
     struct group_jobs made;
     char mark[FINGERPRINT_SIZE];
@@ -205,7 +205,8 @@ static void report_outcome(const struct occurrence *occurrence, enum status stat
     }
 }
 
-/* Ends one occurrence. STALE: another process has fired it, or the definition has changed. */
+/* Receives the result of firing one occurrence. STALE: another process has fired this occurrence, or the
+ * schedule's definition has changed. */
 static void on_fired(void *arg, enum status status, struct slice job, int64_t due_ms)
 {
     struct occurrence *occurrence = arg;
@@ -233,7 +234,7 @@ static void add_jobs(struct shooting *shooting, struct store_fire *call)
     call->count = sending->made.count;
 }
 
-/* Adds the schedule's progress to the call, if it differs from that after the previous item. */
+/* Adds the schedule's new progress to the call, if the progress has changed since the previous call. */
 static void add_progress(struct shooting *shooting, const struct recurrence_progress *progress,
                          struct occurrence *occurrence)
 {
@@ -245,7 +246,7 @@ static void add_progress(struct shooting *shooting, const struct recurrence_prog
     shooting->progress = *progress;
 }
 
-/* progress is that after this item. */
+/* Sends one call of fire.lua. progress: the schedule's progress after this call. */
 static void send_item(struct shooting *shooting, const struct store_fire *call,
                       const struct recurrence_progress *progress)
 {
@@ -255,7 +256,7 @@ static void send_item(struct shooting *shooting, const struct store_fire *call,
     occurrence->call.id = shooting->id;
     occurrence->call.tag = shooting->tag;
     buffer_init(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
-    /* Must not grow later: slices point into the buffer. */
+    /* The buffer must not move later, because slices point into it. */
     buffer_reserve(&occurrence->job, JOB_KEY_MAX + RECURRENCE_PROGRESS_SIZE);
     if (call->kind == STORE_FIRED_DONE) {
         recurring_occurrence_id(recurring_base(&shooting->recurring, shooting->id), call->time_ms,
@@ -278,8 +279,9 @@ static int64_t occurrence_ms(const struct store_recurring *schedule)
     return is_held && schedule->last.time_ms ? schedule->last.time_ms : schedule->next_ms;
 }
 
-/* Returns the first time that must be fired or skipped. The time of a held occurrence is in the future if the
- * clock has stepped back. */
+/* Returns the first time that must be fired or skipped: the time of the held occurrence, or else the
+ * schedule's next time. If the clock has stepped back, a held occurrence may be in the future; its time is
+ * then not used. */
 static int64_t expected_ms(const struct store_recurring *schedule)
 {
     int64_t at_ms = occurrence_ms(schedule);
@@ -292,8 +294,8 @@ static bool is_ahead(const struct store_recurring *schedule)
     return schedule->next_ms < 0 || schedule->next_ms > schedule->now_ms;
 }
 
-/* Moves a schedule to its first time after now that is not over (job/recurrence_progress.h). Without a
- * recurrence, or if the time of a held occurrence has come, moves it to now. */
+/* Changes the schedule's next time, without creating a job: to its first time after now that is not over
+ * (job/recurrence_progress.h), or to now if recurrence is NULL or the time of a held occurrence has come. */
 static void firing_move(struct shooting *shooting, const struct recurrence *recurrence)
 {
     const struct store_recurring *schedule = &shooting->schedule;
@@ -330,8 +332,8 @@ static void firing_hold(struct shooting *shooting, const char *event, const char
     send_item(shooting, &call, &progress);
 }
 
-/* Fires the occurrences that recurrence_decide has chosen, or the first of them. kind is DONE, or the reason
- * why no job can be created. */
+/* Fires the occurrences that recurrence_decide chooses, at most STEP_OCCURRENCES of them. kind is DONE if
+ * jobs are created, or else the reason why not. */
 static void fire_decided(struct shooting *shooting, const struct recurrence *recurrence,
                          enum store_fired kind)
 {
@@ -505,8 +507,8 @@ static void shoot(struct firing *firing, const struct store_recurring *schedule)
 
 /* ---- steps ---- */
 
-/* Lets a standby compare two counts of overdue schedules. If the number has not fallen from the first count
- * to the second, the standby fires. */
+/* Used by a standby: notes the number of overdue schedules. If the number has not fallen since the last
+ * count, the owner is not firing, and the standby fires. */
 static void look(struct firing *firing, const struct shard_fires *fires)
 {
     if (fires->due == 0) {

@@ -2,8 +2,8 @@
  *
  * Each process may fire at any time. fire.lua creates the job of each occurrence only once, and creates no
  * job if the definition has been changed or deleted. So the lock of the carry worker is not needed for
- * correctness. The lock avoids needless work: the owner of the lock fires at once. A standby fires schedules
- * that are overdue by FIRING_PATIENCE_MS if the number of overdue schedules does not fall within this time.
+ * correctness. The lock avoids needless work: its owner fires at once. A standby fires only if the number of
+ * overdue schedules does not fall within FIRING_PATIENCE_MS.
  *
  * If many schedules are due at the same time, they fire in bounded steps, which leave a quarter of Redis's
  * time for other work. */

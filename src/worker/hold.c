@@ -5,17 +5,17 @@
 #include "base/metrics.h"
 #include "base/random.h"
 
-#define EACH_US INT64_C(2000) /* minimum time between two jobs of a row */
+#define EACH_US INT64_C(2000) /* minimum time between two jobs of a row (hold.h) */
 
-#define BREAKER_ROW_US   INT64_C(200000) /* length of a row of 100 jobs */
+#define BREAKER_ROW_US   INT64_C(200000) /* time in which the 100 jobs of a row come back */
 #define BREAKER_LEAST_US INT64_C(60000000)
 #define BREAKER_MOST_US  INT64_C(600000000)
 
 #define LIMIT_FIRST_US INT64_C(50000)
 #define LIMIT_EACH_US  INT64_C(20000) /* time between two jobs of a row if the limit is 1 */
 
-#define ASKED_US  INT64_C(250000)  /* hold of a job while another attempt asks for the right to probe */
-#define PROBED_US INT64_C(1000000) /* hold of the first jobs that wait for a probe's result */
+#define ASKED_US  INT64_C(250000)  /* how long a job is held while another attempt asks to probe */
+#define PROBED_US INT64_C(1000000) /* how long a job is held at first while a probe is under way */
 
 #define UNSERVED_FIRST_US INT64_C(5000000)
 #define UNSERVED_MOST_US  INT64_C(600000000)

@@ -31,7 +31,7 @@ enum unserved_why {
     UNSERVED_WHYS,
 };
 
-/* The state of a consumer for unserved jobs. Times are CLOCK_BOOTTIME. */
+/* A consumer's state for jobs that this process cannot serve. Times are CLOCK_BOOTTIME. */
 struct unserved {
     int64_t row_us; /* time at which the last job of the row comes back */
     struct {
@@ -43,7 +43,7 @@ struct unserved {
 int64_t hold_unserved_ms(struct unserved *, int64_t now_us);
 
 /* Logs a warning, at most once in ten seconds for each value of why. name is the job or topic. lacks is
- * empty, or the missing needs (carried.h). */
+ * empty, or names what this version of duepost lacks (carried.h). */
 void unserved_warn(struct unserved *, int64_t now_us, enum unserved_why, struct slice name,
                    struct slice lacks);
 

@@ -9,8 +9,9 @@
 
 enum { CURSOR_MAX = 256 };
 
-/* The walks of the janitor. The patrol (janitor.h) skips hashes that contain records, because Redis 7 cannot
- * walk through such a hash without reading the records. Instead, the patrol checks randomly chosen jobs. */
+/* A walk visits all elements of one structure in Redis, in steps; these are its names in the script. The
+ * patrol (janitor.h) skips hashes that contain records, because Redis 7 cannot walk through such a hash
+ * without reading the records. Instead, the patrol checks randomly chosen jobs. */
 static const struct {
     struct slice name;
     bool is_of_patrol, is_of_mending;
@@ -39,7 +40,7 @@ struct janitor {
                         each tick */
     size_t walk;
     char cursor[CURSOR_MAX];
-    size_t mended; /* number of repairs in this round */
+    size_t mended; /* number of repairs since the round of walks began */
 };
 
 static void janitor_step(struct janitor *);

@@ -1,7 +1,8 @@
 /* lease_sweep.h - the sweep of recovery.h and lapse.h through expired leases, in bounded steps (pace.h).
  *
- * A step lists leases. Some of them then need a call of their own: these are the items of the step. The next
- * step starts when all items have ended, so that only the texts of one step are in memory. */
+ * A step lists leases. Some of these leases then need a call to Redis of their own; such a lease is an item
+ * of the step. The next step starts when all items have ended, so that only the texts of one step are in
+ * memory. */
 #ifndef DUEPOST_WORKER_LEASE_SWEEP_H
 #define DUEPOST_WORKER_LEASE_SWEEP_H
 
@@ -26,12 +27,12 @@ struct lease_sweep {
     struct pace *pace;
     size_t jobs;    /* number of jobs of this sweep */
     size_t items;   /* number of items under way */
-    size_t handled; /* number of leases of this step that the next one does not list again */
+    size_t handled; /* number of leases of this step that the next step does not list again */
     bool is_listed; /* the leases of this step are listed; its items are under way */
-    bool is_full;   /* there may be more such leases */
+    bool is_full;   /* the step was full: there may be more expired leases */
 };
 
-/* Sets pace, and clears the members after it. The caller sets the others. */
+/* Sets the member pace, and clears the members after pace. The caller sets the members before pace. */
 void lease_sweep_init(struct lease_sweep *, struct loop *);
 void lease_sweep_fini(struct lease_sweep *);
 

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 
 enum {
-    SHARE_MIN = 10, /* percent of Redis's time */
+    SHARE_MIN = 10, /* smallest share of Redis's time, in percent */
     SHARE_MAX = 50,
     SHARE_DUE = 75,
     /* Redis needs at most 5 ms for a step. If a reply takes longer, Redis was busy with other work. The pause

@@ -1,11 +1,11 @@
 /* pace.h - runs the steps of a sweep one after another, within a share of Redis's time.
  *
- * A sweep is work in bounded steps, for example removing jobs or recovering leases. Each step is one script
- * call. If a step was full, the next step follows after a pause. The length of the pause gives the sweep its
- * share of Redis's time. The share is a tenth while the sweep is not late. The share rises linearly to a
- * half, which is reached when the sweep is PACE_LATE_MS late. For a sweep that creates due jobs, the share is
- * three quarters. The cost of a step is measured as the time from the call to its reply, so it also includes
- * the time on the network. */
+ * A sweep is a long piece of work in Redis that is done in bounded steps, for example removing jobs. Each
+ * step is one script call. If a step was full, the next step follows after a pause. The length of the pause
+ * gives the sweep its share of Redis's time. The share is a tenth while the sweep is not late. The share
+ * rises linearly to a half, which is reached when the sweep is PACE_LATE_MS late. For a sweep that creates
+ * due jobs, the share is three quarters. The cost of a step is measured as the time from the call to its
+ * reply, so it also includes the time on the network. */
 #ifndef DUEPOST_WORKER_PACE_H
 #define DUEPOST_WORKER_PACE_H
 
@@ -23,7 +23,7 @@ struct pace *pace_new(struct loop *, loop_fn *step, void *arg);
 void pace_run(struct pace *);
 
 /* Starts the next step after the pause. Call it if the step was full or the sweep has not reached its end.
- * late_ms says how late the remaining work is; 0: unknown. */
+ * late_ms: how late the remaining work is; 0 if unknown. */
 void pace_again(struct pace *, int64_t late_ms);
 
 /* Like pace_again, for a sweep that creates jobs which are due: they wait like all other due jobs. */

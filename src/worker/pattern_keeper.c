@@ -8,7 +8,7 @@ struct pattern_keeper {
     struct store *store;
     struct shard *shard;
     struct pace *pace;
-    size_t offered; /* number of topics offered by the current walk */
+    size_t offered; /* number of topics that the current walk has offered (pattern_keeper.h) */
     bool is_mending;
 };
 

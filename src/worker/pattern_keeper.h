@@ -1,8 +1,9 @@
-/* pattern_keeper.h - makes changed settings of patterns take effect in a shard that this process carries.
+/* pattern_keeper.h - makes changed settings of patterns take effect in a shard.
  *
- * A topic gets changed settings when it is next served or read. But a topic that was held by the earlier
- * settings may have to be served now, and a topic that was served may have to be held. So the pattern keeper
- * offers all topics again. The pattern keeper works in bounded steps (pace.h): at least 50,000 topics a
+ * A pattern has settings for the topics whose names match it. When these settings change, each topic gets the
+ * change when it is next served or read. But a topic that was held by the earlier settings may have to be
+ * served now, and a topic that was served may have to be held. So the pattern keeper walks through all topics
+ * and offers each of them to be served again. It works in bounded steps (pace.h): at least 50,000 topics a
  * second. Redis keeps the position of this walk, so another process continues it after a crash.
  *
  * Each shard has a copy of the patterns. If a process dies while it writes a change, some shards keep an

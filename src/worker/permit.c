@@ -41,7 +41,7 @@ static enum permit_answer hold(struct permit_part *part, int64_t wait_ms, bool i
     part->permit->wait_ms = wait_ms;
     part->receiver = NULL;
     receiver_settle(receiver);
-    permit_drop(part->permit); /* ends the whole permit, because the job is held */
+    permit_drop(part->permit); /* ends both parts of the permit, because the job is held */
     part->permit->held_by = name;
     return PERMIT_HELD;
 }
@@ -66,7 +66,7 @@ static enum permit_answer ask_part(struct permit *permit, struct permit_part *pa
 
 /* ---- both ---- */
 
-/* Requests the part for the receiver. name may end with a path. */
+/* Requests the permit's part for the whole receiver. name may end with a path, which is ignored. */
 static enum permit_answer ask_host(struct permit *permit, const char *name)
 {
     char host[RECEIVER_HOST_SIZE];

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-/* Lists the receiver for the reports at the end of the turn. */
+/* Puts the receiver into the list of those whose report is sent at the end of the turn. */
 static void report_soon(struct receiver *receiver)
 {
     list_remove(&receiver->news_link);
@@ -16,7 +16,7 @@ static void report_soon(struct receiver *receiver)
 
 static void note_probe(struct receiver *receiver, int64_t probe, enum receiver_probe_end end)
 {
-    if (probe == 0 || probe < receiver->news.probe) /* not a probe, or a later one is noted */
+    if (probe == 0 || probe < receiver->news.probe) /* not a probe, or a later probe's result is noted */
         return;
     receiver->news.probe = probe;
     receiver->news.probe_end = end;
@@ -134,9 +134,9 @@ static void on_reported(void *arg, enum status status, const struct store_report
     receiver_settle(receiver);
 }
 
-/* Moves the news to the report. If there are results of other attempts and also an inconclusive or unsent
- * probe, two reports are sent, and the second one ends the probe. In one report, Redis would take these
- * results for the result of the probe. */
+/* Moves the noted results (news) of a receiver into its report. If there are results of other attempts and
+ * also an inconclusive or unsent probe, two reports are sent, and the second one ends the probe. In one
+ * report, Redis would take these results for the result of the probe. */
 static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;

@@ -22,7 +22,7 @@ void receiver_withdraw(struct receiver *);
 /* Returns the right to probe, because the probe with this number was not sent. */
 void receiver_return_probe(struct receiver *, int64_t probe);
 
-/* Sends a report for each receiver with news. Called at the end of a turn. */
+/* Sends a report for each receiver with new results. Called at the end of a turn. */
 void receivers_send_reports(struct receivers *);
 
 #endif

@@ -13,9 +13,9 @@ enum {
 #define IMPAIRED_US INT64_C(3600000000) /* Redis has removed records that have not changed for this time */
 /* Longest wait of a breaker. A longer one is the result of a clock step. */
 #define WAIT_MAX_US INT64_C(600000000)
-#define NEWS_US     INT64_C(50000) /* minimum time between two reads of news */
+#define NEWS_US     INT64_C(50000) /* minimum time between two reads of new records */
 
-/* The state of the copy of one shard's records. */
+/* The state of this reactor's copy of one shard's records (receivers.h). */
 struct shard_view {
     struct receivers *receivers;
     size_t shard;
@@ -25,7 +25,7 @@ struct shard_view {
     bool is_behind;  /* Redis may have records newer than version */
     bool is_started; /* the copy had all records at least once */
     bool is_asking;
-    int64_t asked_us; /* time of the last request for news */
+    int64_t asked_us; /* time of the last request for newer records */
 };
 
 /* ---- the table ---- */
@@ -246,7 +246,8 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     catch_up(shard);
 }
 
-/* Reads news. If the last read was less than NEWS_US ago, a timer reads later. */
+/* Reads the records that are newer than the copy (news). If the last read was less than NEWS_US ago, a timer
+ * reads later. */
 static void catch_up(struct shard_view *shard)
 {
     int64_t since_us = clock_boot_us() - shard->asked_us;

@@ -31,7 +31,7 @@ struct receivers {
     size_t impaired_count, open_count, limited_count;
     struct list with_news; /* linked by news_link */
     struct timer *later;   /* fires when news may be read again */
-    bool is_off;           /* breakers hold no jobs, except of topics that turn them on */
+    bool is_off;           /* breakers are off: they hold only the jobs of topics that turn breakers on */
     receivers_closed_fn *on_closed;
     void *closed_arg;
 };
@@ -40,7 +40,7 @@ struct receivers {
 struct receiver_news {
     bool is_reachable; /* the receiver answered, before the failures below */
     int64_t failures, crowd, delivered;
-    int64_t probe; /* number of the probe that is over; 0: none */
+    int64_t probe; /* number of a probe that is over; 0: none */
     enum receiver_probe_end {
         RECEIVER_PROBE_CONCLUSIVE,   /* the probe's result is in is_reachable or failures */
         RECEIVER_PROBE_INCONCLUSIVE, /* see RECEIVER_INCONCLUSIVE */
@@ -126,7 +126,7 @@ void receiver_leave(struct receiver *);
 /* Returns whether the receiver's limit of attempts in flight is reached. */
 bool receiver_is_full(const struct receiver *);
 
-/* Returns whether there is something to report. */
+/* Returns whether the receiver has results that were not reported yet. */
 bool receiver_has_news(const struct receiver *);
 
 /* Copies the record that Redis had when the shard was at this version. record is NULL if Redis had no record.

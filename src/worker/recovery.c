@@ -10,10 +10,10 @@
 struct recovery {
     const struct delivery_forms *forms;
     struct metrics *metrics;
-    struct lease_sweep sweep; /* the items of the sweep are burials */
+    struct lease_sweep sweep; /* an item of this sweep (lease_sweep.h) is the burial of one job */
 };
 
-/* The burial of a job that has lost too many consumers. */
+/* The burial of a job: the job becomes dead, because it has lost too many consumers (recovery.h). */
 struct burial {
     struct recovery *recovery;
     struct lease lease;

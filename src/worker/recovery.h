@@ -1,5 +1,6 @@
-/* recovery.h - returns the jobs of lost consumers, and buries each job that has lost too many consumers. The
- * recovery works in bounded steps until no lost lease is left. 5,000 lost leases take less than a second. */
+/* recovery.h - makes the jobs of lost consumers due again. A consumer is lost if it died or was cut off, so
+ * that its leases expired. A job that has lost too many consumers is buried: it becomes dead. The recovery
+ * works in bounded steps until no lost lease is left. 5,000 lost leases take less than a second. */
 #ifndef DUEPOST_WORKER_RECOVERY_H
 #define DUEPOST_WORKER_RECOVERY_H
 

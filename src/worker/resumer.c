@@ -24,7 +24,7 @@ struct closed {
 struct resumer_lane {
     struct shard *shard;
     struct pace *pace;
-    struct list closed; /* receivers to resume; a call for the first one may be under way */
+    struct list closed; /* receivers to resume; a call for the first receiver may be under way */
     struct list later;  /* receivers for which a second call is made, after AGAIN_US */
     struct timer *again;
     size_t count;

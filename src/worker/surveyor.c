@@ -11,7 +11,7 @@ struct surveyor {
     struct pace *pace;
     int64_t ended_us; /* time at which the last survey ended, or the first survey began */
     char cursor[SHARD_SURVEY_CURSOR_MAX + 1];
-    struct shard_survey found; /* result of all steps so far; its cursor is not used */
+    struct shard_survey found; /* sum of all steps so far; the member cursor is not used */
 };
 
 /* Returns the age of the last result, which is used as the lateness of the survey (pace.h). A survey of

@@ -8,7 +8,7 @@ struct sweeper {
     struct shard *shard;
     struct metrics *metrics;
     struct pace *pace;
-    struct shard_swept total; /* totals of the current sweep */
+    struct shard_swept total; /* numbers of removed jobs in the current sweep */
 };
 
 /* Logs the sweep. Dead jobs removed by a limit are a warning, because they cannot be run again. */

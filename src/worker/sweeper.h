@@ -1,6 +1,6 @@
-/* sweeper.h - removes kept jobs whose time is over, in bounded steps (pace.h). Delivered, cancelled and dead
- * jobs are removed when the retention of their topic is over. Dead jobs are also removed when they exceed the
- * limits on dead jobs.
+/* sweeper.h - removes ended jobs that were kept for their retention time, in bounded steps (pace.h).
+ * Delivered, cancelled and dead jobs are removed when the retention of their topic is over. Dead jobs are
+ * also removed when they exceed the limits on dead jobs.
  *
  * Measured with 1,000,000 kept jobs: if their times end within one hour, each job is removed less than 2 s
  * late. If all times end in the same second, all jobs of a single topic are removed within 10 s. If each job
