@@ -123,7 +123,7 @@ static bool read_switch(const char *word, struct arguments *arguments)
     return false;
 }
 
-/* Returns whether the text names the flag, and not only a longer one. */
+/* Returns whether the help text names the flag itself, and not only a longer flag that begins with it. */
 static bool names_flag(const char *help, const char *flag)
 {
     size_t size = strlen(flag);
@@ -138,7 +138,7 @@ static bool is_common(const char *flag)
     return names_flag("--server --token-file --ca-file --json --help -h", flag);
 }
 
-/* Reports an unknown option, with the nearest one that the command has. */
+/* Reports an unknown option, and names the most similar option of the command. */
 static enum status refuse_unknown(struct slice name, const char *help, struct problem *problem)
 {
     struct suggestion meant = {.name = name};
@@ -251,7 +251,7 @@ static const char *unnamed_flag(struct arguments *arguments, const char *help)
     return arguments->header_count && !names_flag(help, "--header") ? "--header" : NULL;
 }
 
-/* Returns whether no two options exclude each other. */
+/* Returns false if two of the given options exclude each other. */
 static bool are_together(const struct arguments *arguments, struct problem *problem)
 {
     static const enum argument pairs[][2] = {

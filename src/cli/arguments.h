@@ -79,27 +79,27 @@ struct arguments {
     int header_count;
     const char *labels[ARGUMENT_LABELS_MAX - 1]; /* values of --label, except the first value */
     int label_count;
-    char *const *command; /* the words after --; NULL: there is no -- */
+    char *const *command; /* the words after --; NULL: the command line has no -- */
     bool is_json, is_all, is_dry_run, is_removal, is_paused, is_once, until_empty, is_resend, wants_help;
 };
 
-/* Parses at most words_max words, and the options. help is the help of the command, which names its options;
- * NULL: it has only the options of each command. Returns STATUS_INVALID after an error; problem then says
- * what is wrong. */
+/* Parses at most words_max words, and the options. help is the help text of the command, which names its
+ * options; NULL: the command has only the options that every command has. Returns STATUS_INVALID after an
+ * error; problem then says what is wrong. */
 enum status arguments_parse(int argc, char *const *argv, int words_max, const char *help, struct arguments *,
                             struct problem *) MUST_USE;
 
-/* Checks that the help names each given option, and that no two options exclude each other. A command would
- * ignore an option that its help does not name, such as --dry-run. name is the command, for the problem.
+/* Checks that the command's help text names each given option, because a command would ignore any other
+ * option. Also checks that no two given options exclude each other. name is the command, for the problem.
  * Returns STATUS_INVALID after an error. */
 enum status arguments_check(struct arguments *, const char *help, const char *name,
                             struct problem *) MUST_USE;
 
-/* Returns the option as it is written, such as "--delay". */
+/* Returns the option as a user writes it, such as "--delay". */
 const char *argument_flag(enum argument);
 
-/* Returns the first given option that is for several jobs only: a filter, --limit, --all or --dry-run.
- * Returns NULL without such an option. */
+/* Returns the first given option that only actions on several jobs have: a filter, --limit, --all or
+ * --dry-run. Returns NULL if no such option is given. */
 const char *arguments_bulk_flag(const struct arguments *);
 
 /* Returns the query parameter that this option sets, or NULL if it sets none. */

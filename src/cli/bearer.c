@@ -20,7 +20,8 @@ static enum status read_file(const char *path, char text[BEARER_MAX], struct pro
     return status;
 }
 
-/* Returns false for characters that could end the header or begin another header. */
+/* Returns whether a token may have this character. Returns false for characters that could end the header or
+ * begin another header. */
 static bool is_token(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++)

@@ -21,7 +21,7 @@ enum {
     PARALLEL_MAX = 100,
     PER_SECOND_MAX = 100000,
     LATENESS_S = 5, /* length, in seconds, of the series that measures the lateness */
-    LEAD_MS = 1000, /* minimum time from the scheduling of a series to its first due time */
+    LEAD_MS = 1000, /* minimum time from the first request of a series to the due time of its first job */
     STEP_MS = 20,
 };
 
@@ -87,7 +87,7 @@ static void set_usage(struct bench_figure *figure, const struct bench_usage *fro
     figure->redis_us = bench_usage_each_us(from->redis_s, to->redis_s, figure->jobs);
 }
 
-/* Schedules the jobs while their topic is paused, then resumes it. */
+/* Schedules the jobs while their topic is paused, then resumes the topic. */
 static bool measure_speed(struct bench *bench, struct bench_report *report)
 {
     struct bench_usage first, begun, accepted, delivered;
@@ -215,7 +215,8 @@ static bool make_topic(struct bench *bench, const char *prefix)
     int size =
         snprintf(bench->topic, sizeof bench->topic, "%s-%.8s", prefix ? prefix : "bench", bench->listen.key);
     if (size < (int)sizeof bench->topic && group_name_is_valid(slice_of(bench->topic)))
-        return true; /* has the same rules as the name of a group, which excludes sibling topics */
+        return true; /* checked as the name of a group, because such a name cannot be that of a sibling topic
+                      */
     problem_set(bench->problem, "--topic is %.200s: it is not the beginning of a topic's name", prefix);
     return false;
 }

@@ -1,6 +1,6 @@
 /* bench.h - the command bench: measures how fast a running server accepts and delivers jobs, and how late it
- * delivers them. All jobs are in one topic, which the command creates and removes. The jobs' url is that of a
- * receiver in this process. */
+ * delivers them. All jobs are in one topic, which the command creates and removes. The jobs are sent to a
+ * receiver in the process of the command. */
 #ifndef DUEPOST_CLI_BENCH_H
 #define DUEPOST_CLI_BENCH_H
 

@@ -15,7 +15,8 @@ enum {
     BENCH_REQUEST_MAX = 16 * 1024 * 1024, /* maximum size of a request in bytes */
 };
 
-/* The series of jobs. Each job has the number of its series. */
+/* The kinds of series: groups of jobs that bench schedules one after the other. Each job's body has the
+ * number of its series. */
 enum { SERIES_PROBE, SERIES_SPEED, SERIES_LATENESS };
 
 struct bench {
@@ -31,10 +32,10 @@ struct bench {
     char host[BENCH_HOST_SIZE];
     char topic[JOB_TOPIC_NAME_MAX + 1];
     struct buffer url, text;
-    int64_t offset_ms; /* time by which the server's clock is ahead */
+    int64_t offset_ms; /* time by which the server's clock is ahead of this host's clock */
 
     bool has_jobs;   /* the server has accepted jobs */
-    uint32_t series; /* series that is being scheduled */
+    uint32_t series; /* number of the series that is being scheduled */
     size_t count, next, accepted, in_flight;
     int64_t first_due_ms;
 };
@@ -43,12 +44,12 @@ struct bench {
 
 bool bench_has_failed(const struct bench *);
 
-/* Counts the signals that have come. The command fails at the first signal. */
+/* Counts the signals that this process has received. At the first one, the command fails. */
 void bench_read_signals(struct bench *);
 
 void bench_begin_progress(struct bench *, const char *what, size_t total);
 
-/* Waits a little, sends and receives, and draws the bar. */
+/* Waits a little, handles requests and answers, and draws the progress bar. */
 void bench_step(struct bench *, size_t done);
 
 /* ---- bench_series.c ---- */
@@ -69,11 +70,12 @@ bool bench_await(struct bench *, int64_t until_ms);
  * refuses it or does not answer. */
 bool bench_send_to_topic(struct bench *, const char *method, const char *body, struct problem *);
 
-/* Sends one job, to find out whether the server permits the receiver, and to read the server's clock. The
- * clocks count as equal if the server's time is within the request. Returns false if the command fails. */
+/* Sends one job, to find out whether the server permits the receiver, and to read the server's clock. If the
+ * server's time is between the start and the end of the request by this host's clock, the clocks count as
+ * equal. Returns false if the command fails. */
 bool bench_probe(struct bench *);
 
-/* Cancels the jobs and removes the topic. If this fails, prints to stderr how to do it by hand. */
+/* Cancels the jobs and removes the topic. If this fails, prints to stderr how to remove the jobs by hand. */
 void bench_clean_up(struct bench *);
 
 #endif

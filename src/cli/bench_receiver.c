@@ -17,7 +17,7 @@ enum {
     CONNECTIONS_MAX = 10000,
     BODY_MAX = 64 * 1024,
     BODIES_MAX = 64 * 1024 * 1024,
-    HEAD_MAX = 128, /* the part of a body that names the job */
+    HEAD_MAX = 128, /* start of a body: the series, number and due time of the job */
     PADDING = 120,  /* bytes that fill a body up to about 200 bytes */
 };
 
@@ -32,8 +32,8 @@ struct bench_receiver {
     pthread_mutex_t lock; /* protects the members below */
     uint32_t series;
     size_t count;
-    bool *has_come;   /* whether a job has come, by its number */
-    int64_t *late_us; /* lateness of the jobs with a due time */
+    bool *has_come;   /* for each number of a job: whether the job has come */
+    int64_t *late_us; /* lateness of the jobs that have a due time */
     size_t late_count;
     struct bench_received received;
 };

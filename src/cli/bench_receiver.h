@@ -17,7 +17,7 @@ enum { BENCH_KEY_SIZE = 17 }; /* 64 bits in hex digits, and a NUL */
 struct bench_receiver_options {
     const char *host;         /* an address of this host */
     uint16_t port;            /* 0: any free port */
-    char key[BENCH_KEY_SIZE]; /* key of this run; requests without the key are refused */
+    char key[BENCH_KEY_SIZE]; /* key of this run of bench; the receiver refuses requests without it */
 };
 
 /* Starts the receiver. The caller must block signals first, so that the receiver's thread does not get them.
@@ -34,7 +34,7 @@ void bench_receiver_begin(struct bench_receiver *, uint32_t series, size_t count
 void bench_receiver_write_body(struct buffer *, const char *key, uint32_t series, size_t number,
                                int64_t due_ms);
 
-/* The numbers of jobs of the series that have come so far. */
+/* How many jobs of the series have come so far. */
 struct bench_received {
     size_t jobs, repeats;
     int64_t last_us; /* time at which the last new job came, by CLOCK_MONOTONIC */
@@ -42,14 +42,14 @@ struct bench_received {
 
 struct bench_received bench_receiver_count(struct bench_receiver *);
 
-/* The lateness of the jobs with a due time, by this host's clock. */
+/* The lateness of the jobs that have a due time, measured by this host's clock. */
 struct bench_lateness {
     size_t jobs, early;
     double p50_ms, p99_ms, max_ms;
 };
 
-/* Returns the lateness. offset_ms is the time by which the clock of the due times is ahead of this host's
- * clock. */
+/* Returns the lateness. offset_ms is the time by which the server's clock, which decides when jobs are due,
+ * is ahead of this host's clock. */
 struct bench_lateness bench_receiver_lateness(struct bench_receiver *, int64_t offset_ms);
 
 /* Returns the number of the first job of the series that has not come, or the size of the series if all jobs

@@ -4,7 +4,7 @@
 
 #include "cli/bench_receiver.h"
 
-/* A number of jobs, and their time. Processor times are per job; negative: unknown. */
+/* A number of jobs, and the time that they took. Processor times are per job; a negative time is unknown. */
 struct bench_figure {
     size_t jobs, repeats;
     double seconds, duepost_us, redis_us;

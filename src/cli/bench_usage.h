@@ -6,14 +6,14 @@
 
 #include "cli/remote.h"
 
-/* Times since the start of duepost and of Redis; negative: unknown. */
+/* Processor times that duepost and Redis have used since each was started; a negative time is unknown. */
 struct bench_usage {
     double duepost_s, redis_s;
 };
 
-/* Reads the times. The server reads the time of Redis in the background. If last is not NULL, waits for a
- * different time of Redis than in last, for a few seconds at most. An unreachable server, or a token without
- * the right to read the metrics, leaves the times unknown. */
+/* Reads the times. The server reads the time of Redis in the background. If last is not NULL, waits for a few
+ * seconds at most until the time of Redis differs from that in last. An unreachable server, or a token
+ * without the right to read the metrics, leaves the times unknown. */
 void bench_usage_read(struct remote *, const struct bench_usage *last, struct bench_usage *now);
 
 /* Returns the microseconds between two times, divided by count, or -1 if one of them is unknown. */

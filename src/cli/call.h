@@ -16,11 +16,14 @@ struct call {
     int word_count; /* the arguments after the name of the command */
     char *const *words;
     struct arguments arguments;
-    long long left; /* jobs or topics still to fetch under --limit; LLONG_MAX: all */
-    bool is_bulk;   /* a bulk action: the API itself applies --limit, and requires --limit or --all */
+    long long
+        left;     /* number of jobs or topics still to fetch until --limit is reached; LLONG_MAX: no limit */
+    bool is_bulk; /* the command is a bulk action: the API itself applies --limit, and the command requires
+                     --limit or --all */
     struct remote *remote;
     struct problem problem; /* why the command failed; empty until then */
-    bool has_sent; /* a request was sent: the arguments are correct, and an error has another cause */
+    bool
+        has_sent; /* a request was sent, so the arguments were correct, and a later error has another cause */
 };
 
 /* Appends text encoded for a segment of a path or a value of a query. */
@@ -33,10 +36,10 @@ bool call_begin(struct call *);
 /* Writes a target from path, the filter and the page size. cursor may be NULL. */
 void call_make_target(const struct call *, struct buffer *target, const char *path, const char *cursor);
 
-/* Subtracts the number of entries in a page from the number still to fetch. */
+/* Subtracts the number of entries on a page from the number still to fetch. */
 void call_took(struct call *, long long number);
 
-/* Return a member of an object, or NULL or 0 if the member is missing. */
+/* Return a member of a JSON object. If the member is missing, return NULL, or 0 for a number. */
 const char *call_text(const json_t *object, const char *name);
 long long call_number(const json_t *object, const char *name);
 

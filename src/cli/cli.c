@@ -58,9 +58,9 @@ static bool receivers_run(struct call *call)
 
 /* ---- one job, many jobs, one receiver ---- */
 
-/* Some commands have two forms: for one job, and for all jobs that match a filter. Refuses options of the
- * form that is not used: they would be ignored, and the command would change other jobs than the user means.
- */
+/* Some commands have two forms: for one job, and for all jobs that match a filter. Refuses the options of one
+ * form in a command of the other form: otherwise the command would ignore these options, and change other
+ * jobs than the user means. */
 static bool is_one_form(struct call *call)
 {
     const struct arguments *arguments = &call->arguments;
@@ -358,7 +358,7 @@ static void print_help(const struct command *command)
          "  --ca-file FILE        certificates that https trusts; default: those of this host");
 }
 
-/* Checks the idempotency key, because the header would be refused without naming the option. */
+/* Checks the idempotency key here, because an error about a wrong header would not name the option. */
 static bool is_key_sound(struct call *call)
 {
     const char *key = call->arguments.values[ARGUMENT_IDEMPOTENCY_KEY];
@@ -403,8 +403,8 @@ static bool wants_help(const struct call *call)
 
 static const char verb_title[] = "Options of ";
 
-/* Returns the part of a command's help that has the options of its verb. The options of the command without a
- * verb come first. */
+/* Returns the part of a command's help text that has the options of one verb, such as export. The help text
+ * begins with the options of the command without a verb. */
 static struct slice verb_options(const char *help, const char *verb)
 {
     const char *at = help;
@@ -418,7 +418,7 @@ static struct slice verb_options(const char *help, const char *verb)
     return end ? slice_from(at, (size_t)(end - at)) : slice_of(at);
 }
 
-/* Checks that the options are those of the command, or those of its verb. */
+/* Checks that each given option is an option of the command, or of the given verb. */
 static bool has_options(const struct command *command, struct call *call)
 {
     bool has_verbs = command->options && strstr(command->options, verb_title);

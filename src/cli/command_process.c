@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The descriptors of a start: the body, and both ends of two pipes, the reading end first. */
+/* Indexes of the descriptors with which a command is started: one for the body, and two for each of two
+ * pipes, first the end that is read, then the end that is written. */
 enum { INPUT = 0, ERRORS = 1, FAILURE = 3, START_DESCRIPTORS = 5 };
 
 /* ---- start ---- */
@@ -32,7 +33,7 @@ static int open_input(struct slice input)
     return fd;
 }
 
-/* Restores the signal dispositions and the signal mask that a program expects. */
+/* Resets the signal dispositions and the signal mask to their defaults, which a program expects. */
 static void reset_signals(void)
 {
     sigset_t none;
@@ -42,7 +43,7 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Runs the command in the child. Writes errno to failure if that is not possible. */
+/* Runs the command in the child. If that is not possible, writes errno to the pipe failure. */
 static _Noreturn void command_become(char *const *argv, char *const *environment, const int *descriptors,
                                      pid_t parent)
 {
@@ -58,7 +59,7 @@ static _Noreturn void command_become(char *const *argv, char *const *environment
     _exit(written == sizeof error ? EXIT_FAILURE : EXIT_FAILURE + 1);
 }
 
-/* Waits until the child runs the command. Returns 0, or the errno with which that failed. */
+/* Waits until the child runs the command. Returns 0, or the child's errno if the child cannot run it. */
 static int wait_for_exec(int failure)
 {
     int error = 0;
@@ -76,7 +77,8 @@ static enum status fail_to_start(const char *name, int error, struct problem *pr
                                                                                     : STATUS_INVALID;
 }
 
-/* Opens the descriptors of a start. After an error, those that were opened are not -1. */
+/* Opens the descriptors with which a command is started. After an error, the descriptors that were not opened
+ * are -1. */
 static bool open_all(int descriptors[START_DESCRIPTORS], struct slice input)
 {
     for (int i = 0; i < START_DESCRIPTORS; i++)
@@ -105,8 +107,8 @@ enum status command_process_start(struct command_process *process, char *const *
     } else if (process->pid == 0) {
         command_become(argv, environment, descriptors, parent);
     } else {
-        setpgid(process->pid,
-                process->pid); /* the child does the same; one of them must do it before a signal is sent */
+        setpgid(process->pid, process->pid); /* parent and child both do this, so that it is done before the
+                                                parent sends a signal, whichever runs first */
         close_one(&descriptors[FAILURE + 1]);
         error = wait_for_exec(descriptors[FAILURE]);
         process->errors = descriptors[ERRORS];
@@ -141,7 +143,7 @@ static void keep_line(struct command_process *process, struct slice text)
             process->line[process->line_size++] = text.data[i];
 }
 
-/* Copies text to our standard error. Text that cannot be written is lost. */
+/* Copies text to standard error of this process. Text that cannot be written is lost. */
 static void copy_out(struct slice text)
 {
     while (text.size) {

@@ -1,8 +1,8 @@
 /* command_process.h - a command that runs for one job: a process group with the job's body as standard input.
  *
- * Standard input is a file in memory, so the command gets the whole body or nothing, even if this process
- * dies. Standard output is the standard output of this process. Standard error is copied to that of this
- * process, and its last line is kept. The command is killed when this process dies. */
+ * The command's standard input is a file in memory that has the whole body from the beginning, so the command
+ * never reads only a part of the body. Its standard output is that of this process. Its standard error is
+ * copied to that of this process, and the last line is kept. The command is killed when this process dies. */
 #ifndef DUEPOST_CLI_COMMAND_PROCESS_H
 #define DUEPOST_CLI_COMMAND_PROCESS_H
 
@@ -23,8 +23,8 @@ struct command_process {
 };
 
 /* Starts argv with these variables. The caller frees the process with command_process_fini in any case.
- * INVALID: there is no such command, or it may not be run. FAILED: there is no room for a process or a
- * descriptor now. */
+ * INVALID: the command does not exist, or this user may not run it. FAILED: the host has no room now for a
+ * process or a descriptor. */
 enum status command_process_start(struct command_process *, char *const *argv, char *const *environment,
                                   struct slice input, struct problem *) MUST_USE;
 
@@ -34,7 +34,7 @@ void command_process_read(struct command_process *);
 /* Returns whether the command has ended since it was started. Reads the rest of its standard error. */
 bool command_process_has_ended(struct command_process *);
 
-/* Sends a signal to all processes of its group, if it has not ended. */
+/* If the command has not ended, sends a signal to all processes of the command's group. */
 void command_process_signal(const struct command_process *, int signal);
 
 /* Returns the last line of standard error, which may be any bytes. The result is empty if the command wrote

@@ -24,8 +24,8 @@ static bool export_write_ndjson(struct buffer *line, struct slice job)
     return !line->failed;
 }
 
-/* The columns of CSV. The column endedAt has deliveredAt, cancelledAt or deadAt. Each member of the last
- * attempt has a column. */
+/* The columns of CSV. The column endedAt has deliveredAt, cancelledAt or deadAt. Each member of the job's
+ * last attempt has a column of its own. */
 static const struct column {
     const char *name, *members[3];
     bool is_of_attempt;
@@ -93,9 +93,9 @@ static void add_field(struct buffer *line, const char *before, struct slice text
     buffer_append(line, needs_quotes ? SLICE("\"") : text);
 }
 
-/* Adds a text, or the JSON of another value. A text that begins like a formula gets an apostrophe: a reader
- * restores it by removing one apostrophe at the beginning. Other values cannot be formulas, not even a
- * negative number. */
+/* Adds a text, or the JSON of another value. A text that begins like a formula gets an apostrophe in front. A
+ * reader of the file restores the text by removing one apostrophe at its beginning. Other values cannot be
+ * formulas, not even a negative number. */
 static bool add_value(struct buffer *line, struct slice value)
 {
     struct buffer scratch;
@@ -189,13 +189,15 @@ static bool export_page(struct export *export)
         STATUS_OK)
         return false;
     struct slice page = buffer_slice(&export->page);
-    struct slice cursor = find_member(page, "cursor"); /* with its quotes, without escapes */
+    struct slice cursor =
+        find_member(page, "cursor"); /* maximum size of a cursor with its quotes; a cursor needs no escapes */
     snprintf(export->cursor, sizeof export->cursor, "%.*s", cursor.size > 2 ? (int)cursor.size - 2 : 0,
              cursor.size > 2 ? cursor.data + 1 : "");
     return write_jobs(export, find_member(page, "jobs"));
 }
 
-/* Counts the jobs for the bar. An error is ignored here, because the first page reports it. */
+/* Counts the jobs for the progress bar. Ignores an error, because the request for the first page reports it.
+ */
 static void count_jobs(struct export *export)
 {
     struct call *call = export->call;

@@ -11,9 +11,9 @@
 enum {
     ANSWER_SHOWN = 100,
     RECEIVER_SHOWN = 512
-}; /* maximum number of bytes of an answer, and of a receiver, in a row */
+}; /* maximum number of bytes that a row shows of an answer, and of a receiver */
 
-/* Adds "503", "timeout" or "". */
+/* Adds the result of an attempt, such as "503" or "timeout", or "" if there was none. */
 static void add_result(struct table *table, const json_t *attempt)
 {
     if (json_object_get(attempt, "status"))
@@ -119,7 +119,7 @@ static void add_attempts(struct table *table, const json_t *page)
     }
 }
 
-/* Adds host and port, with the path for a receiver that has one. */
+/* Adds a receiver: its host and port, and its path if it has one. */
 static void add_receiver_name(struct table *table, const json_t *receiver)
 {
     const char *host = call_text(receiver, "receiver"), *path = call_text(receiver, "path");
@@ -167,7 +167,7 @@ static void add_groups(struct table *table, const json_t *page)
     }
 }
 
-/* Adds "30 4 * * * Europe/Berlin", or "every 1h". */
+/* Adds the times of a schedule, such as "30 4 * * * Europe/Berlin" or "every 1h". */
 static void add_times(struct table *table, const json_t *schedule)
 {
     char text[512], span[DURATION_TEXT_MAX];

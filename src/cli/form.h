@@ -7,7 +7,7 @@
 #include "cli/table.h"
 
 struct form {
-    const char *path, *member; /* path of the list, and name of the array in the answer */
+    const char *path, *member; /* path of the list in the API, and name of the array in the answer */
     size_t columns;
     const char *const *titles;
     void (*add)(struct table *, const json_t *page);

@@ -4,7 +4,7 @@
 
 #include "cli/call.h"
 
-/* Shows a group, removes it, or replaces it by the endpoints in the words after its name. */
+/* Shows a group, removes it, or replaces its endpoints by those in the words after its name. */
 bool group_run(struct call *);
 
 #endif

@@ -16,8 +16,8 @@ static bool has_bound(struct call *call)
     return values[ARGUMENT_TOPIC] || values[ARGUMENT_BEFORE];
 }
 
-/* Repeats the request until no more jobs match. After a failure, the counted jobs are removed, and the
- * command can be repeated. */
+/* Repeats the request until no more jobs match. If a request fails, the jobs that were counted until then are
+ * removed, and the user can repeat the command. */
 static bool delete_jobs(struct call *call)
 {
     struct buffer target;

@@ -13,7 +13,7 @@ static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .members = 10
 
 /* ---- the environment ---- */
 
-/* Adds the text as a variable. The value ends at a NUL byte, as every variable does. */
+/* Adds the text as an environment variable. A NUL byte in the text ends the value. */
 static void add_variable(struct leased_job *job, struct buffer *text)
 {
     job->environment = memory_resize(job->environment, (job->variables + 2) * sizeof *job->environment);
@@ -100,7 +100,7 @@ static void add_headers(struct leased_job *job, struct slice json)
             add_header(job, key, value);
 }
 
-/* ---- the members of a job ---- */
+/* ---- reading the members of a job ---- */
 
 static void read_text(struct slice json, char **text)
 {

@@ -22,7 +22,7 @@ static void print_sums(const struct call *call, const struct sums *sums)
         printf("%lld of %lld jobs done\n", sums->done, sums->matched);
 }
 
-/* Adds the new time of a reschedule to a target that has a query. */
+/* Adds the new due time of a reschedule to the query of a request's target. */
 static void add_new_time(const struct call *call, struct buffer *target)
 {
     char time[TIMESTAMP_SIZE];
@@ -61,7 +61,7 @@ static bool many_jobs_act(struct call *call, const char *method, const char *pat
     return page;
 }
 
-/* Checks that the action has an upper bound and a state. */
+/* Checks that the action has --limit or --all, and a state. */
 static bool is_bounded(struct call *call)
 {
     const struct arguments *arguments = &call->arguments;

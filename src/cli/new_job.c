@@ -53,8 +53,8 @@ static bool is_object(struct slice text)
     return is;
 }
 
-/* Adds a callback: a url, or an object, which is copied unchanged. Other text that begins like an object is
- * refused here, because it would become a part of the JSON. */
+/* Adds a callback: a url, or a JSON object, which is copied unchanged. Refuses text that begins like an
+ * object but is not valid JSON, because this text would become a part of the request's JSON. */
 static bool add_callback(struct json_writer *job, struct call *call, const char *name, const char *flag,
                          enum argument argument)
 {
@@ -145,7 +145,8 @@ static bool add_headers(struct json_writer *job, struct call *call)
     return true;
 }
 
-/* The server checks the bounds. Other text is refused here, because it would become a part of the JSON. */
+/* The server checks whether the number is within its bounds. Other text is refused here, because it would
+ * become a part of the request's JSON. */
 static bool add_retry(struct json_writer *job, struct call *call)
 {
     const char *value = call->arguments.values[ARGUMENT_RETRY];

@@ -13,8 +13,8 @@ struct new_job {
 void new_job_init(struct new_job *);
 void new_job_fini(struct new_job *);
 
-/* Adds url, method, headers, body and the other members that are not a name or a time. Returns false after an
- * error; problem then says what is wrong. */
+/* Adds url, method, headers, body and all other members except names (topic, jobId, group) and times. Returns
+ * false after an error; problem then says what is wrong. */
 bool new_job_add_members(struct new_job *, struct json_writer *, struct call *);
 
 /* Adds a text, or nothing for NULL. */

@@ -50,7 +50,8 @@ bool one_job_attempts(struct call *call)
 
 /* ---- why ---- */
 
-/* Prints the reason as a sentence, and the end of the wait if the answer has it. */
+/* Prints why the job waits, as a sentence, and the time at which the wait ends, if the answer has this time.
+ */
 static void print_why(const json_t *answer)
 {
     char span[WHEN_SPAN_SIZE];

@@ -10,12 +10,12 @@
 struct progress {
     bool is_shown;    /* standard error is a terminal, and standard output is not */
     const char *what; /* text in front of the bar; NULL: nothing */
-    long long total;  /* expected items; 0: unknown */
+    long long total;  /* expected number of items; 0: unknown */
     int64_t began_ms; /* start, by clock_wall_ms */
     int64_t drawn_ms; /* time at which the bar was last drawn; 0: never */
 };
 
-/* Begins without a bar if there is no terminal for it. */
+/* Begins. Draws no bar if no terminal can show it. */
 void progress_begin(struct progress *);
 
 /* Draws the bar, at most ten times a second. */

@@ -17,7 +17,7 @@ struct remote {
     bool has_sent;
 };
 
-/* An address without a scheme is one of http, as in libcurl. */
+/* For an address without a scheme, http is assumed, as libcurl does. */
 static bool is_address(const char *server)
 {
     bool has_scheme = strstr(server, "://");
@@ -138,7 +138,8 @@ struct remote_options remote_options(const struct remote *remote)
 }
 
 /* Returns a hint that says what a user of the command line can do about an answer, beginning with a blank, or
- * "". The details in answers are written for clients of the API. */
+ * "". The API writes the details in its answers for programmers, who know parameters and not options of
+ * commands. */
 static const char *remote_hint(long status, const char *detail)
 {
     static const struct {

@@ -48,17 +48,18 @@ json_t *remote_ask_json(struct remote *, const char *method, const char *target,
 enum status remote_post(struct remote *, const char *url, const char *const *headers, size_t count,
                         const char *body, struct buffer *answer, long *status, struct problem *) MUST_USE;
 
-/* Returns whether a request was sent, or may have been. If not, an error was in the command line. */
+/* Returns whether a request was sent, or may have been sent. If none was sent, an error is one of the command
+ * line. */
 bool remote_has_sent(const struct remote *);
 
-/* Makes remote_has_sent true, for requests that other functions send. */
+/* Makes remote_has_sent true. For callers that send requests with other functions. */
 void remote_set_sent(struct remote *);
 
 /* Returns the options of remote_new, with the default server. The strings are valid until the remote is
  * freed. */
 struct remote_options remote_options(const struct remote *);
 
-/* Returns the address of a server without "/" at its end: each target begins with one. */
+/* Returns the address of a server without "/" at its end, because each target begins with "/". */
 struct slice remote_address(const char *server);
 
 /* Sets the problem to the reason of an answer whose status is not 2xx: its errors, else its detail, or

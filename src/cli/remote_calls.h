@@ -1,7 +1,7 @@
 /* remote_calls.h - sends a command's requests to a server, several at once, while the command waits for other
  * events.
  *
- * Each call leads to exactly one callback, which runs in remote_calls_wait, unless the call is cancelled. */
+ * Each call that is not cancelled calls back exactly once, within remote_calls_wait. */
 #ifndef DUEPOST_CLI_REMOTE_CALLS_H
 #define DUEPOST_CLI_REMOTE_CALLS_H
 

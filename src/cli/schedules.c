@@ -23,7 +23,8 @@ static bool list_schedules(struct call *call)
         buffer_printf(&path, "/");
         call_add_encoded(&path, topic);
     }
-    call->arguments.values[ARGUMENT_TOPIC] = NULL; /* not a parameter, because the path contains the topic */
+    call->arguments.values[ARGUMENT_TOPIC] =
+        NULL; /* the request gets no parameter topic, because its path contains the topic */
     form.path = buffer_text(&path);
     bool is_done = list_print(call, &form);
     buffer_fini(&path);
@@ -77,7 +78,7 @@ static bool show_schedule(struct call *call)
     return answer;
 }
 
-/* Prints the job's name as other commands take it. */
+/* Prints the job as TOPIC/ID, the form that other commands take. */
 static bool run_schedule(struct call *call)
 {
     return print_name(call, ask_schedule(call, "POST", "/run", NULL), "jobId", "");

@@ -28,9 +28,9 @@ static size_t width_of(const char *cell)
     return width;
 }
 
-/* Returns the size of the first character if a terminal obeys it instead of showing it, else 0: the control
- * characters of ASCII and C1, and in UTF-8 U+200B to U+200F, U+2028 to U+202E and U+2060 to U+206F, which
- * have no width, end a line, or change the direction of text. */
+/* Returns the size of the first character if a terminal would not show it but act on it, else 0. These are
+ * the control characters of ASCII and C1, and characters that have no width, end a line or change the
+ * direction of text: U+200B to U+200F, U+2028 to U+202E and U+2060 to U+206F. */
 static size_t unseen_size(struct slice text)
 {
     const unsigned char *at = (const unsigned char *)text.data;

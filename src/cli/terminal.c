@@ -31,7 +31,7 @@ static void terminal_write(struct slice text)
     while (text.size) {
         ssize_t written = write(STDOUT_FILENO, text.data, text.size);
         if (written < 0 && errno != EINTR)
-            return; /* the terminal is closed, and its signal follows */
+            return; /* the terminal is closed, and the signal SIGHUP follows */
         if (written > 0)
             text = slice_skip(text, (size_t)written);
     }

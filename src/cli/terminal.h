@@ -19,7 +19,7 @@ void terminal_close(struct terminal *);
 /* Restores the screen, stops the process until it is continued, and takes over the screen again. */
 void terminal_suspend(struct terminal *);
 
-/* Replaces the contents of the screen by these lines. */
+/* Replaces the contents of the screen by the lines in text. */
 void terminal_show(struct terminal *, struct slice lines);
 
 /* Returns the size of the terminal that is standard output. If the size is unknown, uses the variables

@@ -7,7 +7,7 @@
 struct top_look {
     size_t columns, rows; /* size of the terminal */
     bool has_color;
-    bool is_utf8; /* bars are drawn with block elements; otherwise with ASCII */
+    bool is_utf8; /* true: bars are drawn with Unicode's block elements; false: with ASCII */
 };
 
 enum top_style { TOP_PLAIN, TOP_TITLE, TOP_DIM, TOP_GOOD, TOP_WARN, TOP_BAD };
@@ -23,13 +23,14 @@ struct top_lines {
 void top_add(struct top_lines *, enum top_style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Adds a bar of one column for each number, in proportion to the highest; unknown numbers are negative. */
+/* Adds a bar, one column wide, for each number. The height of a bar is in proportion to the highest number. A
+ * negative number is unknown, and has no bar. */
 void top_add_bars(struct top_lines *, enum top_style, const double *numbers, size_t count);
 
 /* Adds spaces up to this column, unless the line is already longer. */
 void top_indent(struct top_lines *, size_t column);
 
-/* Begins a new line at the column, if the line has less room than width. */
+/* If the current line has less room than width, begins a new line at the column. */
 void top_wrap(struct top_lines *, size_t width, size_t column);
 
 void top_end_line(struct top_lines *);

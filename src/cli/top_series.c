@@ -5,7 +5,8 @@
 enum {
     RATE_SECONDS = 5,
     LAST_SECONDS = 10,
-    SETTLING_MS = 3000, /* figures of other processes may arrive up to this time later */
+    SETTLING_MS =
+        3000, /* the figures of a second may arrive from other processes up to this time after its end */
     SECOND_MS = 1000,
     STEP_MAX = 3600, /* maximum step of an answer in seconds */
 };
@@ -28,7 +29,7 @@ void top_series_init(struct top_series *series)
         forget_seconds(series->seconds[i], TOP_SECONDS);
 }
 
-/* Moves the figures so that the last second ends at this time. */
+/* Moves the figures in the array so that its last second ends at end_ms. */
 static void move_to(struct top_series *series, int64_t end_ms)
 {
     int64_t seconds = (end_ms - series->end_ms) / SECOND_MS;

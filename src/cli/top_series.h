@@ -20,8 +20,8 @@ enum top_figure {
 enum { TOP_SECONDS = 60 };
 
 struct top_series {
-    int64_t end_ms;                           /* end of the last second; 0: there are no figures */
-    double seconds[TOP_FIGURES][TOP_SECONDS]; /* the last one is the newest; -1: unknown */
+    int64_t end_ms; /* end of the last second in the array; 0: the array has no figures */
+    double seconds[TOP_FIGURES][TOP_SECONDS]; /* one number for each second, the newest last; -1: unknown */
 };
 
 /* Begins without figures. */

@@ -7,14 +7,14 @@
 #include "cli/call.h"
 
 enum {
-    LABEL = 10,          /* column after the names of rows */
+    LABEL = 10,          /* column at which the text after a row's name begins */
     RATE_BARS = 22,      /* column of the bars of rates */
     NAME_MAX_WIDTH = 30, /* maximum width of the names of topics, receivers and hosts */
     NUMBER_SIZE = 24,
     COMING_MAX = 32,
     SECTIONS = 3,
-    BEHIND_SECONDS =
-        30, /* an older outbox is reported; ended jobs are usually in the history within two seconds */
+    BEHIND_SECONDS = 30, /* if an ended job has waited longer than this for the history, a line reports it;
+                            usually it waits two seconds at most */
 };
 
 /* ---- numbers ---- */
@@ -328,7 +328,8 @@ struct section {
     void (*add)(struct top_lines *, const json_t *entry, const struct top_view *);
 };
 
-/* Distributes the rows among the sections, so that a long section does not displace the others. */
+/* Divides the rows of the screen among the sections, so that a long section leaves room for the other ones.
+ */
 static void share_rows(struct section sections[SECTIONS], size_t rows)
 {
     bool is_full = false;

@@ -37,7 +37,8 @@ static bool has_counts(const json_t *numbers)
     return false;
 }
 
-/* Returns the topic of the command, or NULL after an error. The caller frees it with json_decref. */
+/* Requests the topic that the command names. Returns it as JSON, or NULL after an error. The caller frees it
+ * with json_decref. */
 static json_t *read_topic(struct call *call)
 {
     struct buffer target;
@@ -199,7 +200,7 @@ static void print_changes(const struct call *call, const json_t *before, const j
     fflush(stdout);
 }
 
-/* Returns the topics by name, or NULL after an error. */
+/* Returns a JSON object that has the topics by their names, or NULL after an error. */
 static json_t *read_topics(struct call *call, struct buffer *target)
 {
     json_t *all = json_object(), *page = NULL, *next, *topic;

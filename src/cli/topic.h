@@ -16,7 +16,7 @@ bool topic_resume(struct call *);
  * empty value removes the setting. */
 bool topic_set(struct call *);
 
-/* Prints every second which topics have changed, until the command is interrupted. */
+/* Prints every second which topics' numbers of jobs have changed, until the user interrupts the command. */
 bool topic_tail(struct call *);
 
 #endif

@@ -34,7 +34,7 @@ bool when_parse(const char *text, char time[TIMESTAMP_SIZE])
     return true;
 }
 
-/* Writes the largest unit that the span reaches, and the next smaller one. */
+/* Writes a span in two units: the largest unit that fits into the span, and the next smaller unit. */
 static void format_span(int64_t ms, char *text, size_t size)
 {
     if (ms >= MS_PER_DAY)

@@ -22,7 +22,7 @@ enum {
     KEY_SIZE = 33, /* 128 bits in hex digits, and a NUL */
     REQUEST_MAX = 1024,
     WAIT_S = 20,         /* duration of a long poll */
-    ANSWER_EXTRA_S = 10, /* additional time for the answer */
+    ANSWER_EXTRA_S = 10, /* time for the answer to arrive, in addition to the long poll */
     STEP_MAX_MS = 60 * 1000,
 };
 #define GRACE_DEFAULT_MS INT64_C(10000)
@@ -40,8 +40,8 @@ struct work {
     int signals;      /* number of signals that have come */
     int signal_fd;
 
-    /* The request for jobs. It is repeated with its key until it is answered. If an answer was lost, the next
-     * answer has the same leases. */
+    /* The request for jobs. The worker repeats it with the same key until an answer arrives. If an answer was
+     * lost, the next answer has the same leases. */
     struct remote_call *call;
     char key[KEY_SIZE]; /* idempotency key of the request; empty: the next request is a new one */
     struct buffer request;
@@ -81,7 +81,8 @@ static void begin_job(struct work *work, struct leased_job *job, int64_t now_us)
 {
     struct problem problem;
     struct work_job *free_job = find_free(work);
-    if (!free_job) { /* the server has leased more jobs than requested; their leases run out */
+    if (!free_job) { /* the server has leased more jobs than requested; the leases of the surplus jobs expire
+                      */
         leased_job_fini(job);
         return;
     }
@@ -205,8 +206,8 @@ static bool open_signals(struct work *work)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
-    signal(SIGCHLD,
-           SIG_DFL); /* resets SIGCHLD, because waitpid fails if a parent process had set it to be ignored */
+    signal(SIGCHLD, SIG_DFL); /* resets SIGCHLD, because waitpid would fail if the parent process had ignored
+                                 this signal */
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
     work->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -218,8 +219,8 @@ static bool open_signals(struct work *work)
 static void work_stop(struct work *work)
 {
     int64_t now_us = clock_boot_us();
-    remote_calls_step(
-        work->settings.calls); /* reads answers that have already come, so that their jobs are released */
+    remote_calls_step(work->settings.calls); /* reads the answers that have already come, so that the jobs in
+                                                these answers are released */
     work_drain(work, NULL);
     if (work->call)
         remote_call_cancel(work->call);
@@ -276,7 +277,8 @@ static void work_loop(struct work *work)
 
 /* ---- the command ---- */
 
-/* Reads a duration, whose form call_begin has checked. range is the text of its bounds. */
+/* Reads a duration, whose form call_begin has checked. range describes the allowed durations, for the error.
+ */
 static bool read_duration(struct call *call, enum argument argument, int64_t min_ms, int64_t max_ms,
                           const char *range, int64_t *us)
 {

@@ -14,16 +14,15 @@
 
 enum {
     EXIT_BURY = 100, /* exit status of a command that buries its job */
-    ERROR_MAX = 256, /* maximum number of bytes that the API accepts */
+    ERROR_MAX = 256, /* maximum size of an error text in bytes that the API accepts */
     REQUEST_MAX = 64 * 1024,
     BACKOFF_FIRST_US = 100 * 1000,
     BACKOFF_DOUBLINGS = 7, /* the longest wait is 12.8 s, of which a part is random */
     EXTEND_TIMEOUT_MS = 10 * 1000,
     END_TIMEOUT_MS = 30 * 1000,
-    END_EXTRA_US =
-        60 * 1000 *
-        1000, /* time for the outcome in addition to the lease, because Redis may also be unreachable */
-    END_STOPPING_US = 10 * 1000 * 1000, /* time for the outcome while the worker stops */
+    END_EXTRA_US = 60 * 1000 * 1000, /* the outcome is sent for the length of a lease and this time, because
+                                        Redis may be unreachable, too */
+    END_STOPPING_US = 10 * 1000 * 1000, /* how long the outcome is sent while the worker stops */
 };
 
 void work_print(const char *format, ...)
@@ -124,11 +123,11 @@ static void send_end(struct work_job *work, int64_t now_us)
     job_send(work, work->action, buffer_slice(&work->request), END_TIMEOUT_MS, now_us, on_ended);
 }
 
-/* Begins to send the outcome. error is NULL for an action without one. */
+/* Begins to send the outcome. error is NULL for an action without an error text. */
 static void job_end(struct work_job *work, const char *action, const char *error, int64_t now_us)
 {
     int64_t extra_us = work->is_stopping ? END_STOPPING_US : work->settings->lease_us + END_EXTRA_US;
-    if (work->call) /* cancels an extension, which is not needed any more */
+    if (work->call) /* cancels a request that extends the lease, because the lease ends now */
         remote_call_cancel(work->call);
     struct json_writer json = begin_request(work);
     if (error && *error)
@@ -197,7 +196,7 @@ static void on_command_ended(struct work_job *work, int64_t now_us)
 /* ---- the lease ---- */
 
 /* Returns the time at which a lease that began at begin_us counts as lost. This time is slightly before the
- * end of the lease, because another worker may get the job at the end. */
+ * end of the lease, because another worker may get the job when the lease ends. */
 static int64_t lost_us(const struct work_job *work, int64_t begin_us)
 {
     return begin_us + work->settings->lease_us - work->settings->lease_us / 10;

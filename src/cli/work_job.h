@@ -5,8 +5,8 @@
  * running: the command runs, and the lease is extended whenever a third of it has passed. If the lease is
  * lost, the
  *          command is killed, because another worker may get the job, and nothing is recorded.
- * ending:  the outcome is sent to the server. The outcome is sent again, with growing waits, until the server
- *          answers, but not for longer than the lease and a minute.
+ * ending:  the outcome is sent to the server. Until the server answers, the worker repeats the request, with
+ * growing waits, for at most the length of a lease and a minute.
  *
  * The outcome of a command: exit status 0 completes the job and 100 buries it. Any other result is a failed
  * attempt. While the worker stops, the job is released instead, and no attempt is counted. */
@@ -36,9 +36,10 @@ struct work_job {
     struct command_process process;
     struct remote_call *call; /* the request under way; NULL: none */
     int64_t call_us;          /* time at which the request was sent */
-    int64_t until_us;         /* RUNNING: the lease is lost; ENDING: the outcome is no longer sent */
-    int64_t next_us;          /* time at which the lease is extended, or the outcome is sent again */
-    int64_t timeout_us;       /* time at which the command is killed; INT64_MAX: never */
+    int64_t until_us; /* RUNNING: time at which the lease counts as lost; ENDING: time after which the outcome
+                         is no longer sent */
+    int64_t next_us;  /* time at which the lease is extended, or the outcome is sent again */
+    int64_t timeout_us; /* time at which the command is killed; INT64_MAX: never */
     int64_t kill_us; /* time at which the command is killed after SIGTERM; INT64_MAX: no SIGTERM was sent */
     bool is_timed_out, is_stopping;
     const char *action;    /* ENDING: complete, retry, bury or release */
@@ -54,14 +55,15 @@ void work_job_fini(struct work_job *); /* kills the command */
 enum status work_job_begin(struct work_job *, struct leased_job *, int64_t asked_us, int64_t now_us,
                            struct problem *);
 
-/* Does what is due now. Returns the latest time of the next call. */
+/* Does everything that is due now for the job. Returns the time by which the caller must call this function
+ * again. */
 int64_t work_job_step(struct work_job *, int64_t now_us);
 
 /* Sends SIGTERM to the command, or kills it if at_once is true. */
 void work_job_stop(struct work_job *, int64_t now_us, bool at_once);
 
-/* Returns the time of the next try after this number of failures: now, plus a random wait that grows to 12.8
- * s. */
+/* Returns the time of the next try: now_us, plus a partly random wait, which grows with the number of
+ * failures up to 12.8 s. */
 int64_t work_backoff_us(int64_t now_us, int failures);
 
 /* Prints a line to standard error. */
