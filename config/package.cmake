@@ -8,8 +8,8 @@ install(FILES README.md SECURITY.md api/openapi.yaml config/grafana.json
   config/alerts.yml DESTINATION usr/share/doc/duepost ${tree})
 install(DIRECTORY docs DESTINATION usr/share/doc/duepost ${tree} PATTERN "*.picture" EXCLUDE)
 
-# Debian requires two compressed changelogs, ours and the packaging's, without name and time in the gzip
-# header. The date of the second is SOURCE_DATE_EPOCH if that is set.
+# Debian requires two compressed changelogs, of duepost and of its packaging, without name and time in the gzip
+# header. The date in the packaging's changelog is SOURCE_DATE_EPOCH if this is set.
 set(maintainer "duepost maintainers <maintainers@duepost.example>")
 set(release 1)
 string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)

@@ -59,7 +59,7 @@ spec:
         - {name: DUEPOST_LISTEN, value: "{{ .Values.listenHost }}:7700"}
         - {name: DUEPOST_HEALTH_LISTEN, value: "{{ .Values.listenHost }}:7701"}
         {{- if $isPrivate }}
-        # A folder of the volume, because the volume itself belongs to root.
+        # The data is in a folder of the volume, because the volume's top folder belongs to root.
         - {name: DUEPOST_DATA, value: /var/lib/duepost/data}
         {{- end }}
         {{- range $name, $value := .Values.options }}
@@ -83,7 +83,7 @@ spec:
         periodSeconds: 2
         failureThreshold: 60
         timeoutSeconds: 5
-      # The process works. An unreachable Redis does not require a restart of duepost.
+      # Checks only that the process works, and not Redis, because a restart of duepost does not repair Redis.
       livenessProbe:
         httpGet: {path: /healthz, port: health, scheme: {{ include "duepost.scheme" . }}}
         periodSeconds: 10
@@ -103,7 +103,7 @@ spec:
         readOnlyRootFilesystem: true
         capabilities: {drop: [ALL]}
       volumeMounts:
-        # The folder and not single files, which would not change with the Secret.
+        # Mounts the folder and not single files, because single files would not change when the Secret changes.
         - {name: secrets, mountPath: /etc/duepost/secrets, readOnly: true}
         {{- if $isPrivate }}
         - {name: data, mountPath: /var/lib/duepost}
