@@ -7,7 +7,7 @@
 
 enum {
     JOB_HEADERS_MAX = 50,
-    JOB_HEADER_BYTES_MAX = 8192, /* names and values together */
+    JOB_HEADER_BYTES_MAX = 8192, /* maximum size of all names and values together */
 };
 
 struct job_header {
@@ -20,16 +20,18 @@ bool header_name_is_valid(struct slice name);
 /* Returns whether a value contains only visible ASCII, spaces and tabs. An empty value is valid. */
 bool header_value_is_valid(struct slice value);
 
-/* Returns whether a name, in any case, is reserved for the connection, for proxies or for duepost. */
+/* Returns whether a job must not set the header with this name, because the header belongs to the connection,
+ * to proxies or to duepost. The case of the name does not matter. */
 bool header_is_refused(struct slice name);
 
-/* The mask: the text that replaces a value that is not shown. */
+/* The mask: clients see this text in place of a hidden value. */
 #define HEADER_HIDDEN "***"
 
-/* Returns whether the value of the header with this name may be shown to clients: only Content-Type's may. */
+/* Returns whether clients may see the value of the header with this name. Only the value of Content-Type is
+ * shown. */
 bool header_is_shown(struct slice name);
 
-/* Writes the headers as an object. With is_hidden, the values that must not be shown are masked. */
+/* Writes the headers as an object. If is_hidden is true, masks the values that clients must not see. */
 void headers_write(struct buffer *, const struct job_header *headers, size_t count, bool is_hidden);
 
 /* Returns the value of the header with this name, in any case, or NULL if there is no such header. */

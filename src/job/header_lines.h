@@ -7,7 +7,7 @@
 enum { HEADER_LINES_MAX = TOPIC_DEFAULTS_HEADERS_MAX + 14 };
 
 struct header_lines {
-    struct buffer *text; /* borrowed; fails if the lines do not fit */
+    struct buffer *text; /* borrowed; is marked as failed if the lines do not fit */
     size_t starts[HEADER_LINES_MAX + 1];
     size_t count;
 };
@@ -16,7 +16,7 @@ struct header_lines {
 void header_lines_add(struct header_lines *, struct slice name, struct slice value);
 void header_lines_add_number(struct header_lines *, struct slice name, int64_t value);
 
-/* Returns a line. The lines move when another one is added. */
+/* Returns the line with this index. The result is valid until another line is added. */
 struct slice header_lines_at(const struct header_lines *, size_t index);
 
 #endif

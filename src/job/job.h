@@ -3,9 +3,9 @@
  * A record is JSON. The first members are those that the client sent, in duepost's spelling. Members of
  * duepost follow (createdAt, attempts, uncounted, lastAttempt, waitMs, reason, answerHeaders, traceparent,
  * tracestate); body is last, byte for byte as the client sent it. topic and jobId are not in the record,
- * because they are the field of the HASH that holds the record. Members that the client left out are not in
- * the record. So a repeated request for the same job can be distinguished from another job with the same
- * id. */
+ * because they are the name of the field under which the HASH "jobs" in Redis holds the record. Members that
+ * the client left out are not in the record. So duepost can distinguish a repeated request for the same job
+ * from a request for another job with the same id. */
 #ifndef DUEPOST_JOB_JOB_H
 #define DUEPOST_JOB_JOB_H
 
@@ -26,14 +26,14 @@ enum {
     JOB_RETRY_MAX = 100,
     JOB_DEPTH_MAX = 32,
     JOB_MEMBERS_MAX = 1000,            /* maximum number of members in one object */
-    JOB_RECORD_MAX = 64 * 1024 * 1024, /* maximum size; far more than the API accepts */
-    JOB_OPENING_MAX = 40,              /* bytes of a record's beginning, {"createdAt":<ms>, */
+    JOB_RECORD_MAX = 64 * 1024 * 1024, /* maximum size of a record; far more than the API accepts */
+    JOB_OPENING_MAX = 40,              /* maximum size of a record's beginning, {"createdAt":<ms>, */
     JOB_FORM_MAX = 32,                 /* bytes of form */
     JOB_FORM_DATA_MAX = 16 * 1024,     /* bytes of formData */
     JOB_WORKFLOW_MAX = 255,            /* bytes of workflow */
     JOB_ANSWER_HEADERS_MAX = 4096,     /* bytes of answerHeaders */
     JOB_ROUNDS_MAX = 10000,
-    JOB_ATTEMPTS_MAX = 1000000000, /* maximum; far more attempts than retries can cause */
+    JOB_ATTEMPTS_MAX = 1000000000, /* maximum number of attempts; retries cause far fewer */
 };
 #define JOB_DELAY_MAX_MS   (INT64_C(315360000) * 1000) /* 10 years */
 #define JOB_TTL_MAX_MS     (INT64_C(315360000) * 1000) /* 10 years */
@@ -43,8 +43,8 @@ enum {
 
 #define JOB_NEVER_MS INT64_MAX
 
-/* Returns the detail in value, a JSON string with its quotes. Returns an empty slice when the string is too
- * long or has escapes. */
+/* Returns the text of value, a JSON string with its quotes that holds the detail of an error. Returns an
+ * empty slice if the text is longer than ATTEMPT_DETAIL_MAX or has escapes. */
 struct slice attempt_detail(struct slice value);
 
 enum { ATTEMPT_DETAIL_MAX = 256 }; /* bytes */
@@ -53,14 +53,17 @@ enum { ATTEMPT_DETAIL_MAX = 256 }; /* bytes */
 struct attempt_result {
     int64_t at_ms; /* start of the attempt, by Redis's clock; 0: there was no attempt */
     int64_t duration_ms;
-    int status; /* status of the answer; 0 with an error */
+    int status; /* status of the answer; 0 if there is an error instead */
     enum failure error;
-    /* detail of the error: ATTEMPT_DETAIL_MAX bytes that need no escapes in JSON; empty: none */
+    /* detail of the error: at most ATTEMPT_DETAIL_MAX bytes, none of which needs an escape in JSON; empty:
+     * none */
     struct slice detail;
-    struct slice text; /* the result's text in the record; empty: the result was not read from a record */
+    struct slice
+        text; /* the JSON from which the result was read; empty: the result was not read from a record */
     /* The following members are not recorded. */
     bool was_sent;       /* at least a part of the request was passed to the network */
-    bool is_idle_closed; /* with RESET: a kept-alive connection closed before any line of an answer */
+    bool is_idle_closed; /* with the error RESET: a connection that had been kept open was closed before any
+                            line of an answer */
 };
 
 /* Adds "status", or "error" and "errorDetail". */
@@ -70,7 +73,7 @@ void attempt_result_add(struct json_writer *, const struct attempt_result *);
 /* Returns whether the receiver answered with a 2xx. */
 bool attempt_result_is_success(const struct attempt_result *);
 
-/* The rows of the table of members (job_members.c), in the order of a record. */
+/* The members of a job: the rows of the table in job_members.c, in the order in which a record has them. */
 enum job_member {
     JOB_CREATED_AT,
     JOB_TOPIC,
@@ -124,8 +127,8 @@ struct job {
     int64_t due_at_ms;
     int64_t ttl_ms; /* from created_ms */
     int64_t expires_at_ms;
-    int retry;                      /* value as sent; see job_max_retries */
-    struct retry_schedule schedule; /* value as sent; see job_wait_ms */
+    int retry; /* value that the client sent; job_max_retries returns the number that counts */
+    struct retry_schedule schedule; /* value that the client sent; job_wait_ms returns the wait that counts */
     struct slice retry_wait;        /* used instead of a schedule, see retry_expression.h; empty: none */
     int64_t timeout_ms;             /* the default unless has_timeout */
     struct job_header headers[JOB_HEADERS_MAX];
@@ -139,27 +142,29 @@ struct job {
 
     int64_t created_ms; /* by Redis's clock; 0 in a request */
     int attempts;       /* number of failed attempts so far, in this round */
-    int uncounted;      /* number of these attempts that used up no retry, see ending.h */
+    int uncounted;      /* number of failed attempts in this round that used up no retry, see ending.h */
     int rounds;         /* number of rounds that the receiver ended with "not yet", see again.h */
     struct attempt_result last_attempt;
-    int64_t wait_ms;     /* wait from the end of last_attempt to the next attempt; 0: none, or unknown */
+    int64_t wait_ms;     /* wait from the end of last_attempt to the next attempt; 0: no wait, or unknown */
     struct slice reason; /* reason why the job is dead; else empty */
     struct slice answer_headers; /* headers of the answer with which the job died, one per line, if its form
                                     wants headers */
     struct slice trace_parent, trace_state; /* trace of the scheduling request, see trace.h; empty: none */
 
 #ifdef DUEPOST_TEST_NEXT
-    struct slice next; /* a member of a later version, for tests */
+    struct slice next; /* stands for a member that a later version adds; only in builds for tests */
 #endif
-    struct slice lacks;     /* the first need that this version does not know; empty: none */
+    struct slice
+        lacks; /* the first name in "needs" (carried.h) that this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
 
     struct buffer text; /* owned: unescaped strings */
 };
 
-/* Parses a client's job. The limits of its times are relative to now_ms. If OK, job borrows text. If INVALID,
- * errors has all faults. If NO_MEMORY, errors is empty. After a failure job has nothing to free. A missing
- * jobId stays empty. This function does not check the target of the url. */
+/* Parses a client's job. Its times must be within limits, which count from now_ms. If OK, job borrows text.
+ * If INVALID, errors has all faults. If NO_MEMORY, errors is empty. After a failure job has nothing to free.
+ * If the text has no jobId, the job's jobId is empty. Does not check whether the url leads to an allowed
+ * address. */
 enum status job_parse(struct slice text, int64_t now_ms, struct job *, struct job_errors *) MUST_USE;
 
 /* Parses a client's job whose id is given, as job_parse does. The text may leave out topic and jobId; if
@@ -168,19 +173,20 @@ enum status job_parse_named(struct slice id, struct slice text, int64_t now_ms, 
                             struct job_errors *) MUST_USE;
 
 /* Reads a record that job_write of this or another version wrote for the job with this id, topic/jobId.
- * INVALID means that duepost did not write the record. The job borrows id and record. If lacks is not empty,
- * the job must not be run or rewritten, and its other members may be missing. */
+ * INVALID means that duepost did not write the record. The job borrows id and record. If job->lacks is not
+ * empty, the job needs a later version: it must not be run or rewritten, and its other members may be
+ * missing. */
 enum status job_read(struct slice id, struct slice record, struct job *) MUST_USE;
 
 void job_fini(struct job *);
 
-/* Writes the record. For a new job (created_ms 0), the opening brace and createdAt are left out. The schedule
- * script writes them, because it knows Redis's time. */
+/* Writes the record. If created_ms is 0, the job is new; then leaves out the opening brace and createdAt.
+ * schedule.lua writes them, because it knows Redis's time. */
 void job_write(const struct job *, struct buffer *);
 
-/* Returns whether all members that clients send are equal. body is compared byte for byte, numbers by value,
- * and headers in any order. Unknown members are ignored, but a job whose lacks is not empty equals no other
- * job. */
+/* Returns whether all members that clients can send are equal in both jobs. body is compared byte for byte,
+ * numbers by value, and headers in any order. Unknown members are ignored, but a job whose lacks is not empty
+ * equals no other job. */
 bool job_is_same(const struct job *, const struct job *);
 
 /* Return when a job created at created_ms is due, and when it expires. A job without ttl and expiresAt
@@ -191,28 +197,28 @@ int64_t job_expires_ms(const struct job *, int64_t created_ms);
 /* Returns whether a job that job_read has read is expired. */
 bool job_is_expired(const struct job *, int64_t now_ms);
 
-/* Return the maximum number of retries, and the wait in ms before retry number n, counted from 1. The wait is
- * the value of the job's expression. If the job has no expression, or the expression has no value, the wait
- * comes from a schedule. */
+/* job_max_retries returns the maximum number of retries. job_wait_ms returns the wait in ms before retry n;
+ * the first retry is 1. The wait is the value of the job's retry expression. If the job has no expression, or
+ * its expression has no value, the wait comes from a retry schedule. */
 int job_max_retries(const struct job *, const struct retry_schedule *fallback);
 int64_t job_wait_ms(const struct job *, const struct retry_schedule *fallback, int n);
 
 /* Returns the bytes for the receiver. These bytes are the text of a body that is a string, the decoded bytes
  * of bodyBase64, and any other body unchanged. Without a body the result is empty. The result is valid as
- * long as job; decoded bytes, and a string that had escapes, are in scratch and are valid until scratch
- * changes. scratch is marked as failed when it has no room, or when the body cannot be decoded. */
+ * long as job. If bytes or escapes had to be decoded, the result is in scratch, and is valid only until
+ * scratch changes. scratch is marked as failed when it has no room, or when the body cannot be decoded. */
 struct slice job_payload(const struct job *, struct buffer *scratch);
 
 /* Returns whether the body of a record cannot be decoded. job_read does not check bodies. */
 bool job_has_broken_body(const struct job *);
 
-/* Returns whether the request has a Content-Type if the headers have none. A request without a body has no
- * Content-Type, except a POST, to which duepost has always added one. */
+/* Returns whether duepost adds a Content-Type to the request if its headers have none. duepost adds it to
+ * each request with a body, and to each POST, because duepost has always done so. */
 bool job_needs_content_type(const struct job *);
 
 /* Returns the Content-Type for a payload whose headers have none: application/octet-stream for bodyBase64,
- * text/plain if body is a string whose text is not JSON, otherwise that of JSON. Returns an empty text if
- * there is no memory to check the string. */
+ * text/plain if body is a string whose text is not JSON, and application/json otherwise. Returns an empty
+ * text if there is no memory to check the string. */
 struct slice job_content_type(const struct job *, struct slice payload);
 
 /* Returns the value of the header with this name, in any case, or NULL if there is no such header. */

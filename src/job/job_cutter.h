@@ -1,9 +1,9 @@
 /* job_cutter.h - cuts the text of many jobs into one text for each job.
  *
  * The text is a JSON array, or NDJSON with one job per line. The text is valid when it is JSON and has 1 to
- * JOB_CUTTER_MAX jobs. Only the last call shows whether the text is valid. The caller passes each job to
- * job_parse, which also refuses JSON that duepost does not allow, such as duplicate members. The cost of a
- * call is proportional to the piece that it cuts, so the caller can pause between calls. */
+ * JOB_CUTTER_MAX jobs. Whether the text is valid is known only after the last call. The caller passes each
+ * job to job_parse, which also refuses JSON that duepost does not allow, such as duplicate members. A call
+ * takes time in proportion to the piece that it cuts, so the caller can do other work between the calls. */
 #ifndef DUEPOST_JOB_JOB_CUTTER_H
 #define DUEPOST_JOB_JOB_CUTTER_H
 

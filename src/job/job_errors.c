@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Returns how many bytes of text fit, without a part of a character at the end. */
+/* Returns how many bytes of text fit. A character that fits only in part does not count. */
 static size_t fitting(struct slice text, size_t max)
 {
     if (text.size <= max)
@@ -27,7 +27,7 @@ void job_errors_add_named(struct job_errors *errors, const char *prefix, struct 
     size_t size = fitting(name, sizeof field - 1 - start);
     if (size)
         memcpy(field + start, name.data, size);
-    field[start + size] = '\0'; /* a NUL in the name ends it */
+    field[start + size] = '\0'; /* if the name has a NUL, the copy ends before it */
     struct slice what = slice_of(detail);
     what.size = fitting(what, JOB_ERROR_TEXT_SIZE - 1);
     size = strlen(field);

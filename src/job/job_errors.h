@@ -34,11 +34,11 @@ static inline void job_errors_clear(struct job_errors *errors)
 /* Adds an error of the field. A field of "" means the whole document. */
 void job_errors_add(struct job_errors *, const char *field, const char *detail);
 
-/* Adds an error of the field whose name is prefix and name. name comes from the client. */
+/* Adds an error of a field. The field's name is prefix followed by name, which comes from the client. */
 void job_errors_add_named(struct job_errors *, const char *prefix, struct slice name, const char *detail);
 
-/* Takes the error at *at, and moves *at to the next error. *at must be 0 for the first call. Returns false if
- * there are no more errors. */
+/* Returns the error at position *at, and moves *at to the next error. Set *at to 0 before the first call.
+ * Returns false if there are no more errors. */
 bool job_errors_take(const struct job_errors *, size_t *at, struct job_error *);
 
 #endif

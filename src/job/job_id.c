@@ -58,7 +58,7 @@ bool job_key_parse(struct slice key, struct slice *topic, struct slice *job_id)
            is_job_id(*job_id, topic_is_sibling(*topic) ? JOB_ID_DERIVED_MAX : JOB_ID_MAX);
 }
 
-/* Returns five bits, beginning with bit number first. Bits are counted from the end of bytes. */
+/* Returns five bits, of which "first" is the lowest. Bit 0 is the lowest bit of the last byte. */
 static unsigned five_bits(const uint8_t *bytes, size_t size, unsigned first)
 {
     size_t last = size - 1 - first / 8;

@@ -5,10 +5,12 @@
 #include "base/slice.h"
 
 enum {
-    JOB_TOPIC_MAX = 128,      /* bytes; in the name of a sibling topic, those of the owner */
-    JOB_SIBLING_MAX = 128,    /* bytes of a sibling topic's name from its '~' on */
-    JOB_ID_MAX = 255,         /* bytes of a jobId that a client chooses */
-    JOB_ID_DERIVED_MAX = 320, /* bytes of a jobId that the server creates for a job of a sibling topic */
+    JOB_TOPIC_MAX =
+        128, /* maximum size of a topic's name in bytes; for a sibling topic, the limit of its owner's name */
+    JOB_SIBLING_MAX = 128, /* maximum size of the part of a sibling topic's name that begins with '~' */
+    JOB_ID_MAX = 255,      /* maximum size of a jobId that a client chooses */
+    JOB_ID_DERIVED_MAX =
+        320, /* maximum size of a jobId that the server creates for a job of a sibling topic */
     JOB_TOPIC_NAME_MAX = JOB_TOPIC_MAX + JOB_SIBLING_MAX,
     JOB_KEY_MAX = JOB_TOPIC_NAME_MAX + 1 + JOB_ID_DERIVED_MAX, /* topic/jobId */
 };
@@ -20,15 +22,16 @@ bool topic_is_valid(struct slice);
 
 /* A sibling topic, such as orders~callbacks, holds jobs that the server creates for the jobs of its owner,
  * orders. Clients cannot write its jobs or settings. A sibling topic is in the shard of its owner. The rights
- * of tokens and the signing secrets are those of its owner. Bodies of its jobs are never shown, because they
- * may hold a whole job of the owner. */
+ * of tokens and the signing secrets are those of its owner. Clients never see the bodies of its jobs, because
+ * such a body may hold a whole job of the owner. */
 #define JOB_SIBLING_MARK '~'
 bool topic_is_sibling(struct slice topic);
 
 /* Returns whether this is the name of a group: the same rules as for a topic that clients write to. */
 bool group_name_is_valid(struct slice);
 
-/* Returns the owner in a topic or in topic/jobId. The owner is the text of the topic up to its first '~'. */
+/* Returns the owner of a topic, or of the topic in a topic/jobId: the name of the topic up to its first
+ * '~'. */
 struct slice topic_owner(struct slice topic_or_id);
 
 /* Returns whether a client may choose this jobId: 1 to JOB_ID_MAX bytes of UTF-8 without control characters,

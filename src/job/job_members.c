@@ -8,7 +8,7 @@
 #include "job/retry_expression.h"
 #include "job/trace.h"
 
-/* ---- rules of a client's job beyond the kinds ---- */
+/* ---- rules for a client's job that the kinds of members (members.h) do not cover ---- */
 
 static void job_refuse(struct member_parse *parse, const struct member *member, const char *detail)
 {
@@ -148,8 +148,8 @@ static bool is_trace_state_sound(const void *of)
 
 /* ---- the table ----
  *
- * api/view.c shows the rows with MEMBER_RESOLVED. A new row with MEMBER_EVERYWHERE is sent, patched, stored
- * and shown unchanged, and needs no code elsewhere. */
+ * A new member whose row has MEMBER_EVERYWHERE needs no code elsewhere: clients can send and patch it, Redis
+ * stores it, and clients see it as it is stored. api/view.c has code for each row with MEMBER_RESOLVED. */
 
 #define NAMED(text)   MEMBER_NAMED("", text)
 #define FIELD(member) MEMBER_FIELD(struct job, member)

@@ -12,7 +12,7 @@ extern const struct members job_members;
 /* The context for the table's checks. */
 struct job_rules {
     int64_t now_ms;
-    struct slice topic, job_id; /* required values; empty: any */
+    struct slice topic, job_id; /* values that topic and jobId must have; empty: any value */
     bool is_changed; /* the job was accepted earlier, so the limits of its due time and expiry, which are
                         relative to now, do not apply */
 };

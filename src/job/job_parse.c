@@ -3,7 +3,7 @@
  *   1. json_check tests that the text is valid and within its limits
  *   2. the table (job_members.c) reads its members
  *
- * body is not parsed, because it must arrive byte for byte. */
+ * The value of body is not parsed, because the receiver must get the same bytes that the client sent. */
 #include "job/job_parse.h"
 
 #include <assert.h>

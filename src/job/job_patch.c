@@ -3,7 +3,8 @@
  *   1. finds the members of the record and of the patch
  *   2. merges them into the text of a job
  *   3. reads that text by the rules for any job
- *   4. adds the members that are kept from the old job, compares its times, and protects hidden values */
+ *   4. adds the members that the client did not send, such as createdAt, compares the times of the job, and
+ * protects hidden values */
 #include "job/job_patch.h"
 
 #include "job/job_members.h"
@@ -50,8 +51,8 @@ static bool keeps_hidden_header(struct slice old, struct slice patch)
     return false;
 }
 
-/* Returns whether the origin of the job's new url differs from that of its old url. Returns true if the job
- * had no url: it was sent to the url of its topic, which is unknown here. */
+/* Returns whether the origin of the job's new url differs from that of its old url. Also returns true if the
+ * job had no url: such a job is sent to the url of its topic, which this function does not know. */
 static bool is_moved_elsewhere(const struct job_patched *patched)
 {
     struct url from, to;

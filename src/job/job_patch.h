@@ -2,7 +2,8 @@
  *
  * null removes a member; headers are merged by name, in any case; body is replaced as a whole. delay and
  * dueAt replace each other, and so do ttl and expiresAt. delay counts from now, ttl from the job's creation.
- * When the patch has a url of another origin, the hidden values of the old job are not kept. */
+ * If the patch has a url with another scheme, host or port, it must also replace or remove the hidden values
+ * of the old job; otherwise it is refused. */
 #ifndef DUEPOST_JOB_JOB_PATCH_H
 #define DUEPOST_JOB_JOB_PATCH_H
 
@@ -14,11 +15,11 @@ struct job_patch {
     struct slice record; /* the job's current record */
     struct slice text;   /* the client's patch */
     int64_t now_ms;
-    int64_t due_ms; /* due time of a waiting job; otherwise 0 */
+    int64_t due_ms; /* due time of the job if it waits; otherwise 0 */
 };
 
 struct job_patched {
-    struct job job; /* the new job, including the members that it keeps from the old job */
+    struct job job; /* the patched job, including the members that only duepost sets */
     struct job old;
     bool is_moved;     /* the job's due time has changed: see job_due_ms */
     bool has_url;      /* the patch has a url */
@@ -34,8 +35,9 @@ enum status job_patch(const struct job_patch *, struct buffer *text, struct job_
 
 void job_patched_fini(struct job_patched *);
 
-/* Adds a fault if hidden values would be sent to a url with another origin: a client that may patch the url
- * could otherwise read the values at its own server. For recurring_patch.c. */
+/* Adds a fault if the patched job would send hidden values to another scheme, host or port. Otherwise, a
+ * client that may patch the url could read these values at its own server. recurring_patch.c calls this
+ * function, too. */
 void job_patch_check_hidden(const struct member_values *old, const struct member_values *values,
                             const struct job_patched *, struct job_errors *);
 

@@ -16,8 +16,8 @@ enum {
                RETRY_EXPRESSION_MAX + JOB_WORKFLOW_MAX
 };
 
-/* Writes the names of the features that earlier versions must not ignore. If the job has an unknown need, all
- * its needs are carried instead. */
+/* Writes the names of the features that earlier versions must not ignore. If this version does not know one
+ * of the names that the job already has, writes nothing: then the member "needs" is carried unchanged. */
 static void put_needs(const struct job *job, struct json_writer *json)
 {
     struct needs_writer needs = {json, false};
@@ -57,8 +57,8 @@ void job_write(const struct job *job, struct buffer *out)
     json_end_object(&json);
 }
 
-/* Reads only lacks and the id, because a later version may give known members values that this version cannot
- * read. */
+/* Reads only the id, and the unknown name in "needs". A later version may give the other members values that
+ * this version cannot read. */
 static enum status read_lacking(struct slice id, struct slice record, struct job *job)
 {
     *job = (struct job){.timeout_ms = JOB_TIMEOUT_MS};
@@ -72,7 +72,8 @@ enum status job_read(struct slice id, struct slice record, struct job *job)
     buffer_init(&job->text, TEXT_MAX);
     bool is_id = job_key_parse(id, &job->topic, &job->job_id);
     bool is_read = members_read(&job_members, record, job, &job->text, &job->carried, &job->lacks);
-    if (is_id && is_read && job->created_ms && job->url.data) /* a url is present, though it may be empty */
+    if (is_id && is_read && job->created_ms &&
+        job->url.data) /* each record has the member url, even if it is empty */
         return STATUS_OK;
     job_fini(job);
     return read_lacking(id, record, job);

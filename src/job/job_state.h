@@ -2,7 +2,8 @@
 #ifndef DUEPOST_JOB_JOB_STATE_H
 #define DUEPOST_JOB_JOB_STATE_H
 
-/* A job in the state dead, or in a later one of this list, has left the pool and is kept for a while. */
+/* A job in the state dead, or in a state after it in this list, has left the pool (the HASH "jobs" in Redis)
+ * and is kept elsewhere for some time. */
 enum job_state {
     JOB_STATE_DELAYED,
     JOB_STATE_READY,

@@ -5,7 +5,7 @@
 #include "base/hex.h"
 #include "base/json_plain.h"
 
-/* ---- values of an object or array ---- */
+/* ---- the functions that visit the values of an object or array ---- */
 
 static bool is_space(char byte)
 {
@@ -235,6 +235,6 @@ struct slice json_name(struct slice key, struct buffer *room)
     if (!json_has_escapes(key))
         return slice_from(key.data + 1, key.size - 2);
     buffer_clear(room);
-    (void)json_text(key, room); /* a longer name is cut */
+    (void)json_text(key, room); /* a name that is too long for room is cut */
     return buffer_slice(room);
 }
