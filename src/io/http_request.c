@@ -19,7 +19,7 @@
 
 enum {
     DISCARD_MAX_BYTES =
-        16 * 1024 * 1024 /* maximum size of a body that is read and discarded; a longer body gets no answer */
+        16 * 1024 * 1024 /* how many bytes of a body are discarded; after that the connection is closed */
 };
 
 /* --- A request and its parts --- */
@@ -144,9 +144,9 @@ bool http_request_has_left(const struct http_request *request)
     return http_peer_has_left(request->peer);
 }
 
-/* Called when the socket of a suspended connection is readable; libmicrohttpd does not watch such sockets.
- * Either the client has left, or it has sent its next request before it has the answer. In both cases, the
- * watch ends. */
+/* Called when the socket of a suspended connection is readable; libmicrohttpd does not watch this socket
+ * while the connection is suspended. Either the client has closed its side, or it has sent its next request
+ * before it has the answer. In both cases, the watch ends. */
 static void on_leaving(void *arg, bool readable, bool writable)
 {
     struct http_request *request = arg;
@@ -197,7 +197,7 @@ static void add_header(struct MHD_Response *response, struct slice name, struct 
 
 static struct MHD_Response *make_response(const struct http_answer *answer)
 {
-    /* libmicrohttpd copies the body and does not write to it; its prototype predates const. */
+    /* libmicrohttpd copies the body and does not write to it, although the prototype lacks const. */
     void *body = (void *)(uintptr_t)answer->body.data;
     struct MHD_Response *response =
         MHD_create_response_from_buffer(answer->body.size, body, MHD_RESPMEM_MUST_COPY);
@@ -210,8 +210,8 @@ static struct MHD_Response *make_response(const struct http_answer *answer)
     return response;
 }
 
-/* Returns whether the answer's bytes must be reserved from the limits. A server without limits needs no
- * reservation, because it has only a few extra connections. */
+/* Returns whether memory for the answer must be reserved from the limits. A server without limits reserves
+ * nothing, because it has only a few extra connections. */
 static bool counts_answer(const struct http_request *request, size_t bytes)
 {
     return bytes > HTTP_BODY_FREE_BYTES && request->requests->handler.limits && !request->answer_bytes;
@@ -227,7 +227,7 @@ bool http_request_take_room(struct http_request *request, size_t bytes)
     return true;
 }
 
-/* Reports once whether the client got the answer. */
+/* Calls on_end, once. */
 static void end_answer(struct http_request *request, bool was_sent)
 {
     void (*on_end)(void *, bool) = request->on_end;
@@ -249,7 +249,7 @@ void http_answer(struct http_request *request, const struct http_answer *answer)
     }
     request->response = make_response(answer);
     request->status = answer->status;
-    if (!request->response) { /* there is no memory for a large answer: the client gets a status only */
+    if (!request->response) { /* no memory for a large answer: the client gets only a status */
         request->response = make_response(&(struct http_answer){0});
         request->status = 503;
         end_answer(request, false);
@@ -280,7 +280,7 @@ static enum MHD_Result send_answer(struct http_request *request)
 {
     struct MHD_Response *response = request->response;
     if (request->on_end && http_request_has_left(request))
-        return MHD_NO; /* close the connection, because the client would not read the answer */
+        return MHD_NO; /* close the connection, because the client has already closed its side */
     request->response = NULL;
     request->state = REQUEST_SENT;
     drop_body(request);
@@ -292,7 +292,8 @@ static enum MHD_Result send_answer(struct http_request *request)
     return result;
 }
 
-/* Ends a callback of the handler. Sends the answer, or suspends the connection until the handler answers. */
+/* Runs after a callback of the handler. Sends the answer if the handler has given one; otherwise suspends the
+ * connection until the handler answers. */
 static enum MHD_Result request_settle(struct http_request *request)
 {
     if (request->response)
@@ -382,9 +383,9 @@ static enum MHD_Result take_head(struct http_request *request, const char *metho
      * body. */
     request->must_close = framing.is_chunked || request->peer->is_extra;
     call(request, requests->handler.on_head);
-    /* If a response is queued in this first call, libmicrohttpd does not read the body, and closes the
-     * connection. To keep the connection open, a request without a body is answered in the last call, which
-     * follows at once. */
+    /* If a response is queued in this first call of the handler, libmicrohttpd does not read a body, and
+     * closes the connection. A request without a body is answered in the last call, which follows at once, so
+     * that the connection stays open. */
     if (request->response)
         return request->has_body ? send_answer(request) : MHD_YES;
     if (framing.content_length > request->max_body_bytes)
@@ -408,8 +409,8 @@ static bool take_growth(struct http_request *request)
     return !request->has_no_room;
 }
 
-/* Keeps a piece of the body. When a piece does not fit for the first time, on_large decides about the
- * request, from the part of the body that fits. */
+/* Keeps a piece of the body. At the first piece that does not fit, on_large sees the part of the body that
+ * fits, and decides whether the larger body is allowed. */
 static bool keep(struct http_request *request, struct slice piece)
 {
     const struct http_handler *handler = &request->requests->handler;
@@ -423,8 +424,8 @@ static bool keep(struct http_request *request, struct slice piece)
     return !body->failed && take_growth(request);
 }
 
-/* Handles a piece of the body. No response can be queued between head and end, so a body that is not kept is
- * read to its end. */
+/* Handles a piece of the body. libmicrohttpd allows no response between the head and the end of the body, so
+ * even a body that is not kept is read to its end. */
 static enum MHD_Result take_body(struct http_request *request, struct slice piece)
 {
     if (!request->is_discarded) {

@@ -2,8 +2,8 @@
  *
  * A request that reaches the handler has passed the header gate: its framing is unambiguous. The body is
  * complete and within its limits. The handler must answer every request exactly once, immediately or later,
- * with http_answer. Handlers always answer in time, because store calls have deadlines. When a client leaves
- * while its request is being handled, the answer is dropped. */
+ * with http_answer. Handlers always answer in time, because store calls have deadlines. When a client closes
+ * the connection while its request is being handled, the answer is dropped. */
 #ifndef DUEPOST_IO_HTTP_REQUEST_H
 #define DUEPOST_IO_HTTP_REQUEST_H
 
@@ -19,7 +19,7 @@ struct http_request;
 
 /* Handles the requests of a server. */
 struct http_handler {
-    size_t max_body_bytes; /* http_request_allow may raise it */
+    size_t max_body_bytes; /* maximum size of a body; http_request_allow can raise it for one request */
     /* Borrowed; NULL: the server has only extra connections, which serve one request each (http_peer.h). */
     struct http_limits *limits;
     /* Maximum number of unanswered requests; further requests are over the limit. */
@@ -46,7 +46,7 @@ struct http_handler {
     void *arg;
 };
 
-/* Return the parts of a request, which are valid until the request is answered. */
+/* Return one part of a request each. The slices are valid until the request is answered. */
 struct slice http_request_method(const struct http_request *);
 struct slice http_request_target(const struct http_request *);                   /* raw, as sent */
 struct slice http_request_header(const struct http_request *, const char *name); /* "" when absent */
@@ -61,7 +61,7 @@ void http_request_each_header(const struct http_request *, http_header_fn *, voi
 
 struct slice http_request_body(const struct http_request *);
 
-/* Writes the peer's address of the connection: the client's, or that of a proxy in front. */
+/* Writes the address of the other end of the connection: of the client, or of a proxy in front of duepost. */
 enum { HTTP_FROM_SIZE = 64 };
 void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
 
@@ -69,24 +69,25 @@ void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
  * Answer 503 unless the route is a health probe. This may become true between on_head and on_request. */
 bool http_request_is_over_limit(const struct http_request *);
 
-/* Marks a request that may wait long for its answer. Such a request does not count as a waiting request, and
- * its connection does not count for its address. on_left is called at most once before the answer, when the
- * client has closed its side of the connection; the request must still be answered. Returns false if too many
- * requests wait in this way. */
+/* Marks a request that may wait long for its answer. Such a request does not count for max_waiting, and its
+ * connection does not count for the connections per address (http_limits.h). on_left is called at most once
+ * before the answer, when the client has closed its side of the connection; the request must still be
+ * answered. Returns false, and marks nothing, if too many requests are marked. */
 bool http_request_linger(struct http_request *, void (*on_left)(void *arg), void *arg);
 
 /* Returns whether the client has closed its side of the connection. */
 bool http_request_has_left(const struct http_request *);
 
-/* Reserves memory for an answer of this size. Returns false if the limit is reached; a request that changed
- * nothing must then be answered 503. Other answers are sent although the limit is reached. */
+/* Reserves memory for an answer of this size. Returns false if the limit is reached. Then answer 503 if the
+ * request has changed nothing; if it has changed something, send the answer in spite of the limit. */
 bool http_request_take_room(struct http_request *, size_t bytes);
 
 /* Allows a body of up to max_bytes, beyond max_body_bytes, if on_large allows it. Call this function in
  * on_head. */
 void http_request_allow(struct http_request *, size_t max_bytes);
 
-/* Set and return a pointer for the handler's own state. The pointer is NULL at first. */
+/* Set and return a pointer in which the handler keeps its own state of the request. The pointer is NULL at
+ * first. */
 void http_request_set_context(struct http_request *, void *context);
 void *http_request_context(const struct http_request *);
 
@@ -95,9 +96,10 @@ struct http_answer {
     struct slice content_type;         /* media type of the body; empty: no Content-Type */
     const struct http_header *headers; /* additional headers */
     size_t header_count;
-    struct slice body; /* copied; left out for HEAD, with its length kept */
-    /* NULL, or called once when the answer has ended. was_sent: all bytes were passed to the network, and the
-     * client had not closed its side before. If false, the client has not got the whole answer. */
+    struct slice body; /* copied; for a HEAD only its length is sent */
+    /* NULL, or called once when the answer was sent or dropped. was_sent: all bytes were passed to the
+     * network, and the client had not closed its side before. If was_sent is false, the client has not got
+     * the whole answer. */
     void (*on_end)(void *arg, bool was_sent);
     void *arg;
 };

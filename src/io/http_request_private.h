@@ -1,7 +1,7 @@
 /* http_request_private.h - inside the HTTP server: one request, from its first line to its end.
  *
- * Only http_server.c and http_request.c include this. The functions are the callbacks that libmicrohttpd
- * calls, in this order. Their arg is the server's struct http_requests. */
+ * Only http_server.c and http_request.c include this. Most functions are callbacks of libmicrohttpd, in the
+ * order in which it calls them. Their arg is the server's struct http_requests. */
 #ifndef DUEPOST_IO_HTTP_REQUEST_PRIVATE_H
 #define DUEPOST_IO_HTTP_REQUEST_PRIVATE_H
 
@@ -19,14 +19,14 @@ struct http_requests {
     struct http_deadlines *deadlines;
     struct http_bytes bytes;
     struct list waiting;  /* suspended requests without an answer */
-    struct list answered; /* suspended requests, to be resumed at the end of the turn */
+    struct list answered; /* suspended requests with an answer, which are resumed at the end of the turn */
     size_t pending;
     size_t suspended; /* waiting or answered */
     size_t lingering; /* number of unanswered requests that may wait long */
     struct loop *loop;
     bool is_quiesced;
-    /* Called when a request is added to answered. The loop must then end its turn soon, even without other
-     * events. */
+    /* Called when a request is added to the list answered. The loop must then end its turn soon, even without
+     * other events. */
     loop_fn *on_answered;
     void *arg;
 };
@@ -46,27 +46,27 @@ struct http_request {
     enum request_state state;
     bool is_called;    /* a callback is running: an answer is sent when it returns */
     bool is_discarded; /* the body exceeds its maximum or the limits, and is not kept */
-    bool has_no_room;  /* the body is discarded because of the limits */
+    bool has_no_room;  /* the body is discarded because the memory limits are reached */
     bool is_suspended;
     bool must_close;
     bool has_body;
     const char *method;
     const char *target_at; /* address of libmicrohttpd's copy; it is compared and never dereferenced */
     struct slice target;   /* copy of the target, because libmicrohttpd decodes its own copy in place */
-    size_t max_body_bytes; /* maximum if on_large allows it; until then body has its own maximum */
+    size_t max_body_bytes; /* maximum that on_large can allow; until then body has a lower maximum */
     struct buffer body;
     /* Bytes of the body and of the answer that count for the memory limits of http_limits.h. */
     size_t body_bytes, answer_bytes;
     size_t discarded_bytes;
     unsigned status;
-    struct MHD_Response *response; /* created and not yet queued */
+    struct MHD_Response *response; /* the answer, until libmicrohttpd gets it */
     void *context;
     bool is_lingering;
     struct watch *leaving; /* watch on the socket while the request lingers; NULL after the client has sent
                               more bytes */
     void (*on_left)(void *arg);
     void *left_arg;
-    void (*on_end)(void *arg, bool was_sent); /* called when the answer has ended */
+    void (*on_end)(void *arg, bool was_sent); /* called when the answer was sent or dropped */
     void *end_arg;
 };
 

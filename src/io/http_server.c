@@ -36,8 +36,8 @@ struct http_server {
     bool has_closed; /* a connection was closed in this run */
 };
 
-/* Sets the certificate of a connection, before its handshake. Without a certificate the handshake would fail,
- * see http_tls_no_certificate. */
+/* Sets the certificate of a connection, before its handshake. Without this certificate the handshake would
+ * fail, because libmicrohttpd itself has none (http_tls_no_certificate). */
 static void begin_tls(const struct http_server *server, struct http_peer *peer,
                       struct MHD_Connection *connection)
 {
@@ -101,8 +101,8 @@ static void arm_timer(struct http_server *server, int64_t wait_us)
         timer_stop(server->timer);
         return;
     }
-    /* Each request extends the idle timeout. A timer that fires too early costs less than a change of the
-     * timer for each request. */
+    /* Each request extends the daemon's idle timeout. The timer is not moved to a later time for each
+     * request: a timer that fires too early costs less. */
     int64_t at_us = wait_us > 0 ? loop_now_us(server->loop) + wait_us : 0;
     if (at_us > 0 && timer_is_running(server->timer) && server->timer_at_us > 0 &&
         server->timer_at_us <= at_us)
@@ -134,7 +134,7 @@ static void http_server_on_turn_end(void *arg)
 static void on_answered(void *arg)
 {
     struct http_server *server = arg;
-    /* A request may be answered in a later phase of this turn. The next turn must then begin at once. */
+    /* The hook that resumes requests may already have run in this turn. So the next turn begins at once. */
     if (timer_is_running(server->timer) && server->timer_at_us == 0)
         return;
     server->timer_at_us = 0;

@@ -26,19 +26,20 @@ struct http_server_options {
 
 struct http_server *http_server_new(struct loop *, const struct http_server_options *);
 
-/* Sets the certificate for new connections, and shares it. The server must already use TLS. */
+/* Sets the certificate for new connections; the server takes its own reference. The server must already use
+ * TLS. */
 void http_server_set_tls(struct http_server *, struct http_tls *);
 
 /* Stops accepting connections. Existing connections stay open, and each is closed after its next answer. */
 void http_server_quiesce(struct http_server *);
 
-/* Returns the number of requests whose answer is not complete. */
+/* Returns the number of requests whose answer was not completely sent yet. */
 size_t http_server_pending(const struct http_server *);
 
 /* Frees the server and drops unanswered requests. Call it only when their handlers have ended. */
 void http_server_free(struct http_server *);
 
-/* Names the library and its version. */
+/* Sets the name and the version of libmicrohttpd. */
 void http_server_library(struct library *);
 
 #endif

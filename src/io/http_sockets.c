@@ -20,7 +20,7 @@ struct http_socket {
     bool is_idle;            /* libcurl keeps the connection, but no call uses it now */
     bool is_stale;           /* data arrived while the connection was idle */
     int local_port;          /* local port of a connection; 0: not queried yet */
-    struct http_flood flood; /* what the socket has received while an answer was awaited */
+    struct http_flood flood; /* detects too much data while an answer is awaited */
 };
 
 struct http_sockets {
@@ -30,7 +30,7 @@ struct http_sockets {
     struct http_socket **by_fd;
     size_t count;    /* number of entries in by_fd */
     int handed_over; /* libcurl's next close of this descriptor keeps it open; -1: none */
-    int *by_port;    /* PORTS entries: a descriptor that had this local port at its last lookup, or -1 */
+    int *by_port;    /* for each local port: the descriptor that had it at the last lookup, or -1 */
 };
 
 /* Shuts a connection that has sent too much data. libcurl reads parts of a chunked answer, such as chunk

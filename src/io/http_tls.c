@@ -67,7 +67,7 @@ void http_tls_release(struct http_tls *tls)
     free(tls);
 }
 
-/* Shortens the time from *from_ms to *until_ms to the part of it in which this certificate is valid. */
+/* Raises *from_ms and lowers *until_ms, so that this certificate is valid in the whole time between them. */
 static bool narrow(const gnutls_datum_t *der, int64_t *from_ms, int64_t *until_ms)
 {
     gnutls_x509_crt_t certificate;

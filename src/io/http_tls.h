@@ -18,7 +18,8 @@ struct http_tls;
 enum status http_tls_load(const char *certificate_file, const char *key_file, struct http_tls **,
                           struct problem *) MUST_USE;
 
-/* Add and release a reference. Releasing NULL is ignored. Any thread may call them. */
+/* Add a reference to a certificate, and release it. Releasing NULL is ignored. Any thread may call these
+ * functions. */
 struct http_tls *http_tls_share(struct http_tls *);
 void http_tls_release(struct http_tls *);
 
@@ -41,7 +42,7 @@ extern void (*const http_tls_no_certificate)(void);
  * closed. */
 bool http_tls_begin(const struct http_tls *, void *session);
 
-/* Names the library and its version. */
+/* Sets the name and the version of GnuTLS. */
 void http_tls_library(struct library *);
 
 #endif

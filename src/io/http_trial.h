@@ -1,4 +1,5 @@
-/* http_trial.h - tests at start that the gate works with the libmicrohttpd of this host.
+/* http_trial.h - tests when duepost starts that http_gate.h refuses ambiguous heads with the libmicrohttpd of
+ * this host.
  *
  * The same binary runs with several versions of libmicrohttpd, which parse a head before the gate sees it.
  * The trial starts its own HTTP server and sends it heads that HTTP parsers interpret in different ways. None

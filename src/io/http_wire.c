@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { IDLE_RECORDS_MAX = 8 }; /* records of TLS without bytes for us, such as session tickets */
+enum { IDLE_RECORDS_MAX = 8 }; /* maximum number of TLS records without data, such as session tickets */
 
 /* Returns CURLE_AGAIN if errno says that the socket is not ready, or else code with a message. */
 static CURLcode code_of_errno(struct http_wire *wire, CURLcode code, const char *what)
@@ -33,7 +33,8 @@ static CURLcode send_plain(struct http_wire *wire, struct slice head, struct sli
     return CURLE_OK;
 }
 
-/* A head and the beginning of its body are copied into one record of TLS. */
+/* With TLS, the head and the beginning of the body are copied together, so that one TLS record carries
+ * both. */
 static CURLcode send_tls(struct http_wire *wire, struct slice head, struct slice body, size_t *size,
                          char *room)
 {
@@ -80,7 +81,8 @@ static bool is_socket_silent(const struct http_wire *wire)
     return recv(wire->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-/* With TLS, a read takes one record. The end of the connection may be behind a session ticket. */
+/* With TLS, a read takes one record. The end of the connection may follow a session ticket, so several
+ * records are read. */
 bool http_wire_is_silent(struct http_wire *wire)
 {
     char byte;

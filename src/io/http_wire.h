@@ -16,18 +16,18 @@
 #include "base/slice.h"
 #include "io/http_handles.h"
 
-/* The size of the memory that these functions get. A record of TLS has at most this size. */
+/* The size in bytes of the memory room that these functions get. A TLS record has at most this size. */
 enum { HTTP_WIRE_ROOM = 16 * 1024 };
 
 struct http_wire {
     int fd;
     CURL *tls;                        /* the handle that encrypts; NULL: without TLS */
     CURLM *multi;                     /* contains tls */
-    struct http_handles *handles;     /* gets tls at the end */
+    struct http_handles *handles;     /* the handle tls is given back to these at the end */
     char error_text[CURL_ERROR_SIZE]; /* message for people about a failure */
 };
 
-/* Must be called before the functions below, when the struct has its final address. */
+/* Call this function before the functions below. The struct must not move in memory afterwards. */
 void http_wire_begin(struct http_wire *);
 
 /* Sends as many bytes of head and body as the connection takes, beginning after the first *sent bytes. Adds

@@ -155,7 +155,8 @@ struct timer *timer_new(struct loop *loop, loop_fn *fn, void *arg)
     timer->fn = fn;
     timer->arg = arg;
     ev_init(&timer->ev, loop_on_timer);
-    /* So that events that have arrived in time are handled before timeouts. */
+    /* Events are handled before timers, so that an event that has arrived in time is not taken for a
+     * timeout. */
     ev_set_priority(&timer->ev, -1);
     timer->ev.data = timer;
     return timer;

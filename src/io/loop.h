@@ -47,7 +47,7 @@ void watch_free(struct watch *); /* NULL is ignored; call before the descriptor 
 /* The phases at the end of a turn, in this order. */
 enum loop_phase {
     LOOP_PHASE_ANSWER, /* sends answers to clients; new requests may arrive */
-    LOOP_PHASE_DECIDE, /* roles decide what to do after the turn's events */
+    LOOP_PHASE_DECIDE, /* the workers decide what to do after the turn's events */
     LOOP_PHASE_GATHER, /* collected work becomes commands to Redis */
     LOOP_PHASE_SEND,   /* sends the commands */
     LOOP_PHASE_COUNT,
@@ -57,7 +57,7 @@ enum loop_phase {
 struct hook *hook_new(struct loop *, enum loop_phase, loop_fn *fn, void *arg);
 void hook_free(struct hook *); /* NULL is ignored */
 
-/* Names the library and its version. */
+/* Sets the name and the version of libev. */
 void loop_library(struct library *);
 
 #endif

@@ -11,8 +11,8 @@
 enum { FOUND_SLOTS = 4096 };
 
 struct name_lookups {
-    int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* start times of the abandoned lookups, in a ring; the index
-                                               first is the oldest */
+    int64_t abandoned_us[NAME_LOOKUPS_MAX]; /* ring of the start times of abandoned lookups; first is the
+                                               index of the oldest time */
     size_t first, count;
     /* Time at which a name with this hash was last found. If two names share a slot, a few lookups too many
      * are allowed. */
@@ -81,8 +81,8 @@ void name_lookups_found(struct name_lookups *lookups, struct slice url, int64_t 
 
 void name_lookups_abandoned(struct name_lookups *lookups, int64_t now_us)
 {
-    /* The ring is full, because lookups that began before the limit was reached were abandoned, too; the
-     * oldest entry is replaced. */
+    /* The ring can be full here: lookups that had begun before the limit was reached may be abandoned, too.
+     * The new time then replaces the oldest. */
     if (lookups->count == NAME_LOOKUPS_MAX) {
         lookups->first = (lookups->first + 1) % NAME_LOOKUPS_MAX;
         lookups->count--;

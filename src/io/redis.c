@@ -103,7 +103,8 @@ void redis_link_reset(struct redis_link *link, const char *why)
         return;
     set_why(link, why);
     link->is_dropped = true;
-    /* Inside the callback of a reply, only marks the connection; take_replies ends it later. */
+    /* Drops the connection. Inside the callback of a reply, the connection is only marked, and take_replies
+     * ends it later. */
     if (!link->is_in_callback)
         end_connection(link);
 }
@@ -188,8 +189,8 @@ static void open_stream(struct redis_link *link);
 static void on_ready(void *arg, bool readable, bool writable)
 {
     struct redis_link *link = arg;
-    /* Try both directions, because TLS may have to write before it can read, or to read before it can
-     * write. */
+    /* Tries to read and to write, whatever the event was: TLS may have to write before it can read, or to
+     * read before it can write. */
     (void)readable, (void)writable;
     if (!link->is_open) {
         open_stream(link);
@@ -237,7 +238,7 @@ static void on_deadline(void *arg)
 
 static void on_pong(void *arg, const struct redis_reply *reply)
 {
-    (void)arg, (void)reply; /* the reply is not needed: a lost connection is detected without it */
+    (void)arg, (void)reply; /* the reply is ignored; if none comes, the deadline ends the connection */
 }
 
 /* Sends a PING, which keeps an idle connection open and detects a half-open one. */

@@ -95,8 +95,8 @@ const char *redis_link_why(const struct redis_link *);
 /* Drops the connection with the reason why, and connects again. */
 void redis_link_reset(struct redis_link *, const char *why);
 
-/* Drops the connection with the reason why, and connects again without a wait. Called when find returns a
- * different node. */
+/* Drops the connection with the reason why, and connects again without a wait. Call it when the result of
+ * find has changed to another node. */
 void redis_link_move(struct redis_link *, const char *why);
 
 typedef void redis_reply_fn(void *arg, const struct redis_reply *reply);

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "io/redis_private.h"
 
-/* Appends a command, or nothing if the command does not fit or if there is no memory, because clients decide
- * its size. Returns whether it was appended. */
+/* Appends a command to the bytes to write. Returns false, and appends nothing, if the command does not fit or
+ * if there is no memory. Both are possible, because clients decide the size of a command. */
 static bool append_argv(struct buffer *out, size_t argc, const struct slice *argv)
 {
     assert(argc > 0);

@@ -11,7 +11,7 @@
 #include "io/redis_stream.h"
 #include "io/resolver.h"
 
-#define REDIS_OUT_MAX ((size_t)1 << 30) /* bytes of commands that wait to be written */
+#define REDIS_OUT_MAX ((size_t)1 << 30) /* maximum size in bytes of the commands that wait to be written */
 
 /* A command between redis_send and its callback. */
 struct pending {
@@ -46,7 +46,7 @@ struct redis_link {
     bool is_blocked;             /* the socket does not accept more bytes now */
     bool is_up;
     bool is_in_callback; /* the callback of a reply is being called */
-    bool is_dropped;     /* the connection ends after that callback, or is about to end */
+    bool is_dropped;     /* the connection ends after the callback of the reply, or is about to end */
     bool is_closing;     /* redis_link_free is running */
     char why[sizeof(struct problem)];
     struct list sent;

@@ -14,8 +14,8 @@
 #include "base/memory.h"
 #include "io/redis_tls.h"
 
-enum { /* keepalive times in seconds: without keepalive, Redis would deliver the result of a BLPOP to a
-          half-open connection */
+enum { /* TCP keepalive times in seconds. Keepalive detects half-open connections; otherwise Redis could send
+          the result of a BLPOP into a half-open connection, where it is lost. */
        KEEPALIVE_IDLE = 15,
        KEEPALIVE_INTERVAL = 5,
        KEEPALIVE_PROBES = 3,

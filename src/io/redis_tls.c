@@ -154,7 +154,7 @@ void redis_tls_end(struct redis_tls_session *session)
     free(session);
 }
 
-/* Writes the error, with the option that would help. */
+/* Writes the error, and names the option that can fix it. */
 static void tls_explain(const struct redis_tls_session *session, struct problem *problem)
 {
     unsigned long error = ERR_peek_error();

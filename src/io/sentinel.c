@@ -17,7 +17,7 @@ struct witness {
     struct redis_link *link;
     struct query_timer *queries;
     bool knows;             /* this Sentinel has named a primary */
-    char refusal[WHY_SIZE]; /* the last error that it answered; "" after a connection */
+    char refusal[WHY_SIZE]; /* the last error that this Sentinel answered; "" after each new connection */
     struct redis_node primary;
     int64_t epoch, next_epoch; /* config-epoch of primary, and of the answer that is being read */
 };
@@ -138,7 +138,8 @@ static void on_up(void *arg)
     sentinel_ask(witness);
 }
 
-/* Logs each refusal once. A Sentinel that refuses AUTH is queried again and again. */
+/* Logs each refusal only once. A Sentinel that refuses AUTH is queried again and again, and would fill the
+ * log. */
 static void on_error(void *arg, struct slice error)
 {
     struct witness *witness = arg;
@@ -207,7 +208,7 @@ void sentinel_free(struct sentinel *sentinel)
     free(sentinel);
 }
 
-/* Says why this Sentinel has not named the primary. */
+/* Returns why this Sentinel has not named the primary. */
 static void witness_explain(const struct witness *witness, struct problem *why)
 {
     const char *service = witness->sentinel->address->service;

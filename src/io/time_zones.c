@@ -14,7 +14,7 @@ enum { ZONES_MAX = 640, PATH_SIZE = 512 }; /* the tz database has about 600 name
 
 #define CHECK_US INT64_C(1000000)
 
-/* Values of a file that change when the file is replaced or rewritten. */
+/* The version of a zone's file: attributes of the file that change when the file is replaced or rewritten. */
 struct file_version {
     dev_t device;
     ino_t inode;
@@ -105,7 +105,8 @@ static struct kept_zone *find_kept(struct time_zones *zones, struct slice name, 
     return NULL;
 }
 
-/* Returns a free place. If all are in use, returns the place of the least recently used zone. */
+/* Returns an unused element of the cache. If all elements are in use, returns that of the least recently used
+ * zone. */
 static struct kept_zone *free_place(struct time_zones *zones)
 {
     if (zones->count < ZONES_MAX)
