@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- abandon.lua - releases the jobs of a claim whose reply never came. Without this script, the jobs would wait until
--- their leases end. Each released job is due again at its old time. If Redis runs the claim after this script,
--- recover.lua releases the jobs.
+-- their leases end. Each released job is due again at its old time. If Redis receives the delayed claim only after this
+-- script, recover.lua releases the jobs when their leases have run out.
 --
--- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; recover.lua finds the others, too
+-- ARGV[2] nonce of the claim   [3] maximum number of leases to examine; jobs that are not found here are released by
+--   recover.lua
 -- ARGV[4] [5] only for a claim by lease.lua: length of its leases, ms, and how long ago it was sent, ms
 -- Returns {now_us, number of jobs}.
 -- uses: again lingering probe take
@@ -25,7 +26,8 @@ for i = 1, #ids do
     number = number + 1
   end
 end
--- Jobs of the claim that have been cancelled since no longer count as in flight, because their attempts never began.
+-- A job of the claim may have been cancelled since. It then still counts as in flight (lib/lingering.lua), which ends
+-- here, because its attempt never began.
 local lingering_key = ARGV[4] and PULL_LINGERING or LINGERING
 local lingering = has(lingering_key) and call('ZRANGE', lingering_key, 0, most - 1) or {}
 for i = 1, #lingering do

@@ -1,6 +1,6 @@
 #!lua
--- append.lua - appends elements to workflows and schedules their jobs: all entries of a call, or none. The
--- flag allow-oom is not set, so a full Redis refuses new work.
+-- append.lua - appends elements to workflows and schedules a job for each: all entries of a call to one workflow, or
+-- none. The flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each call: id of the workflow (owner/workflowId), number of entries, and for each entry

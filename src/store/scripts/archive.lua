@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- archive.lua - turns the history on or off, and reads the next texts from the outbox (lib/outbox.lua).
+-- archive.lua - turns the history on or off, and reads the next texts from the outbox: the data of jobs that have ended
+-- and are not in the history yet (lib/outbox.lua).
 --
 -- ARGV[2] bytes of the backlog, beyond which the oldest texts are dropped; 0: there is no history, and the texts stay
 --      in the outbox until a history exists
@@ -7,9 +8,10 @@
 -- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first one is always returned
 -- ARGV[6] number of texts that the caller has read and not removed yet. This call returns the texts after them. If an
 --      earlier caller has read texts without removing them, these texts are returned again
--- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields
--- removed so far from those that were read, number of disturbances, then a list of fields, a list of their texts, a
--- list of fields, a list of their texts, ...}. A field without a text has none in the list of texts.
+-- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields removed
+-- so far from those that were read, number of disturbances (see disturb_archiver in lib/outbox.lua), then a list of
+-- fields, a list of their texts, a list of fields, a list of their texts, ...}. The list of texts has nil for a field
+-- without a text.
 -- uses: clock has outbox probe
 local backlog, bodies, most, bytes_left, offset = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144
@@ -45,7 +47,7 @@ end
 local replies = {now_us, call('HLEN', ENDED)}
 for i = 1, 4 do replies[i + 2] = tonumber(numbers[i]) or 0 end
 
--- Returns how many of these texts, the first ones, fit into the bytes that this call may return.
+-- Returns how many of these texts, from the first one on, fit into the bytes that this call may return.
 local function fitting(texts)
   for i = 1, #texts do
     if texts[i] then bytes_left = bytes_left - #texts[i] end

@@ -1,12 +1,12 @@
 #!lua flags=allow-oom
--- archived.lua - removes texts from the outbox that the history has.
+-- archived.lua - removes texts from the outbox after they were written to the history.
 --
 -- The texts must be the first ones in the list of fields that were read. If they are not, another archiver has removed
 -- texts, or the list was repaired. In that case, this script changes nothing, and the caller reads the outbox again.
 --
 -- ARGV[2] number of fields that must have been removed before this call: the number of removed fields that archive.lua
 --      returned with these texts, plus ARGV[6] of that call of archive.lua
--- ARGV[3] number of disturbances that archive.lua returned with these texts
+-- ARGV[3] number of disturbances that archive.lua returned with these texts; if it has changed, nothing is removed
 -- ARGV[4] number of fields   [5] bytes of the texts   [6] the first field   [7] the last field
 -- ARGV from 8: positions of the fields that had no text when they were read. Texts that were added to these fields
 --      since then were not read, so they stay

@@ -1,18 +1,17 @@
 #!lua flags=no-writes
--- audit.lua - counts jobs. The script takes the same time for any number of jobs and topics. Each
--- job's id is in exactly one place, so the sums must match.
+-- audit.lua - counts jobs. The time that the script takes does not grow with the number of jobs or topics. Each job's
+-- id is either in the leases or among the waiting jobs of its topic, so the sums below must match.
 --
 -- ARGV[2] maximum number of topics to examine for due jobs. If more topics have waiting jobs, ready and the first
 --      due time come from the last complete survey (survey.lua)
--- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a
--- time, due time of the first due job or -1, age in ms of the survey that counted ready and this time (0: counted
--- now; -1: no survey yet), 1 if counting them needs a survey, held jobs (see held.lua), jobs leased by
--- workers}. If an outbox exists, or ever had texts, the following values are added: its texts, the ids in its
--- lists, its bytes, the texts dropped so far, the age of its oldest text in ms. ready is the number of
--- waiting jobs whose time has come. histories is the number of jobs with attempts. kept is the number of jobs
--- that have ended and are kept; a time is the time of removal, which dead jobs do not have. In intact data,
--- jobs = waiting + leased >= histories, and kept = dead + kept with a time, and the lists of the outbox have
--- all its texts.
+-- Returns {now_us, jobs, waiting, leased, dead, topics with waiting jobs, ready, histories, kept, kept with a time, due
+-- time of the first due job or -1, age in ms of the survey that counted ready and this time (0: counted now; -1: no
+-- survey yet), 1 if counting them needs a survey, held jobs (see held.lua), jobs leased by workers}. If an outbox
+-- exists, or ever had texts, the following values are added: its texts, the ids in its lists, its bytes, the texts
+-- dropped so far, the age of its oldest text in ms. ready is the number of waiting jobs whose time has come. histories
+-- is the number of jobs with attempts. kept is the number of jobs that have ended and are kept. kept with a time is the
+-- number of those with a time of removal: all but the dead jobs. In intact data, jobs = waiting + leased >= histories,
+-- and kept = dead + kept with a time, and the lists of the outbox have all its texts.
 -- uses: attempts held kept outbox survey
 local most = tonumber(ARGV[2])
 local due, turns, behind = call('ZCOUNT', DUE, '-inf', now), call('ZCARD', TURNS), call('ZCARD', BEHIND)

@@ -5,7 +5,7 @@
 -- then for each workflow:
 --   id           owner/workflowId
 --   settings     a text of the caller
---   parent       place of the workflow that gets an element at the end, or ''
+--   parent       place (lib/workflows.lua) of the parent workflow, which gets an element at the end, or ''
 --   ifFailed     entry that the parent gets if this workflow fails, see add_prepared, or ''
 --   ifCancelled  entry that the parent gets if this workflow is cancelled, or ''
 --   replaces     1: an active workflow with this id starts again, in its place; 0: it stays
@@ -33,14 +33,14 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- Returns the time of creation. Two workflows with one id never have the same time.
+-- Returns the time of creation for a new workflow. It is later than that of every earlier workflow with this id.
 local function time_of(id)
   local last = tonumber(call('HGET', WORKFLOWS, id) or 0)
   return integer(math.max(now, last + 1))
 end
 
--- Returns the dead job of a failed workflow, or nothing if the workflow cannot be continued, or has fewer than kept
--- elements.
+-- Returns the dead job with which a workflow failed. Returns nothing if the workflow did not fail, its dead job was
+-- removed, or it has fewer than kept elements.
 local function letter_of(place, kept)
   local state, letter = unpack(call('HMGET', workflow_of(place), 'state', 'failedBy'))
   if state ~= 'failed' or not letter or not call('ZSCORE', DEAD, letter) then return end

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- bury.lua - makes jobs dead: they leave the pool and are kept. A fifo topic may pause then, see pause.lua.
+-- bury.lua - makes jobs dead: removes them from the pool (the jobs that have not ended) and keeps their data. If the
+-- topic is fifo, the script may pause it, see pause.lua.
 --
 -- ARGV from 2: id, nonce, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
 -- Returns {now_us, 1 done or 0 stale, ...}.
@@ -9,8 +10,9 @@ if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
 local verdicts = fence(2, 4)
 
--- Recovery buries a job when its consumer was lost too often. The nonce of the last consumer is kept, because the
--- outcome of its attempt may still arrive, see died_with.
+-- Recovery buries a job when its consumer was lost too often. Returns the number of lost consumers and the nonce of the
+-- last of them. The nonce is kept with the job, because the outcome of that consumer's attempt may still arrive, see
+-- died_with. Returns 0 for other burials.
 local function losses_to_keep(id, nonce)
   local crash = is_recovering(nonce) and call('HGET', CRASHES, id)
   return crash and string.gsub(crash, ' ', '/') or 0

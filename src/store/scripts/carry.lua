@@ -1,19 +1,21 @@
 #!lua flags=allow-oom
--- carry.lua - one step of the carry worker: keeps or takes the lock, offers topics whose time has come, and
--- rings the doorbell. Two carry workers at the same time do no harm: a standby offers topics that the owner
--- has left overdue.
+-- carry.lua - one step of the carry worker, which makes due jobs available. It keeps or takes the lock, offers the
+-- topics whose time has come (lib/offer.lua), and rings the doorbell (lib/bell.lua). The owner of the lock does the
+-- work; the other processes are standbys. Two carry workers at the same time do no harm, so a standby offers topics
+-- that the owner has left overdue.
 --
--- ARGV[2] name of the calling process   [3] 1: once a second, raises the beat; 2: the same without the beat,
---      if no other process can be watching the beat, so that an idle Redis writes nothing; 0: between two
---      such calls; -1: releases the lock
+-- ARGV[2] name of the calling process   [3] 1: the call that each process makes once a second; if the process is the
+--      owner, the script raises the beat, a number by which standbys see that the owner works; 2: the same without the
+--      beat, if there is no other process to watch it, so that an idle Redis writes nothing; 0: a call between two of
+--      these; -1: releases the lock
 -- ARGV[4] maximum number of topics
 -- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
 -- ARGV[7] lease, ms   [8] time by which a topic must be overdue before a standby offers it, ms
--- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run
--- out; -1: there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget, and the
--- first time at which a schedule fires, if there is one}. A
--- standby gets -1 for the leases and 0 for the keys, because the owner handles both. Attempts of cancelled
--- jobs that still run count as leases here, and so do leases of workers.
+-- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run out; -1:
+-- there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget, and the first
+-- time at which a schedule fires, if there is one}. A standby gets -1 for the leases, and 0 for the keys and sends,
+-- because the owner handles them. Attempts of cancelled jobs that still run count as leases here, and so do leases of
+-- workers.
 -- uses: idempotency lingering lost places probe publish schedules sends
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])

@@ -2,9 +2,9 @@
 -- change.lua - changes members of jobs at their owner's request, unless the job has changed since the caller
 -- read it. The flag allow-oom is not set, because records may grow.
 --
--- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time, record or empty
--- to keep the record, ...
--- A dead job stays dead. A job that keeps its record is not moved to a time after it expires.
+-- ARGV from 2: id, its tag (see find_seen), when (as in schedule.lua) or '-' to keep the due time, record or empty to
+-- keep the record, ... A dead job stays dead. If the new due time of a job without a new record is after its expiry,
+-- the result is NOT_AS_SEEN.
 -- Returns {now_us, result ...}. A result is the due time, 0 if the due time is kept, AGAIN, LEASED, NOT_AS_SEEN
 -- or NO_URL.
 -- uses: check crashes ended expiry held leases line places seen take url when

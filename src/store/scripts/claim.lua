@@ -1,28 +1,29 @@
 #!lua flags=allow-oom
--- claim.lua - leases due jobs of ready topics, topic by topic in turn.
+-- claim.lua - leases due jobs to a consumer. Topics that may be served are in the sorted set "turns" (lib/offer.lua),
+-- and take turns.
 --
 -- ARGV[2] maximum number of jobs   [3] nonce   [4] lease, ms   [5] maximum number of jobs of one topic in a
 --      row, while other topics are ready
 -- ARGV[6] maximum bytes of records; the first job is always returned
--- ARGV[7] 1: carries first, as carry.lua does, because the caller's carry worker has found topics that are
---      due; 2: the same, and no other process has a carry worker to wake; 0: only claims
--- Returns {now_us, number of topics still ready, version of the records of receivers, number of jobs, then
--- for each job: id, due, record; then for each topic with settings: topic, settings}. These topics are the
--- topics of the jobs, and a few topics that were skipped because their settings cannot be read or need a
--- later version. After a carry, the next due time or -1 follows.
+-- ARGV[7] 0: only claims; 1: first offers topics whose time in "due" has come, as carry.lua does, because the caller's
+--      carry worker has found such topics; 2: the same, and no other process has a carry worker to wake
+-- Returns {now_us, number of topics that still have due jobs, version of the last record of a receiver (report.lua),
+-- number of jobs, then for each job: id, due, record; then for each topic with settings: topic, settings}. These topics
+-- are the topics of the jobs, and a few topics that were skipped because their settings cannot be read or need a later
+-- version. If ARGV[7] is not 0, the next due time or -1 follows.
 -- uses: due expiry forget_lost places probe serve settings weights
 local left, note, lease_ms, share = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
 local READ_AT_ONCE = 16 -- records
-local HEAD = 4 -- replies before the first job
+local HEAD = 4 -- number of replies before the first job
 local replies = {now_us, 0, 0, 0}
 local deadline = integer(now + lease_ms)
 local leases = {} -- deadline, id, deadline, id ... written at the end
 local leased = 0 -- number of jobs
 
-local any_settings -- whether any topic has settings, as has_settings returns it
+local any_settings -- the result of has_settings
 
--- Returns how many of these jobs of a topic may be leased now, and the limit of its jobs in flight.
+-- Returns how many jobs of a topic may be leased now, at most most, and the topic's limit of jobs in flight.
 local function most_of(topic, most)
   if any_settings then return most_by_settings(topic, most) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
@@ -30,8 +31,8 @@ local function most_of(topic, most)
 end
 
 -- When the jobs of a topic are long overdue, a quarter of the jobs that a claim leases are the ones that became due
--- last, so that a new job does not wait for all retries before it. A topic with a limit of a few jobs at once keeps
--- its order.
+-- last, so that a new job does not wait for all retries before it. A topic with a low limit of jobs in flight keeps its
+-- order.
 local BEHIND_MS, NEWEST_LIMIT = 500, 8
 local function take_newest(turn, most)
   local quarter = turn.limit < NEWEST_LIMIT and 0 or most < 4 and (now_us % 4 == 0 and 1 or 0) or math.floor(most / 4)
@@ -45,9 +46,9 @@ local function take_newest(turn, most)
   turn.is_front = false
 end
 
--- Reads the due jobs at the front of a topic's bucket, up to a number. Sets turn.next to the score of the next job in
--- the bucket, or to false at the end of the bucket. At light load one job is due and many wait, so the first read is
--- short. Each read is longer than the one before.
+-- Reads the first due jobs in a topic's bucket (the sorted set of its waiting jobs), at most most. Sets turn.next to
+-- the score of the next job in the bucket, or to false at the end of the bucket. At light load one job is due and many
+-- wait, so the first read is short. Each read is longer than the one before.
 local function read_due_places(turn, most)
   local ids, scores, times, number = turn.ids, turn.scores, turn.times, 0
   turn.next = false
@@ -70,14 +71,14 @@ local function read_due_places(turn, most)
 end
 
 local NONE_HELD = {}
--- Plans the turn of a topic: which of its due jobs may be leased, up to a number, with their scores. turn.next is the
--- score of the next job in the bucket, or false at its end.
+-- Plans the turn of a topic: selects the due jobs to lease, at most most, with their scores. turn.next is the score of
+-- the job behind them in the bucket, or false if there is no other job.
 local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0,
     holders = {}, has_rate = any_settings and settings_of(topic).rate, spending = 0, is_front = true}
   most, turn.limit = most_of(topic, most)
   if most < 1 then return turn end
-  if any_settings and is_fifo(topic) then turn.is_front = false end -- offer reads the bucket again
+  if any_settings and is_fifo(topic) then turn.is_front = false end -- so that offer() reads the bucket again
   read_due_places(turn, most)
   local number = #turn.ids
   if number == most and tonumber(turn.first) <= now - BEHIND_MS and turn.next and is_due(turn.next) then take_newest(turn, most) end
@@ -106,8 +107,8 @@ local function lease(turn, record)
   return true
 end
 
--- Reads the records of many topics together, a few at a time. Returns the number of turns that were
--- processed.
+-- Reads the records of the planned jobs of all turns, some at a time, and leases the jobs. Returns the number of turns
+-- that were processed.
 local function lease_all(turns)
   local ids, owners = {}, {}
   local number = 0
@@ -158,8 +159,8 @@ local function end_turn(turn)
   offer(topic)
 end
 
--- Serves the first topics in turns, one after the other. Topics that are still ready then move to the end. A topic
--- may yield no job: if ids in its bucket have no records, the clock has stepped back, or its limit was lowered.
+-- Serves the first topics in turns, one after the other. Topics that still have due jobs then move to the end. A turn
+-- may lease no job: if ids in the bucket have no records, the clock has stepped back, or the topic's limit was lowered.
 -- rounds limits the number of topics that one call processes. If a claim reaches its limit of bytes, the remaining
 -- topics keep their turns.
 local TURNS_AT_ONCE = 64
@@ -201,14 +202,16 @@ local function take_turns(carried)
   return not are_all_over and not is_stuck
 end
 
--- Offers topics whose time has come. No lock is needed, because carrying twice does no harm. The carry worker
--- carries the remaining topics. If only one topic is due and no topic is in turns, this topic is served at once:
--- carry returns it with a score, as ZRANGE would return it from turns.
+-- Offers topics whose time in "due" has come (lib/offer.lua), at most CARRY_MAX. No lock is needed, because it does no
+-- harm if the carry worker offers them, too. The carry worker offers the remaining topics. If only one topic is due and
+-- no topic is in turns, this topic is served at once: carry returns it with a score, as ZRANGE would return it from
+-- turns.
 local CARRY_MAX = 64 -- topics
 local function carry()
   local topics = topics_to_carry(now, CARRY_MAX)
   if #topics == 1 and call('EXISTS', TURNS) == 0 then
-    if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end -- the next time in due, after this topic's
+    -- the next time in due, after this topic's
+    if ARGV[7] == '1' then first_before = tonumber(call('ZRANGE', DUE, '1', '1', 'WITHSCORES')[2] or 'inf') end
     return {topics[1], '1'}
   end
   if #topics > 1 and any_settings then fetch_settings(topics) end

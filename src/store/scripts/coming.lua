@@ -1,7 +1,8 @@
 #!lua flags=no-writes
--- coming.lua - counts, in steps of limited size, how many waiting jobs are overdue, and how many become due within each
--- of the given spans of time. Held jobs count as overdue. The head of a fifo topic counts in the span in which its next
--- attempt may begin.
+-- coming.lua - counts how many waiting jobs are overdue, and how many become due in each of the given spans of time. A
+-- count is a walk through the topics, and each call is one step of it. A held job was due and waits for its receiver
+-- (lib/held.lua); the head of a fifo topic is its first job (lib/line.lua). Held jobs count as overdue. The head of a
+-- fifo topic counts in the span in which its next attempt may begin.
 --
 -- The topics are examined in the order of their names. If there are more topics than a walk may examine, it examines a
 -- sample: blocks of neighbouring topics, at equal distances in that order. Jobs and topics that change during a walk
@@ -80,8 +81,8 @@ local function move_head(topic, id, score)
   move(from, math.max(from, span_of(at)), 1)
 end
 
--- Counts the jobs of a topic by their spans. A small bucket, as most are, takes one command. Returns whether the bucket
--- is large.
+-- Counts the jobs of a topic by their spans. Most buckets (sets of waiting jobs) are small; one command is enough for
+-- them. Returns whether the bucket is large.
 local FEW = 16
 local function examine(topic)
   local bucket = bucket_of(topic)

@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- complete.lua - removes delivered jobs from the pool.
+-- complete.lua - ends delivered jobs: removes them from the pool (the jobs that have not ended).
 --
 -- ARGV from 2: id, nonce, the attempt's line if the topic had a retention or a history is on, or '', ...; then the follow-ups,
 --      see follow.lua
--- If the line of a worker's attempt is empty and needed, this script writes it. A line in the arguments means
--- that the caller has read the job.
+-- A line describes an attempt (attempt_line.h). If the line of a worker's attempt is needed and empty, this script
+-- writes it. If it is not empty, the caller has read the job's record.
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (stale), AGAIN or NO_RECORD; for a worker's lease,
 -- the time when the lease began instead of 1, or 2 if this worker has already completed the job.
 -- uses: check fence follow hour keep late leases leave linger outbox pull revive
@@ -12,8 +12,8 @@ if has_follow_ups() then take_follow_ups(2, 3) end
 check(2, 3)
 local verdicts, claims = fence(2, 3)
 local replies = {now_us}
-local leased, others = {}, {} -- the jobs that end and are not plain: those in the leases of consumers, and the rest
-local pulled, pulled_by = {}, {} -- ids, and the nonces of their leases
+local leased, others = {}, {} -- jobs that end and are not plain (see below): those leased by consumers, and all others
+local pulled, pulled_by = {}, {} -- jobs leased by workers: ids, and the nonces of their leases
 
 -- Returns the jobs of a topic whose leases this call ends.
 local by_topic = {}
@@ -51,8 +51,8 @@ local function complete(id, verdict, line, nonce, claim, is_kept)
   return its_worker and tonumber(began) or 1
 end
 
--- Most jobs are plain: a consumer has leased them, and no retention keeps them. They go to the outbox together.
--- Those that exceed the bytes that this call may read stay.
+-- Puts the plain jobs into the outbox together. Most jobs are plain: a consumer has leased them, and their topic has no
+-- retention. Jobs beyond the bytes that this call may read are not ended; their result is AGAIN.
 local is_archived, plain, plain_lines, plain_numbers = has_history(), {}, {}, {}
 local function archive_plain()
   for i = #plain, archive_delivered(plain, plain_lines) + 1, -1 do
@@ -94,7 +94,7 @@ for its_topic, ids in pairs(by_topic) do
     call('HDEL', holders_of(its_topic), unpack(ids))
   end
 end
-local gone = plain -- to which the other jobs are added
+local gone = plain -- becomes the list of all jobs that end
 for i = 1, #leased do gone[#gone + 1] = leased[i] end
 if #gone > 0 then call('ZREM', LEASES, unpack(gone)) end
 if #pulled > 0 then

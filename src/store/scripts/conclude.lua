@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- conclude.lua - ends workflows at the request of the workflow or of its owner.
 --
--- ARGV from 2: id (owner/workflowId), 'succeeded' or 'cancelled', result, the entry that its parent gets (see
--- add_prepared; '' for a cancelled workflow, whose parent gets its entry ifCancelled), ... Returns {now_us,
--- result ...}. A result is the time at which the workflow was created, ms, or NOT_FOUND if no workflow with
--- this id is active.
+-- ARGV from 2: id (owner/workflowId), 'succeeded' or 'cancelled', result, the entry that the parent workflow gets (see
+-- add_prepared; '' if the workflow is cancelled: its parent then gets ifCancelled of begin.lua), ... Returns {now_us,
+-- result ...}. A result is the time at which the workflow was created, ms, or NOT_FOUND if no workflow with this id is
+-- active.
 -- uses: leave probe
 if (#ARGV - 1) % 4 ~= 0 then error('wrong number of arguments') end
 for i = 2, #ARGV, 4 do

@@ -1,6 +1,6 @@
 #!lua
--- define.lua - writes definitions of schedules, unless they have changed since the caller read them. The flag
--- allow-oom is not set, because definitions need memory.
+-- define.lua - writes definitions of schedules, unless the stored definition has changed since the caller read it. The
+-- flag allow-oom is not set, because definitions need memory.
 --
 -- ARGV from 2: id, tag of the definition that was read, or '-' if there was none; the definition; its next time, ms,
 --      or '-' if it does not fire any more, or '=' to keep the next time; ...
@@ -15,8 +15,8 @@ local first, earliest = first_fire(), math.huge
 local function define(id, tag, definition, next_at)
   local its_tag, last = fired_of(id)
   if (its_tag or '-') ~= tag then return 0 end
-  -- If the next time changes, the occurrence that is held now is dropped, because the new definition does not contain
-  -- it.
+  -- If the next time changes, an occurrence that waits to be fired (outcome 'hold') is dropped, because it comes from
+  -- the old definition.
   if last and next_at ~= '=' then last = string.gsub(last, '^hold ', '- ') end
   call('HSET', SCHEDULES, id, definition)
   call('HSET', FIRED, id, redis.sha1hex(definition) .. ' ' .. (last or NOT_FIRED))

@@ -1,21 +1,23 @@
 #!lua
--- fire.lua - fires schedules: schedules the job of an occurrence, and moves the schedule to its next time. Nothing
--- happens if the definition has changed or the time is not the expected one, so each occurrence is created
--- once, by the first process that calls. The flag allow-oom is not set, so a full Redis refuses new work.
+-- fire.lua - fires schedules: schedules the job of an occurrence (one time of a schedule), and writes the schedule's
+-- next time. Nothing happens if the definition has changed or the schedule's time is not the expected one. So if
+-- several processes call, only the first creates the job. The flag allow-oom is not set, so a full Redis refuses new
+-- work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each item:
 --   id        of the schedule
 --   tag       of its definition
---   expected  its time in fires, ms; or '-' for an occurrence that a client requests. With 'move', '-' if it has none
+--   expected  the schedule's time in FIRES as the caller has read it, ms; '-' if a client requests the occurrence, or,
+--   with kind 'move', if there is no such time
 --   next      its next time, ms, or '-'
 --   kind      'fire'; 'hold': the time cannot be fired now; or a word that says why no job is created: 'skip',
---             'noGroup', 'unsendable'. With such a word, the call only looks for the first answer under the key of once.
---             'move': only the next time changes, because the clock has stepped back to before the time expected
+--             'noGroup', 'unsendable'. If such an item has a key in once, the call only looks for the answer to an
+--             earlier request with this key. 'move': only the next time changes, because the clock has stepped back
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
 --   overlap   1: no job is created while the job of the last occurrence is in the pool; else 0
---   skipped   its new text in skipped; '-': none; '=': it does not change
+--   skipped   the schedule's new text in SKIPPED; '-': removes it; '=': does not change it
 --   job       id of the job, whose topic is that of the schedule or one of its siblings
 --   when      of the job, as in schedule.lua
 --   record    of the job, as in schedule.lua
@@ -134,7 +136,7 @@ local function write_schedules()
   write_skipped()
 end
 
--- time: false if the schedule does not fire any more.
+-- Changes the next time of a schedule. time: false if the schedule does not fire any more.
 local function set_time(id, time) times[id], changed_times[id] = time, true end
 
 local function is_expected(id, expected)

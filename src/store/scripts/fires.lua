@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- fires.lua - lists schedules whose time has come, the earliest first; then the schedules whose next time must be
+-- fires.lua - lists schedules whose time has come, the earliest first. Then lists the schedules whose next time must be
 -- computed again, because the clock has stepped back.
 --
 -- ARGV[2] maximum number of schedules; 0: only the numbers
--- Returns {now_us, number of these schedules, next time after now or -1, then for each schedule: id, its time in ms
--- or -1, definition, entry in fired, text in skipped}. Missing texts are empty. The list ends early if it has some MiB
--- of definitions.
+-- Returns {now_us, number of all such schedules, the first later time of any schedule or -1, then for each schedule:
+-- id, its time in ms or -1, definition, entry in fired, text in skipped}. Missing texts are empty. The list ends early
+-- if it has some MiB of definitions.
 -- uses: record schedules
 local most = tonumber(ARGV[2])
 local PAGE = 16 -- number of schedules that are read with one command; a definition may have a MiB

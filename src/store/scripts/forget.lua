@@ -13,7 +13,8 @@ if #keys > 0 then
   call('ZREM', WINDOWS, unpack(keys))
 end
 
--- Returns whether a job of the send may be left. Beyond the limit of bytes, the records are not read.
+-- Returns whether a job of the send may still exist. If this call has read as many bytes as it may, returns true
+-- without reading more.
 local function may_be_left(id)
   local _, _, endpoints, sent_at = send_of(id)
   for i = 1, endpoints and #endpoints or 0 do

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- group.lua - writes groups, unless they have changed since the caller read them.
+-- group.lua - writes groups (lists of endpoints), unless the stored group has changed since the caller read it.
 --
 -- ARGV from 2: name; the text that was read, or empty; the text to write, or empty to remove the group; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.

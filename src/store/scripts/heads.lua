@@ -14,8 +14,8 @@ local state, behind, most, owner = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[12]
 local low, high = bounds_of(state, ARGV[7], ARGV[8], tonumber(ARGV[9]))
 local is_newest_first = ARGV[10] == 'newest'
 
--- Returns the names after the last one that was examined. The names of siblings are between owner~ and owner
--- DEL.
+-- Returns the next names to examine. All siblings of a topic owner begin with owner~, so they are between 'owner~' and
+-- 'owner\127'.
 local function next_names()
   if owner == '' then return call('ZRANGE', NAMES, behind == '' and '-' or '(' .. behind, '+', 'BYLEX', 'LIMIT', 0, most) end
   local from = (behind == '' or behind == owner) and '[' .. owner .. '~' or '(' .. behind
