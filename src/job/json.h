@@ -1,5 +1,5 @@
-/* json.h - a scanner (RFC 8259) that checks whether a text is valid JSON and finds the values of its top
- * object. The scanner copies nothing and builds no tree. */
+/* json.h - checks whether a text is valid JSON (RFC 8259), and finds the values in an object or an array. It
+ * copies no values and builds no tree. */
 #ifndef DUEPOST_JOB_JSON_H
 #define DUEPOST_JOB_JSON_H
 
@@ -7,7 +7,7 @@
 #include "base/slice.h"
 #include "base/status.h"
 
-enum { JSON_DEPTH_MAX = 64 }; /* maximum of depth in struct json_limits */
+enum { JSON_DEPTH_MAX = 64 }; /* the largest depth that struct json_limits may have */
 
 struct json_limits {
     size_t depth;   /* nesting of arrays and objects */
@@ -18,19 +18,19 @@ struct json_limits {
 struct json_fault {
     size_t offset;      /* bytes */
     const char *detail; /* a literal: "is not valid JSON", "nests too deep", ... */
-    bool is_json;       /* the text is valid JSON up to the fault, which only breaks a rule of duepost */
+    bool is_json;       /* the fault breaks only a rule of duepost: up to the fault, the text is valid JSON */
 };
 
 /* Checks all of text: grammar, UTF-8, no lone surrogate, no NUL byte (nor \u0000 in a key), no duplicate key
- * in an object (compared without escapes), the limits. NO_MEMORY means that no fault was found before memory
- * ran out. */
+ * in an object (compared without escapes), the limits. NO_MEMORY means that there was not enough memory to
+ * check all of text. */
 enum status json_check(struct slice text, const struct json_limits *, struct json_fault *) MUST_USE;
 
-/* A position in an object or an array, whose values it visits in order. A cursor stays inside its text even
- * if the text is not valid. */
+/* A cursor visits the values of an object or an array in their order. It never reads outside of its text,
+ * even if the text is not valid JSON. */
 struct json_cursor {
     const char *at, *end;
-    char close;    /* the bracket that ends it */
+    char close;    /* the closing bracket of the object or array */
     bool is_first; /* no value was returned yet */
     bool is_ended; /* at the closing bracket: all values were returned */
 };
@@ -49,7 +49,8 @@ bool json_next_item(struct json_cursor *, struct slice *value);
 /* Returns the number of members of an object; 0 for any other value. */
 size_t json_count_members(struct slice object);
 
-/* Return whether a value from the functions above is a string, and whether it is a string with escapes. */
+/* json_is_text returns whether a value is a string, and json_has_escapes whether it is a string with
+ * escapes. The value must come from one of the functions above. */
 bool json_is_text(struct slice value);
 bool json_has_escapes(struct slice string);
 

@@ -37,7 +37,7 @@ static bool fail(struct scanner *scanner, const char *detail)
     return false;
 }
 
-/* Fails because of a text that JSON allows and duepost does not. */
+/* Fails because the text breaks a rule of duepost, although JSON allows it. */
 static bool forbid(struct scanner *scanner, const char *detail)
 {
     scanner->is_json = true;
@@ -49,7 +49,8 @@ static bool not_json(struct scanner *scanner)
     return fail(scanner, scanner->at == scanner->end ? "ends too early" : "is not valid JSON");
 }
 
-/* Returns the next byte, or NUL at the end. This is unambiguous because a NUL in the text is not valid. */
+/* Returns the next byte, or NUL at the end of the text. A NUL inside the text leads to the same result,
+ * because it is not valid JSON. */
 static char peek(const struct scanner *scanner)
 {
     return scanner->at < scanner->end ? *scanner->at : '\0';
@@ -90,7 +91,9 @@ static bool scan_escape(struct scanner *scanner, bool is_key)
         scanner->at += 2;
         return true;
     }
-    if (!json_take_code(&rest, &code)) /* a lone surrogate is valid JSON, though not a character */
+    if (!json_take_code(
+            &rest,
+            &code)) /* JSON allows a lone surrogate, although it is not a character; duepost does not */
         return forbid(scanner, "has a broken escape or a lone surrogate");
     if (code == 0 && is_key)
         return forbid(scanner, "has a NUL in a key");
@@ -225,7 +228,8 @@ static bool close_value(struct scanner *scanner)
     return true;
 }
 
-/* Scans one value. In a container, continues to the first scalar or empty container inside. */
+/* Scans one value. If the value is an object or array with contents, scans its opening bracket and continues
+ * with the first value inside. */
 static bool scan_value(struct scanner *scanner)
 {
     for (;;) {
@@ -241,8 +245,8 @@ static bool scan_value(struct scanner *scanner)
     }
 }
 
-/* Scans the bytes after a value. Closes the containers that end there. Then moves to the next value, or to
- * the end of the outermost value. */
+/* Scans the bytes after a value: first the closing brackets of the objects and arrays that end here, then the
+ * comma before the next value. Stops at the next value, or after the outermost value. */
 static bool scan_behind(struct scanner *scanner)
 {
     while (scanner->depth > 0) {

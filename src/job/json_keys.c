@@ -4,7 +4,10 @@
 
 #include "job/json.h"
 
-enum { FEW = 16 }; /* up to this number, keys are compared with each other; more keys are sorted */
+enum {
+    FEW = 16
+}; /* if an object has more keys than this, they are sorted; otherwise each key is compared with each other
+      key */
 
 void json_keys_init(struct json_keys *keys)
 {
@@ -37,7 +40,7 @@ static bool grow(struct json_keys *keys)
 
 static struct slice unescape(struct json_keys *keys, struct slice string, size_t text_left)
 {
-    if (!keys->unescaped.data) { /* decoded keys are never longer, so this is enough for all of them */
+    if (!keys->unescaped.data) { /* a decoded key is never longer than its text, so all decoded keys fit */
         buffer_init_fallible(&keys->unescaped, text_left);
         buffer_reserve(&keys->unescaped, text_left);
     }
@@ -81,8 +84,8 @@ static const char *twin_of_few(const struct json_key *items, size_t count)
     return NULL;
 }
 
-/* Finds duplicates by sorting, and not by hashing: a client could choose keys with the same hash to make
- * hashing slow. */
+/* Finds duplicates by sorting the keys. A hash table could be made slow by a client that chooses keys with
+ * the same hash. */
 static const char *twin_of_many(struct json_key *items, size_t count)
 {
     qsort(items, count, sizeof *items, compare);

@@ -1,19 +1,20 @@
 /* json_keys.h - the keys of all open objects; with them json_check finds duplicate keys of an object.
  *
- * The keys form a stack: the keys of an object follow the keys of the object around it. The keys of an object
- * are compared when the object ends, so that the cost stays near linear for any keys. */
+ * The keys are kept on a stack: the keys of an object come after the keys of the object that contains it. The
+ * keys of an object are compared only when the object ends, so that even the worst text takes little more
+ * than linear time. */
 #ifndef DUEPOST_JOB_JSON_KEYS_H
 #define DUEPOST_JOB_JSON_KEYS_H
 
 #include "base/buffer.h"
 #include "base/status.h"
 
-enum { JSON_KEYS_INLINE = 64 }; /* number of keys without memory from the heap */
+enum { JSON_KEYS_INLINE = 64 }; /* number of keys that need no memory from the heap */
 
 struct json_key {
     const char *data; /* decoded */
     size_t size;
-    uint64_t head;  /* the first bytes of the key, which decide nearly every comparison */
+    uint64_t head;  /* the first bytes of the key; nearly always, comparing these bytes is enough */
     const char *at; /* position of the key in the text */
 };
 
@@ -21,7 +22,7 @@ struct json_keys {
     struct json_key *items;
     size_t count, capacity;
     struct json_key inline_items[JSON_KEYS_INLINE];
-    struct buffer unescaped; /* keys that had escapes, without them; this memory never moves */
+    struct buffer unescaped; /* the decoded texts of keys with escapes; this memory never moves */
 };
 
 void json_keys_init(struct json_keys *);

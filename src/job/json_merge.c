@@ -4,8 +4,8 @@
 
 enum { NAME_MAX_BYTES = 256 };
 
-/* Compares names with escapes. A name of more than NAME_MAX_BYTES counts as different from all other names.
- * If the result has this name twice, the reader of the result refuses it. */
+/* Compares names that have escapes. A name of more than NAME_MAX_BYTES counts as different from all other
+ * names. So the result may have this name twice; the function that reads the result then refuses it. */
 static bool same_unescaped(struct slice a, struct slice b)
 {
     char bytes[2][NAME_MAX_BYTES + 1];
@@ -53,7 +53,7 @@ static bool is_object(struct slice value)
     return value.size > 0 && value.data[0] == '{';
 }
 
-/* The depth of patch limits the recursion. */
+/* The function calls itself for inner objects, at most as often as the patch is deep. */
 void json_merge(struct slice old, struct slice patch, enum json_names names, struct json_writer *json)
 {
     struct json_cursor cursor;

@@ -4,7 +4,8 @@
 
 #include "base/buffer.h"
 
-/* Appends the token for these claims, a JSON object. If there is no room, the buffer is marked as failed. */
+/* Appends a token with these claims; claims is a JSON object. If there is no room, the buffer is marked as
+ * failed. */
 void jwt_append(struct buffer *, struct slice key, struct slice claims);
 
 /* Appends the SHA-256 of bytes in base64url. Claims use this form for the hash of a body. */

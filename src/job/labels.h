@@ -1,4 +1,5 @@
-/* labels.h - short texts by which jobs are found in lists. */
+/* labels.h - labels of jobs: short texts that a client chooses, and with which it can filter lists of
+ * jobs. */
 #ifndef DUEPOST_JOB_LABELS_H
 #define DUEPOST_JOB_LABELS_H
 
@@ -23,7 +24,7 @@ bool job_label_is_valid(struct slice);
 
 bool job_labels_have(const struct job_labels *, struct slice label);
 
-/* Returns whether both have the same labels, in any order. The labels of each are unique. */
+/* Returns whether both lists have the same labels, in any order. No list has a label twice. */
 bool job_labels_are_same(const struct job_labels *, const struct job_labels *);
 
 #endif

@@ -22,7 +22,7 @@ static const struct member request_rows[] = {
 
 static const struct members request_members = {MEMBER_ROWS(request_rows), .noun = "field", .prefix = ""};
 
-/* Parses an object by its table. text receives unescaped strings. */
+/* Parses an object by a table of its members. Strings with escapes are decoded into the buffer "text". */
 static enum status parse_object(const struct members *table, struct slice text, void *of, struct buffer *room,
                                 struct job_errors *errors)
 {

@@ -21,7 +21,8 @@ struct lease_request {
     int64_t max, lease_ms, wait_ms;
 };
 
-/* Parses the body of a request; an empty body has the defaults. If INVALID, errors has all faults. */
+/* Parses the body of a request for jobs. If the body is empty, all members have their defaults. If INVALID,
+ * errors has all faults. */
 enum status lease_request_parse(struct slice text, struct lease_request *, struct job_errors *) MUST_USE;
 
 enum lease_end_kind {
@@ -33,7 +34,7 @@ enum lease_end_kind {
     LEASE_END_COUNT,
 };
 
-/* The end of one lease. Members that its kind does not have are empty. */
+/* A worker's request to end one lease. Each kind of ending uses some of the members; the others are empty. */
 struct lease_end_text {
     struct slice job_id, token, error;
     bool has_delay;

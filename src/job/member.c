@@ -45,7 +45,7 @@ bool member_is_null(struct slice value)
     return slice_equal(value, SLICE("null"));
 }
 
-/* Returns whether a value is a text with a unit, which a duration in a text must have. */
+/* Returns whether a value is a string with a unit. A duration that is sent as a string must have a unit. */
 static bool is_duration(struct slice value)
 {
     return json_is_text(value) && !json_has_escapes(value) && value.size > 2 &&
@@ -59,8 +59,8 @@ static bool read_seconds(struct slice value, int64_t max_ms, int64_t *ms)
     return is_number(value) && seconds_parse(value, max_ms, ms);
 }
 
-/* Returns whether a text has a unit but not the form of a duration, such as "15 minutes". The error must then
- * explain the form, and not the bounds. */
+/* Returns whether a text has a unit but is not a duration, such as "15 minutes". The error must then explain
+ * the form of a duration, and not the limits. */
 static bool is_unreadable(struct slice value)
 {
     int64_t ms;

@@ -22,15 +22,16 @@ bool member_integer(struct job_errors *, const char *name, struct slice value, i
 /* Parses an array of at most RETRY_SCHEDULE_MAX waits. */
 bool member_schedule(struct job_errors *, const char *name, struct slice value, struct retry_schedule *);
 
-/* Checks a url, without the quotes and escapes of JSON, by url_parse's rules. Refuses the mask of url_show,
- * because a client that sends the mask back would lose the hidden query. */
+/* Checks a url, without the quotes and escapes of JSON, by url_parse's rules. Refuses a url in which the mask
+ * of url_show stands for the query: if a client sent back a url that it has read, the real query would be
+ * lost. */
 bool member_url(struct job_errors *, const char *name, struct slice text);
 
 /* Parses an object of at most JOB_HEADERS_MAX headers into headers, which has room for this number. Reserved
  * names and masks of hidden values are refused. The headers borrow value. Headers with escapes are decoded
- * into text, which they borrow; the room of text is reserved first, so that its bytes never move. The maximum
- * size of text must be at least the size of value, or MEMBER_HEADERS_TEXT_MAX. If there is no memory, text is
- * marked as failed, and the result is undefined. */
+ * into the buffer "text", and borrow its bytes. Memory for all of them is reserved first, so that the bytes
+ * never move. The maximum size of text must be at least the size of value, or MEMBER_HEADERS_TEXT_MAX. If
+ * there is no memory, text is marked as failed, and the result is undefined. */
 enum { MEMBER_HEADERS_TEXT_MAX = 8 * JOB_HEADER_BYTES_MAX };
 bool member_headers(struct job_errors *, const char *name, struct slice value, struct job_header *headers,
                     size_t *count, struct buffer *text);

@@ -23,7 +23,7 @@ enum { NAME_MAX_BYTES = 256 };
 
 /* ---- names ---- */
 
-/* Returns the index of the row with this name, or the table's count if no row has it. */
+/* Returns the index of the row with this name. If no row has this name, returns the number of rows. */
 static size_t find_row(const struct members *table, unsigned flags, struct slice name)
 {
     size_t i = 0;
@@ -74,7 +74,7 @@ static bool members_refuse(struct member_parse *parse, const struct member *memb
     return false;
 }
 
-/* Checks the size of a text, unless the row has its own check. */
+/* Checks the size of a text, unless the row of the member has a check function. */
 static bool is_within(struct member_parse *parse, const struct member *member, struct slice text)
 {
     char detail[64];
@@ -288,7 +288,7 @@ static bool parse_value(struct member_parse *parse, const struct member *member,
     case MEMBER_OBJECT:
         return parse_object(parse, member, value);
     case MEMBER_ATTEMPT:
-        break; /* this kind is not sent by clients */
+        break; /* clients do not send members of this kind */
     }
     return false;
 }
@@ -314,8 +314,8 @@ static void parse_member(struct member_parse *parse, const struct member *member
         member->check(parse, member);
 }
 
-/* Reports a required member that is absent. The text of the member may already be set, from the path of the
- * request. */
+/* Adds a fault if a required member is absent. A member that the path of the request contains, such as the
+ * topic, was set before and is not absent. */
 static void require(struct member_parse *parse, const struct member *member)
 {
     const struct slice *text = field_of(parse, member);
@@ -329,14 +329,14 @@ static void set_fallback(struct member_parse *parse, const struct member *member
         *(int64_t *)field_of(parse, member) = member->fallback;
 }
 
-/* Carries an unknown member of a text that another version may have written, or reads needs. Returns false if
- * needs is invalid or there is no room. */
+/* For a text that another version may have written: carries an unknown member, or reads the member "needs".
+ * Returns false if "needs" is invalid, or if there is no room for the unknown member. */
 static bool members_carry(struct member_parse *parse, struct slice key, struct slice value)
 {
     if (parse->lacks && slice_equal(key, SLICE("\"needs\""))) {
         if (!needs_read(value, parse->lacks))
             return false;
-        if (parse->lacks->size == 0) /* this version knows all names, and writes needs itself */
+        if (parse->lacks->size == 0) /* this version knows all names in "needs", and writes the member anew */
             return true;
     }
     return carried_add(parse->carried, key, value);
@@ -388,7 +388,7 @@ void members_parse(struct member_parse *parse, struct slice text)
     }
     if (has_unknown)
         report_all_unknown(parse, text, &room);
-    /* In an inner object, a missing member is reported only if no member is invalid. */
+    /* In an inner object, missing members are reported only if none of the present members is invalid. */
     bool is_missing_only = is_inner && parse->errors->count == errors_before;
     for (size_t i = 0; i < count && is_missing_only; i++)
         if (!values[i].size)

@@ -68,7 +68,7 @@ static bool same_value(const struct member *member, const void *a, const void *b
     case MEMBER_OBJECT:
         break;
     }
-    assert(!"kinds that nothing compares");
+    assert(!"members of these kinds are never compared");
     return false;
 }
 

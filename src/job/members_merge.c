@@ -1,5 +1,5 @@
-/* members_merge.c - JSON merge patches (RFC 7396) by a table. Values are copied as text and not parsed,
- * because parsers change numbers. */
+/* members_merge.c - JSON merge patches (RFC 7396) by a table. Values are copied as text, because a parser
+ * could change the spelling of numbers. */
 #include "job/json.h"
 #include "job/json_merge.h"
 #include "job/member.h"
@@ -13,14 +13,15 @@ bool member_is_changed(const struct member_values *old, const struct member_valu
     return value.size && (!member_is_null(value) || old->of[row].size);
 }
 
-/* Returns whether the headers of a patch are within their limits. There are limits because each old header is
- * searched for in the patch. The patch may name all old headers and the same number of new headers. */
+/* Returns whether the headers of a patch are within their limits. These limits exist because each old header
+ * is searched for in the patch. They allow a patch that removes all old headers and adds as many new ones. */
 static bool has_room(struct slice patch)
 {
     return patch.size <= PATCH_HEADER_BYTES_MAX && json_count_members(patch) <= PATCH_HEADERS_MAX;
 }
 
-/* Returns whether a value is the empty string, which means a missing url in a record. */
+/* Returns whether a value is the empty string. In a record, this value of url means that the job has no
+ * url. */
 static bool is_none(const struct member *member, struct slice value)
 {
     return member->kind == MEMBER_URL && slice_equal(value, SLICE("\"\""));

@@ -1,6 +1,6 @@
 /* members_read.c - reads records by a table.
  *
- * A record is read for each delivery, so one pass over the text must suffice, without a tree. */
+ * A record is read for each delivery. So the text is read only once, and no tree is built. */
 #include <assert.h>
 
 #include "base/decimal.h"
@@ -18,7 +18,7 @@ struct reading {
     struct buffer *text;
     struct carried *carried;
     struct slice *lacks;
-    size_t next;      /* the row after the last one read */
+    size_t next;      /* the row after the row of the last member that was read */
     uint64_t is_read; /* bits */
     bool has_needs;
 };
@@ -44,8 +44,8 @@ static bool read_integer(const struct member *member, struct slice value, void *
     return true;
 }
 
-/* Decodes strings with escapes, which are rare in records, into reading->text. The buffer has room for all
- * decoded strings, so its bytes never move. */
+/* Returns the text of a string. If the string has escapes, which are rare in records, the text is decoded
+ * into reading->text. This buffer has room for all decoded strings, so its bytes never move. */
 static bool read_text(struct reading *reading, struct slice value, struct slice *text)
 {
     if (!json_is_text(value))
@@ -207,8 +207,8 @@ static size_t find_between(const struct members *table, size_t first, size_t end
     return table->count;
 }
 
-/* Returns the row of a key, or the table's count if no row has this name. Records are in the order of their
- * table, so the search begins at next. key includes its quotes. */
+/* Returns the index of the row for a key, or the number of rows if no row has this name. key includes its
+ * quotes. The members of a record are in the order of the table, so the search begins at next. */
 static size_t find_row(const struct members *table, size_t next, struct slice key)
 {
     struct slice name = slice_from(key.data + 1, key.size - 2);
@@ -216,8 +216,8 @@ static size_t find_row(const struct members *table, size_t next, struct slice ke
     return row < table->count ? row : find_between(table, 0, next, name);
 }
 
-/* Reads the member "needs". Keeps its text if one of the names is unknown; otherwise this version writes the
- * member anew. */
+/* Reads the member "needs". If one of its names is unknown, keeps its text; otherwise drops it, because this
+ * version writes the member anew. */
 static bool read_needs(struct reading *reading, struct slice key, struct slice value)
 {
     bool is_first = !reading->has_needs;
