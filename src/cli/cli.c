@@ -122,11 +122,11 @@ static bool help_run(struct call *);
 
 #define ANY_FILTER_HELP                                                                                      \
     "  --topic TOPIC         only jobs of this topic\n"                                                      \
-    "  --url-host HOST       only jobs whose url has this host; the port is optional\n"                      \
+    "  --url-host HOST       only jobs whose url has this host, given as HOST or HOST:PORT\n"                \
     "  --id-prefix TEXT      only jobs whose jobId begins with TEXT\n"                                       \
     "  --last-status 5xx     only jobs whose last attempt got this status: 503, 5xx, or several: 404,5xx\n"  \
     "  --label TEXT          only jobs with this label; if repeated, with all of them\n"                     \
-    "  --order newest        the newest jobs first; default: the oldest\n"                                   \
+    "  --order newest        lists the newest jobs first; default: the oldest first\n"                       \
     "  --limit N             at most N jobs in all\n"
 #define DEAD_FILTER_HELP                                                                                     \
     ANY_FILTER_HELP                                                                                          \
@@ -141,8 +141,8 @@ static bool help_run(struct call *);
     "  --due-after TIME      only delayed and ready jobs due at TIME or later\n"                             \
     "  --due-before TIME     only delayed and ready jobs due before TIME\n"
 #define BULK_HELP                                                                                            \
-    "  --all                 all jobs that match, instead of --limit\n"                                      \
-    "  --dry-run             only counts the jobs\n"
+    "  --all                 acts on all jobs that match, instead of at most --limit N\n"                    \
+    "  --dry-run             only counts the jobs that match, and changes none\n"
 
 #define NEW_JOB_HELP                                                                                         \
     "  --url URL             send the job to this URL; default: the topic's url\n"                           \
@@ -151,14 +151,15 @@ static bool help_run(struct call *);
     "  --body-file FILE      reads the body from a file; - is standard input; bytes that are not UTF-8 are " \
     "sent as they are\n"                                                                                     \
     "  --body-base64 TEXT    the body as base64 of any bytes\n"                                              \
-    "  --label TEXT          a label: lists and filters find the job by it; may be repeated\n"               \
+    "  --label TEXT          a label, by which lists and filters find the job; may be repeated\n"            \
     "  --header 'NAME: VALUE'  a request header; may be repeated\n"                                          \
     "  --retry N             at most N retries after the first attempt\n"                                    \
-    "  --ttl 1h              begin no attempt later than this after the job is created\n"                    \
+    "  --ttl 1h              the job expires: begins no attempt later than this after its creation\n"        \
     "  --timeout 10s         time limit for each attempt\n"                                                  \
-    "  --on-delivered URL    reports the delivery to this URL; also a JSON object with url and headers\n"    \
-    "  --on-dead URL         the same when the job is given up\n"                                            \
-    "  --on-attempt URL      the same after each attempt\n"
+    "  --on-delivered URL    POSTs a report of the delivery to this URL; or a JSON object with url and "     \
+    "headers\n"                                                                                              \
+    "  --on-dead URL         the same, but reports that the job is dead\n"                                   \
+    "  --on-attempt URL      the same, but reports each attempt\n"
 
 static const struct command {
     const char *name, *words, *help;
@@ -181,8 +182,9 @@ static const struct command {
      "  --group GROUP         the jobs that were sent to this group under ID\n"},
     {"why", "TOPIC/ID", "explains why a job is not delivered yet, or how it ended", one_job_why, 1, NULL},
     {"attempts", "TOPIC/ID", "lists the last attempts of a job", one_job_attempts, 1, NULL},
-    {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead jobs start over", run_run, 1,
-     "  --resend              with TOPIC/ID: sends a delivered or cancelled job of the history again\n"
+    {"run", "TOPIC/ID | --state STATE FILTER", "makes jobs due now; dead jobs get all their attempts again",
+     run_run, 1,
+     "  --resend              with TOPIC/ID: also sends a job again that was delivered or cancelled\n"
      "  --state STATE         delayed, ready or dead\n" FILTER_HELP BULK_HELP},
     {"reschedule", "--state STATE FILTER --delay 15m", "gives jobs another due time", many_jobs_reschedule, 0,
      "  --state STATE         delayed, ready or dead\n"
@@ -195,15 +197,16 @@ static const struct command {
      "  --group GROUP         with TOPIC/ID: the jobs that were sent to this group under ID\n"},
     {"redrive", "[FILTER] --limit N|--all", "runs dead jobs again", many_jobs_redrive, 0,
      "  --source history      also dead jobs that only the history has\n" DEAD_FILTER_HELP BULK_HELP
-     "  --per-second N        makes N jobs due each second\n"},
+     "  --per-second N        spreads the jobs over time: N of them are due each second; default: all now\n"},
     {"history", "export | stats | delete", "exports, counts or removes jobs that have ended", history_command,
      1,
      "Options of export, which writes one job per line:\n"
      "  --format csv          ndjson (default) or csv\n"
      "  --state STATE         delivered, cancelled, dead or any (default)\n" DEAD_FILTER_HELP ENDED_HELP
      "Options of stats:\n"
-     "  --from TIME --to TIME the span, default the last hour: RFC 3339, now or -1h\n"
-     "  --step 5m             length of a step, default 1m\n"
+     "  --from TIME --to TIME counts jobs that ended in this time; default: the last hour; RFC 3339, now or "
+     "-1h\n"
+     "  --step 5m             counts the jobs for each step of this length; default: 1m\n"
      "  --topic TOPIC         only jobs of this topic\n"
      "Options of delete:\n"
      "  --topic TOPIC         only jobs of this topic\n"
@@ -220,7 +223,7 @@ static const struct command {
     {"groups", "", "lists groups and their endpoints", groups_run, 0,
      "  --limit N             at most N groups\n"},
     {"group", "NAME [ENDPOINT=URL...]", "shows, creates or removes a group", group_run, ARGUMENT_WORDS_MAX,
-     "  ENDPOINT=URL          creates the group, or replaces it\n"
+     "  ENDPOINT=URL          creates the group with these endpoints, or replaces all its endpoints\n"
      "  --remove              removes the group\n"},
     {"schedules", "[VERB TOPIC/ID]", "lists schedules, or changes one: set, show, pause, resume, run, delete",
      schedules_command, 2,
@@ -234,21 +237,24 @@ static const struct command {
      "  --idempotency-key KEY  a repeated command with this key prints the first answer and creates no "
      "second job\n"
      "Options of set, which creates a schedule or replaces it:\n"
-     "  --cron '30 4 * * *'   a job at these times, or @hourly, @daily, @weekly, @monthly, @yearly\n"
-     "  --every 15m           a job each 15 minutes, instead of --cron\n"
+     "  --cron '30 4 * * *'   creates a job at these times; also @hourly, @daily, @weekly, @monthly, "
+     "@yearly\n"
+     "  --every 15m           creates a job every 15 minutes, instead of --cron\n"
      "  --timezone ZONE       the time zone of --cron, such as Europe/Berlin; default: UTC\n"
      "  --start-at TIME       no jobs before TIME: RFC 3339 or +15m\n"
      "  --end-at TIME         no jobs after TIME\n"
-     "  --jitter 30s          each job is due up to this much later\n"
-     "  --misfire skip        jobs for missed times: one (default), skip or all\n"
+     "  --jitter 30s          each job is due a random time later, at most this long\n"
+     "  --misfire skip        for times that were missed, creates one job (one, the default), none (skip) or "
+     "all\n"
      "  --grace 60s           a time counts as missed if duepost is later than this; default: 60s\n"
-     "  --overlap skip        creates no job while the last one has not ended\n"
-     "  --paused              creates no jobs until it is resumed\n"
+     "  --overlap skip        creates no job while the schedule's last job has not ended\n"
+     "  --paused              creates no jobs until the schedule is resumed\n"
      "  --group GROUP         sends each job to each endpoint of this group, instead of "
      "--url\n" NEW_JOB_HELP},
     {"work", "TOPIC -- COMMAND...", "runs a command for each job of a pull topic", work_run, 1,
      "  --parallel N          runs at most N commands at once, 1 to 100; default: 1\n"
-     "  --lease 30s           the lease of a job, which is extended while its command runs; default: 30s\n"
+     "  --lease 30s           length of a job's lease, which is extended while its command runs; default: "
+     "30s\n"
      "  --timeout 1h          kills a command that runs longer; default: never\n"
      "  --grace 10s           after SIGTERM, kills commands that still run after this time; default: 10s\n"
      "  --once                exits after one job\n"
@@ -256,9 +262,11 @@ static const struct command {
      "The command gets the body on standard input, and DUEPOST_TOPIC, DUEPOST_JOB_ID, DUEPOST_ATTEMPT,\n"
      "DUEPOST_CREATED_AT, DUEPOST_DUE_AT, DUEPOST_EXPIRES_AT, DUEPOST_LABELS and DUEPOST_HEADER_... in its\n"
      "environment. Exit status 0 completes the job and 100 buries it. Anything else is a failed attempt.\n"},
-    {"receivers", "", "lists receivers that are or recently were impaired", receivers_run, 0, NULL},
+    {"receivers", "", "lists receivers that failed or asked for fewer attempts within the last hour",
+     receivers_run, 0, NULL},
     {"close", "HOST:PORT", "closes a receiver's circuit breaker", close_run, 1, NULL},
-    {"tail", "[TOPIC]", "prints every second which topics have changed", topic_tail, 1, NULL},
+    {"tail", "[TOPIC]", "prints every second which topics' numbers of jobs have changed", topic_tail, 1,
+     NULL},
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
      "  --once                prints the overview once, as text; needs no terminal\n"
      "Shows rates with bars of the last minute, jobs by state, when waiting jobs become due, overdue "
@@ -267,12 +275,13 @@ static const struct command {
     {"bench", "[--jobs N]", "measures how fast a running server accepts and delivers jobs, and how late",
      bench_run, 0,
      "  --jobs N              accepts and delivers N jobs, 1 to 10000000; default: 100000\n"
-     "  --batch N             N jobs in a request, 1 to 10000; default: 100\n"
-     "  --parallel N          at most N requests at once, 1 to 100; default: 8\n"
+     "  --batch N             schedules N jobs in each request, 1 to 10000; default: 100\n"
+     "  --parallel N          sends at most N requests at once, 1 to 100; default: 8\n"
      "  --per-second N        measures lateness at N jobs per second, 1 to 100000; default: 200\n"
-     "  --topic NAME          beginning of the name of its topic; default: bench\n"
-     "  --receiver-listen HOST:PORT  where its receiver listens; default: 127.0.0.1:0, any free port\n"
-     "  --receiver-url URL    the URL of its receiver, as the server sees it; default: from "
+     "  --topic NAME          beginning of the name of the topic that bench creates; default: bench\n"
+     "  --receiver-listen HOST:PORT  where the receiver of bench listens; default: 127.0.0.1:0, any free "
+     "port\n"
+     "  --receiver-url URL    the URL at which the server reaches this receiver; default: from "
      "--receiver-listen\n"
      "The server must be permitted to send to the receiver, such as with --allow-target 127.0.0.1. A token "
      "needs "
@@ -287,10 +296,10 @@ static const struct command {
      "status is 1 if a line says FAIL. Run it as the user of the server.\n"
      "\n  --json                prints JSON\n"},
     {"token", "new NAME FIELD...", "creates a token, and its line for the file of --tokens", token_run, 0,
-     "  scopes=schedule,read  the rights: some of schedule, read, cancel, admin and lease\n"
+     "  scopes=schedule,read  the token's rights: some of schedule, read, cancel, admin and lease\n"
      "  topics=orders-*,mail  limits the token to these topics; default: all\n"
-     "  groups=shops-*        gives a right to these groups; default: all, or none with topics=\n"
-     "  rate=1000/s           limits its requests per s, m or h in each process; default: no limit\n"
+     "  groups=shops-*        limits the token to these groups; default: all, or none if topics= is given\n"
+     "  rate=1000/s           limits the token's requests per s, m or h in each process; default: no limit\n"
      "Prints the token, which the client keeps secret, and then the line for the server's file.\n"},
     {"sign-test", "URL FILE", "POSTs a sample request, signed with the keys in FILE", sign_run, 0,
      "FILE is the file of --signing-secret-file. Prints what is signed, the headers and the answer.\n"},
