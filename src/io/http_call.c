@@ -149,7 +149,8 @@ static void set_callbacks(struct http_call *call)
     SET(easy, CURLOPT_ERRORBUFFER, call->error_text);
     SET(easy, CURLOPT_OPENSOCKETFUNCTION, on_open);
     SET(easy, CURLOPT_OPENSOCKETDATA, call);
-    /* This argument is not the call, because a connection remains open after the call that opened it. */
+    /* on_close gets the sockets and not the call, because a connection may stay open after the end of the
+     * call that opened it. */
     SET(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
     SET(easy, CURLOPT_CLOSESOCKETDATA, call->owner->sockets);
     SET(easy, CURLOPT_PREREQFUNCTION, on_send);
@@ -269,7 +270,8 @@ static size_t put_line(char *at, struct slice line)
     return line.size + 1;
 }
 
-/* Fills the list of headers. libcurl only reads the list, so its memory can be reused. */
+/* Fills the list of headers. libcurl only reads the list, so the list's memory can be reused for the next
+ * call. */
 static void put_lines(struct http_call *call, char *at, const struct http_call_request *request)
 {
     size_t count = request->header_count + DEFAULT_LINES;
@@ -284,8 +286,8 @@ static void put_lines(struct http_call *call, char *at, const struct http_call_r
 }
 
 /* libcurl has three kinds of request: with a body, without a body, and HEAD, which expects no answer body.
- * CURLOPT_CUSTOMREQUEST then replaces the method's name that libcurl would send. It comes last, because each
- * option of the three kinds resets the other two. */
+ * Each of the three has its own option, which resets the other two. CURLOPT_CUSTOMREQUEST is set last, and
+ * replaces the method's name that libcurl would send. */
 static void set_method(struct http_call *call, const struct http_call_request *request)
 {
     static const struct {

@@ -38,7 +38,7 @@ struct http_outcome {
     /* When error is NONE and the call wants them: the answer's headers as lines "Name: value", each with a
      * newline; whole lines up to HTTP_ANSWER_HEAD_MAX; valid until on_done returns. */
     struct slice headers;
-    /* for errors: the message from libcurl, if it has one; valid until on_done returns */
+    /* for errors: a message, mostly from libcurl; may be empty; valid until on_done returns */
     struct slice detail;
 };
 

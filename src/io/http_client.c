@@ -338,7 +338,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *un
 {
     (void)easy, (void)unused;
     struct http_client *client = arg;
-    freeze_guard_leave(client->owner.guard); /* libcurl calls this after it has sent */
+    freeze_guard_leave(client->owner.guard); /* libcurl calls this function after it has sent */
     http_sockets_watch(client->owner.sockets, fd, what & CURL_POLL_IN,
                        what & CURL_POLL_OUT); /* neither: REMOVE */
     return 0;

@@ -2,8 +2,8 @@
  *
  * A client belongs to one loop. Each http_call leads to exactly one on_done, which is never called inside
  * http_call. A request is sent at most once. The client never repeats a request, whatever happens to the
- * connection. It does not send over a kept-alive connection that the receiver has closed. The client does not
- * follow redirects, and ignores netrc, cookies, and all proxies except the proxy in its options. */
+ * connection. The client does not send over a kept-alive connection that the receiver has closed. The client
+ * does not follow redirects, and ignores netrc, cookies, and all proxies except the proxy in its options. */
 #ifndef DUEPOST_IO_HTTP_CLIENT_H
 #define DUEPOST_IO_HTTP_CLIENT_H
 

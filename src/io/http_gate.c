@@ -1,6 +1,7 @@
 #include "io/http_gate.h"
 
-/* Headers that may occur only once. If a head had two of them, two parsers might use different ones. */
+/* Headers that may occur only once. If a head has such a header twice, one parser may use the first line and
+ * another parser the second. */
 enum single {
     SINGLE_CONTENT_LENGTH,
     SINGLE_TRANSFER_ENCODING,

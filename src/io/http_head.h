@@ -15,8 +15,7 @@
 #include "io/http_gate.h"
 
 /* Returns the value for MHD_OPTION_STRICT_FOR_CLIENT. With it, libmicrohttpd or http_head_check refuses each
- * head that another HTTP parser may interpret in another way. http_trial.h tests at start that this is
- * true. */
+ * head that another HTTP parser may interpret in another way. http_trial.h tests this when duepost starts. */
 int http_head_strictness(void);
 
 /* A head as the first call of the handler gets it from libmicrohttpd. */

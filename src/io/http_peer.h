@@ -2,8 +2,8 @@
  *
  * When the limits are reached, the server still accepts a few extra connections. Each of them serves one
  * request and is then closed; for this request, http_request_is_over_limit returns true. When all extra
- * connections are in use, a new one replaces the oldest. So a health probe is answered even when a client
- * holds all other connections, if the probe sends its request at once. */
+ * connections are in use, a new extra connection replaces the oldest. So a health probe that sends its
+ * request at once is answered even when a client holds all other connections. */
 #ifndef DUEPOST_IO_HTTP_PEER_H
 #define DUEPOST_IO_HTTP_PEER_H
 

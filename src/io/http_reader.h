@@ -11,7 +11,8 @@
 
 enum http_read {
     HTTP_READ_MORE, /* the bytes are used up; the answer continues */
-    HTTP_READ_LINE, /* a line of a head or of the trailers, with its line end; an empty one ends a head */
+    HTTP_READ_LINE, /* a line of a head or of the trailers, with its line end; an empty line ends the head or
+                       the trailers */
     HTTP_READ_BODY, /* bytes of the body */
     HTTP_READ_END,  /* the answer is complete */
     HTTP_READ_BAD,  /* the bytes are not an HTTP/1.1 answer; do not read on */

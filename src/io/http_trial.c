@@ -140,12 +140,11 @@ static enum status trial_judge(struct trial *trial, struct problem *problem)
         }
         if (trial->has_passed == !heads[i].has)
             continue;
-        problem_set(
-            problem,
-            "libmicrohttpd %s %s%s: a second request could hide in one that a proxy has checked; install "
-            "version 0.9.75 or 1.0.1",
-            MHD_get_version(), heads[i].has ? "accepts " : "refuses a sound request head",
-            heads[i].has ? heads[i].has : "");
+        problem_set(problem,
+                    "libmicrohttpd %s %s%s, so it is not safe behind a proxy (request smuggling); install "
+                    "version 0.9.75 or 1.0.1",
+                    MHD_get_version(), heads[i].has ? "accepts " : "refuses a sound request head",
+                    heads[i].has ? heads[i].has : "");
         return STATUS_FAILED;
     }
     return STATUS_OK;

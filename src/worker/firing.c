@@ -401,7 +401,8 @@ static void refuse_times(struct shooting *shooting, enum store_fired kind, const
     fire_times(shooting, kind);
 }
 
-/* Creates the jobs of an occurrence, from the text of the group in Redis, or the settings of its topic. */
+/* Builds the jobs of an occurrence that is sent to a group, from the stored text of the group, or of the
+ * topic's settings. */
 static enum status make_jobs(struct shooting *shooting, struct slice text)
 {
     struct buffer id;

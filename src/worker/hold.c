@@ -94,9 +94,10 @@ void unserved_warn(struct unserved *unserved, int64_t now_us, enum unserved_why 
         const char *event, *field, *advice;
     } words[UNSERVED_WHYS] = {
         [UNSERVED_JOB_LACKS] = {"job_needs_later_version", "job",
-                                "run a duepost of the version that wrote it"},
-        [UNSERVED_TOPIC_LACKS] = {"topic_needs_later_version", "topic",
-                                  "run a duepost of the version that wrote its settings, or DELETE them"},
+                                "run the version of duepost that wrote the job"},
+        [UNSERVED_TOPIC_LACKS] =
+            {"topic_needs_later_version", "topic",
+             "run the version of duepost that wrote the topic's settings, or DELETE the settings"},
         [UNSERVED_SETTINGS] = {"settings_unreadable", "topic", "PUT or DELETE the topic's settings"},
     };
     int64_t since_us = now_us - unserved->warned[why].us;

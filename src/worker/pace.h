@@ -26,7 +26,7 @@ void pace_run(struct pace *);
  * late_ms: how late the remaining work is; 0 if unknown. */
 void pace_again(struct pace *, int64_t late_ms);
 
-/* Like pace_again, for a sweep that creates jobs which are due: they wait like all other due jobs. */
+/* Like pace_again, for a sweep that creates due jobs. Its share of Redis's time is three quarters. */
 void pace_again_due(struct pace *);
 
 /* Ends the sweep after its last step or after a failure. pace_run then begins a new sweep. */

@@ -1,18 +1,18 @@
 /* permit.h - the right to send an attempt to its receiver.
  *
  * A permit has two parts: one for the path of the job's url and one for its receiver. A part is refused, and
- * the job is held, while the circuit breaker of the path or receiver is open, or while its limit of attempts
- * in flight is reached. When the wait of an open breaker is over, an attempt asks Redis for the right to
- * probe. Redis gives this right to one attempt of all processes at a time (report.lua has the exact rule).
- * The right has a number, and the result of the probe is reported with this number. If Redis does not answer,
- * each reactor lets one attempt probe. */
+ * the job is held, while the circuit breaker of the path or receiver is open, or while the path or receiver
+ * has as many attempts in flight as its limit allows. When the wait of an open breaker is over, an attempt
+ * asks Redis for the right to probe. Redis gives this right to one attempt of all processes at a time
+ * (report.lua has the exact rule). The right has a number, and the result of the probe is reported with this
+ * number. If Redis does not answer, each reactor lets one attempt probe. */
 #ifndef DUEPOST_WORKER_PERMIT_H
 #define DUEPOST_WORKER_PERMIT_H
 
 #include "worker/receivers.h"
 
 /* Receives the answer to permit_ask. wait_ms is -1 if the permit is given. Otherwise the job must be held for
- * wait_ms, and held_by of the permit may name the receiver that holds it. */
+ * wait_ms, and the permit's held_by may name the receiver because of which the job is held. */
 typedef void permit_fn(void *arg, int64_t wait_ms);
 
 struct permit;

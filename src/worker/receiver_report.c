@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-/* Puts the receiver into the list of those whose report is sent at the end of the turn. */
+/* Puts the receiver into the list of receivers whose report is sent at the end of the turn. */
 static void report_soon(struct receiver *receiver)
 {
     list_remove(&receiver->news_link);
@@ -106,7 +106,7 @@ static void answer_asker(struct receiver *receiver, enum status status, int64_t 
     receiver->is_asking = false;
     receiver->on_probe = NULL;
     metrics_count(receiver->receivers->metrics, METRICS_COUNTER_PROBES, fn && probe);
-    if (status != STATUS_OK) /* the next jobs of this reactor wait until probe_us before they ask */
+    if (status != STATUS_OK) /* until probe_us, the next jobs of this reactor are held and do not ask */
         receiver_put_off_probe(receiver);
     if (fn)
         fn(receiver->probe_arg, probe || status != STATUS_OK || !receiver->is_open, probe);
@@ -128,15 +128,15 @@ static void on_reported(void *arg, enum status status, const struct store_report
     if (receiver->sent.wants_probe)
         answer_asker(receiver, status, status == STATUS_OK ? reported->probe : 0);
     receivers_count(receivers);
-    receiver->is_reporting = false; /* this is cleared last, because it keeps the receiver from being freed */
+    receiver->is_reporting = false; /* cleared last: a receiver with a report under way is not freed */
     if (receiver_has_news(receiver))
         report_soon(receiver);
     receiver_settle(receiver);
 }
 
 /* Moves the noted results (news) of a receiver into its report. If there are results of other attempts and
- * also an inconclusive or unsent probe, two reports are sent, and the second one ends the probe. In one
- * report, Redis would take these results for the result of the probe. */
+ * also an inconclusive or unsent probe, two reports are sent, and the second one ends the probe. With a
+ * single report, Redis would take the results of the other attempts for the result of the probe. */
 static void take_news(struct receiver *receiver)
 {
     struct receiver_news *sent = &receiver->sent;

@@ -54,15 +54,15 @@ struct receiver_news {
  * probe (probe > 0) or not (0). */
 typedef void receiver_probe_fn(void *arg, bool may_send, int64_t probe);
 
-/* A receiver, or a path of a receiver, that has attempts in flight or is impaired. The comment above each
- * group of fields names the file that writes them. Times are CLOCK_BOOTTIME. */
+/* A receiver, or a path of a receiver, that has attempts in flight or is impaired. The members form groups:
+ * the comment above each group names the file that writes its members. Times are CLOCK_BOOTTIME. */
 struct receiver {
     /* receivers.c */
     struct receivers *receivers;
     struct list link;     /* link in its bucket of the hash table */
     struct list age_link; /* link in receivers.impaired, oldest news first */
     bool is_path;         /* false: a whole receiver */
-    size_t shard;         /* number of its shard */
+    size_t shard;         /* number of the shard that has the receiver's record */
     size_t in_flight;     /* attempts of this reactor */
     bool is_impaired;     /* Redis has a record of the receiver, so all results are reported */
     int64_t version;      /* version of the shard when the record was copied; see store_news_fn */
@@ -74,7 +74,7 @@ struct receiver {
     int64_t probed_us; /* start of this probe */
     int64_t limit;     /* maximum of in_flight; 0: none */
     int64_t since_us;  /* time at which the breaker opened, or the limit began; converted from Redis's clock,
-                          so it may be slightly in the future */
+                          so the time may be slightly in the future */
 
     /* receiver_report.c */
     struct list
@@ -101,9 +101,10 @@ struct receivers *receivers_new(struct loop *, struct store *, struct metrics *)
  * this module. */
 void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
 
-/* Turns breakers off or on. When breakers are turned off, the jobs that they hold must resume. So this calls
- * the listener for each open breaker, and at the start of the process for each breaker that is open in Redis.
- * Breakers may still open later: those of other processes, and those of topics that turn breakers on. */
+/* Turns breakers off or on. When breakers are turned off, the jobs that they hold must resume. So turning
+ * breakers off calls the listener for each open breaker; at the start of the process, for each breaker that
+ * is open in Redis. Later, breakers may still open because of other processes, or of topics that turn
+ * breakers on. */
 void receivers_turn_off(struct receivers *, bool is_off);
 
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
@@ -119,7 +120,8 @@ void receivers_note_version(struct receivers *, size_t number, int64_t version, 
 struct receiver *receivers_find(struct receivers *, const char *name);
 void receiver_settle(struct receiver *);
 
-/* Count an attempt in flight: receiver_enter at its begin, receiver_leave at its end. */
+/* Count the attempts in flight: call receiver_enter when an attempt begins, and receiver_leave when it
+ * ends. */
 void receiver_enter(struct receiver *);
 void receiver_leave(struct receiver *);
 

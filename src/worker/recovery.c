@@ -38,9 +38,9 @@ static void note_death(const struct burial *burial)
     metrics_count(metrics, METRICS_COUNTER_CALLBACKS, burial->callbacks.count);
 }
 
-/* Ends a burial. STATUS_STALE: in the meantime, the outcome of the job was recorded, or the owner changed the
- * job, or another process recovers it. After any other failure the lease expires, and a later step lists the
- * job again. */
+/* Receives the result of a burial. STATUS_STALE: in the meantime, the job's outcome was recorded, or the job
+ * was changed, or another process recovers the job. After any other failure the lease expires, and a later
+ * step lists the job again. */
 static void on_buried(void *arg, enum status status)
 {
     struct burial *burial = arg;

@@ -1,9 +1,9 @@
 /* slots.h - decides how many attempts each shard may have in flight.
  *
- * Half of the slots are reserved for the shards, in equal parts. The other half is shared: the shard that
- * asks first gets them. If the Redis of one shard hangs, the shard's attempts end late and keep their slots.
- * The slots reserved for the other shards stay usable. A single shard has all slots. The functions are
- * pure. */
+ * Half of the slots are reserved for the shards, in equal parts. The other half is shared by all shards: the
+ * shard that asks first gets these slots. If the Redis of one shard hangs, the shard's attempts end late and
+ * keep their slots. The slots reserved for the other shards stay usable. A single shard has all slots. The
+ * functions are pure. */
 #ifndef DUEPOST_WORKER_SLOTS_H
 #define DUEPOST_WORKER_SLOTS_H
 
