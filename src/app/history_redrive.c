@@ -26,7 +26,8 @@ struct walk {
     const struct app_bulk *call;
     app_verdict_fn *fn;
     void *arg;
-    struct history_position next; /* beginning of the next page; 0: the list ends here */
+    struct history_position
+        next; /* position at which the next page begins; began_ms is 0 if the list ends here */
     struct app_progress progress;
     struct buffer ids;
     struct walk_item {

@@ -6,8 +6,9 @@
 
 #include "base/status.h"
 
-/* Prints a new token, then its line for the file of --tokens. words are the arguments after "token". Returns
- * false after an error; problem then says what is wrong, and nothing was printed. */
+/* Prints a new token, then the line with its digest for the file of the option --tokens. words are the
+ * arguments after "token". Returns false after an error; problem then says what is wrong, and nothing was
+ * printed. */
 bool new_token_print(int count, char *const *words, struct problem *);
 
 #endif

@@ -20,7 +20,8 @@ void table_fini(struct table *);
  * character that is invisible or changes the direction of text. */
 void table_append_shown(struct buffer *, struct slice text);
 
-/* Adds the next cell, row by row. A cell of NULL is empty. The cell is added as by table_append_shown. */
+/* Adds the next cell. Cells are added row by row, from left to right. NULL adds an empty cell. The cell is
+ * added as by table_append_shown. */
 void table_add(struct table *, const char *cell);
 void table_add_number(struct table *, long long number);
 

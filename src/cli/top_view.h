@@ -14,7 +14,7 @@ struct top_view {
     const char *trouble; /* why the last request failed; NULL: it did not fail */
 };
 
-/* Writes at most as many lines as the terminal has rows, none wider than it. */
+/* Writes at most as many lines as the terminal has rows. No line is wider than the terminal. */
 void top_view_write(struct buffer *, const struct top_view *, const struct top_look *);
 
 #endif

@@ -16,8 +16,8 @@ bool when_parse(const char *text, char time[TIMESTAMP_SIZE]);
  * 3339. */
 bool when_span(const char *time, char span[WHEN_SPAN_SIZE]);
 
-/* Writes how long ago a time was, in the largest unit, such as "12m", by this host's clock. Writes "0s" for a
- * time in the future. Returns false if time is not RFC 3339. */
+/* Writes how long ago a time was by this host's clock, in the largest unit that fits, such as "12m". Writes
+ * "0s" for a time in the future. Returns false if time is not RFC 3339. */
 bool when_age(const char *time, char age[WHEN_SPAN_SIZE]);
 
 #endif

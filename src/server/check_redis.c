@@ -9,9 +9,9 @@
 #include "server/store_setup.h"
 
 enum {
-    WRITES = 5, /* number of writes to each shard whose time is measured */
-    WRITE_SLOW_MS =
-        100, /* a longer write is reported, because a client waits this long for each confirmation */
+    WRITES = 5,          /* number of writes to each shard whose time is measured */
+    WRITE_SLOW_MS = 100, /* a write that takes longer is reported, because a client waits this long for each
+                            confirmation */
     SKEW_MS = 1000,
     SKEW_MAX_MS =
         300000, /* receivers refuse signatures that are older than this, as Standard Webhooks requires */

@@ -154,7 +154,8 @@ static enum status launch(struct embedded_redis *redis, struct problem *problem)
         return STATUS_FULL;
     }
     atomic_store(&redis->outage, NULL);
-    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME, 0); /* removes the socket of a process that has exited */
+    unlinkat(redis->dir.fd, REDIS_SOCKET_NAME,
+             0); /* removes the socket file that a redis-server has left behind when it exited */
     int64_t cut_bytes = append_log_cut(redis->dir.fd);
     if (cut_bytes)
         log_warning("append_only_file_cut", LOG_NUMBER("bytes", cut_bytes));

@@ -29,7 +29,7 @@ static bool is_ours(const struct search *search, ino_t inode)
     return false;
 }
 
-/* header is not const, because NLMSG_DATA and NLMSG_NEXT cast const away. */
+/* The parameter header is not const, because the macros NLMSG_DATA and NLMSG_NEXT cast const away. */
 static void read_message(struct search *search, struct nlmsghdr *header)
 {
     struct inet_diag_msg found;

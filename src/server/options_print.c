@@ -50,8 +50,8 @@ static void print_source(const struct options *options, enum option_id id, FILE 
     }
 }
 
-/* Finds the password in an address of one of the options that may have one. Returns NULL when there is no
- * password. */
+/* Finds the password in the text of an option whose address may contain a password. Returns NULL if the text
+ * has none. */
 static const char *find_password(enum option_id id, const char *text, const char **at)
 {
     const char *authority = strstr(text, "://");

@@ -48,7 +48,8 @@ static enum status set_number(struct options *options, const struct option *opti
     return STATUS_OK;
 }
 
-/* Removes the unit from the end of text and returns its shift. */
+/* Removes the unit, such as KiB, from the end of text. Returns by how many bits the number before the unit
+ * must be shifted. */
 static unsigned cut_unit(struct slice *text)
 {
     static const struct {
@@ -197,7 +198,8 @@ static enum status set_history_url(struct options *options, enum option_source s
     return STATUS_OK;
 }
 
-/* Sets the kind of history. The path for "sqlite" is set later, when all options are read. */
+/* Sets the kind of history. For "sqlite", the path of the file is set later, when all options have been read.
+ */
 static enum status set_history(struct options *options, const struct option *option,
                                enum option_source source, struct slice text, struct problem *problem)
 {

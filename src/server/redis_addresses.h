@@ -15,9 +15,9 @@ struct redis_addresses;
 struct redis_addresses *redis_addresses_new(void);
 void redis_addresses_free(struct redis_addresses *);
 
-/* Resolves Redis's names, which may block, and lets policy refuse all addresses found so far. If an address
- * belongs to this host, the port is refused on all addresses of the host, because Redis usually listens on
- * several addresses. */
+/* Resolves the host names of Redis, which may block. Makes policy refuse all addresses that this and earlier
+ * calls have found. If an address belongs to this host, the port is refused on all addresses of the host,
+ * because Redis usually listens on several addresses. */
 void redis_addresses_refuse(struct redis_addresses *, const struct redis_address *, struct target_policy *);
 
 #endif
