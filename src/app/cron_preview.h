@@ -18,7 +18,7 @@ struct app_cron_call {
 struct app_cron_preview {
     char words[CRON_WORDS_MAX + 1];
     int64_t times_ms[APP_CRON_TIMES];
-    /* The times: as many as requested, or fewer if there are fewer until the end of the year 9999. */
+    /* Number of times: APP_CRON_TIMES, or fewer if the schedule has fewer until the end of the year 9999. */
     size_t time_count;
 };
 

@@ -59,7 +59,7 @@ struct app_lease_wait {
     struct app_lease what;
     app_leased_fn *fn;
     void *arg;
-    struct timer *end; /* ends the wait; NULL: the request does not wait */
+    struct timer *end; /* timer that ends the wait; NULL: the request does not wait */
     uint64_t round;    /* when the request came: the number of the latest round */
     int64_t asked_us;
     bool was_asked;

@@ -28,7 +28,8 @@ struct lease_ending {
     struct app *app;
     const struct app_caller *caller;
     struct app_lease_end what;
-    struct retry_schedule schedule; /* a copy, because a reload frees the schedule in the options */
+    struct retry_schedule schedule; /* a copy of the default retry schedule, because a reload frees the
+                                       schedule in the options */
     app_lease_ended_fn *fn;
     void *arg;
 };

@@ -25,7 +25,8 @@ enum {
 /* Figures of one second. failed: attempts that failed. */
 struct live_second {
     uint64_t accepted, delivered, cancelled, dead, failed;
-    uint64_t late[HISTOGRAM_BUCKETS]; /* attempts by their lateness, see histogram.h */
+    uint64_t
+        late[HISTOGRAM_BUCKETS]; /* numbers of attempts, by how late each attempt began, see histogram.h */
 };
 
 /* Figures of one topic in the last second. */
@@ -86,8 +87,8 @@ bool live_board_second(struct live_board *, const char *id, int64_t second, stru
 size_t live_board_sum(struct live_board *, int64_t from, struct live_second sums[LIVE_SECONDS],
                       int64_t *first);
 
-/* Copies the processes that sent a message within the last seconds. This process is the first. Returns their
- * number. */
+/* Copies the data of each process that sent a message within the last 5 seconds, beginning with this process.
+ * Returns their number. */
 size_t live_board_processes(struct live_board *, int64_t now_us,
                             struct live_process processes[LIVE_PROCESSES_MAX + 1]);
 

@@ -31,7 +31,7 @@ typedef enum app_sibling_change app_sibling_fn(void *arg, struct topic_settings 
 void app_sibling_change(struct app *, const struct app_caller *, struct slice topic, app_sibling_fn *make,
                         app_verdict_fn *, void *arg);
 
-/* An app_sibling_fn that removes the settings, if there are any. */
+/* For the argument make of app_sibling_change: removes the settings, if the topic has any. */
 app_sibling_fn app_sibling_remove;
 
 /* Calls each() for every topic whose name begins with prefix and that has settings of its own, in the order

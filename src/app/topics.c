@@ -29,7 +29,7 @@ struct topics_call {
     void *arg;
     size_t max, count;
     bool are_groups;
-    struct buffer after; /* the name after which the walk continues */
+    struct buffer after; /* the name of a topic: the list continues with the topics after it */
 };
 
 static void read_page(struct topics_call *, struct store_topic_cursor from);

@@ -52,7 +52,7 @@ struct app_finding {
 
 typedef void app_finding_fn(void *arg, const struct app_finding *);
 
-/* Calls each() with the finding, and then fn. */
+/* Finds the reason for one job. Calls each() with the struct app_finding, and then fn with the verdict. */
 void app_why(struct app *, struct slice id, app_finding_fn *each, app_verdict_fn *fn, void *arg);
 
 #endif

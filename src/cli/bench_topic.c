@@ -100,7 +100,7 @@ void bench_clean_up(struct bench *bench)
         return;
     fprintf(stderr,
             "duepost bench: topic %s is not removed: %s; remove it with: duepost cancel --topic %s --state "
-            "delayed --all; the same for --state ready and dead\n",
+            "delayed --all; repeat this with --state ready and --state dead\n",
             bench->topic, problem.text, bench->topic);
     if (!bench_has_failed(bench))
         problem_set(bench->problem, "the topic is not removed");

@@ -13,7 +13,7 @@ enum {
 }; /* bytes of a target; number of jobs in a page of the API */
 
 struct call {
-    int word_count; /* the arguments after the name of the command */
+    int word_count; /* the words and options after the name of the command */
     char *const *words;
     struct arguments arguments;
     long long

@@ -55,8 +55,8 @@ bool remote_has_sent(const struct remote *);
 /* Makes remote_has_sent true. For callers that send requests with other functions. */
 void remote_set_sent(struct remote *);
 
-/* Returns the options of remote_new, with the default server. The strings are valid until the remote is
- * freed. */
+/* Returns the options that remote_new got. If they had no server, this is the default server. The strings are
+ * valid until the remote is freed. */
 struct remote_options remote_options(const struct remote *);
 
 /* Returns the address of a server without "/" at its end, because each target begins with "/". */
