@@ -56,8 +56,8 @@ struct slice pattern_set_text(const struct pattern_set *set, struct slice name)
 
 /* ---- changing ---- */
 
-/* Replaces the text by the pattern's own settings: without the settings of shorter patterns, which the text
- * contains, too. */
+/* The text of a pattern also contains the settings of shorter patterns. Replaces the text by the pattern's
+ * own settings only. */
 static enum pattern_set_end keep_own(struct buffer *text)
 {
     struct topic_settings settings;
@@ -89,8 +89,8 @@ static int compare_patterns(const void *a, const void *b)
     return memcmp(left->name.data, right->name.data, left->name.size);
 }
 
-/* Returns the longest pattern that is shorter than this one and matches all its topics, or NULL. The set must
- * be sorted, shorter patterns first. */
+/* Returns the longest of the shorter patterns that match all topics of the given pattern, or NULL. The set
+ * must be sorted, shorter patterns first. */
 static const struct pattern *parent_of(const struct pattern_set *set, size_t index)
 {
     for (size_t i = index; i-- > 0;)

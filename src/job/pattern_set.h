@@ -1,4 +1,5 @@
-/* pattern_set.h - all patterns with their texts (topic_layers.h), which are changed together. */
+/* pattern_set.h - all patterns of topics, with the texts of their settings (topic_layers.h). One change can
+ * affect the texts of several patterns. */
 #ifndef DUEPOST_JOB_PATTERN_SET_H
 #define DUEPOST_JOB_PATTERN_SET_H
 
@@ -25,14 +26,14 @@ struct slice pattern_set_text(const struct pattern_set *, struct slice name);
 
 enum pattern_set_end {
     PATTERN_SET_DONE,
-    PATTERN_SET_FULL,       /* there are PATTERN_SET_MAX patterns already */
+    PATTERN_SET_FULL,       /* the set already has PATTERN_SET_MAX patterns */
     PATTERN_SET_UNREADABLE, /* duepost did not write the text of the pattern, or of a longer pattern */
     PATTERN_SET_LACKING,    /* a longer pattern needs a later version */
 };
 
-/* Sets the pattern's own settings, or removes the pattern if own is empty. Also writes the texts of all
- * longer patterns that match a part of its topics, because they contain its settings. If not DONE, the set
- * must not be used any more. */
+/* Sets the pattern's own settings, or removes the pattern if "own" is empty. Then writes the texts of all
+ * longer patterns that match some of its topics, because these texts contain its settings. If the result is
+ * not DONE, the caller must not use the set any more. */
 enum pattern_set_end pattern_set_change(struct pattern_set *, struct slice name, struct slice own) MUST_USE;
 
 #endif

@@ -91,10 +91,10 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE])
     return true;
 }
 
-enum { PATIENCE_MS = 900 }; /* almost a second, because times are rounded */
+enum { PATIENCE_MS = 900 }; /* a little less than one second, because measured times are rounded */
 
-/* Returns FAILING, or INCONCLUSIVE if the attempt does not prove a failure: our own timeout was too short, or
- * the connection was closed while idle. */
+/* For an attempt that failed: returns FAILING. Returns INCONCLUSIVE if the receiver may be healthy, because
+ * the job's own timeout was too short, or because the connection was closed while it was idle. */
 static enum receiver_health patient(const struct attempt_result *result)
 {
     bool is_impatient = result->error == FAILURE_TIMEOUT && result->duration_ms < PATIENCE_MS;
@@ -118,14 +118,14 @@ enum receiver_health receiver_health(const struct attempt_result *result)
     case FAILURE_PROTOCOL:
     case FAILURE_WORKER: /* an attempt by a worker has no receiver */
     case FAILURE_LEASE_EXPIRED:
-    case FAILURE_OTHER:       /* not a result of attempts of this version */
-    case FAILURE_IDLE_CLOSED: /* results have RESET instead of this failure; the next two failures do not end
-                                 attempts */
+    case FAILURE_OTHER:       /* only a later version writes this result */
+    case FAILURE_IDLE_CLOSED: /* a result has RESET in its place; the next two failures do not end an attempt
+                               */
     case FAILURE_UNSENT:
     case FAILURE_CROWDED:
         break;
     }
-    return RECEIVER_HEALTHY; /* a server has answered */
+    return RECEIVER_HEALTHY; /* the receiver has answered */
 }
 
 enum receiver_health receiver_path_health(const struct attempt_result *result)
@@ -145,8 +145,8 @@ enum receiver_health receiver_path_health(const struct attempt_result *result)
     case FAILURE_PROTOCOL:
     case FAILURE_WORKER:
     case FAILURE_LEASE_EXPIRED:
-    case FAILURE_OTHER:       /* occurs only in records */
-    case FAILURE_IDLE_CLOSED: /* not a result, see receiver_health */
+    case FAILURE_OTHER:       /* only a later version writes this result */
+    case FAILURE_IDLE_CLOSED: /* never the result of an attempt, see receiver_health */
     case FAILURE_UNSENT:
     case FAILURE_CROWDED:
         break;

@@ -6,14 +6,14 @@
 #include "job/url.h"
 
 enum {
-    RECEIVER_HOST_SIZE = 264, /* sizes here and below include the NUL */
-    RECEIVER_PATH_MAX = 128,  /* bytes of a path that are kept; a hash replaces the rest */
+    RECEIVER_HOST_SIZE = 264, /* this size and the sizes below include the NUL */
+    RECEIVER_PATH_MAX = 128,  /* longer paths are cut to this size in bytes, and a hash replaces the rest */
     RECEIVER_NAME_SIZE = RECEIVER_HOST_SIZE + RECEIVER_PATH_MAX + 24,
     RECEIVER_CAUSE_SIZE = 24,
 };
 
-/* Writes "host:port", one name for all spellings of a host: lower case, no dot at the end, addresses by
- * value, IPv6 in brackets. */
+/* Writes the receiver's name, "host:port". All spellings of a host have the same name: in lower case, without
+ * a dot at the end, addresses in their usual form, IPv6 in brackets. */
 void receiver_name(const struct url *, char name[RECEIVER_HOST_SIZE]);
 
 /* Writes the name of a receiver for any spelling of "host:port". Returns false if spelt is not a host with a
@@ -23,7 +23,7 @@ bool receiver_name_parse(struct slice spelt, char name[RECEIVER_HOST_SIZE]);
 /* Writes "host:port/path", without the query: each path of a receiver has its own breaker. */
 void receiver_path_name(const struct url *, char name[RECEIVER_NAME_SIZE]);
 
-/* Return the receiver's part of a name from receiver_path_name, and the path's part, which may be empty. */
+/* Return the two parts of a name from receiver_path_name: "host:port", and the path, which may be empty. */
 struct slice receiver_host_of(struct slice name);
 struct slice receiver_path_of(struct slice name);
 
@@ -33,8 +33,9 @@ enum receiver_health {
     RECEIVER_FAILING,
 };
 
-/* Return whether the receiver is reachable, and whether it serves the path. A failure after the request was
- * sent counts only for the path. So if one path answers 503 or hangs, jobs for other paths are not held. */
+/* receiver_health returns whether the receiver is reachable; receiver_path_health returns whether it serves
+ * the path. If an attempt fails after its request was sent, only the path counts as failing. So if one path
+ * answers 503 or hangs, jobs for other paths are not held. */
 enum receiver_health receiver_health(const struct attempt_result *);
 enum receiver_health receiver_path_health(const struct attempt_result *);
 
@@ -45,9 +46,9 @@ bool receiver_is_overloaded(const struct attempt_result *);
 void receiver_cause(const struct attempt_result *, char cause[RECEIVER_CAUSE_SIZE]);
 
 /* Returns the length of the row (worker/hold.h) in which the held jobs of a receiver come back, one after the
- * other. This is a quarter of impaired_ms, the time for which the receiver has been impaired, but at least
- * RECEIVER_ROW_MIN_MS and at most RECEIVER_ROW_MAX_MS. So the longer a receiver is unreachable, the less
- * often its held jobs are checked. If it recovers soon, they wait only a short time. */
+ * other. The length is a quarter of impaired_ms, the time for which the receiver has been impaired, but at
+ * least RECEIVER_ROW_MIN_MS and at most RECEIVER_ROW_MAX_MS. So the longer a receiver is unreachable, the
+ * less often its held jobs are checked. If the receiver recovers soon, its jobs wait only a short time. */
 #define RECEIVER_ROW_MIN_MS INT64_C(33750)
 #define RECEIVER_ROW_MAX_MS (INT64_C(600) * 1000)
 int64_t receiver_row_ms(int64_t impaired_ms);

@@ -1,7 +1,9 @@
-/* recurrence.c - finds the times of a schedule, span by span of its zone's offset.
+/* recurrence.c - finds the times of a schedule. The search takes one span of time after the other; in a span,
+ * the time zone's offset from UTC does not change.
  *
  * A cron expression has local times. In one span of a zone, local times and real times differ by a constant.
- * At the beginning of a span, local time may have skipped a gap or may repeat an overlap. */
+ * At the beginning of a span, clocks were set forward (local times are skipped: a gap) or back (local times
+ * are repeated: an overlap). */
 #include "job/recurrence.h"
 
 #include "base/hash.h"
@@ -9,17 +11,17 @@
 
 #define SECOND_MS INT64_C(1000)
 #define LAST_S    (TIMESTAMP_MAX_MS / SECOND_MS)
-/* Maximum distance of two times. 29 February falls on each day of the week within 40 years, or within 52
- * years around the year 2100. */
+/* Maximum time between two times of a schedule. 29 February falls on each day of the week within 40 years, or
+ * within 52 years around the year 2100. */
 #define HORIZON_S (INT64_C(60) * 366 * 86400)
-#define GAP_MAX_S INT64_C(10800) /* as in cron(8): a larger change corrects the clock */
+#define GAP_MAX_S INT64_C(10800) /* as in cron(8); a larger change counts as a correction of the clock */
 
 uint64_t recurrence_seed(struct slice id)
 {
     return hash_long_of(id);
 }
 
-/* ---- cron in a zone ---- */
+/* ---- the cron expression of a schedule, and its time zone ---- */
 
 /* Returns the first fixed time of a span that is later than after_s. The span begins with a gap or an overlap
  * of local time: if skew_s is positive, the skew_s seconds before the first local second of the span are
@@ -114,7 +116,8 @@ int64_t recurrence_next_ms(const struct recurrence *recurrence, int64_t after_ms
     return next_ms > recurrence->last_ms || next_ms > TIMESTAMP_MAX_MS ? RECURRENCE_NEVER_MS : next_ms;
 }
 
-/* Mixes the bits, so that neighbouring times have independent results (finalizer of MurmurHash3). */
+/* Mixes the bits of a number, so that similar numbers have independent results. This is the finalizer of
+ * MurmurHash3. */
 static uint64_t mix(uint64_t bits)
 {
     bits = (bits ^ bits >> 33) * UINT64_C(0xff51afd7ed558ccd);

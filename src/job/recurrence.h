@@ -4,10 +4,9 @@
  * Times are ms since 1970 in UTC. A schedule with cron follows the wall clock of its zone, as Debian's
  * cron(8) does:
  *
- * - If minute and hour are fixed, a time that is skipped by a clock change of at most 3 hours occurs once, at
- * the change.
- *   A larger change, such as a day that is left out at the date line, skips the times that it contains. A
- *   time that is repeated by a change occurs once, the first time.
+ * - If minute and hour are fixed, and clocks are set forward by at most 3 hours, the times that are skipped
+ * occur once, at the moment of the change. After a larger change, such as a day that is left out at the date
+ * line, skipped times do not occur. A time that is repeated by a change occurs once, the first time.
  * - If minute or hour begins with an asterisk, real time counts: skipped times do not occur, and repeated
  * times occur twice.
  *
@@ -21,14 +20,13 @@
 #define RECURRENCE_NEVER_MS     INT64_MAX
 #define RECURRENCE_EVERY_MIN_MS INT64_C(1000)
 
-enum { RECURRENCE_FIRED_MAX = 1000 }; /* maximum number of occurrences that one decision fires */
+enum { RECURRENCE_FIRED_MAX = 1000 }; /* maximum number of occurrences that are fired at once */
 
 /* Says how missed times are fired, for example after an outage. */
 enum misfire {
-    MISFIRE_ONE,  /* one occurrence is fired for all times up to now, at the latest of them */
+    MISFIRE_ONE,  /* of all times up to now, only the latest is fired */
     MISFIRE_SKIP, /* missed times are skipped */
-    MISFIRE_ALL, /* each missed time is fired; if there are more than RECURRENCE_FIRED_MAX, only the latest of
-                    them */
+    MISFIRE_ALL,  /* each missed time is fired, but of more than RECURRENCE_FIRED_MAX only the latest */
 };
 
 struct recurrence {
@@ -49,8 +47,8 @@ uint64_t recurrence_seed(struct slice id);
 /* Returns the first time that is later than after_ms, or RECURRENCE_NEVER_MS. */
 int64_t recurrence_next_ms(const struct recurrence *, int64_t after_ms);
 
-/* Returns how much later than its time at_ms an occurrence is due: 0 to jitter_ms, but less than the gap to
- * the next time. The result is the same in each process. */
+/* Returns the jitter of the occurrence with the time at_ms: its job is due so many ms after at_ms. The jitter
+ * is at most jitter_ms, and less than the gap to the next time. All processes compute the same jitter. */
 int64_t recurrence_jitter_ms(const struct recurrence *, int64_t at_ms);
 
 #endif

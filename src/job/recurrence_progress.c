@@ -7,7 +7,7 @@
 
 /* ---- text ---- */
 
-/* Takes the next number of a text. Returns false if the text does not begin with one. */
+/* Takes the next number from the front of a text. Returns false if the text does not begin with a number. */
 static bool take_number(struct slice *text, int64_t *number)
 {
     struct slice word;
@@ -71,13 +71,13 @@ static bool has_more(const struct recurrence *recurrence, int64_t after_ms, int6
     return true;
 }
 
-/* Returns the earliest time, not before after_ms, that at most max times follow up to now_ms. Searches by
- * bisection, because there may be millions of times. */
+/* Returns the earliest moment, not before after_ms, after which the schedule has at most max times up to
+ * now_ms. Searches by bisection, because there may be millions of times. */
 static int64_t cut_times(const struct recurrence *recurrence, int64_t after_ms, int64_t now_ms, size_t max)
 {
     if (!has_more(recurrence, after_ms, now_ms, max))
         return after_ms;
-    /* Invariant: more than max times are later than low, and at most max times are later than high. */
+    /* In each step, more than max times are later than low, and at most max times are later than high. */
     int64_t low = after_ms, high = now_ms;
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
@@ -159,7 +159,8 @@ static void add_range(struct recurrence_progress *progress, size_t index, int64_
     progress->count++;
 }
 
-/* Skips the times from the front up to last_ms. The range before them is extended if no time is between. */
+/* Notes the times from front_ms to last_ms as skipped. If no time of the schedule is between the last range
+ * and these times, extends this range. */
 static void skip_front(struct recurrence_progress *progress, const struct recurrence *recurrence,
                        int64_t last_ms)
 {
@@ -183,7 +184,7 @@ void recurrence_progress_skip(struct recurrence_progress *progress, const struct
     progress->front_ms = recurrence_next_ms(recurrence, now_ms);
 }
 
-/* Removes a time from a range, which may become two. */
+/* Removes a time from a range. A range from which an inner time is removed becomes two ranges. */
 static void split_range(struct recurrence_progress *progress, const struct recurrence *recurrence,
                         size_t index, int64_t time_ms)
 {
@@ -211,8 +212,8 @@ void recurrence_progress_take(struct recurrence_progress *progress, const struct
 
 /* ---- decisions ---- */
 
-/* Moves *after_ms forward so far that at most room times are left from there to last_ms. Returns their
- * number. */
+/* Moves *after_ms forward until at most "room" times of the schedule are between it and last_ms. Returns the
+ * number of these times. */
 static size_t keep_latest(const struct recurrence *recurrence, int64_t *after_ms, int64_t last_ms,
                           size_t room)
 {
@@ -224,7 +225,8 @@ static size_t keep_latest(const struct recurrence *recurrence, int64_t *after_ms
     return count;
 }
 
-/* Lists the latest times that are not over, at most max, later than after_ms and up to now_ms. */
+/* Lists times that are not over, later than after_ms and up to now_ms. If there are more than max, lists the
+ * latest of them. */
 static void list_times(const struct recurrence *recurrence, const struct recurrence_progress *progress,
                        int64_t after_ms, int64_t now_ms, size_t max, struct recurrence_decision *decision)
 {

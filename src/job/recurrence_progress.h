@@ -1,9 +1,9 @@
 /* recurrence_progress.h - how far a schedule has come: the times that are over, and those that were skipped.
  * The functions are pure: no clock, no I/O.
  *
- * Normally a time that has passed never comes again. After a clock was ahead and steps back, the times that
- * were missed meanwhile are in the future again. A time is over if its job was created or refused, and is
- * then never fired again. A time that was skipped, because it was missed, can still be fired. */
+ * Normally a time that has passed never comes again. But if a clock was ahead and is set back, times that
+ * seemed to be missed are in the future again. A time is over if its job was created or refused; such a time
+ * is never fired again. A time that was skipped, because it was missed, can still be fired. */
 #ifndef DUEPOST_JOB_RECURRENCE_PROGRESS_H
 #define DUEPOST_JOB_RECURRENCE_PROGRESS_H
 
@@ -18,10 +18,11 @@ enum {
 
 struct recurrence_progress {
     int64_t front_ms; /* all times from here on have neither been fired nor skipped */
-    int64_t back_ms;  /* if the clock steps back to before this time, the schedule's next time has to be
+    int64_t back_ms;  /* if the clock is set back to before this time, the schedule's next time must be
                          computed again; -1: never */
     struct recurrence_range {
-        int64_t first_ms, last_ms;     /* both are skipped times, and so are all times between them */
+        int64_t first_ms, last_ms;     /* a range of skipped times: the first, the last, and all times of the
+                                          schedule between them */
     } skipped[RECURRENCE_SKIPPED_MAX]; /* ascending, and earlier than front_ms */
     size_t count;
 };
@@ -34,7 +35,7 @@ void recurrence_progress_read(struct slice text, int64_t expected_ms, struct rec
  */
 void recurrence_progress_write(const struct recurrence_progress *, struct buffer *);
 
-/* Returns whether the text of a has to be replaced by that of b. */
+/* Returns whether the stored text of a must be replaced by the text of b. */
 bool recurrence_progress_differs(const struct recurrence_progress *a, const struct recurrence_progress *b);
 
 /* Returns the first time later than after_ms that is not over, or RECURRENCE_NEVER_MS. */
@@ -53,14 +54,15 @@ void recurrence_progress_skip(struct recurrence_progress *, const struct recurre
 /* The occurrences to fire now. */
 struct recurrence_decision {
     int64_t times_ms[RECURRENCE_FIRED_MAX]; /* ascending */
-    size_t count;    /* number of times in times_ms; 0: all were skipped, or expected_ms is later */
+    size_t
+        count; /* number of times in times_ms; 0: all times were skipped, or expected_ms is in the future */
     bool is_missed;  /* some of the times were missed */
-    int64_t next_ms; /* the next time after these; later than now, or RECURRENCE_NEVER_MS */
+    int64_t next_ms; /* the schedule's next time that is later than now, or RECURRENCE_NEVER_MS */
 };
 
-/* Decides at now_ms. expected_ms is the next time of the schedule. The caller may fire only the first n
- * occurrences; the next expected time is then times_ms[n]. Every time from expected_ms to now that is neither
- * over nor in times_ms is skipped. */
+/* Decides which occurrences are fired at now_ms. expected_ms is the next time of the schedule. The caller may
+ * fire only the first n occurrences; the next expected time is then times_ms[n]. Every time from expected_ms
+ * to now that is neither over nor in times_ms is skipped. */
 void recurrence_decide(const struct recurrence *, const struct recurrence_progress *, int64_t expected_ms,
                        int64_t now_ms, struct recurrence_decision *);
 

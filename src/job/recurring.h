@@ -1,6 +1,6 @@
 /* recurring.h - the definition of a schedule: parsed from a client's JSON, written into a record in Redis,
- * and read from the record again. In code a schedule is a "recurring", because a retry schedule is something
- * else.
+ * and read from the record again. The code calls a schedule "recurring", to distinguish it from a retry
+ * schedule.
  *
  *     {"cron":"30 4 * * *","timezone":"Europe/Berlin","misfire":"skip","job":{"url":"https://...","body":{}}}
  *
@@ -18,7 +18,7 @@
 
 enum {
     RECURRING_TIME_SIZE = 20,                                /* "20261122T221800.500Z" */
-    RECURRING_ID_MAX = JOB_ID_MAX - 1 - RECURRING_TIME_SIZE, /* bytes of a scheduleId */
+    RECURRING_ID_MAX = JOB_ID_MAX - 1 - RECURRING_TIME_SIZE, /* maximum size of a scheduleId in bytes */
     RECURRING_TAG_SIZE = 41,                                 /* includes the NUL */
     RECURRING_GROUP_ID_MAX =
         RECURRING_ID_MAX - 1 -
@@ -32,7 +32,7 @@ enum {
 
 enum overlap {
     OVERLAP_ALLOW,
-    OVERLAP_SKIP, /* no occurrence is created while the last one is waiting, leased or retrying */
+    OVERLAP_SKIP, /* no job is created while the schedule's last job is waiting, leased or retrying */
 };
 
 /* The slices point into the text that was parsed, and into the buffer text. */
@@ -47,12 +47,12 @@ struct recurring {
     struct slice misfire_word, overlap_word; /* empty: the default */
     struct slice job;                        /* job as JSON: from the client's text, or from the record */
     /* Only the server sets delay_ms and into, for schedules of sibling topics: */
-    int64_t delay_ms;  /* between the time of an occurrence and the due time of its job */
+    int64_t delay_ms;  /* delay from the time of an occurrence to the due time of its job */
     struct slice into; /* beginning of the ids of occurrences, to which the time is added: topic/jobId; empty:
                           the schedule's id */
     struct slice group;     /* group that the job is sent to: duepost's own, or a sibling topic (form.h); the
                                record of the job has no group */
-    int64_t created_ms;     /* by Redis's clock; 0 in a request, set before recurring_write */
+    int64_t created_ms;     /* by Redis's clock; 0 after parsing; the caller sets it before recurring_write */
     struct slice lacks;     /* the first need that this version does not know; empty: none */
     struct carried carried; /* members that this version does not know */
     struct buffer text;     /* owned */
@@ -61,14 +61,15 @@ struct recurring {
 /* The table of members. */
 extern const struct members recurring_members;
 
-/* Returns whether a client may choose this scheduleId. The rules are those of a jobId, with RECURRING_ID_MAX.
- */
+/* Returns whether a client may choose this scheduleId. The rules are those of a jobId, but the maximum size
+ * is RECURRING_ID_MAX.
+ * */
 bool recurring_id_is_valid(struct slice id);
 
 /* Parses a client's definition for a schedule of this topic. If OK, recurring borrows text, and job is its
  * parsed job, which borrows text, too. The caller frees both. If INVALID, errors has all faults. If
- * NO_MEMORY, errors is empty. After a failure both have nothing to free. The caller checks that the time zone
- * exists, and the target of the job's url. */
+ * NO_MEMORY, errors is empty. After a failure both have nothing to free. The caller must check whether the
+ * time zone exists, and whether the job's url leads to an allowed address. */
 enum status recurring_parse(struct slice topic, struct slice text, int64_t now_ms, struct recurring *,
                             struct job *job, struct job_errors *) MUST_USE;
 
@@ -77,8 +78,8 @@ enum status recurring_parse(struct slice topic, struct slice text, int64_t now_m
  * may be missing. */
 enum status recurring_read(struct slice record, struct recurring *) MUST_USE;
 
-/* Reads the job of a definition from recurring_read, for clients and patches. Firing does not need this job.
- * The job borrows recurring. */
+/* Reads the job of a definition that recurring_read has read, in order to show or patch it. To fire the
+ * schedule, this is not necessary. The job borrows recurring. */
 enum status recurring_read_job(const struct recurring *, struct slice topic, struct job *) MUST_USE;
 
 void recurring_fini(struct recurring *);
@@ -89,9 +90,10 @@ void recurring_write(const struct recurring *, const struct job *job, struct buf
 struct group_jobs;
 struct delivery_forms;
 
-/* Writes the jobs of an occurrence with the id topic/jobId that is sent to a group, and the mark of the
- * send. text is the text of the group in Redis, or the settings of the group's topic; forms are those of the
- * process. The status is that of group_jobs_write; UNREADABLE can also mean that the job cannot be read. */
+/* For an occurrence that is sent to a group: writes one job for each endpoint of the group, and the mark (see
+ * group_jobs_mark). id is the topic/jobId of the occurrence. text is the text of the group in Redis, or the
+ * settings of the group's topic; forms are those of the process. The status is that of group_jobs_write;
+ * UNREADABLE can also mean that the job cannot be read. */
 enum status recurring_send(const struct recurring *, struct slice id, struct slice text,
                            const struct delivery_forms *forms, struct group_jobs *, char mark[]) MUST_USE;
 
@@ -130,8 +132,8 @@ void recurring_recurrence(const struct recurring *, struct slice id, const struc
  */
 void recurring_occurrence_id(struct slice base, int64_t time_ms, struct buffer *out);
 
-/* Returns the base of the ids of occurrences of the schedule with this id. Returns an empty slice if the
- * definition names a base that is not in the schedule's shard. */
+/* Returns the text with which the ids of the schedule's occurrences begin. id is topic/scheduleId. Returns an
+ * empty slice if the definition names a base that is not in the schedule's shard. */
 struct slice recurring_base(const struct recurring *, struct slice id);
 
 #endif

@@ -9,7 +9,7 @@
 #include "job/json.h"
 #include "job/member.h"
 
-/* ---- rules of a client's definition ---- */
+/* ---- rules for a client's definition that the kinds of members (members.h) do not cover ---- */
 
 static void recurring_refuse(struct member_parse *parse, const struct member *member, const char *detail)
 {
@@ -82,7 +82,7 @@ void recurring_add_job_errors(const struct job_errors *from, struct job_errors *
         job_errors_add_named(to, error.field[0] ? "job." : "job", slice_of(error.field), error.detail);
 }
 
-/* Parses the job. Its own errors are named job.url, and so on. */
+/* Parses the job in the definition. Names of its errors begin with "job.", such as job.url. */
 static void check_job(struct member_parse *parse, const struct member *member)
 {
     const struct recurring *recurring = parse->of;

@@ -28,7 +28,7 @@ struct recurring_rules {
     struct slice topic;
     int64_t now_ms;
     struct job *job;     /* the parsed job, if *status is OK */
-    enum status *status; /* status of parsing the job */
+    enum status *status; /* result of parsing the job */
 };
 
 /* Does the same as recurring_parse, but keeps the faults that errors already has. If there are errors, the

@@ -22,8 +22,8 @@ struct patching {
     struct job_errors job_errors;
 };
 
-/* Adds the old group to the old members of the job: it is stored in the definition, not in the record of
- * the job. A url in the patch removes the old group, and a group removes the old url. */
+/* Adds the old group to the old members of the job. The group is stored in the definition, not in the record
+ * of the job. A url in the patch removes the old group, and a group removes the old url. */
 static void merge_group(struct patching *patching)
 {
     struct slice group = patching->job_values.of[JOB_GROUP], url = patching->job_values.of[JOB_URL];
@@ -34,8 +34,8 @@ static void merge_group(struct patching *patching)
         patching->old_job_values.of[JOB_URL] = (struct slice){NULL, 0};
 }
 
-/* Merges the job of the patch, if it has one, into the known members of the old job. If the value is not an
- * object, the parser refuses it later. */
+/* If the patch has a job, merges it into the known members of the old job. If the patch's value of "job" is
+ * not an object, the parser refuses it later. */
 static void merge_job(struct patching *patching)
 {
     struct slice *patch = &patching->values.of[RECURRING_JOB];
