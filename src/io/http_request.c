@@ -487,8 +487,8 @@ void http_request_end(void *arg, struct MHD_Connection *connection, void **conte
             requests->handler.on_gone(requests->handler.arg, request);
     }
     end_linger(request);
-    /* A client that reset the connection did not read the answer. A client that closed it may have read it.
-     */
+    /* A client that has reset the connection has not read the answer. A client that has closed the connection
+     * may have read the answer. */
     end_answer(request, request->state == REQUEST_SENT && why == MHD_REQUEST_TERMINATED_COMPLETED_OK &&
                             !http_peer_is_broken(request->peer));
     http_deadline_start(requests->deadlines, &request->peer->deadline, HTTP_STEP_NEXT);

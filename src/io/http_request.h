@@ -24,8 +24,8 @@ struct http_handler {
     struct http_limits *limits;
     /* Maximum number of unanswered requests; further requests are over the limit. */
     size_t max_waiting;
-    /* Called when the head has arrived, before the body. To refuse the request, answer it; the connection is
-     * then closed if there is a body. Otherwise do nothing. */
+    /* Called when the head has arrived, before the body. To refuse the request, answer it here; if the
+     * request has a body, the connection is then closed. To accept the request, do nothing. */
     void (*on_head)(void *arg, struct http_request *);
     /* Called when the request is complete, unless on_head has answered it. */
     void (*on_request)(void *arg, struct http_request *);
@@ -65,8 +65,9 @@ struct slice http_request_body(const struct http_request *);
 enum { HTTP_FROM_SIZE = 64 };
 void http_request_from(const struct http_request *, char text[HTTP_FROM_SIZE]);
 
-/* Returns whether the server is over its limits: the connection is an extra one, or too many requests wait.
- * Answer 503 unless the route is a health probe. This may become true between on_head and on_request. */
+/* Returns whether the server is over its limits: the connection is an extra one (http_peer.h), or too many
+ * requests wait. Answer 503 unless the route is a health probe. The result may change from false to true
+ * between on_head and on_request. */
 bool http_request_is_over_limit(const struct http_request *);
 
 /* Marks a request that may wait long for its answer. Such a request does not count for max_waiting, and its

@@ -1,5 +1,6 @@
-/* libmicrohttpd's daemon has no thread of its own. The loop runs it when its epoll descriptor is readable,
- * when its timeout has come, and after a connection is resumed. http_request.c has the life of a request. */
+/* libmicrohttpd's daemon has no thread of its own. The loop runs the daemon when the daemon's epoll
+ * descriptor is readable, when its timeout has come, and after a connection is resumed. http_request.c has
+ * the life of a request. */
 #include "io/http_server.h"
 
 #include <assert.h>
@@ -173,8 +174,8 @@ static struct MHD_Daemon *start_daemon(struct http_server *server)
         MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
-/* Limits the send buffer. Otherwise it grows to megabytes for each client that does not read, until the
- * host's other connections lack memory. Connections inherit the limit. */
+/* Limits the send buffer. Without a limit, the kernel lets the buffer grow to megabytes for each client that
+ * does not read, until the host's other connections lack memory. Connections inherit the limit. */
 static void bound_send_buffer(int listen_fd)
 {
     int bytes = SEND_BUFFER_BYTES;
@@ -245,7 +246,8 @@ void http_server_free(struct http_server *server)
         return;
     hook_free(server->hook);
     watch_free(server->watch);
-    /* libmicrohttpd aborts the process when it is stopped with a suspended connection. */
+    /* Resumes all connections first: libmicrohttpd aborts the process if its daemon is stopped while a
+     * connection is suspended. */
     http_requests_resume(&server->requests, &server->requests.waiting);
     http_requests_resume(&server->requests, &server->requests.answered);
     MHD_stop_daemon(server->daemon);

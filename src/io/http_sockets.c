@@ -29,7 +29,7 @@ struct http_sockets {
     void *arg;
     struct http_socket **by_fd;
     size_t count;    /* number of entries in by_fd */
-    int handed_over; /* libcurl's next close of this descriptor keeps it open; -1: none */
+    int handed_over; /* the next close of this descriptor by libcurl leaves it open; -1: none */
     int *by_port;    /* for each local port: the descriptor that had it at the last lookup, or -1 */
 };
 

@@ -2,7 +2,7 @@
  *
  * A loop belongs to the thread that runs it. Only loop_post may be called from another thread. In each turn
  * the loop waits, calls the callbacks of ready events, then calls the hooks of each phase in order. Callbacks
- * collect work; hooks send it together. */
+ * collect work, and the hooks send the collected work together. */
 #ifndef DUEPOST_IO_LOOP_H
 #define DUEPOST_IO_LOOP_H
 

@@ -40,8 +40,8 @@ static struct slice authority_of(struct slice url)
     return slice_from(rest.data, size);
 }
 
-/* Returns whether the host needs no lookup, because it is in brackets or its last label begins with a
- * digit. */
+/* Returns whether the host is an address and needs no lookup: it is in brackets, or its last label begins
+ * with a digit. */
 static bool is_address(struct slice authority)
 {
     struct slice host, port;
@@ -76,7 +76,7 @@ void name_lookups_found(struct name_lookups *lookups, struct slice url, int64_t 
 {
     int64_t *found_us = &lookups->found_us[slot_of(authority_of(url))];
     if (now_us - *found_us >= FOUND_US || *found_us == 0)
-        *found_us = now_us; /* the name is still in libcurl's cache, so the time of its lookup stays */
+        *found_us = now_us; /* otherwise the name is still in the cache; its time is kept */
 }
 
 void name_lookups_abandoned(struct name_lookups *lookups, int64_t now_us)

@@ -1,4 +1,4 @@
-/* This file has the connections of a link. redis_commands.c has its commands. */
+/* The connections of a link to Redis. redis_commands.c has the commands of a link. */
 #include "io/redis_private.h"
 
 #include <arpa/inet.h>
@@ -163,7 +163,7 @@ static void flush_out(struct redis_link *link)
     while (link->out_sent < link->out.size && count > 0) {
         if (!redis_stream_write(link->stream, link->out.data + link->out_sent,
                                 link->out.size - link->out_sent, &count, &problem)) {
-            read_replies(link); /* Redis may have said why it closed the connection */
+            read_replies(link); /* before it closed the connection, Redis may have sent the reason */
             if (link->stream)
                 drop(link, problem.text);
             return;

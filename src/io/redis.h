@@ -4,7 +4,7 @@
  * redis_stream.h.
  *
  * A link connects, authenticates and selects its database. After a loss it connects again with growing waits
- * (50 ms to 1 s). After a connection that lasted a second, they begin at 50 ms again. Commands are sent
+ * (50 ms to 1 s). After a connection that lasted a second, the waits begin at 50 ms again. Commands are sent
  * together at the end of the loop's turn. No call blocks. Each redis_send leads to exactly one callback,
  * which never comes inside the call. The callback gets the reply, or NULL when the link was down or was lost
  * before the reply. Replies come in the order of the commands. When a reply takes longer than the deadline,

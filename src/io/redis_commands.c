@@ -1,4 +1,4 @@
-/* This file has the commands of a link to Redis, and the messages of its channels. */
+/* The commands of a link to Redis, and the messages of the channels to which the link subscribes. */
 #include <assert.h>
 #include <stdlib.h>
 

@@ -349,7 +349,7 @@ static bool read_job(struct attempt *attempt)
     return job_read(attempt->lease.id, buffer_slice(&attempt->record), &attempt->job) == STATUS_OK;
 }
 
-/* Reads the url of the job or its topic, if one of them has a url. */
+/* Reads the url of the job, or else the url of its topic. Returns false if this url is invalid. */
 static bool read_url(struct attempt *attempt)
 {
     const char *detail;
@@ -368,8 +368,8 @@ static void give_back_unserved(struct attempt *attempt, enum unserved_why why, s
     attempt_hold(attempt, ENDING_CAUSE_UNSERVED, hold_unserved_ms(context->unserved, now_us));
 }
 
-/* Reads the settings of the job's topic. Without them a job could be sent unsigned or to the wrong url.
- * Returns false if they cannot be used; the job is then released. */
+/* Reads the settings of the job's topic. Without these settings, a job could be sent unsigned or to the wrong
+ * url. Returns false if the settings cannot be used; the job is then released. */
 static bool read_settings(struct attempt *attempt, struct slice text)
 {
     struct slice topic, job_id;

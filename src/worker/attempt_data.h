@@ -19,7 +19,7 @@
 struct attempt;
 struct attempt_span;
 
-/* All attempts of a consumer on one shard share this context and borrow it. */
+/* The context that all attempts of a consumer on one shard share and borrow. */
 struct attempt_context {
     struct store *store;
     struct shard *shard;

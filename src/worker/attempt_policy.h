@@ -12,7 +12,7 @@ struct attempt_policy {
     const struct retry_schedule *schedule; /* default for jobs and topics without a schedule */
     const struct delivery_forms *forms;
     const struct signing_keys *keys; /* signing keys for topics without their own keys; may be empty */
-    bool is_breaker_on;              /* default for topics that do not set it */
+    bool is_breaker_on;              /* default for topics without a setting of their own */
     struct tracer *tracer;           /* NULL: no spans are recorded */
     bool has_history; /* there is a history, so the last attempt of a delivered job is also kept */
 };

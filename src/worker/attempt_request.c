@@ -122,8 +122,8 @@ static bool needs_fresh(const struct attempt *attempt)
     return permit_is_probe(&attempt->permit) || attempt->job.last_attempt.error == FAILURE_RESET;
 }
 
-/* Returns the body. For a step of a workflow, the body is the workflow's elements; it is empty if they are
- * too long. */
+/* Returns the body. For a step of a workflow, the body is the workflow's elements; the body is empty if the
+ * elements are too long. */
 static struct slice payload_of(struct attempt *attempt)
 {
     if (attempt->job.workflow.size && attempt->arrival == ARRIVAL_LIST)

@@ -36,7 +36,7 @@ static void copy_text(char *to, size_t size, struct slice from)
     snprintf(to, size, "%.*s", SLICE_ARG(from));
 }
 
-/* Copies the url without the values of its query, which may be secrets. */
+/* Copies the url without the values in its query, because these values may be secrets. */
 static void copy_url(struct span *span, struct slice text, const struct url *url)
 {
     struct slice path, query;

@@ -330,9 +330,9 @@ static void on_lock_left(void *arg)
         carry(worker, true);
 }
 
-/* Carries now, because this process has not received the wake-ups that were published before the
- * subscription. A standby also tries to take the lock, because the owner may have released it before the
- * subscription. */
+/* Called when the subscription to wake-ups begins. Carries now, because this process has missed the wake-ups
+ * that were published before. A standby also tries to take the lock, because the owner may have released it
+ * before the subscription. */
 static void carry_worker_on_subscribed(void *arg)
 {
     struct carry_worker *worker = arg;

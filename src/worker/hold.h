@@ -4,8 +4,9 @@
  * a receiver form a row: they come back one after the other, at least 2 ms apart.
  *
  * Held by a breaker: a row of 100 jobs comes back when the receiver may be probed. One of them becomes the
- * probe. All other jobs wait until the breaker closes (resumer.h). If no process resumes them, they come back
- * at a random time within 1 to 10 minutes. With 1,000,000 held jobs, about 2,000 jobs a second come back.
+ * probe. All further jobs wait until the breaker closes (resumer.h). If no process resumes them, they come
+ * back at a random time within 1 to 10 minutes. With 1,000,000 held jobs, about 2,000 jobs a second come
+ * back.
  *
  * Held by a limit: the time between two jobs of the row is 20 ms divided by the limit, as if each attempt
  * took 20 ms. receiver_row_ms limits the length of the row: 34 s at first, later a quarter of the time for

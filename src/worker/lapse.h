@@ -1,6 +1,6 @@
-/* lapse.h - ends workers' leases (store/pull.h) that have run out. Such a lease is a failed attempt with the
- * error lease_expired: its job is retried by the retry schedule, or dies, with its callbacks. The jobs are
- * ended in bounded steps until no such lease is left.
+/* lapse.h - ends workers' leases (store/pull.h) that have run out. Such a lease counts as a failed attempt
+ * with the error lease_expired: its job is retried by the retry schedule, or becomes dead, and its callbacks
+ * are then created. The jobs are ended in bounded steps until no such lease is left.
  *
  * A step lists the jobs and ends each of them under the nonce of its lease, so an outcome that the worker
  * reports in the meantime is not overwritten. If this process dies in between, the next step of any process
