@@ -8,8 +8,8 @@
 -- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first one is always returned
 -- ARGV[6] number of texts that the caller has read and not removed yet. This call returns the texts after them. If an
 --      earlier caller has read texts without removing them, these texts are returned again
--- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields removed
--- so far from those that were read, number of disturbances (see disturb_archiver in lib/outbox.lua), then a list of
+-- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields that
+-- archived.lua has removed so far, number of disturbances (see disturb_archiver in lib/outbox.lua), then a list of
 -- fields, a list of their texts, a list of fields, a list of their texts, ...}. The list of texts has nil for a field
 -- without a text.
 -- uses: clock has outbox probe

@@ -12,9 +12,9 @@
 # that only the group uses. If a helper or a constant is used by several groups, and by nothing else, each group has its
 # own copy. A line "-- plain: a b" at the head of a script names helpers that are not rare there.
 #
-# For each variable that a closure captures, Lua walks through all variables that have been captured from the same
-# function, the latest first. A variable of a function further out is copied without a walk. So the declarations stand
-# in NESTED functions, one within the other.
+# When Lua creates a closure, it looks for each captured variable in a list of all variables that were captured from the
+# same function before. Variables of functions further out need no such search. So the declarations are divided between
+# functions, one within the other; NESTED has the numbers of declarations after which the next function begins.
 BEGIN { split("15 40", NESTED, " ") }
 
 # RESULT_<name> stands for its number.
@@ -90,8 +90,8 @@ function declare(line,    names, i, count) {
 # Returns whether a part is rare in the script that is composed.
 function is_rare(part) { return part in rare && !(part in is_plain) }
 
-# Marks the parts and groups that a text uses by name, directly or through others. user: the group of the text, "" for
-# the script itself.
+# A part is a declaration of a helper file with its comment. Marks the parts and groups whose names a text contains, and
+# all that these use in turn. user: the group that the text belongs to, "" for the script itself.
 function reach(code, user,    words, count, i, found) {
     gsub(/--[^\n]*/, "", code)
     gsub(/'[^'\n]*'/, "", code)
@@ -113,7 +113,7 @@ function reach(code, user,    words, count, i, found) {
     }
 }
 
-# Adds a user to the users of a part or a group. Users are names of groups between blanks; "-" is the script itself.
+# Adds user to all[used], the users of a part or a group: names of groups between blanks, "-" for the script itself.
 function note_user(all, user, used,    name) {
     name = " " (user == "" ? "-" : user) " "
     if (index(all[used], name) == 0)
@@ -135,8 +135,8 @@ function put_in_order(names,    used, count, i) {
     }
 }
 
-# Returns whether a part, or the function that creates a group, is declared at this level: a group, or "" for outside
-# all groups.
+# Returns whether a part, or the function that creates a group, is declared at this level. A level is the inside of a
+# group, or "" for the outside of all groups. its_users: who uses the part, see note_user.
 function stands_at(level, its_users, may_be_copied,    names, count) {
     count = split(its_users, names, " ")
     if (count == 1)
@@ -167,8 +167,8 @@ function with_groups(code, own,    done, word, part, before) {
     return done code
 }
 
-# Returns the declarations of a level, in their order. The function of a group stands where the last of its rare helpers
-# stood.
+# Returns the text of all declarations of a level, in their order. The function that creates a group is written where
+# the last rare helper of this group would be.
 function level_text(level,    i, part, whole, group, has_begun, made) {
     for (i = 1; i <= total; i++) {
         part = parts_in_order[i]
@@ -220,7 +220,7 @@ function with_results(code,    done, word) {
     return done code
 }
 
-# Notes the declarations of the used files in order, and for each group its rare helpers.
+# Fills parts_in_order with the declarations of the used files, and members with the rare helpers of each group.
 function put_parts_in_order(    i, k, its, part) {
     total = 0
     for (i = 1; i <= placed; i++) {

@@ -4,10 +4,11 @@
 #
 # Redis runs a script from its first line in each call, and so creates all helpers again. In a library the helpers are
 # created once, when it is loaded. So are constants: names in capitals whose values depend on nothing but constants.
-# Names of keys depend on KEYS[1]: they are computed when KEYS[1] differs from that of the call before. Everything else
-# at the top level of a script runs in each call, in the same order: a variable is declared once and set in each call.
-# So no value of one call is left in the next one, even if a call ends with an error. A group of rare helpers is treated
-# alike: its helpers are created once, and its variables are set when a call first uses the group.
+# Names of keys depend on KEYS[1]: they are computed again when KEYS[1] differs from that of the previous call.
+# Everything else at the top level of a script runs in each call, in the same order: a variable is declared once and set
+# in each call. So no value of one call is left in the next one, even if a call ends with an error. A group of rare
+# helpers (compose.awk) is treated in the same way: its helpers are created once, and its variables are set when a call
+# first uses the group.
 #
 # Writes FOLDER/<script>.function, in which @NAME@ stands for the name of the library and of its function.
 
@@ -41,7 +42,8 @@ FNR == 1 {
 
 /^[ \t]*(--.*)?$/ { next }
 
-# Skips the lines with which compose.awk nests functions: a library is divided into parts instead.
+# Skips the lines with which compose.awk nests functions. A library needs no nesting; parts_text divides its statements
+# between functions.
 /^return \(function\(\)$/ || /^end\)\(\)$/ { next }
 
 # A group of rare helpers ends with these two lines. A group may contain other groups.
@@ -93,8 +95,8 @@ function declare_all(list,    words, count, i) {
             declare(words[i])
 }
 
-# Returns whether a value depends on nothing but constants; with_keys: or on names of keys and Lua's functions, which a
-# library has when it is called, but not while it is loaded.
+# Returns whether a value depends on constants only. If with_keys is set, it may also depend on names of keys and on
+# Lua's functions. A library can use these when it is called, but not while it is loaded.
 function is_fixed(code, with_keys,    words, count, i) {
     gsub(/--[^\n]*/, "", code)
     gsub(/'[^'\n]*'/, "", code)
@@ -162,7 +164,7 @@ function group_text(text,    pieces, count, is_function, group, i) {
         "return function()\n" group["keys"] group["sets"] "return made\nend\nend)()\n"
 }
 
-# Splits the body of a group into its statements; a group within it is one of them. Returns their number.
+# Splits the body of a group into its statements, and returns their number. A group within the group is one statement.
 function split_group(text, pieces,    lines, line_count, i, depth, count) {
     line_count = split(text, lines, "\n") - 1
     for (i = 2; i <= line_count; i++) {
@@ -179,7 +181,8 @@ function split_group(text, pieces,    lines, line_count, i, depth, count) {
     return count
 }
 
-# Adds a statement to the parts of its group: names, what is created once, names of keys, and what each call sets.
+# Adds a statement to one of the texts of its group: "locals" (names of variables), "once" (created once), "keys" (names
+# of keys), or "sets" (set in each call).
 function add_piece(piece, is_function, group,    word, list, rest) {
     if (match(piece, /^function its_[a-z_]+/)) {
         word = substr(piece, 10, RLENGTH - 9)
@@ -202,14 +205,14 @@ function add_piece(piece, is_function, group,    word, list, rest) {
     }
 }
 
-# Returns the part of a group that a declaration belongs to: list = rest.
+# Returns to which of these texts the declaration "list = rest" belongs.
 function kind_of(list, rest) {
     if (list ~ /[a-z]/)
         return "sets"
     return is_fixed(rest, 0) ? "once" : is_fixed(rest, 1) ? "keys" : "sets"
 }
 
-# Declares variables of a group. A call sets those without a value to nil, but for the names of helpers.
+# Declares variables of a group. Each call sets those without a value to nil, except the names of helpers.
 function add_variables(list, has_value, is_function, group,    words, count, i) {
     count = split(list, words, /[ ,]+/)
     for (i = 1; i <= count; i++) {
@@ -221,7 +224,7 @@ function add_variables(list, has_value, is_function, group,    words, count, i) 
     }
 }
 
-# Adds the declared names in a text to used, and returns how many of them were not there.
+# Adds the declared names that a text contains to used. Returns how many of them were new there.
 function add_used(code, used,    words, count, i, added) {
     gsub(/--[^\n]*/, "", code)
     gsub(/'[^'\n]*'/, "", code)
@@ -234,8 +237,8 @@ function add_used(code, used,    words, count, i, added) {
     return added
 }
 
-# Returns the statements as functions prefix1, prefix2 ..., each with few enough variables. Sets part_count to the
-# number of functions.
+# Returns the text of functions prefix1, prefix2 ... that contain the statements. Each uses at most UPVALUES_MAX
+# variables. Sets part_count to the number of functions.
 function parts_text(prefix, statements, statement_count,    i, whole, used, count, fresh) {
     split("", used)
     count = 0
@@ -266,7 +269,7 @@ function write_library(    whole, i, file, list) {
     for (i = 1; i <= part_count; i++)
         whole = whole "keys" i "()\n"
     whole = whole "named_for = KEYS[1]\nend\n"
-    # If a part returns something, the parts after it do not run.
+    # The functions part1, part2 ... run one after the other. If one returns a value, the others do not run.
     whole = whole parts_text("part", steps, step_count)
     whole = whole "redis.register_function{function_name = '@NAME@', flags = {" flags "}, callback = function(keys, args)\n"
     whole = whole "KEYS, ARGV = keys, args\nif named_for ~= KEYS[1] then name_keys() end\nlocal reply = part1()"

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- lapsed.lua - lists jobs whose leases, held by workers, ran out. Each such lease counts as a failed attempt. The
--- caller then ends each lease with its nonce. If the caller dies before that, the next call lists the jobs again.
+-- lapsed.lua - lists jobs that workers (clients that pull jobs) have leased, and whose leases ran out. Each such lease
+-- counts as a failed attempt. The caller then ends each lease with its nonce. If the caller dies before that, the next
+-- call lists the jobs again.
 --
--- ARGV[2] maximum number of jobs   [3] time that the caller expects from Redis's clock, ms
+-- ARGV[2] maximum number of jobs   [3] time that Redis's clock should show by the caller's reckoning, ms
 -- Returns {now_us, -1} if the clock has stepped by more than a second. Otherwise returns {now_us, number of leases that ran out,
 -- number of jobs, then for each job: id, nonce, due time, time of the lease, record; then topic, settings, ... of their topics}.
 -- uses: attempts crashes lost places probe record settings take
@@ -10,8 +11,8 @@ if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 local ids = lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
 
--- Ends a lease that has no holder, because without a nonce the caller cannot end it. Removes an id without a record
--- from its place.
+-- Called for a lease that the caller cannot end, because its nonce or the job's record is missing. Ends the lease. If
+-- the job has a record, it is due now; otherwise its remaining data is removed.
 local function repair(id, record)
   local topic = topic_of(id)
   take(id)

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- lease.lua - leases due jobs of pull topics to workers. A worker requests jobs of one topic.
 --
--- A job is leased until a deadline. The job's id is in PULLED with this deadline, and the nonce of the lease is in
--- holders:<topic>, as after a claim. Workers' leases count for maxInFlight, rates and the order of fifo topics like
--- those of consumers.
+-- A job is leased until a deadline. The sorted set PULLED has the job's id with this deadline. The hash holders:<topic>
+-- has the nonce of the lease, as for the leases of consumers (claim.lua). Workers' leases count for maxInFlight, rates
+-- and the order of fifo topics like those of consumers.
 --
 -- ARGV from 2, for each request:
 --   topic
@@ -14,7 +14,7 @@
 --   once    '-', or the request's fingerprint, a space, and its idempotency key: a repeated request with this key gets
 --           the same jobs, except those that are no longer leased. The key is kept while the leases last, but at least
 --           a minute. If '!', the nonce of such an answer and a space come first, the worker can use none of the jobs
---           of that answer, so its key is removed. The result has these jobs once more, and 2 instead of 1
+--           in that answer. The key is then removed, and the result has these jobs once more, with 2 instead of 1
 -- Returns {now_us, result ...}. A result is NOT_PULL, LACKING, UNREADABLE, REUSED or AGAIN, or {nonce, 0 for new leases
 -- or 1 or 2 for the leases of an earlier request, 1 if more jobs may be leased now or 0, earliest time for a job if it
 -- is known or -1, settings of the topic or '', then for each job: id, due time, time of the lease, deadline, record}. A
@@ -35,8 +35,8 @@ for i = 2, #ARGV, SIZE do
 end
 probe()
 
--- Returns how many jobs of the topic may be leased now, and the time at which more jobs may be leased, or -1
--- if this does not depend on time alone. first_due is the score of the first job.
+-- Returns how many jobs of the topic may be leased now, and the time at which more jobs may be leased, or -1 if this
+-- time is not known. most: the requested number. first_due: score of the first waiting job, or nothing.
 local function most_of(topic, most, first_due)
   local own = settings_of(topic)
   if own.paused then return 0, -1 end
@@ -51,13 +51,14 @@ local function most_of(topic, most, first_due)
   return math.min(most, tokens), next_at
 end
 
--- Returns whether the record may contain callbacks. If it does, the end of the job needs its record. The result is also
--- true if only the body contains the names of callbacks; this costs one more call at the end, and does no other harm.
+-- Returns whether the record may contain callbacks (urls that are informed about the job). If so, the call that ends
+-- the job must read the record. The result is also true if only the job's body contains the names of callbacks; this
+-- costs one more call at the end, and does no other harm.
 local function may_have_callbacks(record)
   return find(record, '"onDelivered":', 1, true) or find(record, '"onAttempt":', 1, true)
 end
 
--- Returns the first due jobs of a topic: ids, scores as texts, and scores as numbers.
+-- Returns the first due jobs of a topic as three lists: ids, scores as texts, and scores as numbers.
 local function find_due(topic, most)
   local found, ids, scores, times, number = call('ZRANGE', bucket_of(topic), 0, most - 1, 'WITHSCORES'), {}, {}, {}, 0
   for i = 2, #found, 2 do
@@ -94,7 +95,7 @@ local function add_job(result, id, due, started, deadline, record)
 end
 
 -- Leases the first due jobs of a topic. Returns how many of them the worker gets; the others have expired. An id
--- without a record, or a text that is not an id, is removed from its place.
+-- without a record, or a text that is not an id, is removed from the waiting jobs.
 local function lease_due(topic, most, nonce, lease_ms, result)
   local ids, scores, times = find_due(topic, most)
   local records, dues, own = read_records(ids), held_dues(topic, ids), settings_of(topic)
@@ -191,8 +192,8 @@ local function lease(topic, most, nonce, lease_ms, wait_ms, once)
   local given = number > 0 and lease_due(topic, number, nonce, lease_ms, result) or 0
   local left, next_at = most_of(topic, most, first_score(topic))
   result[3], result[4] = left > 0 and 1 or 0, next_at
-  -- If all these jobs have expired, the worker gets none of them, and nothing is stored under its key: the caller
-  -- repeats the request with this key.
+  -- If all leased jobs have expired, the worker gets no job. Then nothing is stored under its key, because the caller
+  -- repeats the request with the same key.
   if given > 0 and once ~= '-' then keep_leases(once, nonce, result, lease_ms) end
   if given == 0 and left == 0 and wait_ms > 0 then await(topic, now + wait_ms) end
   return result

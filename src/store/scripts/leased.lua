@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- leased.lua - returns ids of leased jobs, in no order. This is one step of a walk. A job that stays leased during the
--- whole walk is returned once, or perhaps twice.
+-- leased.lua - returns ids of leased jobs, in no order. One call is a step of a walk through all leases. A job that
+-- stays leased during the whole walk is returned once, or perhaps twice.
 --
 -- ARGV[2] topic, or empty for all topics   [3] only ids after this id; may be empty
 -- ARGV[4] start of the step: 0, or the value that the previous step returned. A value that begins with 'p' is a

@@ -49,9 +49,9 @@ end
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
--- Returns whether the job ended with one of the requested reasons and statuses. C wrote them into the record, or into
--- the line of the last attempt. Decoding a record takes longer than returning it, so each byte of a decoded record
--- counts as several.
+-- Returns whether the job ended with one of the requested reasons and statuses. The C code has written reason and
+-- status into the record, or into the line of text about the last attempt. Decoding a record takes longer than
+-- returning it, so each byte of a decoded record counts as several against the limit of bytes.
 local function ended_so(record, lines)
   if reasons == '' and statuses == '' then return true end
   bytes_left = bytes_left - 3 * #record
@@ -63,8 +63,8 @@ local function ended_so(record, lines)
   return statuses == '' or is_one_of(statuses, status) or is_one_of(statuses, string.sub(status, 1, 1) .. 'xx')
 end
 
--- Returns whether the job has all labels. Usually few jobs do, so the record is decoded only if its text contains the
--- JSON of each label.
+-- Returns whether the job has all labels. Few jobs usually have them, so the record is decoded only if its text
+-- contains the JSON of each label.
 local wanted, wanted_json = {}, {}
 for label in string.gmatch(labels, '[^\n]+') do
   wanted[#wanted + 1] = label
@@ -97,8 +97,9 @@ local function origin_of(record)
   return tonumber(job.createdAt), type(job.url) == 'string' and job.url or ''
 end
 
--- A bulk action must not find a job twice. After the action has run or moved a job, the job may wait again, for a
--- retry or because it is held.
+-- Returns whether a waiting job became due, or was last attempted, after the walk began. An action on many jobs walks
+-- through the list. It may have made this job due before, and the job may now wait for a retry, or be held. The action
+-- must not find it again.
 local leaves_begun = ARGV[22] == 'unbegun' and began > 0 and not has_ended
 local function has_begun(id, record)
   local due = held_dues(topic_of(id), {id})[1]
@@ -143,8 +144,8 @@ local function add(id, score, record, losses, lines)
   replies[#replies + 1] = lines and last_line(lines) or ''
 end
 
--- Returns whether the entry is part of the result. A record is read only if the filters need it; its bytes count
--- towards the limit of the call.
+-- Returns whether the job with this entry belongs to the result. Its record is read only if the filters need it, and
+-- its bytes then count against the limit of the call.
 local reads_record = host ~= '' or reasons ~= '' or statuses ~= '' or labels ~= ''
 local needs_record = tell ~= 'count' or reads_record
 local function look_at(id, score)
@@ -162,14 +163,14 @@ local function look_at(id, score)
   if record and passes(id, record, lines) then add(id, score, record, losses, lines) end
 end
 
--- Visits an entry. Returns whether the page ends after it.
+-- Adds an entry to the page if the filters accept it. Returns whether the page ends after this entry.
 local function visit(id, score)
   replies[2], replies[3] = score, id
   look_at(id, score)
   return found == most or bytes_left <= 0
 end
 
--- Visits several entries. Returns whether all of them were visited.
+-- Visits entries one after the other. Returns whether all of them were visited.
 local PAGE = 100
 local function visit_range()
   while from <= to and look > 0 do
@@ -195,7 +196,8 @@ local function visit_leased(ids)
   return true
 end
 
--- A lane has the next entries of one topic's bucket; the fields score and id are those of its next entry.
+-- To merge the jobs of several topics into one list, there is one lane for each topic. A lane has the next jobs of the
+-- topic; its fields score and id are those of the first of them.
 local CHUNK_MAX = 64
 local function lane_refill(lane, score, id)
   lane.entries = entries_behind(state, lane.topic, low, high, score, id, lane.chunk, is_newest_first)
@@ -204,7 +206,7 @@ local function lane_refill(lane, score, id)
   return lane.id
 end
 
--- Moves to the next entry of a lane. Returns nothing at the end of its bucket.
+-- Moves a lane to its next job. Returns nothing if the topic has no further job.
 local function lane_advance(lane)
   local id, score = lane.id, lane.entries[lane.at + 1]
   lane.at = lane.at + 2
@@ -214,7 +216,7 @@ end
 
 local function is_before(lane, other) return stands_before(lane.score, lane.id, other.score, other.id, is_newest_first) end
 
--- The lanes form a heap: the first lane has the entry that comes next of all.
+-- The lanes form a heap: the job of the first lane comes next in the list.
 local function heap_add(lanes, lane)
   local at = #lanes + 1
   while at > 1 and is_before(lane, lanes[math.floor(at / 2)]) do
@@ -246,8 +248,8 @@ local function heap_of(names)
   return lanes
 end
 
--- Merges the jobs of several topics' buckets into one list, up to the job (score, id). The list must end there, because
--- other topics, which are not in names, may have the next jobs.
+-- Visits the jobs of several topics in one order, up to the job with end_score and end_id. The page must end there,
+-- because the next job may belong to a topic that is not in names.
 local function visit_topics(names, end_score, end_id)
   local lanes = heap_of(names)
   while lanes[1] and look > 0 do
@@ -269,7 +271,7 @@ local function visit_topics(names, end_score, end_id)
   return look > 0
 end
 
--- Without filters, every entry belongs to the result, so the entries are counted without examining them.
+-- If there are no filters, every entry belongs to the result. The entries are then counted without examining them.
 local is_plain = not reads_record and prefix == '' and owner == '' and (state ~= 'leased' or topic == '')
 local is_whole
 if tell == 'count' and is_plain then

@@ -6,20 +6,21 @@
 --      the jobs
 -- ARGV[3] cursor, '0' at first
 -- Repairs:
---   - an id without a place becomes ready, because a late delivery is better than a lost job; an id with a lease that
---     is also in a bucket is removed from the bucket; an id with two leases keeps the lease that its holder names
---   - a place without a job is removed; so are a holder without a lease, attempts without a job, and texts
---     that are not ids
+--   - a job that is neither leased nor waiting becomes ready, because a late delivery is better than a lost job; a
+--     leased job that is also among the waiting jobs of its topic (its bucket) is removed from these; a job with two
+--     leases keeps the lease whose nonce is in holders:<topic>
+--   - an id without a record is removed from the leases and buckets; an entry of holders:<topic> without a lease,
+--     attempts of a job that does not exist, and texts that are not ids are also removed
 --   - the hold of a job that does not wait is removed, and a topic's entry in the key "held" gets the time of the
 --   topic's first held job
---   - a kept job without a time is removed by the next sweep, and an id that is not kept is removed from the
---     indexes
+--   - a kept job (a job that has ended) without a time of removal gets the current time, so the next sweep removes it;
+--     an id that is not kept is removed from the indexes of kept jobs
 --   - a line whose job is gone is removed, see line.lua
---   - a topic gets an entry that it lacks, and a name without a topic is removed
+--   - a topic that is missing in an index of topics is added, and a name without a topic is removed
 --   - a dead job that format 1 left in the pool is removed from the pool
 --   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes the ids in them that have no
 --   text
---   - at the end, the number of waiting jobs becomes the number that matches the places of all ids
+--   - the stored number of waiting jobs becomes the number of jobs that are not leased
 -- Returns {now_us, next cursor ('0' at the end), repairs ...}.
 -- uses: again attempts crashes ended leases lingering locate outbox places probe
 local walk, cursor = ARGV[2], ARGV[3]
@@ -37,13 +38,13 @@ local function move_dead(id, at)
   mended('moved ' .. id)
 end
 
--- Removes a text that is not an id from all places.
+-- Removes a text that is not an id from all keys that have it.
 local function remove_foreign(id)
   call('HDEL', JOBS, id)
   mended('foreign ' .. id)
 end
 
--- Ends one lease of an id that has a lease of a consumer and also a lease of a worker.
+-- If a job is leased by a consumer and also by a worker, ends one of the two leases.
 local function mend_leases(id)
   if not has(PULLED) or not call('ZSCORE', PULLED, id) or not call('ZSCORE', LEASES, id) then return end
   local claim = call('HGET', holders_of(topic_of(id)), id)
@@ -82,7 +83,7 @@ local function mend_place(key, id, topic)
   end
 end
 
--- Removes holders without a lease, which would count as in flight for ever.
+-- Removes entries of holders:<topic> without a lease. They would count as jobs in flight for ever.
 local function mend_holders(topic)
   local holders = call('HKEYS', holders_of(topic))
   for i = 1, #holders do
@@ -100,8 +101,8 @@ local function mend_held(id, topic)
   mended('held ' .. id)
 end
 
--- Removes the holds of jobs that do not wait. At the end of the script, write_held corrects the topic's entry in HELD,
--- or removes it.
+-- Makes write_held correct or remove the topic's entry in HELD at the end of the script. Called after mend_held has
+-- removed the held jobs of the topic that do not wait.
 local function mend_held_topic(topic)
   held_topics[topic] = true
   is_there[HELD] = true
@@ -114,7 +115,7 @@ local function mend_attempts(id)
   end
 end
 
--- Makes the indexes match the text of a kept job, which has the state of the job.
+-- Makes the indexes of kept jobs match the text of a kept job. The text has the job's state and time.
 local function mend_kept(id, text)
   local state, at = string.match(text, '^(%a+) (%d+) %d+/?%S* %d+ ')
   if not state then state, at = 'dead', integer(now) end
@@ -148,8 +149,8 @@ local function scan(key)
   return page[2]
 end
 
--- HSCAN returns fields with their values, which may be long. So a step reads one bucket of Redis's hash table after
--- the other, until it has read enough.
+-- HSCAN returns fields with their values, which may be long. So each HSCAN of a step reads only one bucket of Redis's
+-- hash table, until the step has read enough.
 local READ_BYTES, READ_BUCKETS = 4 * 1024 * 1024, 256
 local function scan_hash(key)
   local fields, bytes, buckets = {}, 0, 0
@@ -181,9 +182,9 @@ local function mend_outbox()
   end
 end
 
--- Walks through the topics in key, a sorted set, and for each topic through the sorted set that entries_of
--- names. The cursor is the rank of a topic, then a cursor within its entries. If ranks change during the
--- walk, a later walk finds the entries that were missed.
+-- Walks through the topics in the sorted set key, and for each topic through the entries of the sorted set
+-- entries_of(topic). The cursor is the rank of a topic, followed by a cursor in its entries. If ranks change during the
+-- walk, entries may be missed; a later walk finds them.
 local function walk_topics(key, entries_of, mend_entry, mend_topic)
   local rank, inner = string.match(cursor, '^(%d+) ?(%d*)$')
   local left = STEP
@@ -250,7 +251,7 @@ elseif walk == 'leases' or walk == 'pulled' then
   for i = 1, #entries, 2 do mend_place(base .. walk, entries[i]) end
 elseif walk == 'held' then
   walk_topics(HELD, held_of, mend_held, mend_held_topic)
-else -- the buckets of the topics in "due" or "turns"
+else -- 'due' or 'turns': the buckets of their topics
   walk_topics(base .. walk, bucket_of, function(id, topic)
     touch(topic, 'all')
     mend_place(bucket_of(topic), id, topic)

@@ -1,10 +1,10 @@
 #!lua
--- notify.lua - ends waits with an event, or keeps the event for a workflow that does not wait for it yet. The flag allow-oom is not
--- set, so a full Redis refuses new work.
+-- notify.lua - gives an event to the workflows that wait for it, or keeps it for a workflow that does not wait for it
+-- yet. The flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2] owner   [3] event   [4] owner/workflowId if the event is for one workflow only, or ''   [5] data of the
 --      event, which is kept for this workflow
--- ARGV from 6, for each wait: id of the job that waits; job, record, element: these are delivered instead
+-- ARGV from 6, for each wait: id of the job that waits; job, record, element of the job that is delivered instead
 -- Returns {now_us, {kept, result ...}}. A result is 1 if the job got the event, or 0 if the job no longer waits. kept
 -- is 1 if the event was kept; NOT_FOUND if no such workflow is active; FULL if too many events are kept for the
 -- workflow, or for all; AGAIN, and nothing has changed, if the workflow waits with a job that the call does not name; else 0.
@@ -24,7 +24,7 @@ local function notify(waiter, job, record, element)
   return 1
 end
 
--- Keeps the event, because no waiter has taken it.
+-- Keeps the event for the workflow in ARGV[4]. Called if no waiting job has got it.
 local function keep_event(event, data)
   local place = active_place(ARGV[4])
   if not place then return RESULT_NOT_FOUND end

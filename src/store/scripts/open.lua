@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- open.lua - reads the layout of the data, or sets it.
+-- open.lua - reads or sets the layout of the data in Redis: the number of its format, and the number of shards.
 --
 -- ARGV[2] the caller's format   [3] the caller's number of shards   [4] 1: if the data has no layout, it gets the
---      caller's; if its format is older, it gets the caller's format, and the janitor moves data to where the new
---      format has it
+--      caller's; if its format is older, it gets the caller's format, and the janitor then moves the data to the keys
+--      that the new format uses
 -- ARGV[5] bytes of the history's backlog, 0: the caller has no history   [6] bodies, as in archive.lua. If [4] is 1,
 --      this call turns the history on, so that jobs that end before the first call of archive.lua are in the outbox,
 --      too

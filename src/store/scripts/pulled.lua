@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- pulled.lua - reads jobs whose leases workers hold, for their ends.
+-- pulled.lua - reads jobs that workers have leased. Called before such leases are ended, if the records are needed.
 --
 -- ARGV from 2: id, nonce, ...
 -- Returns {now_us, result ...}. A result is {due time, time of the lease, record, settings of its topic or ''}, {} if the nonce does

@@ -2,12 +2,11 @@
 -- read.lua - reads jobs.
 --
 -- ARGV from 2: id, ...
--- Returns {now_us, result ...}. A result is one of:
---   {}: there is no such job
---   {state, time, record, lost consumers, settings of its topic or ''}: the job is in the pool
---   the same with two more members, if the job is kept or in the outbox: time until which its retention keeps it, or 0;
+-- Returns {now_us, result ...}. A result is one of: {}: there is no such job {state, time, record, lost consumers,
+--   settings of its topic or ''}: the job has not ended the same with two more members, if the job is kept or in the
+--   outbox: time until which its retention keeps it, or 0;
 --      and line of its last attempt, or ''
---   AGAIN: the call has read enough, and the caller reads this job with another call
+--   AGAIN: the call has read as many bytes as it may, so the caller must read this job with another call
 -- The time is when the job is due, when its lease ends, or when it ended.
 -- uses: crashes kept locate outbox until
 local replies = {now_us}
@@ -29,7 +28,7 @@ for i = 2, #ARGV do
     local record = answer_record(id)
     local state, score = locate(id)
     replies[i] = record and {
-      state or 'ready', -- the id is in no place: the janitor will make the job ready
+      state or 'ready', -- an id in neither the leases nor the waiting jobs (lost data): the janitor will make the job ready
       tonumber(score) or now, record, losses_of(id), serving_text_of(topic_of(id)),
     } or RESULT_AGAIN
   end

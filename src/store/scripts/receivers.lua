@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- receivers.lua - reads the record of one receiver, or a page of the records of all receivers, in the order of their
--- last reports.
+-- versions (report.lua): the record that was changed last comes last.
 --
 -- ARGV[2] a receiver, or empty for a page   [3] the version after which the page begins   [4] maximum number
 --      of receivers

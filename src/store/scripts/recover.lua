@@ -1,15 +1,16 @@
 #!lua flags=allow-oom
--- recover.lua - returns jobs whose lease ran out. The receiver has not failed, so no attempt is counted.
+-- recover.lua - returns jobs of consumers that were lost (their leases ran out) to the waiting jobs. The receivers have
+-- not failed, so no attempt is counted.
 --
 -- After the first loss of a consumer, the job is due at once, with its old time. After the second, third and fourth
--- loss, it waits for a random time. Otherwise, a job that crashes its consumer would disturb the same other jobs each
--- time. After the fifth loss, the script leases the job to the caller and lists it, up to a few MiB of such jobs in one
--- call. The caller buries the job with its follow-ups, see follow.lua. If the caller dies first, its lease runs out,
--- and a later call lists the job again. If the consumer of a cancelled job was lost, its attempt no longer counts as in
--- flight.
+-- loss, it waits for a random time. If it were due at once again, a job that crashes its consumer would each time be
+-- attempted together with the same other jobs. After the fifth loss, the script leases the job to the caller and lists
+-- it, up to a few MiB of such jobs in one call. The caller buries the job with its follow-ups, see follow.lua. If the
+-- caller dies first, its lease runs out, and a later call lists the job again. If the consumer of a cancelled job was
+-- lost, its attempt no longer counts as in flight.
 --
--- ARGV[2] lease, ms   [3] time that the caller expects from Redis's clock, ms   [4] maximum number of jobs,
---      and of attempts of cancelled jobs
+-- ARGV[2] lease, ms   [3] time that Redis's clock should show by the caller's reckoning, ms   [4] maximum number of
+--      jobs, and of attempts of cancelled jobs
 -- ARGV[5] a seed   [6] the caller's nonce, see is_recovering
 -- Returns {now_us, -1} if the clock has stepped by more than a second, because living consumers must first get the
 -- time to renew their leases. Otherwise returns {now_us, number of leases that ran out, number of jobs to bury, then
@@ -23,10 +24,10 @@ math.randomseed(tonumber(ARGV[5]))
 local ids = lost_of(LEASES, lease_ms, ARGV[4])
 local lingering = has(LINGERING) and lost_of(LINGERING, lease_ms, ARGV[4]) or {}
 if #lingering == 0 and has(PULL_LINGERING) then lingering = lost_of(PULL_LINGERING, PULL_LEASE_MAX_MS, ARGV[4]) end
-local HEAD = 3 -- replies before the first job
+local HEAD = 3 -- number of replies before the first job
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
 
--- Adds a job to the list for the caller. An id without a record is removed from its place.
+-- Adds a job to the list for the caller. An id without a record is removed from the leases.
 local function list(id, due)
   local record, topic = call('HGET', JOBS, id), topic_of(id)
   if not record then

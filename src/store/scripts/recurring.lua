@@ -11,7 +11,7 @@ local one, topic, after, most = ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local names = {one}
 if one == '' then
   local start = (topic ~= '' and topic .. '/' or '') .. ARGV[6]
-  local goes_on = after ~= '' and string.sub(after, 1, #start) == start -- else begin with the first name
+  local goes_on = after ~= '' and string.sub(after, 1, #start) == start -- otherwise the page begins with the first name
   local from = goes_on and '(' .. after or start ~= '' and '[' .. start or '-'
   local to = start ~= '' and '(' .. start .. '\255' or '+' -- no name contains the byte 255
   names = call('ZRANGE', SCHEDULE_NAMES, from, to, 'BYLEX', 'LIMIT', 0, most + 1)

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- release.lua - ends leases without an attempt. Each job is due again at its old time, or is held for some
+-- release.lua - ends leases of jobs that were not attempted. Each job is due again at its old time, or is held for some
 -- time.
 --
 -- ARGV from 2, for each job:
@@ -10,9 +10,9 @@
 --   setting   1 if the breaker holds the job only because the topic's setting breaker was true at the claim, else 0
 -- Returns {now_us, 1 done or 0 stale, ...}.
 --
--- If the topic has turned its breaker off since the claim, the breaker does not hold the job. Turning it off starts a
--- walk that resumes the topic's held jobs. This walk may be over, and then nothing would resume the job before its
--- hold ends.
+-- If the topic has turned its breaker off since the claim, the breaker does not hold the job. Turning the breaker off
+-- started a walk that resumes the topic's held jobs. If this walk is over, it cannot resume a job that is held only
+-- now.
 -- uses: again breaker check fence linger take
 -- plain: take
 check(2, 6, 3)
@@ -21,8 +21,8 @@ for i = 5, #ARGV, 6 do
 end
 local verdicts, claims = fence(2, 6)
 
--- Counts, for each claim, the jobs whose tokens are returned to the rate. A job with a wait was not sent. A job without
--- a wait may have been sent, so its token stays spent.
+-- Counts the jobs of each claim and topic that have not used their token of the topic's rate. A job with a wait was not
+-- sent, so its token is returned. A job without a wait may have been sent, so its token stays spent.
 local unsent = {}
 local function note_unsent(topic, nonce, since)
   local key = nonce .. ' ' .. topic

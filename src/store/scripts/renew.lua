@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- renew.lua - renews leases.
+-- renew.lua - renews the leases of consumers.
 --
 -- ARGV[2] lease, ms; then id, nonce, ...
 -- Returns {now_us, result ...}. A result is 1 (done), 0 (lease lost), or 2 (the job was cancelled, and its attempt

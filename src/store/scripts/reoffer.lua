@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- reoffer.lua - one step of limited size that makes changed settings take effect: offers topics again after the settings of
--- patterns have changed, and resumes held jobs of topics whose circuit breaker was turned off.
+-- reoffer.lua - one step of limited size that makes changed settings take effect: decides again which topics may be
+-- served after the settings of patterns have changed (lib/reoffer.lua), and resumes held jobs of topics whose circuit
+-- breaker was turned off (lib/resume.lua).
 --
 -- ARGV[2] maximum number of topics, and of held jobs
 -- Returns {now_us, number of topics, 1 if there are more topics or held jobs}.

@@ -1,7 +1,7 @@
 #!lua
--- replace.lua - schedules new jobs. If the pool has a job with the same id, and it is not leased, the new job replaces
--- it. The new job gets none of the old job's data. A dead job with this id stays, because a dead job and a new job may
--- have the same id. The flag allow-oom is not set, so a full Redis refuses new work.
+-- replace.lua - schedules new jobs. If a job with the same id has not ended and is not leased, the new job replaces it,
+-- and gets none of its data. A dead job with this id stays, because a dead job and a new job may have the same id. The
+-- flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each job:
@@ -16,8 +16,8 @@
 check(3, 4, 2)
 local max_jobs = tonumber(ARGV[2])
 
--- Returns whether the pool's job with this id matches none of the tags; '*' matches any job. Returns nothing
--- if this call has reached its limit of bytes.
+-- Returns whether the job with this id, which has not ended, matches none of these tags; '*' matches any job. Returns
+-- nothing if this call has read as many bytes as it may.
 local function is_none_of(id, tags)
   if tags == '*' then return false end
   local record = answer_record(id)
@@ -47,7 +47,7 @@ local function replace(id, when, record, tags)
   end
   local at, created = due_of(when)
   call('HSET', JOBS, id, opening_of(created) .. record)
-  at = put(id, at) -- if several jobs have one id, the last one counts
+  at = put(id, at) -- if the call has several new jobs with this id, the last one counts
   return {at, created, is_there and 1 or 0}
 end
 

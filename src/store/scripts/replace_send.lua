@@ -1,8 +1,8 @@
 #!lua
--- replace_send.lua - schedules jobs that are sent to a group, and replaces the jobs that were sent under the
--- same id: one job for each endpoint, all of them or none. Jobs of the pool with the same ids are replaced, with all
--- their data. If the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set,
--- so a full Redis refuses new work.
+-- replace_send.lua - schedules jobs that are sent to a group, and replaces the jobs that were sent under the same id:
+-- one job for each endpoint, all of them or none. Jobs that have these ids and have not ended are replaced, with all
+-- their data. If the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set, so
+-- a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- then for each send:
@@ -19,9 +19,9 @@
 local sends = read_sends(3, 'only', 1)
 probe()
 local max_jobs = tonumber(ARGV[2])
-local is_placed = {} -- jobs that this call has scheduled, which are in no bucket yet
+local is_placed = {} -- jobs that this call has scheduled, but not written to the waiting jobs yet
 
--- Lists the jobs of the pool that the send replaces or cancels: jobs that have its ids, and jobs of the
+-- Lists the jobs that have not ended and that the send replaces or cancels: those with its ids, and those of the
 -- earlier send to other endpoints.
 local function met_jobs(send)
   local same, others, is_new = {}, {}, {}

@@ -4,18 +4,18 @@
 --
 -- ARGV[2] first wait of a breaker that opens, ms; then for each receiver:
 --   name       host:port, or host:port/path
---   reachable  1: the receiver answered, before the failures below
+--   reachable  1: the receiver has answered, before any of the failures that the next argument counts
 --   failures   number of consecutive failures
 --   cause      word for the last failure or for the inconclusive probe, or '-'
 --   crowd      number of attempts that were in flight at this receiver when it asked for fewer requests; 0: it did not
 --              ask
---   delivered  number of 2xx
+--   delivered  number of answers 2xx
 --   probe      number of the probe that this report ends; 0: none. If reachable and failures are 0, the probe was
 --              inconclusive, or was not sent if cause is '-'
 --   wish       '-', 'close', or 'probe', which asks for the right to probe
--- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}. changes
--- is a sum of 1 opened, 2 closed, 4 halved. version is the version of the last record that was written; answers with
--- a higher version are newer.
+-- Returns {now_us, {number of the probe that is granted or 0, changes, version, record or ''}, ...}. changes is the sum
+-- of what happened: 1 the breaker opened, 2 it closed, 4 the limit in flight was halved. version is the version of the
+-- last record that was written; answers with a higher version are newer.
 --
 -- If the breaker of host:port is closed on request, the breakers of its paths are closed, too.
 --
@@ -57,7 +57,7 @@ local function read(record)
   return r
 end
 
--- Writes a record, without the time of the report.
+-- Returns the text of a record, without the time of the report.
 local function write(r)
   return table.concat({integer(r.failures), integer(r.opened), integer(r.probe_at), integer(r.wait), integer(r.probe),
     integer(r.limit), integer(r.halved), integer(r.failed), r.cause}, ' ')
@@ -83,8 +83,8 @@ local function fail(r, failures, cause, probe)
   if r.opened == 0 and r.failures >= FAILURES_MAX then open(r, first_wait) end
 end
 
--- Halves the limit. Several answers within HALVE_MS halve it once. If the time of the last halving is in the future,
--- because the clock has stepped back, it is ignored.
+-- Halves the receiver's limit of jobs in flight. Several requests for this within HALVE_MS halve it once. If the time
+-- of the last halving is in the future, because the clock has stepped back, it is ignored.
 local function halve(r, crowd)
   local since = now - r.halved
   if since >= 0 and since < HALVE_MS then return 0 end
@@ -93,8 +93,7 @@ local function halve(r, crowd)
   return 4
 end
 
--- Grants the right to probe: returns the number of the probe, or 0. If the round has probes that are lost or still
--- running, the new probe joins the round.
+-- Grants the right to probe: returns the number of the probe, or 0. If a round has begun, the new probe joins it.
 local function grant(r, number)
   local left = r.probe_at - now
   if r.opened == 0 or left > 0 and left <= WAIT_MAX_MS then return 0 end
@@ -184,7 +183,7 @@ for i = 3, #ARGV, SIZE do
 end
 if is_told then publish('receivers') end
 
--- Records without a report for too long, and records beyond the limit, are removed.
+-- Removes records that have not changed for REPORTED_KEPT_MS, and the oldest ones if there are more than KEPT_MAX.
 local excess = call('ZCARD', REPORTED) - KEPT_MAX
 local oldest = call('ZRANGE', REPORTED, 0, FORGET_MAX + #replies)
 for i = 1, #oldest do

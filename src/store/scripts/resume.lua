@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- resume.lua - resumes jobs that the circuit breaker of a receiver holds: each gets back the due time that it had
--- before the hold.
+-- resume.lua - resumes jobs that are held because the circuit breaker of a receiver is open: each gets back the due
+-- time that it had before the hold.
 --
 -- ARGV[2]  receiver, as in report.lua   [3] maximum number of ids to examine
 -- Returns {now_us, number of ids that were examined}.

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- retry.lua - puts jobs back into their buckets whose attempt failed, or whose receiver asked for a later delivery.
--- Each job waits for its next attempt, or is due again at its old time.
+-- retry.lua - ends attempts that failed, or whose receiver asked for a later delivery. Puts the jobs back among the
+-- waiting jobs of their topics, for their next attempt or with their old due time.
 --
 -- ARGV from 2: id, nonce, wait in ms from now, or -1, record, the attempt's line or '', ...; then the
 --      follow-ups, see follow.lua
@@ -13,8 +13,9 @@ check(2, 5, 3)
 local verdicts, claims = fence(2, 5)
 local replies = {now_us}
 
--- Returns the earliest time for a job whose lease was lost: the due time that recover.lua has given it, or the time
--- of its death. So the job is not delivered early if the clock has stepped back.
+-- Returns the earliest time for a job whose lease was lost: the due time that recover.lua has given it, or the time of
+-- its death. The job's new due time is not before this time, so it is not delivered early if the clock has stepped
+-- back.
 local function earliest_of(id)
   return math.max(now, ms_of(call('ZSCORE', bucket_of(topic_of(id)), id) or call('ZSCORE', DEAD, id) or now))
 end

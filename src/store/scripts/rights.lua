@@ -1,6 +1,7 @@
 #!lua flags=no-writes
--- rights.lua - tests which commands this user may run, without changing data. This script is declared as one that
--- does not write, so Redis refuses its writing commands, but checks the user's rights first.
+-- rights.lua - tests which commands the Redis user of duepost may run, without changing data. The script is declared as
+-- one that does not write. So Redis refuses its writing commands, but first checks whether the user has the right to
+-- run them.
 --
 -- ARGV[1] commands, separated by blanks
 -- Returns, as a flat list, each command that failed for lack of rights, and its error.

@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
--- run.lua - makes jobs due now, or at a given time. A dead job whose id is free returns to the pool and
--- starts over: its record is replaced by a record without attempts, unless it has changed since the caller
--- read it.
+-- run.lua - makes jobs due now, or at a given time. A dead job whose id is free starts over as a job that has not
+-- ended. Its record is replaced by one without attempts, unless the record has changed since the caller read it.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit; then for each job:
 --   id

@@ -25,8 +25,8 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- Looks for earlier answers before anything is written. Returns them by the index of their job, and the number of the
--- new jobs; or nothing and a result that refuses the list.
+-- Checks a list before anything is written. Returns the answers to earlier requests (index of a job in ARGV -> answer)
+-- and the number of new jobs. If the list is refused, returns nil and the result.
 local function look(first, last)
   local answers, number, is_new = {}, 0, {}
   for i = first, last, 4 do

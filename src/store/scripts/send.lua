@@ -1,6 +1,6 @@
 #!lua
--- send.lua - schedules jobs that were sent to a group: one job for each endpoint, all of them or none. The
--- flag allow-oom is not set, so a full Redis refuses new work.
+-- send.lua - schedules jobs that are sent to a group of endpoints. A send becomes one job for each endpoint: all of
+-- these are scheduled, or none. The flag allow-oom is not set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each send:
@@ -22,8 +22,8 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- Looks for an earlier send with this id that still has jobs in the pool. Returns 'same' and the jobs'
--- states, or the id of one of these jobs.
+-- Looks for an earlier send with this id of which a job has not ended. Returns {'same', endpoint, state, time, ...} if
+-- it had the same content, else {'taken', id of such a job}, or nothing.
 local function earlier(send)
   local mark, group, endpoints, sent_at = send_of(send.id)
   local left = mark and first_left(send.id, endpoints, sent_at)
@@ -45,7 +45,7 @@ local function keep_sent(send, endpoints, due)
 end
 
 -- Keeps the answer {'same', endpoint, state, time, ...}, so that a repeated request does not send the jobs again after
--- their end. At least one of them is in the pool.
+-- their end. At least one of them has not ended.
 local function keep_same(send, answer)
   local endpoints, due = {}, nil
   for i = 2, #answer, 3 do

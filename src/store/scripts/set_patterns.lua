@@ -2,8 +2,8 @@
 -- set_patterns.lua - replaces the settings of all patterns, unless they have changed since the caller read them.
 --
 -- Each shard has a copy of all patterns under one version; if copies differ, the copy with the highest version is
--- valid. The topics must then be offered again: this script offers some of them, and reoffer.lua the others.
--- reoffer.lua also resumes held jobs.
+-- valid. After a change, it must be decided again which topics may be served: this script does so for some of them, and
+-- reoffer.lua for the others. reoffer.lua also resumes held jobs of topics that have lost their circuit breaker.
 --
 -- ARGV from 2, for each set:
 --   old      the version that was read, or '' for a copy, which replaces only a lower version
@@ -16,7 +16,8 @@
 probe()
 local at, replies = 2, {now_us}
 
--- Returns the patterns that have a circuit breaker. If no job is held, returns none, because there is no job to resume.
+-- Returns the patterns whose setting breaker is true, as pattern -> true. The table is empty if no job is held, because
+-- there is no job to resume then.
 local function patterns_with_breaker()
   local texts, has_breaker = has(HELD) and has(PATTERNS) and call('HGETALL', PATTERNS) or {}, {}
   for i = 2, #texts, 2 do has_breaker[texts[i - 1]] = read_settings(texts[i]).breaker == true or nil end
@@ -35,7 +36,7 @@ local function write(version, format, first, number)
     if settings.breaker == true then is_lost[ARGV[i - 1]] = nil end
   end
   for name in pairs(is_lost) do lost[#lost + 1] = name end
-  -- The next sweeps apply changed retentions to dead jobs.
+  -- 'redate' makes the next calls of sweep.lua apply changed retentions to dead jobs.
   call('HSET', META, 'patterns', integer(version), 'redate', '0')
   start_reoffer()
   start_resuming_all(lost)

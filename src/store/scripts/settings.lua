@@ -6,9 +6,9 @@
 -- uses: again ended format places probe resume
 -- If a topic turns its circuit breaker off, its held jobs must resume: this script resumes some of them, and
 -- reoffer.lua the others.
-local RESUME_MAX = 500 -- as in resumer.c; takes less than 5 ms of Redis's time
+local RESUME_MAX = 500 -- number of jobs, as in resumer.c; takes less than 5 ms of Redis's time
 probe()
--- had_breaker: the setting "breaker" was true before this change.
+-- Makes changed settings take effect. had_breaker: the setting "breaker" was true before this change.
 local function apply(topic, had_breaker)
   if not settings_of(topic).rate then
     call('HDEL', RATES, topic)
@@ -20,7 +20,8 @@ local function apply(topic, had_breaker)
   start_resuming(topic, had_breaker)
   touch_dead(topic)
   local first_sibling = call('ZRANGE', NAMES, '[' .. topic .. '~', '(' .. topic .. '\127', 'BYLEX', 'LIMIT', 0, 1)[1]
-  -- The topic's retention also removes dead jobs of its sibling topics.
+  -- The retention also applies to dead jobs of sibling topics (orders~callbacks), so the next sweeps correct their
+  -- times.
   if first_sibling then call('HSET', META, 'redate', '0') end
 end
 

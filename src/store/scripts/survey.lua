@@ -19,15 +19,14 @@ local function may_go_on()
   return left > 0 and at[1] * 1000000 + at[2] - now_us < STEP_US
 end
 
--- step_due, step_turns and step_behind survey topics, up to a number. These functions return the position of the next
--- step, or nothing when they have examined all their topics.
+-- step_due, step_turns and step_behind count the due jobs of at most most topics of the sets "due", "turns" and
+-- "behind". Each returns the position at which its next step begins, or nothing at the end of its set.
 local function step_due(rank, most)
   local number = survey_due(rank, most)
   if number == most then return rank + number end
 end
 
--- Surveys topics in turns. Topics that have been served since the survey began are skipped; their scores are higher
--- than last.
+-- Topics that were served since the survey began have scores above last, and are skipped.
 local function step_turns(score, most)
   local topics, next_score = turns_page(score, last, most)
   for i = 1, #topics do survey(topics[i]) end

@@ -36,8 +36,8 @@ local function by_topic(ids)
   return topics, groups
 end
 
--- Updates the entries of these topics in "dead_due". One query checks all topics of a chunk, because often none of them
--- has a dead job left.
+-- Updates the entries of these topics in "dead_due", which has for each topic the time at which its first dead job is
+-- removed. Often none of the topics has a dead job left, so one query for all of them comes first.
 local function date_topics(topics)
   if not has(DEAD_DUE) then return end
   local keys = {}
@@ -76,7 +76,7 @@ local function drop(ids, topics)
   left = left - #ids
 end
 
--- Removes the first jobs of DEAD.
+-- Removes these dead jobs, which are the first ones in DEAD.
 local function drop_oldest_dead(ids)
   local topics, groups = by_topic(ids)
   call('ZREMRANGEBYRANK', DEAD, 0, #ids - 1)
@@ -104,7 +104,7 @@ local function sweep_ended()
   return number
 end
 
--- Returns the first dead jobs of a topic whose retention is over.
+-- Removes the oldest dead jobs of a topic from its index if they are older than retention (ms). Returns their ids.
 local function take_over(topic, retention, most_of_topic)
   local key = index_of('dead', topic)
   local ids = call('ZRANGEBYSCORE', key, '-inf', integer(now - retention), 'LIMIT', 0, most_of_topic)
@@ -112,8 +112,8 @@ local function take_over(topic, retention, most_of_topic)
   return ids
 end
 
--- Removes dead jobs by retention. When the time of a topic in "dead_due" comes, the topic has a dead job to remove,
--- unless its retention has changed.
+-- Removes dead jobs by retention. When the time of a topic in "dead_due" has come, its oldest dead job must be removed,
+-- unless the topic's retention has changed.
 local function sweep_by_retention()
   local number, topics_left = 0, most
   while topics_left > 0 and may_go_on() do
@@ -157,7 +157,7 @@ local function sweep_by_number()
   return number
 end
 
--- Gives topics with dead jobs a new time in "dead_due", because the retention of patterns has changed.
+-- Gives topics with dead jobs a new time in "dead_due" after retentions have changed. One call does a step of a walk.
 local function redate()
   local cursor = call('HGET', META, 'redate')
   if not cursor then return end
@@ -168,8 +168,8 @@ local function redate()
   return page[1] ~= '0'
 end
 
--- Removes unneeded entries of rates if there are many, because topics of a pattern with a rate come and go. An entry
--- with a past time is unneeded, because it has the same effect as no entry.
+-- Removes entries of the hash RATES (lib/rate.lua) if there are many, because topics of a pattern with a rate come and
+-- go. An entry whose time has passed has the same effect as no entry, so it can be removed.
 local RATES_MAX, SOME_RATES = 1000, 200
 local function sweep_rates()
   local removed = 0
@@ -185,8 +185,8 @@ end
 
 local function first_of(key) return tonumber(call('ZRANGE', key, 0, 0, 'WITHSCORES')[2] or 'inf') end
 
--- Returns how late the next removal is, ms; negative if there is nothing to remove. By the limit of their number, the
--- oldest dead job is overdue since another job died that is dead_max places after it.
+-- Returns how late the next removal is, ms; negative if there is nothing to remove. If there are more dead jobs than
+-- dead_max, the oldest one has been overdue since the death of the job that is dead_max places after it.
 local function lateness()
   local due = math.min(first_of(KEPT_UNTIL), first_of(DEAD_DUE))
   if age_ms > 0 then due = math.min(due, first_of(DEAD) + age_ms) end

@@ -21,8 +21,8 @@ local function held(topic, due)
   return not at and -1 or at == 'inf' and -2 or tonumber(at)
 end
 
--- Returns the id of the job for which a fifo topic waits: a job in flight, a cancelled job whose attempt still runs,
--- or the first waiting job.
+-- Returns the id of the job that must end before other jobs of a fifo topic are attempted: a job in flight, a cancelled
+-- job whose attempt still runs, or else the first waiting job.
 local function head_of(topic)
   if not is_fifo(topic) then return '' end
   local holder = call('HRANDFIELD', holders_of(topic))

@@ -8,7 +8,8 @@
 -- uses: cancel check sends
 check(2, 2)
 
--- Returns a code as in cancel.lua. If the send's job is dead, another job of the pool may have its id.
+-- Cancels the job of a send. Returns a code as in cancel.lua. If the job is dead, another job may have its id by now;
+-- this job stays.
 local function cancel_sent(id, sent_at)
   if not sent_at or is_of_send(id, sent_at) then return cancel(id, '') end
   if not call('ZSCORE', DEAD, id) then return RESULT_NOT_FOUND end
@@ -26,8 +27,8 @@ local function unsend(id, wanted)
     result[#result + 1] = endpoints[i]
     result[#result + 1] = code
   end
-  -- Stores which jobs of the send are left, so that the next call reads only these. Otherwise, other jobs with the ids
-  -- of removed ones could use up its limit of bytes each time.
+  -- Stores which jobs of the send are left, so that the next call reads only these. Otherwise, jobs that have taken the
+  -- ids of removed jobs could use up the limit of bytes in each call.
   if #left > 0 then note_send(id, mark, group, left, sent_at) else drop_send(id) end
   return result
 end

@@ -1,6 +1,6 @@
 #!lua
--- wait.lua - a workflow begins to wait for an event, or takes an event that was kept for it. The flag
--- allow-oom is not set, so a full Redis refuses new work.
+-- wait.lua - makes a workflow wait for an event, or gives it an event that was kept for it. The flag allow-oom is not
+-- set, so a full Redis refuses new work.
 --
 -- ARGV[2]  maximum number of jobs in the pool; 0: no limit
 -- ARGV[3]  id: owner/workflowId   [4] event   [5] a text of the caller

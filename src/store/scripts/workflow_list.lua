@@ -10,7 +10,8 @@
 local owner, prefix, state, behind, most, looks = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local FIELDS, TEXT_MAX = {'state', 'createdAt', 'endedAt', 'first', 'failedBy', 'result', 'settings'}, 8192
 
--- Returns the rank at which the page begins. The workflow at the end of the previous page may be gone.
+-- Returns the rank at which the page begins. If the last workflow of the previous page has been removed, its time of
+-- creation gives the rank.
 local function first_rank()
   if behind == '' then return 0 end
   local rank = call('ZREVRANK', WORKFLOW_TIMES, behind)
