@@ -24,7 +24,7 @@ enum { RECURRENCE_FIRED_MAX = 1000 }; /* maximum number of occurrences that are 
 
 /* Says how missed times are fired, for example after an outage. */
 enum misfire {
-    MISFIRE_ONE,  /* of all times up to now, only the latest is fired */
+    MISFIRE_ONE,  /* only the latest of the times up to now is fired */
     MISFIRE_SKIP, /* missed times are skipped */
     MISFIRE_ALL,  /* each missed time is fired, but of more than RECURRENCE_FIRED_MAX only the latest */
 };
@@ -47,8 +47,9 @@ uint64_t recurrence_seed(struct slice id);
 /* Returns the first time that is later than after_ms, or RECURRENCE_NEVER_MS. */
 int64_t recurrence_next_ms(const struct recurrence *, int64_t after_ms);
 
-/* Returns the jitter of the occurrence with the time at_ms: its job is due so many ms after at_ms. The jitter
- * is at most jitter_ms, and less than the gap to the next time. All processes compute the same jitter. */
+/* Returns the jitter of the occurrence with the time at_ms: the number of ms from at_ms to the due time of
+ * its job. The jitter is at most jitter_ms, and less than the gap to the next time. All processes compute the
+ * same jitter. */
 int64_t recurrence_jitter_ms(const struct recurrence *, int64_t at_ms);
 
 #endif

@@ -9,13 +9,14 @@
 
 enum { NUMBER_MAX = 32 }; /* bytes */
 
-/* An evaluation, which reads the text once, from left to right. */
+/* The state of an evaluation. The text is read once, from left to right. */
 struct evaluation {
     struct slice text;
     size_t at;
     double retried;
-    int depth;            /* number of nested factors */
-    const char *expected; /* expected text at this position; NULL: no fault so far */
+    int depth; /* how deep parentheses and signs are nested at this position */
+    const char
+        *expected; /* what the text must have at this position and does not have; NULL: no fault so far */
 };
 
 static double read_sum(struct evaluation *);
@@ -27,7 +28,7 @@ static char expression_peek(struct evaluation *evaluation)
 {
     const struct slice *text = &evaluation->text;
     if (evaluation->expected)
-        return '\0'; /* after a fault, the rest is not read */
+        return '\0'; /* after a fault, the evaluation sees an empty rest */
     while (evaluation->at < text->size && strchr(" \t\r\n", text->data[evaluation->at]) &&
            text->data[evaluation->at])
         evaluation->at++;
@@ -41,7 +42,7 @@ static bool expression_take(struct evaluation *evaluation, char wanted)
     return is_there;
 }
 
-/* Keeps the first fault, after which values are ignored. */
+/* Keeps the first fault. After a fault, all values are ignored. */
 static double expect(struct evaluation *evaluation, const char *expected)
 {
     if (!evaluation->expected)
@@ -58,7 +59,7 @@ static size_t skip_digits(struct slice text, size_t at)
     return at;
 }
 
-/* Returns the position after an exponent, or at if there is no exponent. */
+/* If an exponent begins at position "at", returns the position after it; otherwise, returns "at". */
 static size_t skip_exponent(struct slice text, size_t at)
 {
     size_t digits = at + 1;
@@ -107,8 +108,8 @@ static double rounded(double x)
     return floor(x + 0.5);
 }
 
-/* The functions. A function has one argument, two arguments, or, with is_fold, one or more, to which it is
- * applied pair by pair from the left. */
+/* The functions of expressions. Some have one argument and some have two. A function with is_fold has one or
+ * more: it is applied to the first two, then to the result and the third, and so on. */
 static const struct function {
     struct slice name;
     double (*of_one)(double);
@@ -225,7 +226,7 @@ static double evaluate(struct evaluation *evaluation)
     double value = read_sum(evaluation);
     expression_peek(evaluation);
     if (evaluation->at < evaluation->text.size)
-        expect(evaluation, "an operator, or the end");
+        expect(evaluation, "an operator, or the end of the text");
     return value;
 }
 

@@ -8,7 +8,7 @@
  * Functions: pow(x, y); min and max of one or more values; abs, ceil, exp, floor, round and sqrt of one
  * value. Numbers are decimal, such as 1.5 or 2e3. White space between the parts is ignored.
  *
- * The functions are pure. The time of an evaluation is bounded by the length of the text. */
+ * The functions are pure. An evaluation takes time in proportion to the length of the text. */
 #ifndef DUEPOST_JOB_RETRY_EXPRESSION_H
 #define DUEPOST_JOB_RETRY_EXPRESSION_H
 
@@ -16,7 +16,7 @@
 #include "base/status.h"
 
 enum {
-    RETRY_EXPRESSION_MAX = 256,      /* bytes of a text */
+    RETRY_EXPRESSION_MAX = 256,      /* maximum size of a text in bytes */
     RETRY_EXPRESSION_DEPTH_MAX = 16, /* maximum nesting of parentheses and signs */
 };
 

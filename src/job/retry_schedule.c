@@ -20,7 +20,7 @@ static bool is_separator(char byte)
     return byte == ' ' || byte == ',';
 }
 
-/* Takes the next word from the front of *rest. The word is empty at the end. */
+/* Takes the next word from the front of *rest. Returns an empty word at the end of the text. */
 static struct slice take_word(struct slice *rest)
 {
     size_t start = 0;

@@ -20,8 +20,8 @@ extern const struct retry_schedule retry_schedule_default;
 /* Parses durations separated by spaces or commas. An empty text is an empty schedule. */
 enum status retry_schedule_parse(struct slice text, struct retry_schedule *, struct problem *) MUST_USE;
 
-/* Returns the wait before retry number n, counted from 1; the last wait repeats. The schedule must not be
- * empty. */
+/* Returns the wait before retry n; the first retry is 1. If the schedule has fewer than n waits, returns the
+ * last one. The schedule must not be empty. */
 int64_t retry_schedule_wait_ms(const struct retry_schedule *, int n);
 
 /* Writes a JSON array of seconds. */

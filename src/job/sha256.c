@@ -7,7 +7,7 @@
 
 enum { BLOCK_BYTES = 64 };
 
-static EVP_MD *algorithm; /* written once, and never freed */
+static EVP_MD *algorithm; /* set once, when it is first used; never freed */
 static pthread_once_t is_fetched = PTHREAD_ONCE_INIT;
 
 static void fetch(void)
@@ -16,7 +16,7 @@ static void fetch(void)
     assert(algorithm);
 }
 
-/* Writes the digest of first followed by second. */
+/* Writes the digest of the bytes of "first" followed by the bytes of "second". */
 static void digest_of(EVP_MD_CTX *context, struct slice first, struct slice second,
                       unsigned char digest[SHA256_BYTES])
 {

@@ -1,7 +1,7 @@
 /* sha256.h - SHA-256 (FIPS 180-4) and HMAC-SHA256 (RFC 2104).
  *
- * OpenSSL's HMAC() and EVP_Q_digest() look up the algorithm by its name in each call, which costs more than
- * to sign a short text. Here the algorithm is looked up once in a process. */
+ * OpenSSL's HMAC() and EVP_Q_digest() look up the algorithm by its name in each call, which takes longer than
+ * signing a short text. The functions of this file look up the algorithm only once in a process. */
 #ifndef DUEPOST_JOB_SHA256_H
 #define DUEPOST_JOB_SHA256_H
 

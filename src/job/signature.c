@@ -31,8 +31,8 @@ static void put_base64(struct buffer *out, const unsigned char *bytes, size_t si
     buffer_append(out, slice_from((const char *)text, (size_t)length));
 }
 
-/* Returns the number of bytes, or 0 if text is not base64 or has more than SIGNING_KEY_BYTES_MAX bytes. Only
- * the canonical spelling is accepted. */
+/* Decodes base64, and returns the number of decoded bytes. Returns 0 if text is not base64 in its only valid
+ * spelling (base64.h), or has more than SIGNING_KEY_BYTES_MAX bytes. */
 static size_t read_base64(struct slice text, unsigned char bytes[SIGNING_KEY_BYTES_MAX])
 {
     unsigned char room[BASE64_MAX / 4 * 3], again[BASE64_MAX + 1];
@@ -59,7 +59,8 @@ static EVP_PKEY *private_key(const struct signing_key *key)
     return private;
 }
 
-/* Returns whether the second half is the public key that belongs to the first half. */
+/* Returns whether the second half of these bytes is the public key that belongs to the first half, the
+ * ed25519 seed. */
 static bool is_pair(const struct signing_key *key)
 {
     unsigned char public[PUBLIC_BYTES];

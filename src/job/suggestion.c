@@ -5,8 +5,8 @@
 
 enum { NAME_MAX_BYTES = 32, PREFIX_MIN = 4, TYPED_MIN = 2, FAR = 1000 };
 
-/* Writes a name in lower case, without underscores and hyphens. Returns false if it is longer than all our
- * names. */
+/* Writes a name in lower case, without underscores and hyphens. Returns false if the name is too long to be
+ * similar to a known name. */
 static bool reduce(struct slice name, char reduced[NAME_MAX_BYTES + 1])
 {
     size_t size = 0;
@@ -31,7 +31,8 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
  * b. */
 static unsigned distance(const char *a, const char *b)
 {
-    unsigned rows[3][NAME_MAX_BYTES + 1]; /* the last two rows, and the current one */
+    unsigned rows[3]
+                 [NAME_MAX_BYTES + 1]; /* the last two rows of the table of distances, and the current row */
     size_t columns = strlen(b);
     for (size_t j = 0; j <= columns; j++)
         rows[1][j] = (unsigned)j;
@@ -50,17 +51,17 @@ static unsigned distance(const char *a, const char *b)
     return rows[1][columns];
 }
 
-/* Returns the size of the shorter name if the other one begins with it, as delaySeconds begins with delay.
- * Returns 0 otherwise, and for a short name. */
+/* If the longer name begins with the shorter name, as delaySeconds begins with delay, returns the size of the
+ * shorter name. Otherwise, or if the shorter name is very short, returns 0. */
 static unsigned shared_beginning(const char *a, const char *b)
 {
     size_t size_a = strlen(a), size_b = strlen(b), size = size_a < size_b ? size_a : size_b;
     return size >= PREFIX_MIN && strncmp(a, b, size) == 0 ? (unsigned)size : 0;
 }
 
-/* Returns the distance of two names. Names are close if one letter in four is wrong, or only one letter.
- * Names of which one begins with the other are close, too: they come after all names with wrong letters,
- * those with the longest common beginning first. */
+/* Returns the distance of two names. Two names are close if only one letter is wrong, or at most one letter
+ * in four. They are also close if one name begins with the other. Such names have a larger distance than
+ * names with wrong letters; the longer the common beginning, the smaller the distance. */
 static unsigned weigh(const char *typed, const char *right)
 {
     unsigned found = distance(typed, right);

@@ -1,5 +1,5 @@
-/* suggestion.h - the known name that a mistyped name probably means: "job_id" and "jobid" mean jobId, "dely"
- * means delay. Members, query parameters, commands and options all use this file. */
+/* suggestion.h - finds the known name that was probably meant by a mistyped name: "job_id" and "jobid" mean
+ * jobId, "dely" means delay. Members, query parameters, commands and options all use this file. */
 #ifndef DUEPOST_JOB_SUGGESTION_H
 #define DUEPOST_JOB_SUGGESTION_H
 
@@ -7,15 +7,15 @@
 
 struct suggestion {
     struct slice name; /* name as it was typed */
-    const char *best;  /* NULL: no name is close */
+    const char *best;  /* the closest known name so far; NULL: no name is close */
     unsigned distance; /* distance of best */
 };
 
-/* Compares the name with one of the known names. */
+/* Compares the name that was typed with one known name. Call it for each known name. */
 void suggestion_weigh(struct suggestion *, const char *name);
 
-/* Writes the detail of an error: the text what, such as "unknown field", and the suggestion if there is one:
- * "unknown field; did you mean jobId?". */
+/* Writes the detail of an error: the text "what", followed by the suggestion if there is one. For example, if
+ * what is "unknown field": "unknown field; did you mean jobId?". */
 enum { SUGGESTION_DETAIL_SIZE = 128 };
 void suggestion_write(const struct suggestion *, const char *what, char detail[SUGGESTION_DETAIL_SIZE]);
 

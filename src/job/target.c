@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "job/url.h"
 
-/* An address that is always refused. If has_address is false, all addresses of this host are refused. */
+/* A port to which jobs are never sent, at this address. If has_address is false, the port is refused at all
+ * addresses of this host. */
 struct refusal {
     bool has_address;
     struct address address;
@@ -50,8 +51,8 @@ static void add_block(struct target_policy *policy, const struct address_block *
     policy->blocks[policy->block_count++] = *block;
 }
 
-/* Returns whether a word, such as "private", was probably meant as a class of addresses. None of these words
- * is the name of a real host. */
+/* Returns whether a word in the option, such as "private", was probably meant as a class of addresses. No
+ * real host has such a name. */
 static bool is_wish(struct slice word)
 {
     static const char *const wishes[] = {"all", "any", "*", "everything", "none", "private", "public"};
@@ -126,7 +127,7 @@ void target_policy_refuse(struct target_policy *policy, const struct address *ad
     policy->refusals[policy->refusal_count++] = refusal;
 }
 
-/* Returns whether an address is 0.0.0.0 or ::, which connect to this host. */
+/* Returns whether an address is 0.0.0.0 or ::. A connection to such an address reaches this host. */
 static bool is_unspecified(const struct address *address)
 {
     static const struct address v4 = {false, {0}}, v6 = {true, {0}};

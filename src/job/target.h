@@ -1,5 +1,6 @@
-/* target.h - the targets that jobs may have: public addresses and addresses that the operator allows, but
- * never duepost itself. A policy does not change after it is built, and all reactors share it. */
+/* target.h - a policy: the addresses to which jobs may be sent. These are the public addresses and those that
+ * the operator allows, but never duepost itself or its Redis. A policy does not change after it is built, and
+ * all reactors share it. */
 #ifndef DUEPOST_JOB_TARGET_H
 #define DUEPOST_JOB_TARGET_H
 
@@ -12,20 +13,21 @@ struct target_policy;
 struct target_policy *target_policy_new(void);
 void target_policy_free(struct target_policy *);
 
-/* Allows CIDR blocks, addresses and host names, separated by commas or spaces. A name allows all addresses
- * that it resolves to, for urls that use this name; "*.example" allows all names below it. */
+/* Allows CIDR blocks, addresses and host names, separated by commas or spaces. A host name allows urls with
+ * this name to lead to any address; "*.example" does the same for all names below example. */
 enum status target_policy_allow(struct target_policy *, struct slice text, struct problem *) MUST_USE;
 
-/* Return what target_policy_allow has allowed. The results are valid until the policy changes. */
+/* Return the address blocks and the names that target_policy_allow has allowed. The results are valid until
+ * the policy changes. */
 size_t target_policy_block_count(const struct target_policy *);
 const struct address_block *target_policy_block(const struct target_policy *, size_t index);
 size_t target_policy_name_count(const struct target_policy *);
 
-/* Refuses our own listener or our Redis, even if allowed. An address of NULL means every address of this
- * host, for a listener on the wildcard address; see is_local below. */
+/* Refuses an address and port of duepost itself or of its Redis, even if the address is allowed. An address
+ * of NULL means every address of this host, for a listener on the wildcard address; see is_local below. */
 void target_policy_refuse(struct target_policy *, const struct address *address, uint16_t port);
 
-/* Returns whether target_policy_refuse named the address. */
+/* Returns whether target_policy_refuse was called for this address. */
 bool target_policy_refuses(const struct target_policy *, const struct address *, uint16_t port,
                            bool is_local);
 
@@ -41,7 +43,7 @@ enum { TARGET_WHY_SIZE = 160 }; /* including the NUL */
 void target_explain(const struct address *, char why[TARGET_WHY_SIZE]);
 void target_explain_ours(const struct address *, uint16_t port, char why[TARGET_WHY_SIZE]);
 
-/* Returns whether is_local matters for this port. */
+/* Returns whether the decision for this port depends on is_local. */
 bool target_policy_asks_local(const struct target_policy *, uint16_t port);
 
 #endif

@@ -43,7 +43,8 @@ static bool is_name(struct slice word)
         if (!is_alphanumeric && byte != '.' && byte != '_' && byte != '-')
             return false;
     }
-    /* A line without a name begins with a digest or, by mistake, with a token. */
+    /* If the name is missing, the line begins with the digest, which has a ':', or by mistake with the token
+     * itself, "dp_...". */
     return word.size > 0 && word.size <= TOKEN_NAME_MAX && !slice_starts_with(word, SLICE("dp_"));
 }
 

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "job/token_rate.h"
 
-/* The scopes of a token are bits of one number. */
+/* The scopes: what a token allows. The scopes of a token are bits of one number. */
 enum scope {
     SCOPE_SCHEDULE = 1 << 0,
     SCOPE_READ = 1 << 1,
@@ -38,8 +38,8 @@ struct token {
     struct token_rate rate; /* the only member that changes; any thread may change it */
 };
 
-/* Parses a line, which is not empty. If INVALID, problem names the wrong field, without any text that could
- * be a token, and the token has nothing to free. */
+/* Parses a line, which must not be empty. If INVALID, problem says which field is wrong, but never quotes
+ * text that could be a token; struct token then has nothing to free. */
 enum status token_parse(struct slice line, struct token *, struct problem *) MUST_USE;
 void token_fini(struct token *);
 
@@ -48,7 +48,7 @@ void token_make(const uint8_t random[TOKEN_RANDOM_BYTES], char text[TOKEN_TEXT_S
 
 void token_digest(struct slice text, uint8_t digest[TOKEN_DIGEST_BYTES]);
 
-/* Writes the line of a token with this text. fields is the part of the line after the digest. */
+/* Writes the line for a token whose text is given. fields is the rest of the line after the digest. */
 void token_write(struct buffer *line, struct slice name, struct slice text, struct slice fields);
 
 /* Writes the names of the scopes in set, such as "schedule,read". */

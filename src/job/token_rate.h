@@ -1,8 +1,8 @@
 /* token_rate.h - a limit on a token's jobs and other requests: "1000/s", "60/m", "10/h".
  *
  * The limit is a token bucket with room for the requests of one period. The bucket is refilled at the given
- * rate. So after a pause, the requests of one period may come at once. A bucket belongs to one process, whose
- * reactors share it. */
+ * rate. So after a pause, a client may send all requests of one period at once. A bucket belongs to one
+ * process, whose reactors share it. */
 #ifndef DUEPOST_JOB_TOKEN_RATE_H
 #define DUEPOST_JOB_TOKEN_RATE_H
 
@@ -25,7 +25,8 @@ bool token_rate_parse(struct slice text, struct token_rate *);
  * time until it has room for one request. */
 bool token_rate_take(struct token_rate *, int64_t now_ns, int64_t *wait_ns);
 
-/* Takes count more requests even if the bucket is empty. Later requests then wait longer. */
+/* Takes more requests from the bucket, even if it is empty; count is their number. Later requests then wait
+ * longer. */
 void token_rate_charge(struct token_rate *, int64_t now_ns, size_t count);
 
 #endif

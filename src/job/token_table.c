@@ -18,7 +18,7 @@ static enum status table_refuse(struct problem *problem, const char *path, unsig
     return STATUS_INVALID;
 }
 
-/* Returns the property that a new token has in common with an earlier token, or NULL. */
+/* Returns an error if a new token has the name or the text of an earlier token. Otherwise returns NULL. */
 static const char *why_double(const struct token_table *table, const struct token *token)
 {
     for (size_t i = 0; i < table->count; i++) {
@@ -95,7 +95,8 @@ void token_table_release(struct token_table *table)
     free(table);
 }
 
-/* Takes the same time for each text, because no branch depends on whether, or where, the token is found. */
+/* Compares the text with all tokens, and does not stop at a match. So the time does not show whether a text
+ * is a token, or which one. */
 struct token *token_table_find(struct token_table *table, struct slice text)
 {
     uint8_t digest[TOKEN_DIGEST_BYTES];

@@ -13,7 +13,8 @@ struct slice topic_defaults_url(const struct topic_settings *settings, const str
 
 int64_t topic_defaults_timeout_ms(const struct topic_settings *settings, const struct job *);
 
-/* Returns the schedule for jobs without their own. ours is duepost's default. */
+/* Returns the retry schedule for jobs without their own: that of the topic, or else "ours", which is
+ * duepost's default. */
 const struct retry_schedule *topic_defaults_schedule(const struct topic_settings *settings,
                                                      const struct retry_schedule *ours);
 

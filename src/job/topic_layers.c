@@ -41,8 +41,8 @@ static void put_member(struct json_writer *json, struct slice key, struct slice 
 
 /* ---- merging two layers ---- */
 
-/* Returns whether the urls of both layers have the same origin, or at least one layer has no url. Urls are
- * stored without escapes. */
+/* Returns whether the urls of both layers have the same scheme, host and port, or at least one layer has no
+ * url. Urls are stored without escapes. */
 static bool may_take_headers(struct slice own, struct slice common)
 {
     struct slice texts[2];
@@ -72,7 +72,7 @@ static void put_own(struct slice own, struct json_writer *json)
             put_member(json, key, value);
 }
 
-/* Writes the needs of both layers, because a process must support all of them. */
+/* Writes the names in "needs" (carried.h) of both layers, because a process must know all of them. */
 static void put_needs(struct slice own, struct slice common, struct json_writer *json)
 {
     struct slice needs[2], item;
@@ -86,13 +86,15 @@ static void put_needs(struct slice own, struct slice common, struct json_writer 
         while (is_open && json_next_item(&cursor, &item))
             json_put_raw(json, item);
         if (needs[i].size && !is_open)
-            json_put_raw(json,
-                         needs[i]); /* the value is not an array, and the reader of the result refuses it */
+            json_put_raw(
+                json,
+                needs[i]); /* the value is not an array; the function that reads the result refuses it */
     }
     json_end_array(json);
 }
 
-/* Writes the pattern of each inherited member. pattern is the pattern of common. */
+/* Writes "from": for each setting that comes from "common", the pattern that set it. pattern is the pattern
+ * to which the text "common" belongs. */
 static void put_from(struct slice own, struct slice common, struct slice pattern, struct json_writer *json)
 {
     struct json_cursor cursor;
@@ -189,7 +191,7 @@ static struct slice origin_of(const struct topic_layers *layers, struct slice co
                  : layers->pattern;
     return topic_pattern_is_open(origin)
                ? origin
-               : layers->pattern; /* another name was not written by duepost, and is replaced */
+               : layers->pattern; /* duepost wrote no other name; any other is replaced */
 }
 
 void topic_layers_show_from(const struct topic_layers *layers, const struct members *table,
