@@ -11,7 +11,8 @@ static bool take_star(struct slice *pattern)
     return is_open;
 }
 
-/* Returns whether a pattern is valid. "." and ".." are not topics, but topics may begin with these texts. */
+/* Returns whether a pattern is valid. "." and ".." are not topics, but they are valid before a '*', because
+ * names of topics may begin with them. */
 static bool is_pattern(struct slice pattern)
 {
     bool is_open = take_star(&pattern);
@@ -81,8 +82,8 @@ static bool precedes(struct slice a, struct slice b)
     return order < 0 || (order == 0 && a.size < b.size);
 }
 
-/* Writes a text that comes before name, with no topic in between: name with its last byte reduced by one, and
- * then a byte that is greater than all bytes of topics. */
+/* Writes a text that comes before name in the order of names, so that no topic is between them. This text is
+ * name with its last byte reduced by one, followed by a byte that is greater than all bytes of topics. */
 static void put_just_before(struct slice name, struct buffer *from)
 {
     buffer_append(from, slice_from(name.data, name.size - 1));
@@ -92,7 +93,7 @@ static void put_just_before(struct slice name, struct buffer *from)
 
 enum { START_MAX = JOB_TOPIC_MAX + 1 };
 
-/* The search for the first name that follows the name "after" and that a pattern may match. */
+/* A search for the first name after "after", in the order of names, that one of the patterns may match. */
 struct start {
     struct slice after;
     char text[START_MAX];
@@ -108,8 +109,9 @@ static void note_start(struct start *start, struct slice name)
     start->size = name.size;
 }
 
-/* Returns whether the name "after" is inside a range of names that the pattern matches. A pattern that is a
- * topic has two ranges, because other names come between the topic and its siblings: a, a-b, a~c. */
+/* Returns whether "after" is inside a range of names that the pattern matches. A pattern without '*' has two
+ * ranges: the topic itself, and its siblings. Other names come between these two, such as a-b between a and
+ * a~c. */
 static bool note_pattern(struct start *start, struct slice pattern)
 {
     char text[START_MAX];

@@ -1,7 +1,8 @@
-/* topic_patterns.h - patterns of topics: "orders-*,mail".
+/* topic_patterns.h - patterns that match names of topics: "orders-*,mail".
  *
- * A pattern is a topic, or a prefix of topics followed by '*'. '*' alone matches all topics. A pattern that
- * matches a topic also matches its siblings. Patterns contain no '~'. */
+ * A pattern is the name of a topic, or the beginning of names followed by '*' (an open pattern). '*' alone
+ * matches all topics. A pattern that matches a topic also matches its sibling topics (job_id.h), such as
+ * orders~callbacks. Patterns contain no '~'. */
 #ifndef DUEPOST_JOB_TOPIC_PATTERNS_H
 #define DUEPOST_JOB_TOPIC_PATTERNS_H
 
@@ -15,17 +16,17 @@ enum status topic_patterns_check(struct slice patterns, struct problem *) MUST_U
 
 bool topic_patterns_match(struct slice patterns, struct slice topic);
 
-/* Returns whether this is a pattern that can have settings: the beginning of topics, with a '*' at the end.
- */
+/* Returns whether this is an open pattern, which ends with '*'. Only open patterns can have settings.
+ * */
 bool topic_pattern_is_open(struct slice pattern);
 
 /* Returns whether the open pattern "wide" matches every topic that the open pattern "narrow" matches. */
 bool topic_pattern_contains(struct slice wide, struct slice narrow);
 
-/* Skips topics that do not match, in a walk over all topics in the order of their names. "after" is the last
- * topic of the walk so far, or "" at the start. Sets "from" to "after" or to a later name, so that each match
- * that follows "after" also follows "from". No topic between "after" and "from" matches. Returns false if
- * there are no more matches. */
+/* For a caller that visits all topics in the order of their names: lets the caller skip topics that do not
+ * match. "after" is the last topic that was visited, or "" at the start. Sets "from" to the name after which
+ * the caller must continue: "after" itself or a later name. No topic between "after" and "from" matches.
+ * Returns false if no topic after "after" can match. */
 bool topic_patterns_seek(struct slice patterns, struct slice after, struct buffer *from);
 
 #endif

@@ -58,8 +58,8 @@ static void check_delivery(struct member_parse *parse, const struct member *memb
     check_word(parse, member, "push", "pull");
 }
 
-/* The rows are in the order of the text. scripts/lib/pause.lua needs the first two in this order. Scripts
- * copy and compare urls as they are in the text, so a url must have no escapes. */
+/* The rows have the order in which the text has the members. scripts/lib/pause.lua relies on the order of the
+ * first two. Scripts copy and compare urls as they are in the text, so a url must have no escapes. */
 static const struct member rows[] = {
     {NAMED("paused"), MEMBER_BOOL, EVERYWHERE, FIELD(is_paused), HAS(has_paused)},
     {NAMED("pauseReason"), MEMBER_TEXT, EVERYWHERE, FIELD(pause_reason), HAS(pause_reason.size), .min = 1,
@@ -107,8 +107,8 @@ const struct members topic_settings_members = {MEMBER_ROWS(rows), .noun = "setti
 
 /* ---- reading ---- */
 
-/* Parses a text. With is_kept, another version may have written the text. Faults already in errors stay, and
- * make the result INVALID. */
+/* Parses a text. is_kept says that the text comes from Redis, where another version may have written it. If
+ * errors already has faults, they stay there, and the result is INVALID. */
 static enum status parse_text(struct slice text, struct topic_settings *settings, struct job_errors *errors,
                               bool is_kept)
 {
@@ -132,7 +132,7 @@ static enum status parse_text(struct slice text, struct topic_settings *settings
     topic_settings_fini(settings);
     if (status == STATUS_NO_MEMORY || settings->lacks.size == 0)
         return status == STATUS_OK ? STATUS_INVALID : status;
-    /* Only lacks is kept, because a later version may give known settings values that this version cannot
+    /* Keeps only "lacks", because a later version may give known settings values that this version cannot
      * read. */
     *settings = (struct topic_settings){.lacks = settings->lacks};
     return STATUS_OK;
@@ -179,8 +179,8 @@ void topic_settings_fini(struct topic_settings *settings)
 
 /* ---- writing ---- */
 
-/* Writes the names of the features that an earlier version must not ignore. Earlier versions accept only a
- * url as onDead. */
+/* Writes the names of the features that an earlier version must not ignore. A callback onDead that is a plain
+ * url is no such feature, because earlier versions know it. */
 static void write_needs(const struct topic_settings *settings, struct json_writer *json)
 {
     struct needs_writer needs = {json, false};
@@ -212,7 +212,7 @@ static void put_settings(const struct topic_settings *settings, struct buffer *o
     json_end_object(&json);
 }
 
-/* Writes nothing if no setting is set. */
+/* If no setting is set, writes nothing. */
 void topic_settings_write(const struct topic_settings *settings, struct buffer *out)
 {
     size_t start = out->size;
@@ -302,7 +302,7 @@ bool topic_settings_are_pull(const struct topic_settings *settings)
 
 int64_t topic_settings_wait_ms(const struct topic_settings *settings, int64_t wait_ms, uint32_t random)
 {
-    /* No overflow: a year in milliseconds times a million fits into 64 bits. */
+    /* This does not overflow: a year in ms, times a million, fits into 64 bits. */
     int64_t most_ms = wait_ms * settings->jitter_ppm / TOPIC_JITTER_MAX_PPM;
     return wait_ms + (int64_t)((double)most_ms * random / UINT32_MAX);
 }

@@ -54,8 +54,8 @@ bool trace_parent_is_sampled(struct slice parent)
     return (low >= 'a' ? low - 'a' + 10 : low - '0') & 1;
 }
 
-/* Returns the total size of the members, each with a comma. Members of more than most bytes are left out.
- * *members becomes their number. */
+/* Returns the total size of the members of a tracestate, each with a comma. Members that are longer than
+ * "most" bytes do not count. Sets *members to the number of members that count. */
 static size_t bytes_of(struct slice header, size_t most, size_t *members)
 {
     size_t bytes = 0;

@@ -13,7 +13,8 @@ static bool is_name_byte(char byte)
            byte == '_';
 }
 
-/* Returns a name without the dot at its end. Both spellings mean the same name. */
+/* Returns a host name without the dot at its end, if it has one. Names with and without this dot mean the
+ * same host. */
 static struct slice without_dot(struct slice host)
 {
     if (host.size && host.data[host.size - 1] == '.')
@@ -138,8 +139,8 @@ static const char *read_authority(struct slice authority, struct url *url)
     if (name.size == 0)
         return "must have a host";
     if (ends_in_number(name)) {
-        /* Some programs interpret an IPv4 address with a dot at the end as an address. Others, such as
-         * libcurl, interpret it as a name. */
+        /* Refuses an IPv4 address with a dot at the end: some programs take it for an address, others, such
+         * as libcurl, for a name. */
         if (name.size != url->host.size || !address_parse_loose(name, &url->address))
             return "must have a host that is a name or an address";
         url->host_is_address = true;

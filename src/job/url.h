@@ -11,9 +11,10 @@ enum { JOB_URL_MAX = 2048 }; /* bytes */
 
 struct url {
     bool is_https;
-    struct slice host;      /* host without brackets, as in the url */
-    uint16_t port;          /* 80 or 443 when the url has none */
-    bool host_is_address;   /* a literal in any spelling that resolvers accept: 127.1, 0x7f000001, [::1] */
+    struct slice host;    /* as in the url, but without the brackets of an IPv6 address */
+    uint16_t port;        /* 80 or 443 when the url has none */
+    bool host_is_address; /* the host is an address, in any spelling that resolvers accept: 127.1, 0x7f000001,
+                             [::1] */
     struct address address; /* when host_is_address */
     struct slice target;    /* path and query as in the url; may be empty; no fragment */
     struct slice query;     /* query with its '?'; empty: no query */
@@ -24,8 +25,8 @@ struct url {
  * NULL. The parts borrow text. */
 enum status url_parse(struct slice text, struct url *, const char **detail) MUST_USE;
 
-/* Returns whether both urls have the same scheme, host and port. Two spellings of an address are the same
- * host. */
+/* Returns whether both urls have the same scheme, host and port. Different spellings of an address count as
+ * the same host. */
 bool url_is_same_origin(const struct url *, const struct url *);
 
 /* Writes the url as a JSON string. The mask replaces the query, which may hold secrets. */
@@ -35,11 +36,11 @@ void url_show(struct slice text, struct buffer *);
 /* Returns whether a host is a name, not an address in any spelling. */
 bool url_host_is_name(struct slice host);
 
-/* Returns whether a name is localhost or a name below it. Such a name means this host, whatever a name server
- * answers. */
+/* Returns whether a name is localhost or ends with .localhost. Such a name means this host, whatever a name
+ * server answers. */
 bool url_host_is_localhost(struct slice host);
 
-/* Compares names. Ignores case and a dot at the end. */
+/* Returns whether two host names are equal. Ignores case and a dot at the end. */
 bool url_host_equal(struct slice, struct slice);
 
 #endif
