@@ -5,7 +5,7 @@
 -- pattern only. Patterns do not match sibling topics, such as orders~callbacks.
 -- uses: has
 
-local is_pattern, pattern_sizes -- lengths of the patterns without '*', the longest first
+local is_pattern, pattern_sizes -- sizes without '*', the longest first
 local function read_patterns()
   local names, has_size = call('HKEYS', PATTERNS), {}
   is_pattern, pattern_sizes = {}, {}
