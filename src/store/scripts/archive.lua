@@ -5,7 +5,7 @@
 -- ARGV[2] bytes of the backlog, beyond which the oldest texts are dropped; 0: there is no history, and the texts stay
 --      in the outbox until a history exists
 -- ARGV[3] bodies that the history keeps: 'on', 'off', or 'errors' for jobs that were not delivered
--- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first one is always returned
+-- ARGV[4] maximum number of texts   [5] maximum bytes of texts; the first text is always returned, however long it is
 -- ARGV[6] number of texts that the caller has read and not removed yet. This call returns the texts after them. If an
 --      earlier caller has read texts without removing them, these texts are returned again
 -- Returns {now_us, number of texts in the outbox, their bytes, number of texts dropped so far, number of fields that

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- arrive.lua - reads the elements of workflows that the requests to their endpoints contain. Called before each attempt
--- of a workflow's job. If the deadline of a wait has come, this script appends the element of the wait. So each wait
--- ends once: either with its deadline or with its event. A second call for the same job changes nothing.
+-- arrive.lua - reads the elements (results of steps) of workflows that the next requests to their endpoints will
+-- contain. Called before each attempt of a workflow's job. If the job is a wait for an event (lib/waits.lua), the
+-- script ends the wait and appends the wait's element for the deadline. So each wait ends once, by its deadline or by
+-- its event. A second call for the same job changes nothing.
 --
 -- ARGV from 2: id ...
 -- Returns {now_us, result ...}. A result is {'own', created, elements}: the job is delivered with its own body, and
@@ -13,7 +14,7 @@
 check(2, 1)
 local LIST_MAX = 1048576
 
--- Ends a wait whose deadline has come.
+-- Ends a wait whose deadline has come. Returns position and bytes of its element, see lib/workflows.lua.
 local function end_wait(id, place)
   local _, _, element = wait_of(id)
   forget_wait(id, place)

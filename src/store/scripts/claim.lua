@@ -4,7 +4,7 @@
 --
 -- ARGV[2] maximum number of jobs   [3] nonce   [4] lease, ms   [5] maximum number of jobs of one topic in a
 --      row, while other topics are ready
--- ARGV[6] maximum bytes of records; the first job is always returned
+-- ARGV[6] maximum bytes of records; the first job is always returned, however long its record is
 -- ARGV[7] 0: only claims; 1: first offers topics whose time in "due" has come, as carry.lua does, because the caller's
 --      carry worker has found such topics; 2: the same, and no other process has a carry worker to wake
 -- Returns {now_us, number of topics that still have due jobs, version of the last record of a receiver (report.lua),

@@ -2,8 +2,8 @@
 -- define.lua - writes definitions of schedules, unless the stored definition has changed since the caller read it. The
 -- flag allow-oom is not set, because definitions need memory.
 --
--- ARGV from 2: id, tag of the definition that was read, or '-' if there was none; the definition; its next time, ms,
---      or '-' if it does not fire any more, or '=' to keep the next time; ...
+-- ARGV from 2: id of the schedule; tag of the definition that the caller has read, or '-' if there was no definition;
+--      the definition; its next time, ms, or '-' if it does not fire any more, or '=' to keep the next time; ...
 -- Returns {now_us, 1 done or 0 changed, ...}.
 -- uses: check schedules
 check(2, 4)

@@ -269,7 +269,7 @@ function write_library(    whole, i, file, list) {
     for (i = 1; i <= part_count; i++)
         whole = whole "keys" i "()\n"
     whole = whole "named_for = KEYS[1]\nend\n"
-    # The functions part1, part2 ... run one after the other. If one returns a value, the others do not run.
+    # part1, part2 ... run one after the other, until one returns a value.
     whole = whole parts_text("part", steps, step_count)
     whole = whole "redis.register_function{function_name = '@NAME@', flags = {" flags "}, callback = function(keys, args)\n"
     whole = whole "KEYS, ARGV = keys, args\nif named_for ~= KEYS[1] then name_keys() end\nlocal reply = part1()"

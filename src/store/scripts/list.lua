@@ -10,8 +10,8 @@
 --      and +inf
 -- ARGV[11] only jobs whose url has this host, in lower case, with or without its port; may be empty
 -- ARGV[12] kind of result: 'jobs', 'seen' or 'count'
--- ARGV[13] start time of the walk, ms, rounded up; 0 if the walk begins with this page. Jobs that became ready, died,
---      or for other states were created, after this time are left out
+-- ARGV[13] start time of the walk, ms, rounded up; 0 if the walk begins with this page. Ready jobs that became due
+--      after this time, dead jobs that died after it, and jobs in other states that were created after it are left out
 -- ARGV[14] names to examine, one per line: ids of leased jobs, see leased.lua; or, for delayed and ready jobs
 --      of all topics, and for all but leased jobs of an owner, names of topics, see heads.lua
 -- ARGV[15] only jobs whose jobId has this prefix   [16] only jobs that died for one of these reasons   [17] only
@@ -20,8 +20,8 @@
 -- ARGV[18] 'oldest' or 'newest' first
 -- ARGV[19] [20] score and id of the job at which the page ends, for several topics; or two empty texts
 -- ARGV[21] only jobs with all of these labels, which are separated by newlines; may be empty
--- ARGV[22] 'unbegun' leaves out waiting jobs that became due, or whose last attempt began, since the start of
---      the walk; or empty
+-- ARGV[22] empty, or 'unbegun': leaves out waiting jobs that have become due, or whose last attempt has begun, since
+--      the start of the walk
 -- ARGV[23] without topic: only jobs of this topic and its siblings; may be empty
 -- Returns {now_us, score and id of the last entry examined (or '', '' at the end), number of jobs found, then
 -- the jobs}. Each job of 'jobs' has id, score, record, lost consumers, settings of its topic or '', time

@@ -12,14 +12,14 @@
 --   - an id without a record is removed from the leases and buckets; an entry of holders:<topic> without a lease,
 --     attempts of a job that does not exist, and texts that are not ids are also removed
 --   - the hold of a job that does not wait is removed, and a topic's entry in the key "held" gets the time of the
---   topic's first held job
+--     topic's first held job
 --   - a kept job (a job that has ended) without a time of removal gets the current time, so the next sweep removes it;
 --     an id that is not kept is removed from the indexes of kept jobs
 --   - a line whose job is gone is removed, see line.lua
 --   - a topic that is missing in an index of topics is added, and a name without a topic is removed
 --   - a dead job that format 1 left in the pool is removed from the pool
 --   - if the lists of the outbox lack a text, they are rebuilt; the archiver removes the ids in them that have no
---   text
+--     text
 --   - the stored number of waiting jobs becomes the number of jobs that are not leased
 -- Returns {now_us, next cursor ('0' at the end), repairs ...}.
 -- uses: again attempts crashes ended leases lingering locate outbox places probe

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- report.lua - stores the results of attempts at receivers, and grants the right to probe a receiver whose
--- breaker is open.
+-- report.lua - stores how receivers (servers that jobs are POSTed to) answered. If the circuit breaker of a receiver is
+-- open, the script decides which process may probe it, that is, send it one attempt.
 --
 -- ARGV[2] first wait of a breaker that opens, ms; then for each receiver:
 --   name       host:port, or host:port/path
@@ -19,15 +19,15 @@
 --
 -- If the breaker of host:port is closed on request, the breakers of its paths are closed, too.
 --
--- While a probe runs long, other probes may begin: one for each sixth of the wait, but at most one a second.
+-- While a probe runs, further probes may begin: one after each sixth of the breaker's wait, but at most one a second.
 -- These probes form a round. The first of them that fails ends the round and doubles the wait. The numbers of probes
 -- increase. So a probe belongs to the current round if its number is at least that of the round's first probe.
 --
--- A record has: consecutive failures, time when its breaker opened or 0, time of the next probe, its wait,
--- number of the first probe of the current round or 0, limit in flight or 0, time when the limit was last
--- halved, time and cause of the last failure, time of this report. Each record gets a new version, by which
--- other processes find it. If there are too many records, those with the lowest versions are removed. Changes that
--- affect attempts are published at once on the wake-up channel, as 'receivers'.
+-- A record has: consecutive failures, time when its breaker opened or 0, time of the next probe, wait before it, number
+-- of the first probe of the current round or 0, limit in flight or 0, time when the limit was last halved, time and
+-- cause of the last failure, time of this report. Each record gets a new version, by which other processes find it. If
+-- there are too many records, those with the lowest versions are removed. Changes that affect attempts are published at
+-- once on the wake-up channel, as 'receivers'.
 -- uses: clock probe publish reported
 local FAILURES_MAX, WAIT_MAX_MS, LIMIT_MAX, HALVE_MS = 20, 600000, 1000, 1000
 local PACE_MIN_MS, PACES = 1000, 6 -- time between probes of a round: wait / PACES, at least PACE_MIN_MS

@@ -4,9 +4,9 @@
 --
 -- ARGV[2] a topic, or empty for a page   [3] the name after which the page begins, or empty   [4] maximum
 --      number of topics   [5] 1 for a page of the most urgent topics; else absent
--- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready,
--- leased, dead, due time of the first waiting job or -1, time until which the first ready job is held, ms, or
--- -1 if it is not held, or -2 if it is held until something other than time changes; number of held jobs, see
+-- Returns {now_us, 1 if there are more topics, then for each topic: name, settings or '', delayed, ready, leased, dead,
+-- due time of the first waiting job or -1, time until which the first ready job may not be attempted, ms, or -1 if it
+-- may be attempted, or -2 if this does not depend on time (the topic is paused, for example); number of held jobs, see
 -- held.lua; delivered, retried and dead within the last hour; the topic's own settings or '', its longest pattern or
 -- ''; id of the job for which a fifo topic waits or ''; for a rate with a window, when the window under way began, ms,
 -- and the number of its attempts, else 0 and 0}. If [2] is a pull topic with leases, the start of the oldest lease

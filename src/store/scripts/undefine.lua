@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- undefine.lua - deletes schedules. A deleted schedule creates no more jobs.
 --
--- ARGV from 2: id, tag of the definition that was read, or '*' for any; ...
+-- ARGV from 2: id, tag of the definition that the caller has read, or '*' to delete any definition; ...
 -- Returns {now_us, 1 done, NOT_FOUND or NOT_AS_SEEN, ...}.
 -- uses: check schedules
 check(2, 2)

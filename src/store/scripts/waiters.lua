@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- waiters.lua - returns the jobs that wait for an event, in the order in which they began to wait.
+-- waiters.lua - returns the jobs of workflows that wait for an event, in the order in which they began to wait.
 --
 -- ARGV[2] owner   [3] event   [4] owner/workflowId for the jobs of one workflow only, or ''   [5] maximum number
 -- Returns {now_us, id of the job that waits, text of the caller, ...}.
