@@ -2,8 +2,8 @@
  * https://prometheus.io/docs/specs/om/open_metrics_spec/
  *
  * Each reactor has its own metrics, and only that reactor writes them. Any reactor may write the sum of all
- * as text. Clients choose the topics, so the number of topics is not limited. The first METRICS_TOPICS_MAX
- * topics of this process are counted by name, and all other topics as "_other". */
+ * reactors' metrics as text. Clients choose the topics, so the number of topics is not limited. The first
+ * METRICS_TOPICS_MAX topics of this process are counted by name, and all other topics as "_other". */
 #ifndef DUEPOST_BASE_METRICS_H
 #define DUEPOST_BASE_METRICS_H
 
@@ -17,7 +17,7 @@ enum { METRICS_TOPICS_MAX = 100, METRICS_ROUTES_MAX = 128, METRICS_STATUSES_MAX 
 /* The label of requests that match no route, or that are refused before their route is known. */
 #define METRICS_ROUTE_OTHER "other"
 
-/* The result of one attempt: a word of the API, or a class of statuses. */
+/* The result of one attempt: delivered, not yet, a class of statuses, or a failure. */
 enum metrics_result {
     METRICS_RESULT_DELIVERED,
     METRICS_RESULT_NOT_YET, /* the receiver said "not yet": the job is to be sent again later */
@@ -36,7 +36,7 @@ enum metrics_result {
 enum metrics_end { METRICS_END_DELIVERED, METRICS_END_CANCELLED, METRICS_END_DEAD, METRICS_END_COUNT };
 
 enum metrics_counter {
-    METRICS_COUNTER_RECOVERED, /* jobs that recovery returned after their consumer was lost */
+    METRICS_COUNTER_RECOVERED, /* jobs that were returned because the process that delivered them was lost */
     METRICS_COUNTER_MENDED,    /* repairs by the janitor */
     METRICS_COUNTER_LOSSES,    /* times that Redis had lost its data, or was another Redis */
     METRICS_COUNTER_COMMANDS,  /* commands to Redis */
@@ -65,7 +65,7 @@ enum metrics_counter {
     METRICS_COUNTER_COUNT,
 };
 
-/* The histograms that have exemplars. */
+/* The histograms that have exemplars: for each bucket, a measured duration with its trace. */
 enum metrics_exemplified {
     METRICS_EXEMPLIFIED_LATENESS,
     METRICS_EXEMPLIFIED_ATTEMPT,

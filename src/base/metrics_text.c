@@ -15,8 +15,8 @@ static const struct {
     {"duepost_repairs_total", "Repairs of contradictory data in Redis; please report each of them."},
     {"duepost_data_lost_total",
      "Times that Redis was found without the data of this duepost: all jobs were lost."},
-    {"duepost_redis_commands_total", "Commands sent to Redis; a script call with many items is one."},
-    {"duepost_claims_total", "Claims: calls that lease due jobs."},
+    {"duepost_redis_commands_total", "Commands sent to Redis. Each call of a script is one command."},
+    {"duepost_claims_total", "Claims: calls to Redis that lease due jobs."},
     {"duepost_breakers_opened_total", "Breakers of receivers that attempts of this process opened."},
     {"duepost_breakers_closed_total", "Breakers of receivers that attempts of this process closed."},
     {"duepost_probes_total", "Attempts that probed a receiver with an open breaker."},
@@ -33,7 +33,7 @@ static const struct {
     {"duepost_dead_removed_by_number_total", "Dead jobs that --dead-max removed."},
     {"duepost_callbacks_total",
      "Callbacks that were scheduled, each to report an attempt or the end of a job."},
-    {"duepost_fired_total", "Jobs that schedules created at their times."},
+    {"duepost_fired_total", "Jobs that schedules created when their times came."},
     {"duepost_fires_missed_total", "Times that a schedule was late by more than its grace."},
     {"duepost_fires_overlapped_total",
      "Times that a schedule created no job because its last job had not ended (overlap: skip)."},
@@ -194,7 +194,7 @@ static const struct {
     {"duepost_attempt_seconds", "From an attempt's name lookup to its end.",
      offsetof(struct metrics, attempt), METRICS_EXEMPLIFIED_ATTEMPT},
     {"duepost_fire_lateness_seconds",
-     "From a schedule's time to the creation of its job, without missed times.",
+     "From a time of a schedule to the creation of its job; missed times do not count.",
      offsetof(struct metrics, fire_lateness), METRICS_EXEMPLIFIED_COUNT},
 };
 
@@ -324,7 +324,7 @@ static void write_processor(const struct metrics_board *board, struct buffer *te
     if (us == 0)
         return;
     metrics_write_head(text, format, "duepost_redis_cpu_seconds_total", "counter",
-                       "Processor time of Redis with its children, some seconds ago.");
+                       "Processor time of Redis and its child processes; the value may be some seconds old.");
     buffer_append(text, SLICE("duepost_redis_cpu_seconds_total "));
     write_seconds(text, (int64_t)us);
     buffer_append_byte(text, '\n');

@@ -20,7 +20,7 @@
 enum {
     CALLBACK_JOBS_MAX =
         2, /* maximum number of callbacks of one attempt: onAttempt, and onDelivered or onDead */
-    CALLBACK_ANSWER_MAX = 64 * 1024, /* maximum size of an answer that a document includes */
+    CALLBACK_ANSWER_MAX = 64 * 1024, /* maximum size of the answer in the body of a callback */
 };
 
 #define CALLBACK_SIBLING "~callbacks"
@@ -34,7 +34,8 @@ enum callback_outcome {
     CALLBACK_AGAIN, /* the receiver said "not yet": the job is to be sent again later */
 };
 
-/* The facts that a callback reports. The struct borrows the data of its pointers and slices. */
+/* The report of a callback: what has happened to the job. The struct borrows the data of its pointers and
+ * slices. */
 struct callback_report {
     struct slice id;    /* id of the job: topic/jobId */
     struct slice nonce; /* nonce of the lease that ends */
@@ -51,8 +52,8 @@ struct callback_report {
     struct slice headers; /* headers of the answer, one per line, if the job's form wants them; see form.h */
     const struct delivery_form *form; /* form of the job; NULL: unknown, or the standard form */
     bool is_answer_cut;
-    /* A JSON array of the first elements of the job's workflow, with at least one; empty: unknown, or the job
-     * has no workflow. */
+    /* A JSON array of the first elements of the job's workflow. It has at least one element, or the slice is
+     * empty: then the elements are unknown, or the job has no workflow. */
     struct slice elements;
 };
 
@@ -71,8 +72,8 @@ void callback_jobs_init(struct callback_jobs *);
 void callback_jobs_fini(struct callback_jobs *);
 void callback_jobs_clear(struct callback_jobs *);
 
-/* Returns whether the job has callbacks, so that an attempt may have to report its answer. settings are those
- * of the job's topic, or NULL. */
+/* Returns whether the job or its topic has callbacks, so that the answer of an attempt may be reported.
+ * settings are those of the job's topic, or NULL. */
 bool callback_jobs_are_wanted(const struct job *, const struct topic_settings *);
 
 /* Writes the callbacks of the report. Returns false if there is no memory. */

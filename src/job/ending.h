@@ -32,7 +32,7 @@ enum ending_cause {
     ENDING_CAUSE_RESULT,    /* an attempt was made, and has a result */
     ENDING_CAUSE_UNSENT,    /* nothing was sent, because the lease was lost or the process stops */
     ENDING_CAUSE_HELD,      /* the receiver's breaker or limit, or the limit of name lookups, holds the job */
-    ENDING_CAUSE_UNSERVED,  /* only another version can serve the job */
+    ENDING_CAUSE_UNSERVED,  /* only another version of duepost can serve the job */
     ENDING_CAUSE_NO_MEMORY, /* no memory for the job's texts */
     ENDING_CAUSE_EXPIRED,   /* ttl or expiresAt has passed */
     ENDING_CAUSE_NO_URL,    /* neither the job nor its topic names a url */
@@ -70,8 +70,8 @@ struct ending {
     enum ending_verdict verdict;
     bool keeps_place;    /* RETRY, RELEASE: the due time does not change; wait_ms is 0 */
     int64_t wait_ms;     /* RETRY, RELEASE: delay from now */
-    struct slice reason; /* BURY: a literal; empty for an unreadable record */
-    int attempts;    /* new number of attempts, including this attempt if it was made; 0 for a new round */
+    struct slice reason; /* BURY: why the job is dead, a literal; empty if the record is unreadable */
+    int attempts; /* new number of attempts, including this attempt if it was made; 0 if a new round begins */
     int uncounted;   /* new number of attempts of this round that used up no retry */
     int rounds;      /* new number of ended rounds, including this round if it has ended */
     bool is_round;   /* RETRY: the receiver said "not yet", which ends the round */

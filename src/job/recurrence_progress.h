@@ -13,7 +13,7 @@
 enum {
     /* If there are more ranges, the earliest is dropped: its times then count as over. */
     RECURRENCE_SKIPPED_MAX = 16,
-    RECURRENCE_PROGRESS_SIZE = 20 * 36 /* maximum bytes of the text */
+    RECURRENCE_PROGRESS_SIZE = 20 * 36 /* maximum size of the text in bytes */
 };
 
 struct recurrence_progress {
@@ -23,7 +23,7 @@ struct recurrence_progress {
     struct recurrence_range {
         int64_t first_ms, last_ms;     /* a range of skipped times: the first, the last, and all times of the
                                           schedule between them */
-    } skipped[RECURRENCE_SKIPPED_MAX]; /* ascending, and earlier than front_ms */
+    } skipped[RECURRENCE_SKIPPED_MAX]; /* in ascending order; all are earlier than front_ms */
     size_t count;
 };
 
@@ -42,7 +42,8 @@ bool recurrence_progress_differs(const struct recurrence_progress *a, const stru
 int64_t recurrence_progress_next_ms(const struct recurrence_progress *, const struct recurrence *,
                                     int64_t after_ms);
 
-/* Sets back_ms of a schedule whose next time is next_ms: to the latest skipped time that is earlier. */
+/* next_ms is the next time of the schedule. Sets back_ms to the latest skipped time that is earlier than
+ * next_ms. */
 void recurrence_progress_set_back(struct recurrence_progress *, const struct recurrence *, int64_t next_ms);
 
 /* Notes that time_ms is over. Earlier times that had neither been fired nor skipped are skipped now. */
