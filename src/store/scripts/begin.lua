@@ -1,7 +1,7 @@
 #!lua
 -- begin.lua - begins workflows. The flag allow-oom is not set, so a full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
 -- then for each workflow:
 --   id           owner/workflowId
 --   settings     a text of the caller

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- cancel.lua - removes jobs from the pool because their owner requests it, and removes dead jobs.
+-- cancel.lua - cancels jobs that have not ended, and removes dead jobs, because their owner requests it.
 --
 -- ARGV from 2: id, tags that the job must match (see find_seen), ...
 -- Returns {now_us, result ...}. A result is 1 if an attempt was running, 0 if no attempt was running,

@@ -4,7 +4,7 @@
 -- several processes call, only the first creates the job. The flag allow-oom is not set, so a full Redis refuses new
 -- work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each item:
 --   id        of the schedule
 --   tag       of its definition
@@ -16,7 +16,7 @@
 --             earlier request with this key. 'move': only the next time changes, because the clock has stepped back
 --   time      of the occurrence, ms
 --   missed    1 if times were missed, else 0
---   overlap   1: no job is created while the job of the last occurrence is in the pool; else 0
+--   overlap   1: no job is created until the job of the last occurrence has ended; else 0
 --   skipped   the schedule's new text in SKIPPED; '-': removes it; '=': does not change it
 --   job       id of the job, whose topic is that of the schedule or one of its siblings
 --   when      of the job, as in schedule.lua
@@ -144,7 +144,7 @@ local function is_expected(id, expected)
   return at == tonumber(expected) and at <= now
 end
 
--- Returns whether the job with this id, or a job that was sent to a group under this id, is in the pool.
+-- Returns whether the job with this id, or a job that was sent to a group under this id, has not ended.
 local function is_in_pool(id)
   if call('HEXISTS', JOBS, id) == 1 then return true end
   local _, _, endpoints, sent_at = send_of(id)

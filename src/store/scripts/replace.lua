@@ -3,13 +3,13 @@
 -- and gets none of its data. A dead job with this id stays, because a dead job and a new job may have the same id. The
 -- flag allow-oom is not set, so a full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
 -- then for each job:
 --   id
 --   when    as in schedule.lua
 --   record  as in schedule.lua
---   tags    tags that the old job must match, see find_seen; after a '!', tags that a job of the pool must
---           not match
+--   tags    tags that the old job must match, see find_seen; after a '!', tags that a job that has not ended must not
+--           match
 -- Returns {now_us, result ...}. A result is {due time, createdAt, 1 if a job was replaced or 0}, FULL, AGAIN,
 -- LEASED, NOT_AS_SEEN or NO_URL.
 -- uses: attempts check crashes leases seen places url when

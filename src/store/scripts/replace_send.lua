@@ -4,7 +4,7 @@
 -- their data. If the earlier send had other endpoints, too, their jobs are cancelled. The flag allow-oom is not set, so
 -- a full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
 -- then for each send:
 --   id      as in send.lua
 --   when    as in schedule.lua

@@ -2,7 +2,7 @@
 -- run.lua - makes jobs due now, or at a given time. A dead job whose id is free starts over as a job that has not
 -- ended. Its record is replaced by one without attempts, unless the record has changed since the caller read it.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit; then for each job:
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit; then for each job:
 --   id
 --   when   as in schedule.lua
 --   tags   tags that the job must match, see find_seen

@@ -1,7 +1,7 @@
 #!lua
 -- schedule.lua - schedules new jobs. The flag allow-oom is not set, so a full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each job:
 --   id
 --   when    ms from now, or '@' and the due time

@@ -2,7 +2,7 @@
 -- schedule_all.lua - schedules lists of new jobs: all new jobs of a list, or none. The flag allow-oom is not set, so a
 -- full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each list: the number of its jobs, and for each job:
 --   id, when, record, once: see schedule.lua; each job has a url, or its topic has one
 -- Returns {now_us, result ...}. A result is a list with a due time for each new job, and {'repeated', due, id} for each

@@ -2,7 +2,7 @@
 -- send.lua - schedules jobs that are sent to a group of endpoints. A send becomes one job for each endpoint: all of
 -- these are scheduled, or none. The flag allow-oom is not set, so a full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit   [3] time that an idempotency key is kept, ms
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit   [3] time that an idempotency key is kept, ms
 -- then for each send:
 --   id      topic/jobId; '~' and the name of the endpoint are added to it for each job
 --   when    as in schedule.lua
@@ -11,10 +11,10 @@
 --   group
 --   number  of endpoints, for each of which a name and a record as in schedule.lua follow. 0: the group no longer
 --           exists, or yields no jobs for this send; the script then only looks for an earlier send
--- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED or NOT_FOUND. If
--- the same content was sent before and one of its jobs is still in the pool: {'same', endpoint, state, time,
--- ...} as in sent.lua. If another job has one of the ids: {'taken', id}. If an earlier call has used the
--- idempotency key: {'repeated', due, id and endpoints with a newline between} of that call's answer.
+-- Returns {now_us, result ...}. A result is {'sent', due time of each job ...}, FULL, REUSED or NOT_FOUND. If the same
+-- content was sent before and one of its jobs has not ended: {'same', endpoint, state, time, ...} as in sent.lua. If
+-- another job has one of the ids: {'taken', id}. If an earlier call has used the idempotency key: {'repeated', due, id
+-- and endpoints with a newline between} of that call's answer.
 -- uses: idempotency probe put_send sent
 
 local sends = read_sends(4, 'once', 0)

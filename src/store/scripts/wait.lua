@@ -2,7 +2,7 @@
 -- wait.lua - makes a workflow wait for an event, or gives it an event that was kept for it. The flag allow-oom is not
 -- set, so a full Redis refuses new work.
 --
--- ARGV[2]  maximum number of jobs in the pool; 0: no limit
+-- ARGV[2]  maximum number of jobs that have not ended; 0: no limit
 -- ARGV[3]  id: owner/workflowId   [4] event   [5] a text of the caller
 -- ARGV[6]  job, when, record, element: delivered at the deadline, see begin.lua
 -- ARGV[10] data of the first kept event as the caller has read it, or '' [11] job, record, element: delivered at once
