@@ -75,7 +75,7 @@ static bool read_parameters(struct exchange *exchange, struct cron_query *query)
     if (has_every && is_given(&reading, PARAMETER_EXPRESSION))
         query_add_error(&reading, SLICE("every"), "cannot be combined with expression");
     if (!has_every && !is_given(&reading, PARAMETER_EXPRESSION))
-        query_add_error(&reading, SLICE("expression"), "is required, or every");
+        query_add_error(&reading, SLICE("expression"), "is required if every is absent");
     return query_end(&reading);
 }
 

@@ -74,7 +74,7 @@ static enum status next_line(struct job_cutter *cutter, struct slice *job, struc
     return job->size ? check(cutter, *job, errors) : STATUS_OK;
 }
 
-/* Checks the text after the array. Only white space may follow the closing bracket. */
+/* Checks the text after the array's closing bracket, which must be only white space. */
 static enum status end_items(const struct job_cutter *cutter, struct job_errors *errors)
 {
     const char *last = slice_end(cutter->text), *at = cutter->items.at + 1;

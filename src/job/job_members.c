@@ -67,7 +67,7 @@ static void check_schedule(struct member_parse *parse, const struct member *memb
 {
     const struct job *job = parse->of;
     if (job->schedule.count == 0 && job->retry > 0)
-        job_refuse(parse, member, "must not be empty when retry is over 0");
+        job_refuse(parse, member, "must have at least one wait, because retry is over 0");
 }
 
 static void check_retry_wait(struct member_parse *parse, const struct member *member)
@@ -87,7 +87,7 @@ static void check_body(struct member_parse *parse, const struct member *member)
         job_refuse(parse, member, detail);
 }
 
-/* ---- rules of a record ---- */
+/* ---- rules for a record ---- */
 
 /* Returns whether the url is visible ASCII. This is the only check of the url in a record. */
 static bool is_url_sound(const void *of)

@@ -78,7 +78,7 @@ static bool scan_multi(struct scanner *scanner)
     return true;
 }
 
-/* Scans the escape whose backslash is at scanner->at. */
+/* Scans an escape, which begins with the backslash at scanner->at. */
 static bool scan_escape(struct scanner *scanner, bool is_key)
 {
     unsigned code;

@@ -1,6 +1,6 @@
-/* member_field.h - the field that holds a member of a table's struct.
+/* member_field.h - finds the field of a struct that holds the value of a member.
  *
- * For members_read.c, members_write.c and members_compare.c. */
+ * Used by members_read.c, members_write.c and members_compare.c. */
 #ifndef DUEPOST_JOB_MEMBER_FIELD_H
 #define DUEPOST_JOB_MEMBER_FIELD_H
 

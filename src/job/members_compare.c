@@ -1,4 +1,4 @@
-/* members_compare.c - compares and copies members by a table. */
+/* members_compare.c - compares and copies the members of structs by a table of members. */
 #include <assert.h>
 
 #include "job/callback.h"

@@ -1,4 +1,4 @@
-/* members_read.c - reads records by a table.
+/* members_read.c - reads records by a table of members.
  *
  * A record is read for each delivery. So the text is read only once, and no tree is built. */
 #include <assert.h>
@@ -123,7 +123,7 @@ static bool read_attempt_member(struct reading *reading, struct slice name, stru
         return read_text(reading, value, &word) && failure_parse(word, &result->error);
     if (slice_equal(name, SLICE("\"errorDetail\"")))
         result->detail = attempt_detail(value);
-    return true; /* accepted, because a later version may write other members */
+    return true; /* unknown members are accepted, because a later version may write them */
 }
 
 static bool read_attempt(struct reading *reading, struct slice value, struct attempt_result *result)
@@ -192,7 +192,7 @@ static bool read_value(struct reading *reading, const struct member *member, str
         return read_attempt(reading, value, field);
     case MEMBER_KEYS:
     case MEMBER_OBJECT:
-        break; /* these kinds occur only in settings, which members_parse reads */
+        break; /* only settings have members of these kinds, and members_parse reads settings */
     }
     return false;
 }

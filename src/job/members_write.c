@@ -1,4 +1,4 @@
-/* members_write.c - writes records by a table. */
+/* members_write.c - writes records by a table of members. */
 #include "job/callback.h"
 #include "job/member_field.h"
 #include "job/signature.h"

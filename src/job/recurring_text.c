@@ -11,7 +11,7 @@
 
 /* ---- a client's text ---- */
 
-/* Parses a document that json_check accepted. */
+/* Parses a client's definition, a text that json_check has accepted. */
 static void parse_members(struct slice text, const struct recurring_rules *rules, struct recurring *recurring,
                           struct job_errors *errors)
 {
@@ -22,7 +22,7 @@ static void parse_members(struct slice text, const struct recurring_rules *rules
                                  .context = rules};
     members_parse(&parse, text);
     if (!recurring->has_cron && !recurring->has_every)
-        job_errors_add(errors, "cron", "is required, or every");
+        job_errors_add(errors, "cron", "is required if every is absent");
 }
 
 enum status recurring_parse(struct slice topic, struct slice text, int64_t now_ms,
@@ -166,7 +166,7 @@ struct slice recurring_job_record(const struct recurring *recurring)
 
 static void show_job(const struct job *job, struct json_writer *json)
 {
-    bool is_hidden = topic_is_sibling(job->topic); /* the body is hidden, as in views of jobs */
+    bool is_hidden = topic_is_sibling(job->topic); /* for sibling topics, clients do not see the body */
     json_add_object(json, "job");
     for (size_t i = 0; i < job_members.count; i++)
         if (job_members.rows[i].flags & MEMBER_SENT && i != JOB_TOPIC && (i != JOB_URL || job->url.size) &&

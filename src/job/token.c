@@ -86,7 +86,7 @@ static enum status read_scopes(struct slice value, struct token *token, struct p
         while (i < SCOPES && !slice_equal(word, scopes[i].word))
             i++;
         if (i == SCOPES)
-            return bad(problem, "scopes= takes schedule, read, cancel, admin and lease, with commas between");
+            return bad(problem, "scopes= takes some of schedule,read,cancel,admin,lease, without spaces");
         token->scopes |= scopes[i].scope;
     }
     return STATUS_OK;
@@ -118,7 +118,7 @@ static enum status read_rate(struct slice value, struct token *token, struct pro
 {
     if (token_rate_parse(value, &token->rate))
         return STATUS_OK;
-    problem_set(problem, "rate= takes 1 to %d for each s, m or h, such as 1000/s", TOKEN_RATE_MAX);
+    problem_set(problem, "rate= takes 1 to %d per s, m or h, such as 1000/s", TOKEN_RATE_MAX);
     return STATUS_INVALID;
 }
 
@@ -166,7 +166,7 @@ static enum status read_line(struct slice line, struct token *token, struct prob
     while (status == STATUS_OK && (word = take_word(&rest)).size)
         status = read_field(word, &given, token, problem);
     if (status == STATUS_OK && token->scopes == 0)
-        return bad(problem, "scopes= is missing: some of schedule,read,cancel,admin,lease");
+        return bad(problem, "scopes= is missing: add some of schedule,read,cancel,admin,lease");
     return status;
 }
 

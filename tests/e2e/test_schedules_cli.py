@@ -82,7 +82,7 @@ def test_wrong_usage_is_named(server, topic):
     for words, fault, code in [
         (["set", name, "--cron", "61 * * * *"], "cron: minute: found '61'; allowed are 0 to 59", 1),
         (["set", name, "--cron", RARELY, "--timezone", "Europe/Berln"], "timezone: found 'Europe/Berln'; allowed are names of the IANA", 1),
-        (["set", name], "cron: is required, or every", 1),
+        (["set", name], "cron: is required if every is absent", 1),
         (["set", name, "--every", "often"], "--every is often: expected a duration", 2),
         (["set", name, "--every", "1h", "--header", "x"], "--header x: expected Name: value", 2),
         (["set", topic], "expected a schedule as TOPIC/ID", 2),

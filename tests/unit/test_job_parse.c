@@ -344,7 +344,8 @@ START_TEST(says_what_is_wrong_with_a_member)
          "retrySchedule[3]: must be 0 to 31536000 seconds\n"
          "retrySchedule[4]: must be a number of seconds, or a duration such as \"15m\"\n"
          "retrySchedule[5]: must be a duration such as \"15m\" or \"1h30m\"; units: ms, s, m, h, d"},
-        {"\"retrySchedule\":[],\"retry\":1", "retrySchedule: must not be empty when retry is over 0"},
+        {"\"retrySchedule\":[],\"retry\":1",
+         "retrySchedule: must have at least one wait, because retry is over 0"},
         {"\"retryWait\":5", "retryWait: must be a string"},
         {"\"retryWait\":\"2 *\"", "retryWait: expected at byte 3: a number"},
         {"\"retryWait\":\"1\",\"retrySchedule\":[1]", "retryWait: cannot be combined with retrySchedule"},

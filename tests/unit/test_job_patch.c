@@ -195,7 +195,7 @@ START_TEST(says_what_is_wrong)
          "timeout: must be 0.1 to 3600 seconds\nheaders.Host: must not be set by a job"},
         {"{\"headers\":{\"X\":\"1\",\"x\":\"2\"}}", "headers.x: must not appear twice, regardless of case"},
         {"{\"headers\":[]}", "headers: must be an object of strings"},
-        {"{\"retrySchedule\":[]}", "retrySchedule: must not be empty when retry is over 0"},
+        {"{\"retrySchedule\":[]}", "retrySchedule: must have at least one wait, because retry is over 0"},
         {"{\"delay\":1,\"dueAt\":\"2030-01-01T00:00:00Z\"}", "dueAt: cannot be combined with delay"},
         {"{\"ttl\":1,\"expiresAt\":\"2030-01-01T00:00:00Z\"}", "expiresAt: cannot be combined with ttl"},
         {"{\"ttl\":60}", "ttl: must be later than the job is due"},

@@ -61,7 +61,7 @@ START_TEST(names_what_is_wrong)
     static const char *const cases[][2] = {
         {"", ": is empty: a JSON object is required"},
         {"[]", ": must be an object"},
-        {"{\"job\":{}}", "cron: is required, or every"},
+        {"{\"job\":{}}", "cron: is required if every is absent"},
         {"{\"cron\":\"* * * * *\"}", "job: is required"},
         {"{\"cron\":\"* * * * *\",\"every\":5,\"job\":{}}", "every: cannot be combined with cron"},
         {"{\"cron\":\"61 * * * *\",\"job\":{}}", "cron: minute: found '61'; allowed are 0 to 59"},
@@ -90,7 +90,8 @@ START_TEST(names_what_is_wrong)
         {"{\"every\":1,\"job\":{\"url\":\"ftp://h/\",\"retry\":-1}}",
          "job.url: must begin with http:// or https://; job.retry: must be an integer from 0 to 100"},
         {"{\"every\":1,\"job\":{\"urll\":1}}", "job.urll: unknown field; did you mean url?"},
-        {"{\"evry\":1,\"job\":{}}", "evry: unknown field; did you mean every?; cron: is required, or every"},
+        {"{\"evry\":1,\"job\":{}}",
+         "evry: unknown field; did you mean every?; cron: is required if every is absent"},
         {"{\"every\":1,\"createdAt\":5,\"job\":{}}", "createdAt: unknown field"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -208,7 +209,7 @@ START_TEST(merges_a_patch)
          CREATED "\"every\":60," JOB},
         {CREATED "\"every\":60," JOB, "{\"cron\":\"@daily\"}", CREATED "\"cron\":\"@daily\"," JOB},
         {CREATED "\"cron\":\"@daily\"," JOB, "{\"every\":60}", CREATED "\"every\":60," JOB},
-        {CREATED "\"every\":60," JOB, "{\"every\":null}", "cron: is required, or every"},
+        {CREATED "\"every\":60," JOB, "{\"every\":null}", "cron: is required if every is absent"},
         {CREATED "\"every\":60," JOB, "{\"job\":null}", "job: is required"},
         {CREATED "\"every\":60," JOB, "{\"job\":[]}",
          "job: must be an object: a job without topic, jobId, delay and dueAt"},
