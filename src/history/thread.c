@@ -323,6 +323,7 @@ static enum status run_delete(struct history_thread *thread, struct history_call
     struct driver *driver = thread->driver;
     enum status status =
         remove_step(thread, &call->list.filter, INT64_MAX, &call->deleted, &call->has_more, &call->problem);
+    thread->tidy_us = clock_steady_us(); /* the rows' pages may be returned to the file system */
     return status == STATUS_OK && call->deleted && driver->kind->sync
                ? driver->kind->sync(driver, &call->problem)
                : status;
@@ -405,15 +406,17 @@ static void tidy(struct history_thread *thread)
     struct problem problem;
     bool has_more = false, has_more_to_tidy = false;
     int64_t now_us = clock_steady_us();
+    bool is_appender = now_us < thread->appended_us + APPENDER_US;
     enum status status = STATUS_OK;
     driver->deadline_us = now_us + READ_US;
-    if (now_us >= thread->prune_us || now_us < thread->appended_us + APPENDER_US) {
+    if (now_us >= thread->prune_us || is_appender) {
         status = prune(thread, &has_more, &problem);
         thread->prune_us = has_more ? now_us : now_us + PRUNE_US;
     }
     if (status == STATUS_OK && driver->kind->tidy)
         status = driver->kind->tidy(driver, &has_more_to_tidy, &problem);
-    thread->tidy_us = clock_steady_us() + (has_more || has_more_to_tidy ? TIDY_PAUSE_US : TIDY_US);
+    int64_t pause_us = is_appender ? TIDY_US : PRUNE_US; /* without appends, the thread sleeps */
+    thread->tidy_us = clock_steady_us() + (has_more || has_more_to_tidy ? TIDY_PAUSE_US : pause_us);
     if (status == STATUS_UNAVAILABLE)
         thread_fail(thread, &problem);
 }
