@@ -16,7 +16,7 @@
     X(RESET, "reset")                   /* the connection ended without an answer */                         \
     X(TARGET_REFUSED, "target_refused") /* no address of the receiver was allowed */                         \
     X(ANSWER_TOO_LARGE,                                                                                      \
-      "answer_too_large") /* the head of the answer exceeds its limit; the body has no limit */              \
+      "answer_too_large") /* the head of the answer exceeds its limit; a large body is not a failure */      \
     X(PROTOCOL,                                                                                              \
       "protocol") /* the answer is not HTTP, or requires a protocol that the client does not support */      \
     X(WORKER, "worker")               /* a worker has reported that its job failed */                        \

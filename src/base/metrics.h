@@ -114,8 +114,8 @@ void metrics_receivers(struct metrics *, size_t open, size_t limited);
  * value, which is the latest. */
 void metrics_redis_processor(struct metrics *, int64_t us);
 
-/* Counts since the start of the process, summed over all reactors. failed counts attempts; the other names
- * count jobs. */
+/* Counts since the start of the process, summed over all reactors. accepted, delivered, cancelled and dead
+ * count jobs; failed counts attempts. */
 struct metrics_sums {
     uint64_t accepted, delivered, cancelled, dead, failed;
     uint64_t late[HISTOGRAM_BUCKETS]; /* number of attempts in each bucket of lateness, see histogram.h */
