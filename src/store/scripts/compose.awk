@@ -76,7 +76,7 @@ FNR == 1 {
 
 function declare(line,    names, i, count) {
     sub(/^local (function )?/, "", line)
-    sub(/[=(].*/, "", line)
+    sub(/(--|[=(]).*/, "", line)
     count = split(line, names, /[ ,]+/)
     for (i = 1; i <= count; i++)
         if (names[i] in owner) {

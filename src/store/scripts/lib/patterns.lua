@@ -5,7 +5,8 @@
 -- pattern only. Patterns do not match sibling topics, such as orders~callbacks.
 -- uses: has
 
-local is_pattern, pattern_sizes -- sizes without '*', the longest first
+-- pattern_sizes: the different lengths of the patterns without their '*', the longest length first.
+local is_pattern, pattern_sizes
 local function read_patterns()
   local names, has_size = call('HKEYS', PATTERNS), {}
   is_pattern, pattern_sizes = {}, {}
