@@ -103,9 +103,9 @@ START_TEST(topics_are_offered_again)
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n" META("", VERSION)},
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer_lines=0\n", "reoffer 2", "0 0",
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"},
-        /* The walk through the lines is still to be done, because the previous step had no time for it. */
+        /* Both walks are under way. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer=turns/1/1 reoffer_lines=0\n",
-         "reoffer 0", "0 1", NULL}, );
+         "reoffer 1", "0 0", "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"}, );
 }
 END_TEST
 

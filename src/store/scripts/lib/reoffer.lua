@@ -5,8 +5,8 @@
 -- jobs: first those in the set "behind", which could not be served, then those in the set "turns", up to the score that
 -- was the last one when the walk began. The field reoffer of META has the position of the walk, and exists only during
 -- a walk: 'behind/<name>/<last score>' in the first part, 'turns/<score>/<last score>' in the second. A fifo topic
--- whose first job waits for its retry may be in neither set. A second walk, through the hash LINES (line.lua), finds
--- such topics; its position is the field reoffer_lines of META.
+-- whose first job waits for its retry may be in neither set. Another walk, which comes first, finds such topics in the
+-- hash LINES (line.lua); its position is the field reoffer_lines of META.
 -- uses: again has places turns_page
 
 local function behind_step(name, last, most)
@@ -57,9 +57,12 @@ local function lines_step(most)
 end
 
 -- Does a step of the walks; at the end of the script, finish offers the topics of this step. most: maximum number of
--- topics. Returns the number of topics, and the next position, or nothing at the end of both walks.
+-- topics. Returns the number of topics, and the next position, or nothing at the end of both walks. Lines go first:
+-- otherwise a topic that is no longer fifo would be offered before its head has the time of its next attempt.
 local function reoffer(most)
-  local number, place = 0, call('HGET', META, 'reoffer')
+  local number, place = 0, lines_step(most)
+  if place then return number, place end
+  place = call('HGET', META, 'reoffer')
   while place and number < most do
     local where, from, last = string.match(place, '^(%a+)/([^/]*)/?(.*)$')
     local topics
@@ -69,7 +72,6 @@ local function reoffer(most)
       topics, place = turns_step(from, last, most - number)
     end
     touch_all(topics)
-    for i = 1, #topics do leave_line(topics[i]) end
     number = number + #topics
   end
   if place then
@@ -77,5 +79,5 @@ local function reoffer(most)
   elseif call('HEXISTS', META, 'reoffer') == 1 then
     call('HDEL', META, 'reoffer')
   end
-  return number, place or number < most and lines_step(most - number)
+  return number, place
 end
