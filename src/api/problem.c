@@ -89,11 +89,10 @@ static const char *const conflicts[] = {
     [APP_UNREADABLE] = "The job's record in Redis cannot be read. PUT replaces the job, DELETE removes it.",
     [APP_LACKING] =
         "The job needs a later version of duepost: send the request to a process of that version.",
-    [APP_ENDED] = "The job was delivered or cancelled, so it is not run again. To send it again "
-                  "nevertheless, repeat the request "
-                  "with ?resend=true.",
-    [APP_NO_BODY] = "The history does not have the job's body (option --history-bodies). Without its body, "
-                    "the job cannot be run again.",
+    [APP_ENDED] =
+        "The job was delivered or cancelled. To send it again, repeat the request with ?resend=true.",
+    [APP_NO_BODY] =
+        "The job cannot be run again, because the history does not have its body (--history-bodies).",
 };
 
 static bool is_conflict(enum app_end end)

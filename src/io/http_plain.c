@@ -419,8 +419,8 @@ struct http_plain *http_plain_new(struct loop *loop, size_t max_idle, const stru
 
 static void kind_close_all(struct kind *kind)
 {
-    for (struct http_connection *connection; (connection = oldest_idle(kind));)
-        connection_close(connection);
+    for (struct list *link; (link = list_take(&kind->aged));)
+        connection_close(LIST_ENTRY(link, struct http_connection, age_link));
 }
 
 void http_plain_free(struct http_plain *plain)

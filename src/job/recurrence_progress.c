@@ -1,5 +1,6 @@
 #include "job/recurrence_progress.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -231,8 +232,10 @@ static void list_times(const struct recurrence *recurrence, const struct recurre
                        int64_t after_ms, int64_t now_ms, size_t max, struct recurrence_decision *decision)
 {
     struct recurrence_range ranges[RECURRENCE_SKIPPED_MAX + 1]; /* the times later than first_ms */
+    assert(progress->count <= RECURRENCE_SKIPPED_MAX);
     size_t first = progress->count + 1;
-    while (first-- > 0 && max > 0) {
+    while (first > 0 && max > 0) {
+        first--;
         bool is_front = first == progress->count;
         const struct recurrence_range *skipped = &progress->skipped[is_front ? 0 : first];
         int64_t from_ms = is_front ? progress->front_ms : skipped->first_ms;
@@ -240,7 +243,7 @@ static void list_times(const struct recurrence *recurrence, const struct recurre
         ranges[first].last_ms = is_front ? now_ms : min_ms(now_ms, skipped->last_ms);
         max -= keep_latest(recurrence, &ranges[first].first_ms, ranges[first].last_ms, max);
     }
-    for (size_t i = first + 1; i <= progress->count; i++)
+    for (size_t i = first; i <= progress->count; i++)
         for (int64_t at_ms = recurrence_next_ms(recurrence, ranges[i].first_ms); at_ms <= ranges[i].last_ms;
              at_ms = recurrence_next_ms(recurrence, at_ms))
             decision->times_ms[decision->count++] = at_ms;
