@@ -99,7 +99,7 @@ class Cluster:
         return next(node for node in self.nodes if mark in (node.try_command("INFO", "replication") or b""))
 
     def begin_move(self, slot, target):
-        """Begins to move the slot. Returns its source."""
+        """Begins to move the slot to target. Returns the node that owns the slot until then."""
         source = self.owner(slot)
         target.ok("CLUSTER", "SETSLOT", str(slot), "IMPORTING", source.id)
         source.ok("CLUSTER", "SETSLOT", str(slot), "MIGRATING", target.id)

@@ -71,7 +71,8 @@ def spans_of(text):
 
 
 class Collector:
-    """status, answer and headers: what each answer has. hold: an Event for which answers wait. tls: an SSLContext."""
+    """status, answer and headers: the parts of each HTTP answer. hold: answers wait for this Event. tls: an
+    SSLContext."""
 
     def __init__(self, status=200, answer="{}", headers=None, port=0, tls=None):
         self.status, self.answer, self.headers, self.hold = status, answer, headers or {}, None

@@ -1,7 +1,7 @@
 """Checks answers against api/openapi.yaml.
 
-check() fails on an answer that the contract does not describe, and notes each (route, status). unseen() returns those
-that no test has seen."""
+check() fails on an answer that the contract does not describe, and notes each pair of a route and a status.
+unseen() returns the pairs of the contract that no test has seen."""
 
 import json
 import pathlib
@@ -16,7 +16,8 @@ ANY = "any route"
 
 
 def _merge(schema, rules):
-    """rules: the rules of contract_rules.yaml for this schema. Members that both have are merged."""
+    """Adds the rules of contract_rules.yaml to the schema. If the schema has a rule's member already, the two
+    are merged."""
     for name, rule in rules.items():
         if name in schema:
             _merge(schema[name], rule)
@@ -32,8 +33,9 @@ def _close(node):
 
 
 def _read():
-    """The contract with the rules of contract_rules.yaml in its schemas. The schemas are closed, because this version
-    answers only with members that the contract names. No two places share an object."""
+    """The contract with the rules of contract_rules.yaml in its schemas. The schemas are closed, because this
+    version answers only with members that the contract names. No Python object occurs twice in the document,
+    so that a change at one place does not change another."""
     whole = json.loads(json.dumps(yaml.safe_load(PATH.read_text())))
     for name, rules in json.loads(json.dumps(yaml.safe_load(RULES.read_text()))).items():
         _merge(whole["components"]["schemas"][name], rules)
@@ -70,7 +72,8 @@ def schema_of(name):
 
 
 def _read_routes():
-    """{(path, method): {status: response}}, and a pattern for each path; '*' is any other method."""
+    """Returns the responses as {(path, method): {status: response}}, and a regular expression for each path.
+    The method '*' stands for all methods that the path does not have."""
     routes, patterns = {}, []
     for path, item in document["paths"].items():
         patterns.append((re.compile(re.sub(r"\{[^}]*\}", "[^/]+", path)), path))
@@ -96,7 +99,8 @@ def _route(method, target):
 
 
 def find(method, target, status):
-    """The descriptions of this answer, with their places in the contract: its route's, and that of any route."""
+    """Returns the contract's descriptions of this answer, each with its place: that of the route, and that
+    which applies to every route."""
     found = [(routes[route][status], (*route, status)) for route in (_route(method, target), (ANY, "*")) if status in routes[route]]
     assert found, f"{method} {target} answers {status}: not in the contract"
     return found

@@ -114,8 +114,8 @@ class Server:
         self.read_to = 0
 
     def end(self):
-        """Ends all processes of its group, because its shell ends before it does. A second SIGTERM ends a duepost at
-        once."""
+        """Ends all processes of the server's group, because the shell that started the server ends before the
+        server does. A second SIGTERM ends a duepost at once."""
         deadline = time.monotonic() + 20 * SLOW
         while pids := processes.members_of(self.process.pid):
             for pid in pids:
@@ -127,7 +127,7 @@ class Server:
 
 class Page:
     def __init__(self, path, languages):
-        """languages: those whose programs are run here."""
+        """languages: the programming languages whose programs are run on this host."""
         self.path, self.blocks, self.languages = path, blocks(path), set(languages)
         self.place = scratch.directory("page")
         self.tree, self.programs, self.home = self.place / "duepost", self.place / "bin", self.place / "home"
@@ -166,7 +166,7 @@ class Page:
         values = subprocess.run(["go", "env", *names], capture_output=True, text=True, check=True).stdout.split("\n")
         return {**dict(zip(names, values)), "GOTOOLCHAIN": "local"}
 
-    # ---- what the page says and what is there ----
+    # ---- the ports of the page and the ports of the host ----
 
     def _in_ports(self, text):
         return re.sub(r"\b(%s)\b" % "|".join(PORTS), lambda match: self.ports[match[1]], text)
@@ -256,7 +256,7 @@ class Page:
         with output.open("w") as out:
             process = subprocess.Popen(["bash", script], cwd=self.tree, env=self.environment, stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-        deadline = time.monotonic() + 180 * SLOW  # Go compiles its library the first time
+        deadline = time.monotonic() + 180 * SLOW  # long, because Go compiles its standard library at the first run
         while process.poll() is None:
             match = IS_SERVER.search(output.read_text(errors="replace"))
             if match:

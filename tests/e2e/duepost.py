@@ -59,7 +59,7 @@ class Client:
         self._local = threading.local()
 
     def with_token(self, token):
-        """Returns the same server with another client."""
+        """Returns a client of the same server that sends this token."""
         return Client(self.host, self.port, token, self.tls)
 
     def _link(self):
@@ -138,7 +138,7 @@ class Client:
         return self.request("POST", f"/jobs/{topic}/{job_id}/run")
 
     def wait_for_state(self, topic, job_id, state, seconds=10):
-        """state None: waits until the job is gone."""
+        """Waits until the job has this state. State None means that the job is gone."""
         def condition():
             job = self.job(topic, job_id)
             return (job or {"state": None}) if (job or {}).get("state") == state else None
@@ -204,7 +204,7 @@ class Duepost(Client):
             command += ["--data", str(self.data)]
         if allow:
             command += ["--allow-target", allow]
-        command += ["--history", "off"]  # tests of the history switch it on
+        command += ["--history", "off"]  # tests of the history switch the history on
         command += shlex.split(os.environ.get("DUEPOST_TEST_OPTIONS", ""))
         with self.log_path.open("w") as log:
             self.process = subprocess.Popen([*command, *options], env=environment(extra),
@@ -239,7 +239,7 @@ class Duepost(Client):
         return self.process.pid
 
     def reload(self, event="options_reloaded"):
-        """Sends SIGHUP, and waits until the log has one more line of that event."""
+        """Sends SIGHUP, and waits until the log has one more line of the event."""
         before = self.log().count(f"event={event} ")
         self.process.send_signal(signal.SIGHUP)
         until(lambda: self.log().count(f"event={event} ") > before, 5, event)

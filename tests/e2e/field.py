@@ -17,7 +17,7 @@ import scratch
 OWN = ("9.9.9.9", "2620:fe::9")  # the source addresses of the packets
 API = ("127.0.0.1", 7700)
 
-# Addresses that are not public, on purpose written independently of the product's list.
+# Addresses that are not public. This list is written independently of duepost's own list on purpose.
 FORBIDDEN = [ipaddress.ip_network(text) for text in """0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 168.63.129.16/32 169.254.0.0/16
 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4
 ::/3 4000::/2 8000::/1 2001::/23 2001:db8::/32 2002::/16 3fff::/20""".split()]
@@ -37,8 +37,8 @@ class Field(Namespace):
 
     def __init__(self, names=None):
         super().__init__()
-        self.heard = collections.Counter()  # packets, by the address that does not belong to duepost
-        self.said = collections.Counter()   # bytes within TCP, by the same address
+        self.heard = collections.Counter()  # number of packets, by the peer's address
+        self.said = collections.Counter()   # number of bytes within TCP, by the peer's address
         self.started = []
         try:
             self.ip("link set lo up",
@@ -61,13 +61,14 @@ class Field(Namespace):
 
     @property
     def through(self):
-        """The command that gives a program our name server."""
+        """Returns the command prefix that makes a program use the test's name server."""
         resolver = scratch.file("resolv.conf")
         resolver.write_text(f"nameserver {ADDRESS[0]}\n")
         return "unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', str(resolver)
 
     def start(self, *options, **named):
-        """Starts a duepost in this network, which uses the test's name server. The test talks to it within the field."""
+        """Starts a duepost in this network, which uses the test's name server. The test can reach this
+        duepost only while the test is in the network."""
         with self:
             self.started.append(Duepost(*options, listen="%s:%d" % API, through=self.through, **named))
         return self.started[-1]
@@ -99,7 +100,7 @@ class Field(Namespace):
             at, protocol = 40, packet[6]
             ends = [str(ipaddress.ip_address(packet[8:24])), str(ipaddress.ip_address(packet[24:40]))]
         if protocol == socket.IPPROTO_ICMP and packet[at] == 3:
-            return  # "unreachable" answers a packet that was counted
+            return  # an "unreachable" message answers a packet that was counted already
         ports = struct.unpack(">HH", packet[at:at + 4])
         if not {API, ADDRESS} & set(zip(ends, ports)):
             others = [end for end in ends if end not in OWN]

@@ -1,4 +1,4 @@
-"""An HTTP proxy that forwards requests, and tunnels (CONNECT), and records its requests.
+"""An HTTP proxy that forwards requests, opens tunnels (CONNECT), and records the requests that it gets.
 
 One thread per connection. The proxy connects only to hosts in `places`, at the address given there, and refuses all others."""
 
@@ -11,7 +11,7 @@ import threading
 class ForwardProxy:
     def __init__(self, places, credentials=None):
         self.places = places            # host: (address, port)
-        self.credentials = credentials  # the value of Proxy-Authorization that is wanted
+        self.credentials = credentials  # the Proxy-Authorization that clients must send
         self.asked = []                 # (method, target, headers)
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]

@@ -118,7 +118,7 @@ async def reset(writer):
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-# On ports of their own, behind https://.
+# The receivers below listen on ports of their own, and their urls begin with https://.
 
 async def tls_garbage(writer):
     await repeat(writer, bytes(range(256)))
@@ -171,7 +171,7 @@ async def http_2_continuations(writer):
     await repeat(writer, frame(9, 0, 1, b"\x00\x01x\x7f\x80\x07" + bytes(135)) * 10)
 
 
-# Returns the expected record of the attempt.
+# The expected result of the attempt at each receiver: a status or an error.
 PLAIN = {
     endless_body: 500, endless_chunks: 500, endless_chunk_extension: 500, endless_trailers: 500, body_a_byte_a_second: 500, gzip_bomb: 500,
     endless_headers: "answer_too_large", endless_line: "answer_too_large", interim_for_ever: "answer_too_large",
@@ -184,8 +184,8 @@ HTTP_2 = {http_2_settings: "protocol", http_2_pings: "protocol", http_2_continua
 
 
 class Hostile:
-    """Starts all hostile receivers, by kind: with plain http, with faults instead of a TLS handshake, and with faults within TLS.
-    authority: has issued the certificate "receiver"."""
+    """Starts all hostile receivers: those with plain http, those with faults instead of a TLS handshake, and
+    those with faults within TLS. authority: the CA that issued the certificate "receiver"."""
 
     def __init__(self, authority):
         self.loop = asyncio.new_event_loop()

@@ -17,7 +17,7 @@ CONFIRMED, CANCELLED, UNKNOWN = "confirmed", "cancelled", "unknown"
 @dataclasses.dataclass
 class Sent:
     """A job, and what the client has seen of it."""
-    is_held: bool     # not due soon: it stays in Redis until the final check
+    is_held: bool     # the job is due late: it stays in Redis until the final check
     at: float         # by time.monotonic()
     earliest_ms: int  # no copy of the job is due before this time
     state: str = UNKNOWN
@@ -30,9 +30,9 @@ class Load:
     def __init__(self, server, receiver, topics, pause=0.1, held_every=3):
         self.server, self.receiver, self.topics = server, receiver, topics
         self.pause, self.held_every = pause, held_every
-        self.jobs = {topic: {} for topic in topics}  # topic -> number of the job -> its record; jobs of put_ahead have negative numbers
+        self.jobs = {topic: {} for topic in topics}  # topic -> the job's number -> Sent; jobs of put_ahead() have negative numbers
         self.ahead = 0
-        self.wrong = []  # answers that are never allowed
+        self.wrong = []  # answers that duepost must never give
         self.stopped = threading.Event()
         self.threads = [threading.Thread(target=self._run, args=(topic,)) for topic in topics]
         for thread in self.threads:
@@ -53,7 +53,7 @@ class Load:
                 self._cancel(topic, cancelled)
 
     def _ask(self, allowed, method, target, job=None):
-        """Returns None if the outcome is unknown."""
+        """Sends a request. Returns the answer, or None if the outcome is unknown."""
         body, headers = (json.dumps(job), {"Content-Type": "application/json"}) if job else (None, None)
         try:
             reply = self.server.request(method, target, body, headers, check=False)
@@ -85,7 +85,7 @@ class Load:
             if not reply:
                 job.state = UNKNOWN
             elif reply.status == 200:
-                job.state = CANCELLED  # otherwise it is lost, and the final check finds that
+                job.state = CANCELLED  # after 404 the job stays CONFIRMED, and the final check reports it as lost
 
     def _numbers(self, topic, state):
         return {number for number, job in list(self.jobs[topic].items()) if job.state == state}
@@ -94,8 +94,8 @@ class Load:
         return {int(arrival.job_id) for arrival in self.receiver.of(topic)}
 
     def put_ahead(self, seconds):
-        """Schedules jobs that become due one after the other from now on, so that there are jobs to deliver even
-        while new jobs are refused."""
+        """Schedules jobs that become due one after the other, every half second for this many seconds, so
+        that there are jobs to deliver even while new jobs are refused."""
         delays = [step / 2 for step in range(1, 2 * seconds)]
         jobs = [{"topic": topic, "jobId": str(-1 - i - self.ahead), "url": self.receiver.url(), "delay": delay}
                 for topic in self.topics for i, delay in enumerate(delays)]
@@ -138,7 +138,8 @@ class Load:
         return until(lambda: self._ask((202, 404), "POST", target), 20, f"an answer to {target}").status == 202
 
     def release(self):
-        """Makes all held and confirmed jobs due. Returns the jobs that are missing, as (topic, number)."""
+        """Makes all confirmed jobs with is_held due. Returns the jobs that are missing, as (topic,
+        number)."""
         held = [(topic, number) for topic in self.topics for number in self._numbers(topic, CONFIRMED)
                 if self.jobs[topic][number].is_held]
         for topic, number in held:

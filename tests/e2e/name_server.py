@@ -9,17 +9,18 @@ import threading
 
 NXDOMAIN, SERVFAIL, SILENCE = "no such name", "failure", "silence"
 ADDRESS = ("127.0.0.53", 53)
-_TYPES = {1: 4, 28: 6}  # A, AAAA: version of the addresses
+_TYPES = {1: 4, 28: 6}  # the query types A and AAAA, with the IP version of their addresses
 
 
 class Alias(str):
-    """An alias: the resolver continues with this name."""
+    """An alias (CNAME): the resolver continues with this name."""
 
 
 class NameServer:
-    """names: maps a name to its answers. Each query of a type gets the next answer; the last answer repeats. An
-    answer is one of the words above, or a list of addresses and of at most one Alias, followed by the answer for the
-    alias. "*" stands for all other names. Create the server within the test network that uses it."""
+    """names: maps a name to its answers. Each query of a type gets the next answer; the last answer repeats.
+    An answer is one of the words above, or a list of addresses. The list may have one Alias, which is
+    followed by the addresses of the alias. "*" stands for all other names. Create the server within the test
+    network that uses it."""
 
     def __init__(self, names=None):
         self.names = {"*": [NXDOMAIN], **(names or {})}
@@ -73,8 +74,8 @@ class NameServer:
         return query[:2] + struct.pack(">HHHHH", flags, 1, 0 if is_cut else len(records), 0, 0) + question + (b"" if is_cut else body)
 
     def _find(self, name, kind, room):
-        """Counts one turn for each lookup. The repetition over TCP of an answer that was truncated over UDP is not
-        another turn."""
+        """Returns the answer whose turn it is. Each lookup takes one turn. The repetition over TCP of an
+        answer that was truncated over UDP does not count."""
         answers = self.names.get(name, self.names["*"])
         if room == 512:
             self.asked[name] += 1

@@ -102,7 +102,8 @@ class PostgresServer:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number):
-        """Each backend of PostgreSQL has its own process group. A backend may end as soon as it is resumed."""
+        """Signals each process of PostgreSQL, because each backend has its own process group. A backend may
+        end as soon as it is resumed."""
         os.kill(self.process.pid, number) # the postmaster is stopped first, so that it starts no new backend
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         for pid in map(int, children.read_text().split()):

@@ -51,7 +51,8 @@ def naming(text):
 
 
 def redis_servers_of(directory):
-    """Returns the pids of redis-servers that work in the directory or name it."""
+    """Returns the pids of redis-servers whose working directory is the directory, or whose command line names
+    it."""
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():

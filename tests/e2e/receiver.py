@@ -21,7 +21,7 @@ class Arrival:
     headers: dict        # names in lower case
     header_lines: list   # as sent, in order
     body: bytes
-    connection: int      # the number of the connection, counted from the first one
+    connection: int      # 1 for the receiver's first connection, and so on
     peer_port: int
     answered_at_ms: float = 0
     method: str = "POST"
@@ -119,7 +119,7 @@ class _Connection(asyncio.Protocol):
             self.take_requests()
 
     def close_idle(self):
-        """Ends the receiver. A request that the kernel has received, and the receiver has not read, is lost."""
+        """Cuts the connection. A request that the kernel has received, and the receiver has not read, is lost."""
         if not self.transport.is_closing():
             self.transport.abort()
 

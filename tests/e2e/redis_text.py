@@ -5,7 +5,7 @@ in double quotes, with the escapes of redis-cli."""
 import re
 import socket
 
-SIMPLE = re.compile(rb"[^\x00-\x20'\"\\\x7f]+")  # bytes of UTF-8 included
+SIMPLE = re.compile(rb"[^\x00-\x20'\"\\\x7f]+")  # includes the bytes of UTF-8
 WORD = re.compile(rb"""'((?:[^'\\]|\\[^'])*)'|"((?:[^"\\]|\\.)*)"|([^\s'"]+)""", re.S)
 ESCAPE = re.compile(rb"\\x([0-9a-f]{2})|\\(.)", re.S)
 LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}

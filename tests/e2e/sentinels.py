@@ -53,7 +53,7 @@ class Sentinel:
             return False
 
     def primary(self):
-        """Returns the address of the primary that it names."""
+        """Returns the address of the primary that this Sentinel names."""
         words = self.ask("SENTINEL", "get-master-addr-by-name", "main").decode().split("\r\n")
         return f"{words[2]}:{words[4]}"
 
@@ -63,8 +63,8 @@ class Sentinel:
 
 
 class Sentinels:
-    """hosts: one for each node and its Sentinel. options: further options of each node. lines and login: see
-    Sentinel."""
+    """hosts: one host for each pair of a node and its Sentinel. options: further options of each node. lines
+    and login: see Sentinel."""
 
     def __init__(self, replicas=2, hosts=None, down_after_ms=DOWN_AFTER_MS, tls=None, options=(), lines=(), login=()):
         count = replicas + 1
@@ -80,12 +80,13 @@ class Sentinels:
         until(lambda: all(sentinel.knows(replicas, count) for sentinel in self.sentinels), 30, "Sentinels know each other")
 
     def primary(self):
-        """Returns the node that the first Sentinel names."""
+        """Returns the node that the first Sentinel names as the primary."""
         place = self.sentinels[0].primary()
         return next(node for node in self.nodes if node.place == place)
 
     def await_whole(self, seconds=40):
-        """Waits until all Sentinels name the same node, and the others are its replicas."""
+        """Waits until all Sentinels name the same node as the primary, and the other nodes are its
+        replicas."""
         def is_whole():
             primaries = [node for node in self.nodes if node.is_primary()]
             return (len(primaries) == 1 and primaries[0].replicas_online() == len(self.nodes) - 1

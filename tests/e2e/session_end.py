@@ -1,7 +1,8 @@
 """The end of a test run, as a plugin of pytest.
 
-With -x, pytest ends the session's fixtures only in pytest_sessionfinish. The hook here runs directly after that: then the scratch
-directory is removed, and an error of these fixtures is shown after the failed tests and does not hide them."""
+With -x, pytest ends the session's fixtures only in pytest_sessionfinish. The hook in this file runs directly
+after that. It removes the scratch directory, and shows an error of these fixtures after the failed tests, so
+that the error does not hide the failed tests."""
 
 import sys
 import traceback
@@ -14,7 +15,7 @@ _errors = []
 
 
 def register(config):
-    """Is the hook pytest_configure of each conftest.py."""
+    """Registers this plugin. Each conftest.py uses this function as its hook pytest_configure."""
     if not config.pluginmanager.is_registered(sys.modules[__name__]):
         config.pluginmanager.register(sys.modules[__name__])
 

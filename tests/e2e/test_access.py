@@ -204,7 +204,7 @@ def test_with_just_its_scopes_it_is_done(place, operation):
             operation.name in ["leaseJobs", *ENDS] and reply.status == 409, reply.body
 
 
-# ---- how a token is sent ----
+# ---- the header that has the token ----
 
 def test_how_a_token_is_sent(place):
     token, server = place.root, place.server.with_token(None)
@@ -220,7 +220,8 @@ def test_how_a_token_is_sent(place):
 
 
 def test_a_body_is_not_waited_for(place):
-    """A client without the right gets the answer before it has sent the body, and the connection is closed."""
+    """If a client lacks the right, duepost answers before the client has sent the body, and closes the
+    connection."""
     head = b"POST /jobs HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
     assert b" 401 " in place.server.with_token(None).raw(head, "POST", "/jobs")
 
@@ -258,7 +259,8 @@ def test_topics_are_listed_without_a_trace_of_others(start, topic):
 
 @pytest.mark.parametrize("state", ["dead", "leased", "delayed"])
 def test_a_cursor_names_no_job_of_others(start, state):
-    """Jobs of several topics die, or are leased, one after the other."""
+    """Jobs of several topics get the state one after the other, so a page of one topic ends between jobs of
+    other topics."""
     tokens, receiver = TokenFile(), Receiver()
     root, bound = tokens.add("root"), tokens.add("bound", topics="mine-*")
     server = start("--tokens", str(tokens.path), token=root)
@@ -422,7 +424,7 @@ def test_a_request_keeps_the_tokens_that_it_began_with(start, topic):
 
 @pytest.mark.parametrize("rights", [None, {"scopes": ["read"]}, {"topics": "other"}], ids=["removed", "scope", "topic"])
 def test_a_worker_that_waits_gets_no_job_after_its_token_is_revoked(start, topic, rights):
-    """A wait may last longer than a token."""
+    """A worker may wait for longer than its token is valid."""
     tokens = TokenFile()
     root, worker = tokens.add("root"), tokens.add("worker", ["lease"], topics=topic)
     server = start("--tokens", str(tokens.path), token=root)

@@ -55,7 +55,7 @@ def schedule(server, topic, job_id, url, **members):
 
 
 def _answered(reply):
-    """A Redis on a busy disk may be slow, so a request that got no answer is repeated."""
+    """Returns None for 503, so that the caller repeats the request: Redis may be slow if the disk is busy."""
     return reply if reply.status != 503 else None
 
 
@@ -86,7 +86,7 @@ def test_urls_in_every_spelling_lead_to_public_addresses_only(topic):
             server.wait_for_state(topic, str(i), None)
         for i, url in enumerate(names, len(public)):
             job = server.wait_for_state(topic, str(i), "dead")
-            assert job["lastAttempt"]["error"] == ("dns" if b"//-" in url else "target_refused"), url  # libc accepts no such name
+            assert job["lastAttempt"]["error"] == ("dns" if b"//-" in url else "target_refused"), url  # libc refuses a leading hyphen
         assert receiver.count(topic) == len(public) > 50
         assert field.forbidden() == {}
         heard = {address for address, count in field.heard.items() if count > 2}
@@ -119,12 +119,13 @@ def test_an_address_that_was_allowed_at_the_post_is_checked_again_when_due(tmp_p
 def parse(text):
     try:
         return ipaddress.ip_address(text)
-    except ValueError:  # only resolvers accept this spelling
+    except ValueError:  # a spelling such as 127.1, which only resolvers accept
         return None
 
 
 def test_names_for_every_range_that_is_not_public(topic):
-    """Each address of the table behind a name of its own, alone and behind an alias."""
+    """Each address of the table gets two names: one name resolves to it directly, the other through an
+    alias."""
     hosts = {re.match(rb"(?i)https?://\[?([0-9a-f:.]+)\]?/", url)[1].decode() for url in table("refused")
              if re.match(rb"(?i)https?://([0-9.]+|\[[0-9a-f:.]+\])/", url)}
     addresses = sorted({str(address) for address in map(parse, hosts) if address})
@@ -145,7 +146,7 @@ def test_names_for_every_range_that_is_not_public(topic):
 V4, V6 = ["10.1.1.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "0.0.0.0"], ["::1", "fc00::1", "fe80::1", "::ffff:10.0.0.1"]
 GOOD4, GOOD6 = "8.8.8.8", "2606:4700::8"
 CASES = {
-    # name: (its answers, whether its job is delivered or the error, the addresses that got packets)
+    # name: (its DNS answers, the error of its job or None for a delivery, the addresses that get packets)
     "mixed": ([[*V4, GOOD4, *V6]], None, {GOOD4}),
     "mixed the other way": ([[GOOD4, *V4, *V6]], None, {GOOD4}),
     "mixed six": ([[*V6, GOOD6, *V4]], None, {GOOD6}),
@@ -188,7 +189,8 @@ def test_only_the_public_addresses_of_a_name_are_connected_to(case, topic):
 
 
 def test_a_public_address_that_does_not_answer_leads_to_no_private_one(topic):
-    """The next address of the name is tried; none of them is allowed."""
+    """The public address does not answer, so duepost goes on to the name's other addresses, which are all
+    private."""
     with network({"a.example": [[GOOD4, *V4, *V6]]}) as (field, receiver):
         server = field.start(allow=None)
         schedule(server, topic, "a", b"http://a.example:81/").expect(201)

@@ -161,8 +161,8 @@ def test_a_database_that_is_away_delays_rows_and_no_delivery(receiver, redis, hi
     try:
         ids = schedule(server, receiver, topic, 0)
         until_archived(history, topic, ids)
-        # The database has the rows before the outbox is emptied. If the database is then away, the entries stay in
-        # the outbox.
+        # The database has the rows a moment before the outbox is emptied. If the database fails in that
+        # moment, the entries stay in the outbox.
         until(lambda: counter(server, "duepost_outbox_jobs") == 0, 10, "an empty outbox")
         with history.away():
             ids += schedule(server, receiver, topic, BATCH)
@@ -219,7 +219,7 @@ def test_a_redis_that_is_killed_loses_no_row(receiver, redis, topic):
 
 def test_a_failover_that_forgets_the_last_ends_brings_no_row_twice(receiver, topic):
     """The new primary still has jobs that the history has already. These jobs are delivered and archived once more."""
-    history, nodes = File(), Sentinels(down_after_ms=5000)  # Sentinels do not choose a replica that was cut off for more than ten times this long
+    history, nodes = File(), Sentinels(down_after_ms=5000)  # Sentinels never promote a replica that was cut off for more than ten times this time
     server = Duepost("--history", history.option, redis=nodes.address)
     try:
         old = nodes.primary()
@@ -227,7 +227,7 @@ def test_a_failover_that_forgets_the_last_ends_brings_no_row_twice(receiver, top
         schedule(server, receiver, topic, 0, 50, delay=4 * SLOW)
         until(lambda: old.command("WAIT", "2", "1000") == b":2\r\n", 10, "the replicas have the jobs")
         for node in replicas:
-            node.command("CONFIG", "SET", "masterauth", "wrong")  # so that it cannot connect again
+            node.command("CONFIG", "SET", "masterauth", "wrong")  # so that the replica cannot connect again
         old.command("CLIENT", "KILL", "TYPE", "replica")
         until(lambda: len(history.rows()) == 50, 20 + 4 * SLOW, "rows of jobs whose ends no replica has")
         forgotten = schedule(server, receiver, topic, 50, 20)

@@ -177,8 +177,9 @@ def resident_kib(pid):
 
 
 def test_large_requests_are_bounded_in_number(start, receiver, topic):
-    """Each reactor reads 16 large requests at a time. Others are refused, and accepted when those have ended. The jobs are invalid, so no
-    answer waits for Redis: on a busy disk, that could take longer than the 30 s that the server waits for the rest of the bodies."""
+    """Each reactor reads 16 large requests at a time. Further large requests are refused until some of these
+    16 have ended. The jobs are invalid, so no answer waits for Redis: on a busy disk, that could take longer
+    than the 30 s that the server waits for the rest of the bodies."""
     server = start("--max-body", "1000")
     text = json.dumps([{"topic": topic, "jobId": str(i)} for i in range(100)])
     head = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text)
@@ -216,7 +217,8 @@ def test_while_redis_is_away_each_job_is_refused(start, redis, receiver, topic):
 
 
 def test_redis_dies_in_the_middle(start, redis, receiver, topic):
-    """Confirmed jobs exist afterwards, refused ones do not, and the rest is reported as unknown."""
+    """Afterwards, the confirmed jobs exist and the refused jobs do not. For the remaining jobs, the answer
+    says that the outcome is unknown."""
     behind = redis()
     server = start(redis=behind)
     jobs = [job_of(receiver, topic, i) for i in range(MOST)]
@@ -234,7 +236,7 @@ def test_redis_dies_in_the_middle(start, redis, receiver, topic):
 
 
 def in_the_middle(server, jobs, action):
-    """Posts the jobs, and calls action after some have been accepted."""
+    """Posts the jobs, and calls action when duepost has accepted some of them."""
     text = json.dumps(jobs)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         reply = pool.submit(server.post, text, False)

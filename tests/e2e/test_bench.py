@@ -59,7 +59,7 @@ def test_a_run_measures_and_leaves_nothing_behind(start, bench):
     assert 0 <= late["p50Milliseconds"] <= late["p99Milliseconds"] <= late["maxMilliseconds"] < 60_000
     assert server.get("/jobs/count").expect(200)["count"] == 0 and not left(server, "sizing")
     text = server.get("/metrics").body.decode()
-    assert f'duepost_jobs_accepted_total{{topic="{figures["topic"]}"}} 2401' in text  # and one job that checks the receiver
+    assert f'duepost_jobs_accepted_total{{topic="{figures["topic"]}"}} 2401' in text  # 2,400 jobs, and one job that checks the receiver
 
 
 @pytest.mark.parametrize("batch", ["1", "10000"])
@@ -89,7 +89,7 @@ def test_a_terminal_shows_progress(server, bench):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_cancels_its_jobs(start, bench, sent):
     server = start()
-    process = bench(server, "--jobs", "2000", "--per-second", "10")  # 50 jobs in 5 s
+    process = bench(server, "--jobs", "2000", "--per-second", "10")  # the lateness is measured with 50 jobs, in 5 s
     until(lambda: server.get("/jobs/count").expect(200)["count"] > 10, 20, "jobs wait")
     process.send_signal(sent)
     status, out, errors = end(process)

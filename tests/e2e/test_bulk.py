@@ -14,7 +14,8 @@ from timestamp import from_ms, to_ms
 
 @pytest.fixture
 def gated(start, redis):
-    """A duepost whose commands a gate can hold back, that gate, and another duepost at the same Redis."""
+    """Gives three things: a duepost whose commands to Redis pass a gate, which can hold them back; the gate; and
+    another duepost at the same Redis, without a gate."""
     shared = redis()
     gate = RedisGate(shared)
     yield start("--breaker", "off", redis=gate.address), gate, start("--breaker", "off", redis=shared)
@@ -22,7 +23,8 @@ def gated(start, redis):
 
 
 def with_change_between(gate, held, method, path, change):
-    """The answer to a bulk request for one job, whose action is held back until change() is confirmed."""
+    """Returns the answer to a bulk request that finds one job. The gate holds back the command that acts on the job
+    until change() is confirmed."""
     server, key = held
     gate.hold(key)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -38,7 +40,7 @@ SKIPPED = {"matched": 1, "done": 0, "skipped": 1}
 
 @pytest.mark.parametrize("method, path, done", [("DELETE", "/jobs?all=true&state=dead&topic=", 1), ("POST", "/jobs/redrive?all=true&topic=", 0)])
 def test_a_job_that_was_put_under_the_id_of_a_dead_one_is_left_alone(gated, receiver, topic, method, path, done):
-    """The dead job can still be cancelled. The dead job cannot be run again while another job has its id."""
+    """While another job has the id of a dead job, the dead job can be cancelled, but cannot be run again."""
     server, gate, other = gated
     bury(server, receiver, topic, 1)
     job = {"url": receiver.url(), "dueAt": from_ms(FAR)}
@@ -77,7 +79,7 @@ def test_a_delayed_job_that_was_changed_meanwhile_is_left_alone(gated, receiver,
 
 
 def test_changes_during_a_bulk_action_are_confirmed_and_stay(start, redis, receiver, topic):
-    """Owners replace jobs at random moments of a bulk action, which no gate holds back."""
+    """Clients replace jobs at random moments of a bulk action. Here no gate holds the action back."""
     server = start("--breaker", "off", redis=redis())
     total = 600
     server.schedule_many([{"topic": topic, "jobId": f"j{i}", "url": receiver.url(), "dueAt": from_ms(FAR)} for i in range(total)])
@@ -105,7 +107,7 @@ def test_changes_during_a_bulk_action_are_confirmed_and_stay(start, redis, recei
 # ---- walks end ----
 
 def test_a_job_that_dies_again_is_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """The moved job is after the cursor."""
+    """A job that dies again moves behind the cursor in the list, where a later page would find it."""
     server = start("--breaker", "off")
     receiver.script(topic, *[410] * 200)
     server.schedule_many([{"topic": topic, "jobId": f"j{i:03}", "url": receiver.url()} for i in range(20)])
@@ -162,7 +164,8 @@ def test_a_dry_run_changes_nothing(server, receiver, topic):
 
 
 def test_a_late_page_causes_no_burst(start, receiver, topic):
-    """The jobs of the next page are spread from the time of its request, at the earliest."""
+    """The jobs of the next page are spread over time. The first of them is due when this page is requested, or
+    later."""
     server = start("--breaker", "off")
     bury(server, receiver, topic, 12)
     path = f"/jobs/redrive?topic={topic}&perSecond=4&all=true&pageLimit=6"
@@ -231,7 +234,7 @@ def test_waiting_jobs_are_run_now(server, receiver, topic):
 
 
 def test_a_job_that_waits_for_a_retry_is_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """The retries are due after the job of the cursor."""
+    """The retries are due later than the job that the cursor names, so a later page finds these jobs."""
     server = start("--breaker", "off", "--retry-schedule", "2h")
     receiver.script(topic, *[500] * 100)
     for i in range(5):
@@ -245,11 +248,11 @@ def test_a_job_that_waits_for_a_retry_is_not_run_again_by_the_same_bulk_action(s
             break
         cursor = f"&cursor={page['cursor']}"
     assert done == 5 and receiver.count(topic) == 5
-    assert all_pages(server, "POST", path)["done"] == 5  # a second walk runs the jobs again
+    assert all_pages(server, "POST", path)["done"] == 5  # a second walk through the pages runs the jobs again
 
 
 def test_held_jobs_are_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """A breaker holds the jobs, which come back without an attempt."""
+    """A breaker holds the jobs: after they are run, they wait again, without an attempt."""
     server = start("--breaker-wait", "600")
     receiver.script(topic, *[503] * 1000)
     for i in range(30):

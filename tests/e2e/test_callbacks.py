@@ -148,7 +148,7 @@ def test_an_answer_that_is_not_utf_8_is_base64(server, receiver, topic):
 
 
 def test_above_512_attempts_at_a_time_callbacks_report_1024_bytes(start, receiver, topic):
-    """512 attempts of a reactor keep their whole answers."""
+    """A reactor keeps the whole answers of at most 512 attempts that are in flight."""
     server = start("--reactors", "1", "--max-in-flight", "600", "--max-in-flight-topic", "600")
     put(server, topic, onDelivered=receiver.url("/done"), paused=True).expect(200)
     receiver.script(topic, Answer(200, body=b"y" * 3000, delay=2 * SLOW))
@@ -160,7 +160,7 @@ def test_above_512_attempts_at_a_time_callbacks_report_1024_bytes(start, receive
     assert sizes <= {1024, 3000} and 3000 in sizes and all(each["answerTruncated"] for each in cut)
 
 
-# ---- where callbacks come from ----
+# ---- callbacks of the job and of its topic ----
 
 def test_the_jobs_callback_wins_over_the_topics(server, receiver, topic):
     put(server, topic, onDelivered=receiver.url("/topic"), onDead=receiver.url("/topic-dead")).expect(200)
@@ -269,7 +269,7 @@ def test_pause_and_limits_of_the_topic_hold_no_callback(server, receiver, topic)
     callbacks_of(server, receiver, topic, 1)
 
 
-# ---- what a client may send ----
+# ---- callbacks in the requests of clients ----
 
 @pytest.mark.parametrize("value,field", [(1, ""), ("ftp://h/", ""), ("http://10.0.0.1/", ""), ({"headers": {}}, ".url"),
                                          ({"url": "http://169.254.0.1/"}, ""), ({"url": "http://h/", "headers": {"Host": "h"}}, ".headers.Host"),

@@ -67,7 +67,7 @@ def test_the_outcome_of_a_cancelled_attempt_does_not_touch_the_next_job_of_that_
 
 
 def test_a_job_that_replaces_a_cancelled_one_just_before_its_due_time_is_never_early(server, receiver, topic):
-    """Repeats this hundreds of times: the new job must not get the due time of the old one."""
+    """The new job must not get the due time of the cancelled job. The test replaces hundreds of jobs."""
     rng = random.Random(2)
     expected = {}
 
@@ -96,7 +96,8 @@ def test_a_job_that_replaces_a_cancelled_one_just_before_its_due_time_is_never_e
 
 
 def test_cancels_that_race_with_deliveries_are_exact(server, receiver, topic):
-    """A job whose cancel answered attemptInFlight false never arrives; one whose cancel answered 404 has arrived."""
+    """If the answer to the cancel says attemptInFlight false, the job never arrives. If it is 404, the job has
+    arrived."""
     answers = {}
     for i in range(200):
         server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=0.01)

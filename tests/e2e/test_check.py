@@ -45,7 +45,8 @@ class Checked:
 
 
 def moved(clock):
-    """Returns the environment of a duepost with this clock. The sanitizer's library must be loaded first."""
+    """Returns the environment of a duepost with this clock. The option lets AddressSanitizer start although the
+    clock's library is loaded before its own."""
     return {**clock.environment, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
@@ -221,8 +222,8 @@ def tls_of(authority):
 
 
 def test_the_dates_of_the_certificate(authority):
-    """A certificate that expires in two days gets a warning. The clock is then moved to after its end, and to before
-    its beginning."""
+    """A certificate that expires in two days gets a warning. The clock is then moved to a time after the
+    certificate's end, and to a time before its beginning."""
     options = tls_of(authority)
     result, text = check(*options).line("tls")
     assert result == "warn" and "is valid until 2" in text and text.endswith("; renew it and send SIGHUP to duepost")

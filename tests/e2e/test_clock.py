@@ -22,7 +22,7 @@ def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic,
     server.schedule(topic=topic, jobId="leased", url=receiver.url())
     until(lambda: receiver.count(topic), 5, "the attempt")
     dues = {}
-    for i in range(40):  # so that timers of all kinds are started just after a jump
+    for i in range(40):  # many rounds, so that timers of all kinds are started just after a jump of the clock
         clock.move_by(seconds if i % 20 < 10 else 0)
         dues[str(i)] = to_ms(server.schedule(topic=topic, jobId=str(i), url=receiver.url(), delay=0.2)["dueAt"])
         time.sleep(0.1)
@@ -35,7 +35,8 @@ def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic,
 
 
 def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, receiver, topic):
-    """The clock steps back, to a time long before that up to which the rate is spent. New jobs are due by the new clock."""
+    """The rate of the topic is spent up to some time. The clock then steps back to long before that time. New jobs
+    are due by the new clock."""
     clock = MovableClock()
     server = start(redis=redis(environment=clock.environment))
     for rate in {"jobs": 1, "per": 1}, {"jobs": 2, "per": 1, "burst": 2}:
@@ -85,7 +86,7 @@ def test_schedules_go_on_after_the_clock_has_stepped_forward_and_back(start, red
         for name in kinds:
             until(lambda: [t for t in times(name) if back < t < back + 1800], 5, lambda: f"{name}: {times(name)}")
     back = time.time() + 1
-    time.sleep(3)  # no time may be fired early or twice
+    time.sleep(3)  # in this time, no occurrence may be fired early or twice
     for name in kinds:
         until(lambda: max(t for t in times(name) if t < back + 1800) > back + 2, 5, "the next occurrences")
         now = [t for t in times(name) if back <= t < back + 1800]

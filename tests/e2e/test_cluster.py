@@ -72,7 +72,7 @@ def freeze(cluster, number):
 def fail_over(cluster, number):
     heir = cluster.follower(primary_of(cluster, number))
     if number >= 3:
-        time.sleep(2 * NODE_TIMEOUT_MS / 1000)  # no node votes for another replica of the same slots before that
+        time.sleep(2 * NODE_TIMEOUT_MS / 1000)  # within this time, no node votes for a second failover of the same slots
     since = time.monotonic()
     heir.ok("CLUSTER", "FAILOVER")
     until(heir.is_primary, 10, "a new primary")
@@ -85,7 +85,7 @@ def reshard(cluster, number):
     target = next(node for node in cluster.primaries() if cluster.slots_of(node) and node is not cluster.owner(slot))
     since = time.monotonic()
     source = cluster.begin_move(slot, target)
-    time.sleep(0.2)  # requests find a slot that is being moved, with all of its keys and with some
+    time.sleep(0.2)  # in this pause, requests meet a slot that is being moved and still has all of its keys
     cluster.move_keys(slot, source, target, at_most=2)
     time.sleep(0.2)
     cluster.move_keys(slot, source, target)
@@ -120,7 +120,7 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
         mine = {key for key in keys if key.endswith(":" + name)}
         assert mine == {f"duepost:{{{shard_of(name)}}}:{kind}:{name}" for kind in ("bucket", "dead")}
     assert {key.split("{")[1].split("}")[0] for key in keys} == {str(shard) for shard in range(SHARDS)}
-    for name in names[:3]:  # a sibling topic is in the shard of its owner: one script writes to both
+    for name in names[:3]:  # a sibling topic is in its owner's shard, because one script writes to both topics
         server.request("PUT", f"/topics/{name}", f'{{"onDead": "{receiver.url("/dead")}"}}', {"Content-Type": "application/json"}).expect(200)
         receiver.script(f"{name}~callbacks", 500)
         server.run(name, "dies").expect(202)
@@ -174,7 +174,8 @@ def test_settings_of_all_topics_are_in_each_shard(server, receiver, topic):
 
 
 def test_shards_without_data_are_there_at_once(start, cluster):
-    """Each process waits only until shard 0 has its number of shards."""
+    """A process is ready once shard 0 in Redis has the number of shards. The process does not wait for the other
+    shards."""
     server = start("--prefix", "fresh:", redis=cluster.address, ready=False)
     until(lambda: server.get("/readyz").status == 200, 3, lambda: server.get("/readyz").body)
 
@@ -201,7 +202,7 @@ def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic)
         assert len(sick.arrivals) == 20
         servers[1].request("POST", f"/receivers/127.0.0.1:{sick.port}/close").expect(200)
         until(lambda: all("\nduepost_receivers_open 0\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
-        for name in names:  # a held job that has resumed without the close is delivered by now
+        for name in names:  # after the close, a held job may have been sent already
             assert servers[0].run(name, "held").status in (202, 404, 409)
         until(lambda: len(sick.arrivals) == 20 + SHARDS, 10, lambda: len(sick.arrivals))
         for number in range(20):
@@ -224,11 +225,11 @@ def test_shards_without_a_cluster_are_refused(redis):
 
 
 def test_no_node_is_a_target(start, cluster, topic):
-    """This includes replicas, which no option names."""
-    # Only this address of localhost; and no other process delivers.
+    """Jobs cannot reach the nodes of the Cluster. This includes the replicas, which no option names."""
+    # The option allows one address of localhost only. No other process delivers the jobs.
     server = start("--prefix", "alone:", redis=cluster.address, allow="127.0.0.0/8")
     for node in cluster.nodes:
-        for host in "127.0.0.1", "localhost":  # each reactor gets the nodes separately
+        for host in "127.0.0.1", "localhost":  # each reactor learns the nodes separately, so the first answers may differ
             job = {"topic": topic, "url": f"http://{host}:{node.port}/", "delay": 60}
             until(lambda: server.post(job).status == 400, 5, f"{job['url']} is refused")
         server.schedule(topic=topic, jobId=str(node.port), url=f"http://{private_name()}:{node.port}/")
@@ -238,7 +239,8 @@ def test_no_node_is_a_target(start, cluster, topic):
 
 @pytest.fixture
 def partial(cluster):
-    """Sets up a Cluster that continues without some slots. Gives a primary, its replica, and their shards."""
+    """Sets up a Cluster that continues without some slots. Gives a primary, its replica, and the shards of these two
+    nodes."""
     def cover(word):
         for node in cluster.nodes:
             node.ok("CONFIG", "SET", "cluster-require-full-coverage", word)
@@ -283,7 +285,8 @@ def test_a_shard_that_is_away_leaves_the_others_working(start, cluster, server, 
 
 
 def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, receiver, topic):
-    """The attempts of this shard use all slots that one shard may use, and their outcomes cannot be recorded."""
+    """While the shard hangs, the outcomes of its attempts cannot be recorded. So these attempts occupy all places in
+    flight that one shard may have."""
     *lost, away = partial
     server = start("--prefix", "hangs:", "--max-in-flight", "32", "--reactors", "1", redis=cluster.address)
     names = topics(topic)
@@ -304,7 +307,7 @@ def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, 
 
 
 def test_a_breaker_whose_shard_is_unavailable_does_not_hold_jobs_for_ever(start, cluster, partial, topic):
-    """Each reactor then sends its own probes."""
+    """If the breaker's shard is unavailable, each reactor sends its own probes."""
     *lost, away = partial
     server = start("--prefix", "alone:", "--breaker-wait", "1s", "--reactors", "1", redis=cluster.address)
     there = next(shard for shard in range(SHARDS) if shard not in away)
@@ -369,7 +372,7 @@ def test_a_redis_without_cluster_mode_is_503(start, redis, receiver, topic):
 
 
 def test_a_group_is_sent_to_from_each_shard(server, receiver, topic):
-    """A group is in the shard of its name, and the jobs that are sent to it are in the shard of their topic."""
+    """A group is in the shard of its name. The jobs that are sent to the group are in the shard of their topic."""
     json_type = {"Content-Type": "application/json"}
     groups = [topic_in(shard, f"{topic}.g") for shard in (0, 5, SHARDS - 1)]
     text = json.dumps({"endpoints": {name: {"url": receiver.url(f"/{name}")} for name in ("a", "b")}})

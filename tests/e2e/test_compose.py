@@ -57,7 +57,7 @@ def compose_fixture():
 
 @pytest.fixture(name="redis_port")
 def redis_port_fixture(compose):
-    """Starts a Redis as the service redis does."""
+    """Starts a Redis with the command line of the service redis."""
     port = free_port()
     words = [compose.here("redis", word) for word in compose.services["redis"]["command"]]
     words[words.index("--tls-port") + 1] = str(port)
@@ -87,7 +87,8 @@ def redis_cli(compose, port, *words):
 
 @pytest.fixture(name="server")
 def server_fixture(compose, redis_port, start):
-    """Starts duepost as the service duepost does. The option redis-server-name makes up for the name in its address."""
+    """Starts duepost with the environment of the service duepost. Here the address of Redis has an IP address instead
+    of the name redis, so --redis-server-name gives the name that the certificate must have."""
     variables = {name: compose.here("duepost", value) for name, value in compose.services["duepost"]["environment"].items()}
     address = variables.pop("DUEPOST_REDIS")
     assert "@redis:6379/" in address and variables.pop("DUEPOST_ALLOW_TARGET") in compose.services
@@ -112,7 +113,7 @@ def test_a_job_comes_over_https_with_a_token_and_is_kept_by_a_redis_with_tls(com
 
 
 def test_certificates_are_renewed_while_it_runs(compose, server, receiver, topic):
-    """Token, password and CA stay the same."""
+    """The new certificates are from the same CA; token and password stay the same, too."""
     def number():
         with server.connect() as link:
             return link.getpeercert()["serialNumber"]
@@ -149,7 +150,7 @@ def test_the_secrets_of_a_compose_file_are_not_committed(name):
 
 
 def test_the_healthcheck_of_the_image_works_over_https(server):
-    """The environment is that of the image and of the service."""
+    """The command of the healthcheck runs with the variables that the image and the service set."""
     command = re.search(r"^HEALTHCHECK .*?CMD (.*?[^\\])\n", (ROOT / "docker/Dockerfile").read_text(), re.M | re.S)[1]
     variables = {"DUEPOST_LISTEN": f"0.0.0.0:{server.port}", "DUEPOST_TLS_CERT": "/set", "PATH": os.environ["PATH"]}
     assert subprocess.run(["sh", "-c", command], env=variables, timeout=20 * SLOW, check=False).returncode == 0

@@ -46,7 +46,8 @@ def test_every_status_has_examples_that_fit(place):
 
 
 def test_each_operation_that_asks_for_a_token_says_what_else_it_may_answer():
-    """Each operation lists these responses itself, because generators of clients look there."""
+    """Each operation that needs a token lists 401, 403 and 429 itself, because client generators read only the
+    operation."""
     wanted = {"401": "Unauthorized", "403": "Forbidden", "429": "TooManyRequests"}
     for path, item in contract.document["paths"].items():
         for method in {"get", "post", "put", "patch", "delete"} & set(item):
@@ -56,7 +57,7 @@ def test_each_operation_that_asks_for_a_token_says_what_else_it_may_answer():
 
 
 def cursors():
-    """(method, path, cursor) of all examples."""
+    """Yields (method, path, cursor) for each example that has a cursor."""
     for path, item in contract.document["paths"].items():
         for method in {"get", "post", "delete"} & set(item):
             response = contract.routes[path, method.upper()].get(200, {})

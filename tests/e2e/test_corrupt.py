@@ -14,8 +14,8 @@ KEYS = "duepost:{0}:"
 HEAD = '{"createdAt":1700000000000,"url":"http://127.0.0.1:9/"'
 MAX = str(2**63 - 1)
 
-# Pairs of a text and whether it may stay in Redis as a record. Valid records may, and so may the empty text, which
-# counts as no job.
+# Pairs of a text and a flag: whether duepost leaves the text in Redis as a job's record. The flag is True for valid
+# records, and for the empty text, which counts as no job.
 RECORDS = [
     ("", True), ("x", False), ("{", False), ("[]", False), ("null", False), ("{}", False), ("\xff\xfe", False),
     (HEAD, False), (HEAD + ',"lastAttempt":{"at":' + MAX + '}}', False), (HEAD + ',"lastAttempt":{"durationMs":' + MAX + '}}', False),
@@ -156,7 +156,8 @@ def test_places(start, behind, corrupt, receiver, topic):
 
 
 def test_ended_jobs(start, behind, corrupt, receiver, topic):
-    """Damaged kept jobs are dead and unreadable, and are removed like others."""
+    """Jobs that are kept after their end, and whose data are damaged, are shown as dead with the reason unreadable.
+    They are removed like other jobs."""
     server = start(redis=behind)
     receiver.script(topic, 410)
     texts = ["", "x", "dead", "dead 1", "dead 1 1 99 {}", f"dead {MAX} 1 2 {{}}", "sold 1 1 2 {}x", "dead x 1 2 {}"]

@@ -60,7 +60,7 @@ FRAMING = {"host", "accept", "content-length", "content-type"}
 
 
 def check_headers(arrival, names):
-    """The request has the headers of the contract, and no others."""
+    """Checks that the request has these headers and no others, and that their values follow the contract."""
     assert set(arrival.headers) - FRAMING == set(names)
     for name in names:
         value = arrival.headers[name]
@@ -238,7 +238,7 @@ def test_the_timeout_is_kept(server, receiver, topic):
 
 
 def test_an_attempt_longer_than_its_lease_is_sent_once(server, receiver, topic):
-    """Leases last 5 s and are renewed."""
+    """A lease lasts 5 s, and duepost renews it while the attempt takes 7 s."""
     receiver.script(topic, Answer(200, delay=7))
     server.schedule(topic=topic, jobId="a", url=receiver.url())
     server.wait_for_state(topic, "a", None, 12)
@@ -246,11 +246,12 @@ def test_an_attempt_longer_than_its_lease_is_sent_once(server, receiver, topic):
 
 
 def test_a_receiver_that_closes_kept_connections_gets_one_post_an_attempt(server, receiver, topic):
-    """The connection was used before. libcurl alone would repeat the POST on a new connection."""
+    """The receiver closes a connection that was used before. Without duepost's own handling, libcurl would repeat the
+    POST on a new connection."""
     other = topic + ".warm"
     for round_number in range(10):
         job_id = f"j{round_number}"
-        for warm_id in f"{job_id}-1", f"{job_id}-2":  # two reactors take turns
+        for warm_id in f"{job_id}-1", f"{job_id}-2":  # two jobs, because two reactors take turns
             server.schedule(topic=other, jobId=warm_id, url=receiver.url())
             server.wait_for_state(other, warm_id, None)
         receiver.script(topic, CLOSE, 200, job_id=job_id)

@@ -18,7 +18,8 @@ from duepost import BINARY, ROOT
 GUIDES = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "src/README.md")] + GUIDES
 
-# Programs in languages that script/bootstrap does not install run where their tool exists. tests/interop/documents runs all.
+# Python programs always run. Programs in other languages run if their tool is installed here. tests/interop/documents
+# runs all programs.
 LANGUAGES = [language for language, command in documents.COMMANDS.items()
              if language == "python" or shutil.which(command.split()[0])]
 
@@ -57,7 +58,8 @@ def helps():
     return commands, of("--help") + "".join(of(command, "-h") for command in commands if command != "help")
 
 
-# script/test, script/receiver, apt-get, and an option of duepost that its help leaves out.
+# OTHER_OPTIONS belong to script/test, script/receiver and apt-get; --print-reference is an option of duepost that its
+# help leaves out.
 TABLES = {"duepost_jobs", "duepost_labels", "duepost_meta"}  # tables of the history
 OTHER_OPTIONS = {"--all", "--ask", "--no-install-recommends", "--print-reference", "--without-image"}
 
@@ -119,7 +121,7 @@ def test_the_kubernetes_manifest_starts_a_duepost_that_its_probes_like(redis, st
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *GUIDES], ids=lambda path: path.name)
 def test_each_output_that_a_page_shows_is_compared(path):
-    """A text or json block is the output of the commands before it, or of a server that is named."""
+    """Each text or json block follows the commands whose output it shows, or names the server that prints it."""
     before = None
     for block in documents.blocks(path):
         if block.language in ("text", "json"):
@@ -139,14 +141,15 @@ def test_the_request_that_the_guide_to_receivers_shows_is_signed():
 
 
 def test_the_guides_are_complete():
-    """The guides describe each key in Redis, setting of a topic, reason of a death and answer of why."""
+    """The guides describe each key in Redis, each setting of a topic, each reason of a death, and each answer of GET
+    /jobs/.../why."""
     guides = {path.name: path.read_text() for path in GUIDES}
     contract = yaml.safe_load((ROOT / "api" / "openapi.yaml").read_text())
     schemas = contract["components"]["schemas"]
     why = contract["paths"]["/jobs/{topic}/{jobId}/why"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     scripts = "".join(path.read_text() for path in (ROOT / "src" / "store" / "scripts").rglob("*.lua"))
     wanted = {
-        "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # a key that never exists, see probe.lua
+        "redis.md": set(re.findall(r"\bbase \.\. '([a-z_]+)", scripts)) - {"never"},  # not a key in Redis, see probe.lua
         "topics.md": set(schemas["Settings"]["properties"]) | set(schemas["Job"]["properties"]["reason"]["enum"]),
         "operations.md": set(why["properties"]["why"]["enum"]),
     }

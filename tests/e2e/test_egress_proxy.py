@@ -27,7 +27,7 @@ def proxy():
 
 
 def test_http_goes_through_the_proxy_which_resolves_its_name(start, proxy, receiver, topic):
-    """No name server has these names, and the exceptions in the environment have no effect."""
+    """Only the proxy can resolve the name of the receiver. Variables such as no_proxy have no effect."""
     between = proxy({"hook.example": ("127.0.0.1", receiver.port)})
     server = start("--egress-proxy", between.url(), allow=None,
                    extra={"no_proxy": "*", "NO_PROXY": "hook.example", "http_proxy": "http://127.0.0.1:1"})
@@ -79,7 +79,8 @@ def test_a_proxy_that_is_away_is_a_connect_error(start, topic):
 
 
 def test_addresses_in_urls_are_judged_as_without_it(start, proxy, tmp_path, topic):
-    """They are checked at POST, and again when due. So is localhost, which would be the proxy's host."""
+    """Addresses in urls are checked at POST, and again when the job is due. The name localhost is checked, too,
+    because the proxy would connect to its own host."""
     between = proxy({"127.0.0.1": ("127.0.0.1", 1), "localhost": ("127.0.0.1", 1), "8.8.8.8": ("127.0.0.1", 1)})
     config = tmp_path / "duepost.conf"
     config.write_text("allow-target = 127.0.0.0/8,::/0\n")
@@ -112,7 +113,7 @@ def test_the_proxys_password_comes_from_the_environment_and_is_not_shown(start, 
 
 
 def test_nothing_else_leads_past_the_address_check_or_to_a_proxy(start, receiver, tmp_path, topic):
-    """The environment's proxies, .netrc, .curlrc."""
+    """duepost ignores the proxies in the environment, .netrc and .curlrc."""
     other = Receiver()
     proxy = other.url("")
     for name in (".netrc", "netrc"):

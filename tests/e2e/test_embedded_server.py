@@ -29,7 +29,7 @@ def script(path, text):
 
 
 def program_of(server):
-    """Returns the name under which its Redis runs."""
+    """Returns the program name in the command line of the server's private Redis."""
     (pid,) = server.redis_pids()
     return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b" ")[0].decode().rpartition("/")[2]
 
@@ -92,7 +92,7 @@ def test_a_program_that_does_not_serve(folder, tmp_path):
     assert not (tmp_path / "data").exists()
 
 
-if VALKEY:  # Debian has it from version 13 on
+if VALKEY:  # Debian has Valkey since version 13
     def test_valkey_itself(start, data, receiver, topic):
         for _ in range(2):
             server = start("--embedded-server", VALKEY, data=data)

@@ -21,7 +21,7 @@ def resize(pid, directory, size):
 
 
 def within(server, name):
-    """Returns the path, in this namespace, of a file on the server's disk."""
+    """Returns a path by which the test, outside the server's mount namespace, reaches a file on the server's disk."""
     return pathlib.Path(f"/proc/{server.pid}/root{server.data}/{name}")
 
 
@@ -98,7 +98,8 @@ def test_a_full_disk_of_the_operators_redis(start, redis, receiver, topic):
 
 
 def test_duepost_check_names_a_full_disk(data):
-    """If the data directory does not exist yet, the disk is that of the folder in which it will be created."""
+    """If the data directory does not exist yet, the check examines the disk of the folder in which the directory will
+    be created."""
     def line(size, used, folder=""):
         on_disk = 'mount -t tmpfs -o size="$0",mode=700 none "$1" && head -c "$2" /dev/zero >"$1/ballast" && shift 2 && exec "$@"'
         done = subprocess.run(["unshare", "--mount", "sh", "-c", on_disk, size, str(data), used, BINARY, "check", "--listen",

@@ -30,7 +30,7 @@ def make(server, receiver, name, *endpoints):
 
 
 def states(server, topic, job_id, group):
-    """Returns the jobs by endpoint; None if there are no such jobs."""
+    """Returns the states of the jobs by endpoint, or None if there are no such jobs."""
     reply = server.get(f"/jobs/{topic}/{job_id}?group={group}")
     return None if reply.status == 404 else {job["endpoint"]: job["state"] for job in reply.expect(200)["jobs"]}
 
@@ -243,7 +243,7 @@ def test_put_replaces_what_was_sent(server, receiver, topic):
     made = reply.expect(201)
     assert reply.headers["Location"] == f"/jobs/{topic}/j?group={topic}" and "ETag" not in reply.headers
     assert [job["jobId"] for job in made["jobs"]] == ["j~a", "j~b"] and (made["state"], made["group"]) == ("delayed", topic)
-    server.schedule(topic=topic, jobId="j~c", url=receiver.url(), delay=FAR)  # it is replaced, like any waiting job
+    server.schedule(topic=topic, jobId="j~c", url=receiver.url(), delay=FAR)  # the PUT below replaces this job, like any job that waits
     patch(server, topic, {"a": None, "c": {"url": receiver.url("/c")}}).expect(200)
     again = replace(server, topic, "j", body=2).expect(200)
     assert [job["endpoint"] for job in again["jobs"]] == ["b", "c"]
@@ -259,7 +259,7 @@ def test_put_of_a_group_takes_all_or_none(server, receiver, topic):
     receiver.script(topic, HANG, job_id="j~hangs")
     replace(server, topic, "j", timeout=60 * SLOW).expect(201)
     until(lambda: receiver.count(topic) == 3 and server.job(topic, "j~a") is None, 10, "one goes on")
-    for endpoints in ("a", "hangs"), ("a", "z"):  # the request would replace or cancel it
+    for endpoints in ("a", "hangs"), ("a", "z"):  # with both sets of endpoints, the request would change j~hangs: replace it or cancel it
         put(server, topic, {endpoint: {"url": receiver.url()} for endpoint in endpoints}).expect(200)
         assert f"{topic}/j~hangs is under way" in replace(server, topic, "j", delay=FAR).expect(409)["detail"]
         assert server.job(topic, "j~a") is None
@@ -351,7 +351,7 @@ def test_ended_jobs_that_are_kept_are_shown_as_such(server, receiver, topic):
     assert cancel(server, topic, "j", topic).expect(200)["cancelled"] == 2
 
 
-# ---- what holds for plain jobs ----
+# ---- rules of plain jobs that apply to groups, too ----
 
 def test_pause_and_ttl_hold(server, receiver, topic):
     server.request("PUT", f"/topics/{topic}", '{"paused":true}', JSON).expect(200)
@@ -405,7 +405,7 @@ def test_the_durability_class_holds(start, redis, topic):
 
 
 def test_a_target_is_checked_again_before_each_attempt(start, receiver, data):
-    """The policy may have changed since the group was put."""
+    """The allowed addresses may have changed since the group was created."""
     server = start(data=data)
     make(server, receiver, "g", "a")
     server.terminate()
@@ -500,7 +500,7 @@ def test_a_send_is_forgotten_some_time_after_its_jobs(start, redis, receiver, to
     server.schedule(topic=topic, jobId="long", group=topic, delay=FAR)
     until(lambda: receiver.count(topic) == 2, 10, "both are delivered")
     until(lambda: server.job(topic, "short~a") is None and server.job(topic, "short~b") is None, 10, "both are over")
-    for job_id in "short", "long":  # as if the time had come
+    for job_id in "short", "long":  # sets the time at which duepost forgets the send to the past
         behind.command("ZADD", "duepost:{0}:sends_until", "XX", "1", f"{topic}/{job_id}")
     until(lambda: states(server, topic, "short", topic) is None, 10, "it is forgotten")
     assert states(server, topic, "long", topic) == {"a": "delayed", "b": "delayed"}

@@ -32,7 +32,7 @@ import chart  # noqa: E402
 USER = 10001 if os.geteuid() == 0 else os.geteuid()  # the user of the image
 PASSWORDS = {"redis": "of-redis", "sentinel": "of-sentinels"}
 DRAIN_S, RECORD_S = 30, 18  # time until duepost has ended after SIGTERM
-LISTENS_WITHIN_S = 60  # while its private Redis loads
+LISTENS_WITHIN_S = 60  # duepost listens within this time, while its private Redis loads
 REDIS_USER = ["--user", "duepost", "on", f">{PASSWORDS['redis']}", "~*", "&*", "+@all"]
 SENTINEL_USER = (f"user duepost on >{PASSWORDS['sentinel']} resetchannels -@all +auth +ping +sentinel|master "
                  "+sentinel|get-master-addr-by-name +sentinel|replicas")
@@ -171,7 +171,7 @@ def delivers(pod, receiver, topic):
     assert pod.probe("startupProbe") == pod.probe("livenessProbe") == 200
     client = pod.client("http", chart.TOKEN)
     client.schedule(topic=topic, jobId="a", url=receiver.url(), body={"n": 1})
-    until(lambda: (client.job(topic, "a") or {"state": "gone"})["state"] in ("gone", "delivered"), 20, pod.log)  # with a history: delivered
+    until(lambda: (client.job(topic, "a") or {"state": "gone"})["state"] in ("gone", "delivered"), 20, pod.log)  # delivered: with a history
     assert receiver.of(topic, "a")[0].body == b'{"n": 1}'
     assert pod.client("http").post({"topic": topic, "url": receiver.url()}).status == 401
     test = one(pod.manifests, "Pod")["spec"]["containers"][0]["command"]

@@ -300,7 +300,7 @@ def test_a_removal_that_cannot_be_is_refused(keeper, query, field):
     assert keeper.request("DELETE", f"/history?{query}").fields() == [field]
 
 
-# ---- no history, and no database ----
+# ---- a server without a history, and a history whose database is away ----
 
 def test_a_server_without_a_history_says_so(server, topic):
     assert "--history" in server.get(f"/jobs/{topic}/none").expect(404)["detail"]
@@ -326,7 +326,7 @@ def test_without_the_database_nothing_is_guessed(receiver, topic, postgres):
             assert not any(word in answer.json["detail"] for word in ("127.0.0.1", "postgres", "/tmp"))
         server.run(topic, "a").expect(503)
         server.request("DELETE", f"/history?topic={topic}").expect(503)
-        # Jobs that Redis has can be read, and jobs are delivered.
+        # While the database is away, jobs that are in Redis can be read, and jobs are delivered.
         server.schedule(topic=topic, jobId="b", url=receiver.url())
         until(lambda: server.get(f"/jobs/{topic}/b").expect(200)["state"] == "delivered", 15, "b is delivered")
         assert server.get(f"/jobs/{topic}/b/why").expect(200)["why"] == "delivered"

@@ -28,7 +28,7 @@ def redis():
 
 @pytest.fixture
 def postgres(request, authority):
-    """The parameter is the name in the certificate of the server."""
+    """Starts a PostgreSQL with TLS. The fixture's parameter names the files of its certificate and key."""
     name = getattr(request, "param", "postgres")
     server = PostgresServer((authority.directory / f"{name}.pem", authority.directory / f"{name}.key"))
     yield server

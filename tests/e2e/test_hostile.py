@@ -52,8 +52,8 @@ def took(job):
 
 
 def took_with_redis(job):
-    """Returns the seconds from the claim of the job to its death, by Redis's clock. On a busy machine, much of that
-    is waiting for a core."""
+    """Returns the seconds from the claim of the job to its death, by Redis's clock. On a busy machine, much of this
+    time is spent waiting for a core."""
     return (to_ms(job["deadAt"]) - to_ms(job["lastAttempt"]["at"])) / 1000
 
 
@@ -98,7 +98,7 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         for each in server.request("POST", "/jobs", json.dumps(jobs), {"Content-Type": "application/json"}).expect(207)["results"]:
             assert each["status"] == 201
         before = memory(server, "VmRSS")
-        pathlib.Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak memory is measured from here
+        pathlib.Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # resets the peak of the memory, VmHWM
         server.request("DELETE", f"/topics/{topic}")
         until(lambda: are_dead(server, topic), TIMEOUT + 30, "all are dead")
         grown = (memory(server, "VmHWM") - before) / AT_ONCE
@@ -107,7 +107,7 @@ def test_a_thousand_at_once_end_in_time_and_take_little_memory(authority, hostil
         print(f"{AT_ONCE} at once: the slowest took {slowest:.2f} s with a timeout of {TIMEOUT} s, from claim to record "
               f"{max(map(took_with_redis, dead)):.2f} s; {grown:.0f} KiB each")
         assert len(dead) == AT_ONCE and slowest <= TIMEOUT + 5 * SLOW
-        if SLOW == 1:  # sanitizers keep freed memory
+        if SLOW == 1:  # not under sanitizers, which keep freed memory
             assert grown < PER_ATTEMPT
         server.schedule(topic=topic, jobId="after", url=receiver.url())
         server.wait_for_state(topic, "after", None)

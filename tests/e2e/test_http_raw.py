@@ -20,8 +20,8 @@ DEADLINE = 0.7
 
 @pytest.fixture(scope="module")
 def hasty():
-    """The server accepts the Host that nginx sends, which is the name of nginx's upstream. So SECOND is refused only
-    because of the bytes around it."""
+    """A server that accepts the Host that nginx sends: the name of nginx's upstream. So SECOND is never refused
+    because of its Host, but only because of the bytes around it."""
     started = Duepost("--header-timeout", f"{DEADLINE}s", "--body-timeout", f"{DEADLINE}s", "--answer-timeout", f"{DEADLINE}s",
                       "--hosts", "duepost", "--dashboard", "off")
     started.schedule(**VICTIM)
@@ -39,12 +39,12 @@ def replies_in(data, head=None):
         number += 1
         yield reply
         if reply.status > 100 and "Content-Type" not in reply.headers:
-            return  # libmicrohttpd's own, the last on its connection; its head may be there twice
+            return  # an answer of libmicrohttpd's own: the last answer of the connection, and its head may be sent twice
 
 
 def converse(server, data, count=1):
-    """Sends data. After answer number count, if the connection is still open, sends one more request, so that the end
-    of the answers is seen."""
+    """Sends data. When count answers have arrived and the connection is still open, sends one more request, whose
+    answer marks the end."""
     received, is_last_sent = b"", False
     with socket.create_connection((server.host, server.port), timeout=(DEADLINE + 5) * SLOW) as link:
         link.sendall(data)
@@ -65,7 +65,8 @@ def victim_lived(server):
 
 
 def place_of(data):
-    """Returns method and target for the check against the contract, if the request has them."""
+    """Returns method and target of the request for the check against the contract. If they cannot be read, returns
+    GET and /."""
     found = re.match(rb"([A-Z]+) (?:https?://[^/ ]+)?(/[^ ]*) HTTP/", data, re.I)
     return (found[1].decode(), found[2].decode("latin-1")) if found else ("GET", "/")
 

@@ -85,7 +85,7 @@ def test_a_misspelt_path_names_the_closest(server):
 
 
 def test_a_body_that_is_no_json_says_what_is_missing(server):
-    body, form = '{"topic":"a"}', {"Content-Type": "application/x-www-form-urlencoded"}  # what curl -d sends
+    body, form = '{"topic":"a"}', {"Content-Type": "application/x-www-form-urlencoded"}  # the Content-Type that curl -d sends
     assert server.request("POST", "/jobs", body, form).expect(415)["detail"] == (
         "Content-Type must be application/json or application/x-ndjson, not application/x-www-form-urlencoded.")
     assert server.request("POST", "/jobs", body).expect(415)["detail"] == "Content-Type is missing; it must be application/json or application/x-ndjson."
@@ -109,7 +109,7 @@ def test_an_empty_parameter_is_named(server, method, path, name):
     for query in f"{name}=", name, f"{name}=%00":
         reply = server.request(method, f"{path}?{query}", check=False)
         if reply.status == 404 and method == "POST":
-            continue  # the job is looked up first
+            continue  # these operations look up the job before they check the query
         assert name in reply.fields(), query
 
 

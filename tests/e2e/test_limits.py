@@ -17,7 +17,7 @@ from receiver import Answer
 from tls import Authority
 import scratch
 
-EXTRAS = 16  # extra connections of a reactor, above the limit
+EXTRAS = 16  # the connections that a reactor accepts above the limit
 
 
 class Link:
@@ -76,7 +76,7 @@ class Link:
 
 @pytest.fixture
 def links():
-    """links(server, count, ...) opens count connections."""
+    """Gives a function: links(server, count, ...) opens count connections."""
     opened = []
 
     def some(server, count, *args, **named):
@@ -90,7 +90,7 @@ def links():
 
 @pytest.fixture
 def fresh(start):
-    """fresh(...) starts a separate duepost without any connections."""
+    """Gives a function: fresh(...) starts a duepost for this test, to which no connection is open."""
     def one(*options, **named):
         server = start("--health-listen", "127.0.0.1:0", *options, **named)
         server.close()
@@ -105,7 +105,7 @@ def health_of(server):
 
 
 def connections(server):
-    """Returns the number of connections that count for the limit. The request itself does not count."""
+    """Returns the number of connections that count for the limit. The connection of this request does not count."""
     return int(re.search(rb"^duepost_connections (\d+)$", health_of(server).get("/metrics").body, re.M)[1])
 
 
@@ -232,8 +232,8 @@ def hasty():
 
 
 def dribble(link, seconds):
-    """Sends a byte now and then, which would satisfy an idle timer. Returns how long the server lets the client do
-    so, or None."""
+    """Sends a byte now and then, which would satisfy an idle timer. Returns the seconds until the server closes the
+    connection, or None if it does not."""
     began = time.monotonic()
     while time.monotonic() - began < seconds * SLOW:
         try:

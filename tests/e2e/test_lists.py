@@ -126,7 +126,7 @@ def test_a_list_without_a_state_has_all_jobs(start, receiver, topic):
     assert states == ["leased"] * 3 + ["ready"] * 7 + ["delayed"] * 5 + ["dead"] * 5
     assert count(server, "") == 20 and count(server, f"topic={topic}.paused") == 10 and count(server, "idPrefix=d") == 5
     assert sorted(walk(server, f"topic={topic}.paused&limit=4")) == sorted(f"{topic}.paused/{kind}{i}" for kind in "pl" for i in range(5))
-    assert len(walk(server, "diedAfter=2001-01-01T00:00:00Z")) == 5  # only dead jobs have a time of death
+    assert len(walk(server, "diedAfter=2001-01-01T00:00:00Z")) == 5  # diedAfter finds the dead jobs only
     assert len(walk(server, "dueAfter=2001-01-01T00:00:00Z")) == 12
     cursor = server.get("/jobs?limit=3").expect(200)["cursor"]
     assert server.get(f"/jobs?state=dead&cursor={cursor}").fields() == ["cursor"]

@@ -72,7 +72,7 @@ class Proxy:
 
 
 def uses_everything(server, receiver, topic):
-    """A retry, a dead job that is run again, a cancel, a schedule and lists."""
+    """Uses the main features: a retry, a dead job that is run again, a cancel, a schedule and lists."""
     receiver.script(topic, 500, 200, job_id="retried")
     receiver.script(topic, 410, 200, job_id="dead")
     server.schedule(topic=topic, jobId="retried", url=receiver.url(), retrySchedule=[0.05])
@@ -158,7 +158,7 @@ def clients(behind):
 
 
 def test_idle_connections_are_kept_open(start, redis):
-    """Redis closes connections that are idle for 8 s. None of duepost's is."""
+    """Redis closes connections that are idle for 8 s. duepost's connections are never idle for that long."""
     behind = redis(tcp=True, options=["--timeout", "8"])
     server = start("--reactors", "1", redis=behind)
     before = clients(behind)

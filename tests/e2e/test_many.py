@@ -35,7 +35,8 @@ def test_a_thousand_attempts_are_in_flight_on_one_reactor(start, receiver, topic
 
 
 def test_many_ends_of_different_topics_are_several_calls(start, redis, receiver, topic):
-    """All outcomes come while Redis does not answer. A call that ends attempts of hundreds of topics takes Redis too long."""
+    """All outcomes arrive while Redis does not answer. duepost then sends several calls, because one call that ends
+    attempts of hundreds of topics would occupy Redis for too long."""
     store = redis()
     server = start("--reactors", "1", redis=store)
     store.command("CONFIG", "SET", "slowlog-log-slower-than", "0")

@@ -11,7 +11,7 @@ import pytest
 from patience import until
 from receiver import Answer
 
-BIG = int(os.environ.get("DUEPOST_TEST_ORDER_TOPICS", "0"))  # number of topics of the long run, such as 200
+BIG = int(os.environ.get("DUEPOST_TEST_ORDER_TOPICS", "0"))  # the number of topics; the long run sets 200, for example
 
 
 def send(server, method, target, body):
@@ -131,7 +131,7 @@ def test_not_yet_blocks_later_jobs(server, receiver, topic):
 
 
 def test_jobs_that_a_breaker_holds_stay_in_order(start, receiver, topic):
-    """Jobs were held before the topic became fifo. These jobs are delivered in the order in which they were due."""
+    """Jobs that were held before the topic became fifo are delivered in the order in which they were due."""
     server = start("--breaker-wait", "5s")
     receiver.script(topic + ".other", Answer(502))
     for number in range(30):

@@ -96,7 +96,7 @@ def test_further_names_are_set_and_change_while_it_runs(start):
 
 
 def test_the_name_where_it_listens_is_one_of_ours(start):
-    """Only resolvers accept this spelling as an address."""
+    """Only resolvers accept the spelling 127.1 as an address."""
     server = start(listen="127.1:0")
     ask(server, f"127.1:{server.port}").expect(200)
     ask(server, "127.2").expect(403)

@@ -53,7 +53,7 @@ class SentinelGroup(Sentinels):
 
 
 class ClusterGroup(Cluster):
-    """Each primary has one replica, so N = 1 means all replicas."""
+    """Each primary has one replica, so replicated:1 waits for all replicas of a primary."""
 
     HOSTS, SIDE_BY_SIDE = 6, 1
     RESUMED_WITHIN_S = NODE_TIMEOUT_MS / 1000 + 5
@@ -119,7 +119,7 @@ class World:
         self.figures["201s and deliveries after " + words].append(self.load.await_resumed(since, seconds))
 
     def heal(self, seconds):
-        """Ends the fault, and waits for at most this time until everything works again."""
+        """Ends the fault, and fails if not everything works again within this number of seconds."""
         self.net.heal()
         self.await_promises(time.monotonic(), seconds, "its end")
 
@@ -149,7 +149,7 @@ def cut_off(world, number):
 
 @contextlib.contextmanager
 def control(world, victim, number):
-    """For comparison: without replicated:N, something must be lost."""
+    """A control: a second duepost runs without replicated:N during the same fault, and must lose confirmed jobs."""
     prefix = f"control{number}"
     careless = Duepost("--durability", "fsync", "--prefix", prefix + ":", redis=world.group.address)
     try:
@@ -171,7 +171,7 @@ def minority(world, number):
         world.net.part([victim.host, world.here])
         world.await_heir(victim)
         if number % 2:
-            time.sleep(1)  # otherwise the fault ends while a replica may still follow the old primary
+            time.sleep(1)  # in the other rounds, a replica may still follow the old primary when the fault ends
         world.heal(world.group.REJOINED_WITHIN_S)
 
 
@@ -186,7 +186,7 @@ def one_way(world, number):
     world.net.lose(senders, receivers)
     if others in (senders, receivers):
         await_service_without(world, victim, since)
-    else:  # the processes notice nothing during the fault; packets on their way at its beginning and its end count
+    else:  # the processes do not notice the fault; only packets that are on their way at its beginning or end matter
         time.sleep(4)
         world.heal(world.group.RESUMED_WITHIN_S)
 
@@ -196,7 +196,7 @@ def durability(kind, fault, part):
 
 
 def story(kind, fault, part, topic):
-    """Returns the figures of the story, and the number of confirmed jobs."""
+    """Runs the story. Returns its figures, and the number of confirmed jobs."""
     net = network.Network(kind.HOSTS + 1)
     try:
         with net.hosts[-1]:

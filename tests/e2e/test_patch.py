@@ -57,7 +57,8 @@ def test_each_member_is_changed_and_the_others_stay(server, receiver, topic):
 
 
 def test_hidden_headers_follow_no_patch_to_another_receiver(server, receiver, topic):
-    """A client that may schedule and read, but did not schedule this job, must not read its headers this way."""
+    """A client may schedule and read jobs, but did not create this job. It must not get the job's hidden headers by a
+    PATCH that changes the url to its own receiver."""
     elsewhere = receiver.url("/x").replace("127.0.0.1", "localhost")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=3600, headers={"Authorization": "Bearer secret", "X-B": "2"})
     before = server.job(topic, "a")

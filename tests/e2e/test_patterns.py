@@ -52,7 +52,7 @@ def test_each_setting_comes_from_the_topic_or_its_longest_pattern(own, topic):
     settings, origins = told(own, f"{topic}-eu-1")
     assert settings == {"retention": 60, "timeout": 7, "maxInFlight": 3, "rate": {"jobs": 1, "per": 60, "burst": 1}, "breaker": False}
     assert origins == {"retention": "*", "timeout": f"{topic}-*", "maxInFlight": f"{topic}-eu-*", "rate": "topic", "breaker": "topic"}
-    # A page of topics shows the same.
+    # The list of topics shows the same settings.
     page = {entry["topic"]: entry for entry in own.get("/topics").expect(200)["topics"]}
     assert page[f"{topic}-eu-1"]["settings"] == settings and page[f"{topic}-eu-1"]["from"]["timeout"] == f"{topic}-*"
     # A shorter pattern is changed, and a pattern between it and the longer ones is removed: the longer patterns
@@ -118,7 +118,8 @@ def test_a_pause_holds_and_frees_the_topics_that_match(own, receiver, topic):
 
 
 def test_a_change_reaches_very_many_topics_that_were_held(own, receiver, topic):
-    """There are more topics than the change itself can serve again: a later walk serves the rest."""
+    """The change itself resumes a limited number of topics. There are more topics here; a later pass resumes the
+    rest."""
     put(own, f"{topic}-*", paused=True).expect(200)
     count = 1500
     jobs = [{"topic": f"{topic}-{number}", "jobId": "a", "url": receiver.url()} for number in range(count)]
@@ -168,7 +169,7 @@ def test_url_headers_and_secrets_of_a_pattern_are_used(own, receiver, topic):
         assert arrival.headers["webhook-signature"].startswith("v1,")
         job = own.wait_for_state(f"{topic}-{name}", "a", "delivered")
         assert to_ms(job["keptUntil"]) - to_ms(job["deliveredAt"]) == 60_000
-    # The values are hidden in the job. After the pattern is removed, a job without a url is refused.
+    # The job shows *** for the header's value. Without the pattern, a job without a url is refused.
     assert own.job(f"{topic}-new", "a")["headers"] == {"X-Key": "***"}
     delete(own, f"{topic}-*").expect(200)
     assert own.request("POST", "/jobs", json.dumps({"topic": f"{topic}-new", "jobId": "b"}), JSON).status == 400

@@ -1,4 +1,4 @@
-"""pytest -x shows the failed test, although the session's fixtures end after it."""
+"""pytest -x shows the failed test, even if a fixture of the session fails in its teardown."""
 
 import os
 import pathlib
