@@ -18,7 +18,8 @@ START_TEST(what_is_said_of_a_lack_of_memory_needs_none)
 }
 END_TEST
 
-/* The room must be enough, so that the result of a job in a batch is never cut. */
+/* The reserved room must be enough for all errors of a job, so that the result of a job in a batch is
+ * never cut. */
 START_TEST(all_errors_of_a_job_have_room)
 {
     struct site *site = site_new(&(struct site_options){.max_body_bytes = 1000});

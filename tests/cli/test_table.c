@@ -1,4 +1,4 @@
-/* Tests what a terminal must not get from cells. */
+/* Tests which characters of a cell are replaced, so that a terminal does not obey them. */
 #include "cli/table.h"
 
 #include "support/suite.h"

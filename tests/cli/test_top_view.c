@@ -182,11 +182,11 @@ START_TEST(figures_are_merged_by_second)
     ck_assert_double_eq(top_series_rate(&series, TOP_ACCEPTED), 3);
     ck_assert_double_eq(top_series_last(&series, TOP_LATE_P99), 1500);
     ck_assert_double_eq(series.seconds[TOP_ACCEPTED][TOP_SECONDS - 11], -1);
-    /* Figures of the last three seconds come again, and of two more. */
+    /* The next answer has the figures of the last three seconds again, and of two more seconds. */
     merge("{\"from\": 1007000, \"step\": 1, \"accepted\": [5, 5, 5, 10, 10]}");
     ck_assert_double_eq(top_series_rate(&series, TOP_ACCEPTED), 7);
     ck_assert_double_eq(series.seconds[TOP_ACCEPTED][TOP_SECONDS - 6], 1);
-    /* Figures come after a long pause. */
+    /* The next figures come after a long pause: the seconds between have no figures. */
     merge("{\"from\": 9000000, \"step\": 1, \"accepted\": [1]}");
     ck_assert_double_eq(series.seconds[TOP_ACCEPTED][TOP_SECONDS - 2], -1);
     ck_assert_double_eq(top_series_rate(&series, TOP_ACCEPTED), 1);

@@ -10,8 +10,8 @@ RENDERED = HERE / "rendered"
 EXAMPLES = sorted(path.stem for path in (CHART / "examples").glob("*.yaml"))
 RELEASE = "jobs"
 TOKEN = "dp_" + "0" * 61  # the token whose digest is in tests/helm/tokens
-# Manifests that only quote these files are not stored, because the files change more often than the chart. The schema
-# changes with each new option and does not affect the rendered manifests.
+# Manifests that only quote these files are not stored in tests/helm/rendered, because the files change more often
+# than the chart. values.schema.json changes with each new option, and does not affect the rendered manifests.
 QUOTED = ("alerts.yml", "grafana.json")
 QUOTING = ("ConfigMap", "PrometheusRule")
 NOT_RENDERED = (*QUOTED, "values.schema.json")

@@ -23,7 +23,7 @@ class Application:
         self.start()
 
     def start(self):
-        """Starts the process, at the port of the previous process."""
+        """Starts the process. If another process ran before, the new process listens at the same port."""
         keys = json.dumps(self.server.request("GET", "/v2/keys", check=False).expect(200))
         self.process = subprocess.Popen(["node", HERE / "application.mjs", MODULES, str(self.port), self.server.url, keys, self.file],
                                         stdout=subprocess.PIPE, stderr=self.output, env=ENVIRONMENT)
@@ -58,7 +58,8 @@ class Application:
         return answer["workflowRunId"]
 
     def all_effects(self):
-        """Leaves out a line that a kill has cut off."""
+        """Returns the effects that the application has written to its file, without a line that a kill has cut
+        off."""
         lines = self.file.read_text().splitlines()
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 

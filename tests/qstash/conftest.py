@@ -48,7 +48,8 @@ def topic(request):
 
 
 class Waiting:
-    """The asynchronous client in Python, or a part of it. Each call waits for its result."""
+    """Makes the asynchronous client in Python, or a part of this client, synchronous: each call waits for its
+    result."""
 
     def __init__(self, part, loop):
         self._part, self._loop = part, loop
@@ -62,7 +63,7 @@ class Waiting:
 
 @pytest.fixture(params=["sync", "async"])
 def client(request, server):
-    """The client in Python, and then the asynchronous one."""
+    """The client in Python. Each test runs twice: with the synchronous client, and with the asynchronous client."""
     import qstash
     if request.param == "sync":
         yield qstash.QStash("any", base_url=server.url, retry=False)
@@ -73,9 +74,10 @@ def client(request, server):
 
 
 def run_in_node(module, server):
-    """Returns run(text, **names), which runs the text in Node with a client of that module, and returns its result.
+    """Returns a function run(text, **names). It runs the JavaScript text in Node with a client of the module, and
+    returns the result.
 
-    The text can use: client, Client, Receiver, and the names that are given. A call that fails returns {"error", "status"}.
+    The text can use client, Client, Receiver, and the given names. A call that fails returns {"error", "status"}.
     """
     def run(text, **names):
         values = json.dumps({"baseUrl": server.url, **names})

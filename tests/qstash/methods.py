@@ -15,13 +15,15 @@ JAVASCRIPT_CALL = re.compile(r"\b(client|queue|receiver|context)((?:\.\w+(?:\(\)
 
 
 def methods_of_javascript():
-    """{"client": of @upstash/qstash, "runs": of the client of @upstash/workflow, "steps": of its contexts}"""
+    """Returns {"client": methods of @upstash/qstash, "runs": methods of the client of @upstash/workflow, "steps":
+    methods of its contexts}."""
     out = subprocess.run(["node", HERE / "methods.mjs", MODULES], capture_output=True, check=True).stdout
     return {name: set(methods) for name, methods in json.loads(out).items()}
 
 
 def methods_of_python(kind):
-    """Returns the methods of a client, as part.method. The part http is the transport of the others."""
+    """Returns the methods of a client as "part.method", without the part http, which is the transport of the other
+    parts."""
     client, found = kind("any"), {"Receiver.verify"}
     for part, value in vars(client).items():
         if part != "http" and not part.startswith("_"):
@@ -36,8 +38,8 @@ def trees():
 
 
 def chain(node):
-    """Returns the name of a call: client.message.get(…) is client.message.get. Calls in between do not count in the
-    name."""
+    """Returns the name of a call, without arguments and parentheses: client.chat().create(…) has the name
+    client.chat.create."""
     names = []
     while True:
         if isinstance(node, ast.Attribute):
@@ -52,7 +54,7 @@ def chain(node):
 
 
 def calls_in_python():
-    """Returns the calls of the fixture client, and of a receiver that is created where it verifies."""
+    """Returns the calls of the fixture client, and those of the form qstash.Receiver(…).verify(…)."""
     found = set()
     for tree in trees():
         for node in ast.walk(tree):
@@ -64,8 +66,8 @@ def calls_in_python():
 
 
 def texts_for(caller):
-    """Returns the texts that are passed to a function such as javascript(text) or application.client(text), directly
-    or as a constant."""
+    """Returns the texts that tests pass to a function such as javascript(text) or application.client(text). Each text
+    is a literal or a constant of the test file."""
     for tree in trees():
         constants = {target.id: node.value.value for node in tree.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
                      for target in node.targets if isinstance(target, ast.Name)}

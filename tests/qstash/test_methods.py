@@ -5,7 +5,7 @@ import qstash
 
 import methods
 
-# Methods that are not served: a call, which gets a clear error, and the reason.
+# The methods that duepost does not serve. Each has a call, which must get a clear error, and the reason.
 CHAT = "language models are not served; the calls for other providers go to them, not to duepost"
 JAVASCRIPT = {
     "chat": ("client.chat().prompt({ provider: Provider.upstash(), model: 'm', system: 's', user: 'u' })", CHAT),
@@ -46,7 +46,7 @@ def test_each_method_of_the_clients_in_python_is_called(kind):
     check(found, methods.calls_in_python(), {})
 
 
-# ---- methods that are not served have an error ----
+# ---- methods that are not served get an error ----
 
 @pytest.mark.parametrize("name", JAVASCRIPT)
 def test_methods_that_are_not_served_fail_in_javascript(javascript, name):

@@ -58,7 +58,7 @@ static void step(const char *body)
     add(false, body, "");
 }
 
-/* Returns names, states and groups: "s:init=SUCCESS p:a=PROGRESS,b=SUCCESS". */
+/* Returns the groups of steps as "[name=STATE;name=STATE;]type", with blanks between them. */
 static const char *shape(void)
 {
     static char found[1024];

@@ -131,7 +131,7 @@ def test_a_run_that_fails_calls_its_failure_function(application, workflow, retr
 # ---- dead letters ----
 
 def letter(application, run):
-    """Waits for the dead letter of a run, as the client lists it."""
+    """Waits until the client lists the dead letter of the run, and returns this dead letter."""
     listed = "return (await client.dlq.list({filter: {workflowRunId: run}})).messages"
     return until(lambda: application.client(listed, run=run), 20, "it is dead")[0]
 
@@ -140,7 +140,8 @@ numbers = itertools.count(1)
 
 
 def broken(application, workflow="breaks_once", **payload):
-    """Creates a run that has failed, and would not fail again. The run's payload has a unique number."""
+    """Creates a run and waits until it has failed. If the run is repeated, it succeeds. Its payload has a unique
+    number. Returns the run's id and its dead letter."""
     run = application.trigger(workflow, {"number": next(numbers), **payload}, retries=0, label="broken", headers={"x-shop": "one"})
     return run, letter(application, run)
 
@@ -250,7 +251,7 @@ def test_runs_are_cancelled_by_filters(application, topic):
 
 
 def test_long_lists_are_fetched(application):
-    """The list of steps is longer than a delivery may be, so the client fetches it."""
+    """The list of steps is too long for a delivery, so the client fetches the list."""
     run = application.trigger("large")
     assert application.result(run) == "large"
     assert application.steps(run) == ["one", "two", "three", "four", "end"]

@@ -41,7 +41,8 @@ class World:
         self.application.start()
 
     def kill_duepost(self):
-        """The private Redis is killed with it, or the next duepost takes it over."""
+        """Kills duepost and starts a new one. If the private Redis survives the kill, the new duepost takes it
+        over."""
         self.server.kill()
         self.server.process.stdout.close()
         self.start()
@@ -68,7 +69,7 @@ class World:
 
 
 def trigger_all(application, round_number):
-    """Returns the expected result of each run, by its id."""
+    """Triggers runs of each workflow. Returns {id of the run: expected result}."""
     expected = {}
     for number in range(RUNS):
         name = f"{round_number}-{number}"
@@ -86,7 +87,8 @@ def trigger_all(application, round_number):
 
 
 def trigger(application, workflow, body, run):
-    """Repeats the trigger with the same id until it is answered: no run is started twice while it is active."""
+    """Triggers a run, and repeats the request with the same id until an answer comes. While the run is active, a
+    repeated request does not start it again."""
     answer = application.client("return client.trigger(options)", options={
         "url": application.url(workflow), "body": body, "workflowRunId": run, "retries": 20, "retryDelay": "100 * (1 + retried)"})
     return answer.get("workflowRunId")

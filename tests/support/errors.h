@@ -1,10 +1,10 @@
-/* errors.h - finds one of several job_errors by its number. */
+/* errors.h - finds one of several job_errors by its index. */
 #ifndef DUEPOST_TESTS_SUPPORT_ERRORS_H
 #define DUEPOST_TESTS_SUPPORT_ERRORS_H
 
 #include "job/job_errors.h"
 
-/* Returns an error by its number, from 0. If there are fewer errors, both texts are "". */
+/* Returns the error with this index; the first error has 0. If there are fewer errors, both texts are "". */
 static inline struct job_error error_at(const struct job_errors *errors, size_t index)
 {
     struct job_error error = {"", ""};

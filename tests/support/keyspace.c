@@ -79,8 +79,8 @@ static bool has_words(struct slice name)
                                                  "waits", "element_jobs:", NULL});
 }
 
-/* Returns how many commas of a value stand for blanks. In kept and ended, only the first commas do: a record
- * follows them, which may contain commas. */
+/* Returns how many commas of a value, counted from its beginning, stand for blanks. In kept and ended, the
+ * first few words are followed by a record, whose commas are real commas. */
 static int blanks_of(struct slice name)
 {
     return slice_equal(name, SLICE("kept")) || slice_equal(name, SLICE("ended")) ? KEPT_WORDS : INT_MAX;
@@ -92,15 +92,15 @@ static bool has_lines(struct slice name)
                      (const char *const[]){"attempts", "kept", "ended", "idempotency", "completed:", NULL});
 }
 
-/* Returns whether members of this key contain a newline: an id, a newline and a nonce, or a field of the
- * outbox, an id, a newline and a number. */
+/* Returns whether members of this key contain a newline. Such a member is an id, a newline and a nonce. In
+ * the outbox, a field is an id, a newline and a number. */
 static bool has_places(struct slice name)
 {
     return slice_starts_with(name, SLICE("holders:")) || slice_starts_with(name, SLICE("ended")) ||
            slice_ends_with(name, SLICE("lingering"));
 }
 
-/* Replaces from by to, in the first "most" occurrences. */
+/* Replaces the character from by to, at most "most" times. */
 static void swap(struct slice text, char from, char to, int most)
 {
     char *at = (char *)(uintptr_t)text.data;
@@ -193,7 +193,7 @@ static const char derive[] =
     "if outbox > 0 then redis.call('HSETNX', base .. 'numbers', 'outbox_bytes', outbox) end\n"
     "return {}\n";
 
-/* The keys that the script derive checks, in the order of its answer. */
+/* The derived keys, in the order of the elements in the answer of the script "derive". */
 static const char *const following[] = {KEYSPACE_PREFIX "behind", KEYSPACE_PREFIX "names",
                                         KEYSPACE_PREFIX "numbers"};
 enum { FOLLOWING = sizeof following / sizeof *following };
@@ -233,7 +233,8 @@ static int compare_texts(const void *a, const void *b)
     return strcmp((*left)->str, (*right)->str);
 }
 
-/* Sorts the elements of a reply in groups of step: a hash's fields, each with the value after it. */
+/* Sorts a reply by every step-th element. The elements between stay behind theirs: for a hash, step is 2,
+ * and each value stays behind its field. */
 static void sort(redisReply *reply, size_t step)
 {
     if (reply->elements)

@@ -6,15 +6,16 @@
  *     jobs: t/a={r} t/b={r}
  *     ready: t
  *
- * There is one line for each key, sorted, without the prefix. Sorted sets are in their own order, hashes in
- * the order of their field names. Numbers of 13 digits are times in ms and are written relative to now. A
+ * There is one line for each key, sorted, without the prefix. Sorted sets are in the order of Redis, hashes
+ * in the order of their field names. Numbers of 13 digits are times in ms and are written relative to now. A
  * comma replaces each blank in holders, crashes, kept, receivers, workflows and waits, whose values have
- * several words. A bar replaces each newline in attempts, kept and idempotency, whose values have lines, and
- * in the fields of attempts of cancelled jobs (lib/lingering.lua). The hour: keys are not dumped, because
- * each outcome changes them.
+ * several words. A bar replaces each newline in attempts, kept and idempotency, whose values have lines. A
+ * bar also replaces the newline in a field that names an attempt of a cancelled job (lib/lingering.lua). Keys
+ * that begin with "hour:" are not dumped, because each outcome changes them.
  *
- * The keys behind, names and numbers can be derived from the other keys. Unless the text has them, they are
- * loaded with the derived values; they are dumped only if they differ from the derived values. */
+ * The values of the three keys "behind", "names" and "numbers" can be derived from the other keys.
+ * keyspace_load writes the derived values, unless the text has these keys. keyspace_dump leaves out each
+ * of these keys whose value is the derived one. */
 #ifndef DUEPOST_TESTS_KEYSPACE_H
 #define DUEPOST_TESTS_KEYSPACE_H
 

@@ -21,7 +21,7 @@ UTC = dt.timezone.utc
 COUNT = 5
 HORIZON = dt.timedelta(days=9)
 
-# Returns a day before a change of clocks, in UTC.
+# Start times for each zone, in UTC: each is about a day before the zone's clocks change.
 CHANGES = {
     "Europe/Berlin": ["2026-03-28T01:10", "2026-10-24T00:10"],
     "America/New_York": ["2026-03-07T07:10", "2026-10-31T06:10"],
@@ -31,13 +31,13 @@ CHANGES = {
     "Europe/Dublin": ["2026-03-28T01:10"],
     "America/St_Johns": ["2026-10-31T04:10"],
 }
-# Expressions whose behaviour at a change differs.
+# Expressions that a change of clocks affects in different ways.
 AT_CHANGES = [
     "30 2 * * *", "0 2 * * *", "15,45 1-3 * * *", "0 3 * * *", "59 1 * * *", "10 2 * * sun", "0 0 * * *", "30 0-23 * * *",
     "* * * * *", "*/15 * * * *", "*/15 2 * * *", "20 * * * *", "45 */2 * * *", "0 */3 * * *", "*/30 1-3 * * *", "@hourly", "@daily",
     "0-59/20 2,3 * * *", "5 1,2 * * 6-7", "30 1 * * *",
 ]
-# Expressions that test the fields, in zones and at times without special rules.
+# Expressions that test the fields of cron, and not changes of clocks.
 ELSEWHERE = [
     "0 0 1 * *", "0 12 31 * *", "0 0 29 2 *", "15 10 15 * 1", "0 9 */10 * 1", "0 9 1-7 * */1", "30 6 * jan,JUL mon-fri",
     "0 0 1,15 * wed", "0 22 * * 1-5", "23 0-20/2 * * *", "5 4 * * sun", "0 0,12 1 */2 *", "0 4 8-14 * *", "59 23 31 12 *",
@@ -55,8 +55,8 @@ def zone_of(name):
 
 
 def by_cronsim(expression, zone, start):
-    """Returns the next times in UTC. If several skipped times move to the same time, it counts once, because a job is
-    in cron's queue only once."""
+    """Returns the next times in UTC. When clocks jump forward, several skipped times may move to the same time. That
+    time counts once, because a job is in cron's queue only once."""
     word = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@weekly": "0 0 * * 0"}
     times = []
     for time in CronSim(word.get(expression, expression), start.astimezone(zone)):
@@ -68,7 +68,8 @@ def by_cronsim(expression, zone, start):
 
 
 def by_manual(expression, zone, start):
-    """Returns the times by cron's main loop, for expressions that match within HORIZON; otherwise None."""
+    """Returns the next times, computed as cron's main loop does. Returns None if fewer than COUNT times are within
+    HORIZON."""
     word = {"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@weekly": "0 0 * * 0"}
     expression = word.get(expression, expression)
     parsed = CronSim(expression, dt.datetime(2000, 1, 1))

@@ -11,7 +11,7 @@
 #define NOW_MS INT64_C(1700000000123)
 #define NOW_US (NOW_MS * 1000 + 456)
 
-/* ---- the states of t/a; n1 is the nonce of its last lease ---- */
+/* ---- the states of the job a in topic t; n1 is the nonce of its last lease ---- */
 
 #define ABSENT ""
 
@@ -20,7 +20,7 @@
     "due: t@now+60000\n"                                                                                     \
     "jobs: t/a={r}\n"
 
-/* The job is due, but its topic has not been carried. */
+/* The job is due, but the script carry has not offered its topic to consumers yet. */
 #define COME                                                                                                 \
     "bucket:t: t/a@now-1000\n"                                                                               \
     "due: t@now-1000\n"                                                                                      \
@@ -63,7 +63,7 @@
     "due: t@now+7000\n"                                                                                      \
     "jobs: t/a={r}\n"
 
-/* The job has left the pool. */
+/* The job is dead: it is no longer in the key jobs, and its record is in the key kept. */
 #define DIED(at, rest)                                                                                       \
     "dead: t/a@" at "\n"                                                                                     \
     "dead:t: t/a@" at "\n"                                                                                   \
@@ -78,8 +78,8 @@
     "holders:t: t/a|n1=\n"                                                                                   \
     "lingering: t/a|n1@now+3000\n"
 
-/* The doorbell may still have a name that no claim has taken. Such a name costs one claim that finds
- * nothing. */
+/* The list "ready" may still name a topic without ready jobs. The claim that takes this name finds
+ * nothing, and has no other effect. */
 #define BELL "ready: t\n"
 
 #define DUE_NOW(record)                                                                                      \
@@ -91,8 +91,8 @@
 struct example {
     const char *before;
     const char *call;
-    const char *answer; /* the script's answer, and the published wake-ups */
-    const char *after;  /* data afterwards, in any order of the keys; NULL: nothing has changed */
+    const char *answer; /* the script's answer, followed by the published wake-ups */
+    const char *after;  /* all data after the call, keys in any order; NULL: unchanged */
 };
 
 void check_example(const struct example *);

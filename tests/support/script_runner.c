@@ -47,7 +47,7 @@ redisReply *script_run(redisContext *redis, size_t count, const char *const *wor
     return reply;
 }
 
-/* Returns a word without its quotes, and with spaces for the commas between them. */
+/* Returns the word. If it is in quotes, removes the quotes, and replaces commas by spaces. */
 static const char *unquote(char *word)
 {
     size_t size = strlen(word);

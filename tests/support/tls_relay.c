@@ -21,7 +21,7 @@ struct tls_relay {
     pthread_t thread;
     int fd, plain_fd;
     SSL *tls;
-    bool has_input_ended, has_output_ended; /* the client's bytes, and the server's */
+    bool has_input_ended, has_output_ended; /* no more bytes from the client, or from the server */
     bool has_sent_tickets;
 };
 
@@ -112,8 +112,8 @@ size_t tls_relay_sent_tickets(void)
     return sent_tickets;
 }
 
-/* Makes all tickets before it sends them, so that they arrive faster than the client can read them. A client
- * that has shut its end and has a full buffer is silent, so the sending has a time limit. */
+/* Makes all tickets before it sends them, so that they arrive faster than the client can read them. The
+ * sending has a time limit, because a client with a full buffer may never read again. */
 static void send_tickets(struct tls_relay *relay)
 {
     char *bytes;

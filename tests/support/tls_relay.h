@@ -1,7 +1,7 @@
 /* tls_relay.h - the server's end of TLS for tests that write and read the bytes of a connection themselves.
  *
- * A thread for each connection makes the handshake, and passes on bytes and their ends. If the server closes
- * its end without having read all bytes, the client gets a reset. */
+ * A thread for each connection makes the handshake, and passes on the bytes and the end of each direction.
+ * If the server closes its end without having read all bytes, the client gets a reset. */
 #ifndef DUEPOST_TESTS_TLS_RELAY_H
 #define DUEPOST_TESTS_TLS_RELAY_H
 
@@ -22,7 +22,7 @@ size_t tls_relay_sent_tickets(void);
 /* Takes the connection fd. Sets *plain_fd to a socket for the decrypted bytes, which the caller closes. */
 struct tls_relay *tls_relay_begin(int fd, int *plain_fd);
 
-/* Returns how many ends of the output all relays have passed on to their clients. */
+/* Returns how many times a relay has told its client the end of the server's output, over all relays. */
 int tls_relay_ends(void);
 
 /* Returns how many clients have resumed a session. */

@@ -28,16 +28,17 @@ OPTIONS = [
     "--no-first-run", "--no-default-browser-check", "--no-proxy-server", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--disable-default-apps", "--disable-extensions", "--disable-client-side-phishing-detection", "--metrics-recording-only",
     "--password-store=basic", "--use-mock-keychain", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-    # Without its own tabs and buttons, which the browser otherwise draws again for each page that it loads.
+    # Hides the browser's own tabs and buttons, which it would otherwise draw again for each page that it loads.
     "--kiosk",
-    # A page that was left is not kept with a process of its own, and no process is started in advance. Otherwise each test takes
-    # two new processes, and a page costs twice as much.
+    # The browser keeps no process for a page that was left, and starts no process in advance. Otherwise it would start two
+    # processes for each test, and a page would take twice as long.
     "--disable-features=BackForwardCache,SpareRendererForSitePerProcess",
 ]
 
 PR_CAPBSET_DROP, CAP_SYS_NICE = 24, 23  # linux/prctl.h, linux/capability.h
 
-# Runs before the page's own scripts. Whatever fails the test goes to the console, which outlives a navigation.
+# Runs before the page's own scripts. Everything that must fail the test is written to the console, because the console's
+# messages outlive a navigation.
 WATCH = """
 document.addEventListener("securitypolicyviolation", event =>
     console.error("policy violated: " + event.effectiveDirective + " " + event.blockedURI + " " + event.sample));
@@ -99,7 +100,7 @@ return [...(root || document).querySelectorAll(SELECTORS[role] || role)]
 
 
 def stay_nice():
-    """Takes the right to raise a priority from the programs that this process will start. Chromium, run by root, would give its
+    """Programs that this process starts later cannot raise their priority. Otherwise Chromium, run by root, would give its
     threads precedence over the servers under test."""
     ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0)  # fails without an effect if the user is not root
 
@@ -162,7 +163,7 @@ class Browser:
     # actions of the page
 
     def read_logs(self):
-        """Adds the entries that were logged since the last call."""
+        """Reads the browser's logs since the last call: messages of the console, and requests."""
         self.messages += self.driver.get_log("browser")
         for entry in self.driver.get_log("performance"):
             event = json.loads(entry["message"])["message"]
@@ -187,12 +188,12 @@ class Browser:
         return [url for request, _, url in self.requests if re.search(pattern, url) and request not in self.cached]
 
     def transferred(self):
-        """Returns {url: number of bytes with the header section} of the answers that have ended."""
+        """Returns {url: number of bytes, header section included} for the answers that are complete."""
         self.read_logs()
         return {url: self.bytes[request] for request, _, url in self.requests if request in self.bytes}
 
     def expect(self, *patterns):
-        """Adds messages of the console that do not fail the test."""
+        """From now on, console messages that match one of these patterns do not fail the test."""
         self.expected += patterns
 
     def faults(self):
@@ -247,14 +248,14 @@ class Browser:
         return self.script("return document.body ? document.body.innerText : ''")
 
     def all(self, role, name=None, exact=False, root=None):
-        """Visible elements of a role (see FIND) or of a CSS selector, whose name contains name."""
+        """Returns the visible elements of a role (see FIND) or of a CSS selector whose accessible name contains name."""
         try:
             return self.script(FIND, role, name, exact, root)
         except (JavascriptException, StaleElementReferenceException):
             return []  # the page has just changed
 
     def await_one(self, role, name=None, exact=False, root=None, seconds=10):
-        """Waits for the first such element and returns it."""
+        """Waits until all() finds an element, and returns the first one."""
         return until(lambda: self.all(role, name, exact, root), seconds, lambda: f"{role} {name!r} is shown\n{self.shown()}", PAUSE)[0]
 
     def await_none(self, role, name=None, exact=False, root=None, seconds=10):

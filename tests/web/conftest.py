@@ -39,7 +39,8 @@ def browser(chromium):
 
 
 def pytest_pyfunc_call(pyfuncitem):
-    """Runs a test, and then fails it if its page has broken a rule of check(). The test's servers still run at that time."""
+    """Runs a test, and then calls check(), which fails the test if its page broke a rule. The test's servers still run at that
+    time."""
     arguments = pyfuncitem.funcargs
     pyfuncitem.obj(**{name: arguments[name] for name in pyfuncitem._fixtureinfo.argnames})
     if "browser" in arguments:

@@ -1,4 +1,4 @@
-"""The pages of the dashboard, and texts that each shows of a World."""
+"""The pages of the dashboard, and texts that each page shows for the data of a World."""
 
 PAGES = {
     "overview": ("#/", ("Overview",)),

@@ -29,7 +29,7 @@ def paeth(left, up, corner):
 
 
 def unfilter(kind, row, above, step):
-    """The row's bytes. row is changed. step: bytes a pixel."""
+    """Returns the row's bytes. Changes row. step: number of bytes of a pixel."""
     if kind == 1:
         for at in range(step, len(row)):
             row[at] = (row[at] + row[at - step]) & 255

@@ -53,7 +53,7 @@ class Shop:
         group(self.server, "shops", north={"url": url}, south={"url": url}, web={"url": url})
 
     def answers(self, share):
-        """Returns the answers of a receiver. The share of failures is given."""
+        """Returns a receiver's answers. share: the share of failures, 0 to 1."""
         return [Answer(503 if self.random.random() < share else 200, delay=self.random.choice((0.002, 0.004, 0.01, 0.03))) for _ in range(20000)]
 
     def job(self, topic, delay, **members):
@@ -68,7 +68,7 @@ class Shop:
             self.server.request("POST", "/jobs", text, NDJSON, check=False).expect(207)
 
     def later(self):
-        """Jobs of the next hours, days and weeks."""
+        """Schedules jobs for the next hours, days and weeks."""
         for topic, span in LATER.items():
             self.send([self.job(topic, span * self.random.random() ** 1.5 + 60) for _ in range(700)])
         self.send([self.job("newsletter", 0) for _ in range(240)])
@@ -90,7 +90,7 @@ class Shop:
         self.waiters = [Waiter(self.server, "thumbnails") for _ in range(4)]
 
     def trade(self):
-        """The traffic rises and falls slowly, with a small random part."""
+        """Schedules jobs until the shop stops. Their number rises and falls slowly, with a small random part."""
         began, owed = time.monotonic(), dict.fromkeys(TRAFFIC, 0.0)
         while not self.ends.wait(TICK):
             swing = 1 + 0.45 * math.sin((time.monotonic() - began) / 37) + self.random.uniform(-0.15, 0.15)

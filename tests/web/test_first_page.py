@@ -73,7 +73,8 @@ def test_all_modules_of_the_first_page_are_preloaded(browser, world):
 
 
 def test_a_second_visit_asks_for_one_file_only(browser, world):
-    """The browser keeps the other files for good. The only request is for index.html, which has not changed."""
+    """The browser keeps all files but index.html in its cache. The second visit requests only index.html, which has not
+    changed."""
     browser.forget_files()
     browser.open(world.server)
     browser.await_one("h1")

@@ -288,7 +288,7 @@ def test_dead_jobs_are_grouped_by_their_cause(browser, server, receiver):
 
 
 def test_selected_groups_and_jobs_are_deleted(browser, server, receiver):
-    """A group without a status cannot be named by a filter of the API: its jobs are deleted one by one."""
+    """No filter of the API finds dead jobs that got no status. So the jobs of such a group are deleted one by one."""
     receiver.script("mail", Answer(503))
     bury(server, receiver, "mail", 3)
     schedule_lines(server, [{"topic": "refused", "jobId": f"r-{i}", "url": "http://127.0.0.1:9/hook", "retry": 0} for i in range(4)])
@@ -403,7 +403,7 @@ def test_the_next_attempts_of_a_wait_by_expression(browser, server, topic):
 
 
 def test_a_job_is_sent_as_a_new_one(browser, server, receiver, topic):
-    """Only the server has hidden values, so they are typed again."""
+    """The page does not have the hidden values, so the user types them again."""
     server.schedule(topic=topic, jobId="job", url=receiver.url("/hook?key=s3cret"), delay=LATER, headers={"X-Key": "s3cret"}, body="text\nof two lines")
     browser.open(server, f"#/jobs/{topic}/job")
     browser.click("button", "Send as new")

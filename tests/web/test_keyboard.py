@@ -30,7 +30,7 @@ def test_a_slash_searches(browser, world):
     show(browser, world.server, "jobs")
     browser.press("/")
     browser.await_true("document.activeElement.matches('input')")
-    browser.press("/g")  # keys of the page are letters in a field
+    browser.press("/g")  # in a field, the shortcut keys of the page are ordinary letters
     browser.await_true("document.activeElement.value.endsWith('/g')")
     assert browser.route().startswith("#/jobs")
 

@@ -7,7 +7,7 @@ from patience import until
 from redis_server import free_port, release_port
 
 LOST = "No connection since"
-QUIET = 3.5  # seconds; a visible page would send three requests in this time
+QUIET = 3.5  # s; a visible page would send three requests in this time
 
 
 def requests_of(server):
@@ -43,7 +43,7 @@ def test_a_hidden_tab_asks_for_nothing(browser, world):
 
 
 def test_a_lost_connection_is_shown_and_comes_back(browser, start, data, receiver, topic):
-    port = free_port()  # it stays reserved while no server listens
+    port = free_port()  # the port stays reserved while no server listens
     address = f"127.0.0.1:{port}"
     server = start(listen=address, data=data)
     server.schedule(topic=topic, jobId="before", url=receiver.url(), delay=3600)

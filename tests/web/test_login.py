@@ -84,7 +84,7 @@ def test_a_deep_link_opens_after_the_login(browser, guarded):
 
 
 def test_a_reader_may_change_nothing(browser, guarded):
-    """Buttons are disabled; no request changes anything."""
+    """The buttons are disabled, so the page sends no request that changes anything."""
     enter(browser, guarded, guarded.reader, "#/jobs/acme/job-of-acme")
     browser.await_text("job-of-acme")
     for name in ("run now", "cancel"):

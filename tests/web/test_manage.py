@@ -90,7 +90,7 @@ def test_a_rate_keeps_its_window(browser, server):
 
 
 def test_topics_and_jobs_of_the_server_itself(browser, server, receiver):
-    """Their names have ~, and only the server writes their settings."""
+    """The names of such topics have a ~. Only the server writes their settings."""
     receiver.script("orders~callbacks", *[500] * 50)
     server.schedule(topic="orders", jobId="paid", url=receiver.url(), onDelivered=receiver.url("/callback"))
     until(lambda: receiver.count("orders~callbacks") == 1, 20, "the callback was sent")

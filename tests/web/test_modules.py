@@ -86,8 +86,8 @@ def series(first, *accepted):
 @pytest.mark.parametrize("old,added,merged", [
     (None, series(10, 1, 2), series(10, 1, 2)),
     (series(10, 1, 2), None, series(10, 1, 2)),
-    (series(10, 1, 2, 3), series(12, 7, 8), series(10, 1, 2, 7, 8)),                       # the newer figures win
-    (series(0, *range(900)), series(900, 5), series(1, *range(1, 900), 5)),                # 15 minutes are kept
+    (series(10, 1, 2, 3), series(12, 7, 8), series(10, 1, 2, 7, 8)),                       # both have second 12: the newer figure wins
+    (series(0, *range(900)), series(900, 5), series(1, *range(1, 900), 5)),                # only the last 15 minutes are kept
 ])
 def test_series_are_merged_by_second(page, old, added, merged):
     assert value(page, "live.js", "of.mergeSeries(values[0], values[1])", old, added) == merged

@@ -10,7 +10,7 @@ from pages import PAGES, show
 from patience import until
 
 WIDTHS = (390, 1024, 1440)
-EVERY_LOAD = "DUEPOST_TEST_EVERY_LOAD" in os.environ  # each page is loaded at each width, with times of three kinds
+EVERY_LOAD = "DUEPOST_TEST_EVERY_LOAD" in os.environ  # load each page at each width, with times of three kinds
 
 MISSING_JOB = "404"  # the browser logs each answer that is an error
 
@@ -59,7 +59,8 @@ def has_a_title_of_its_own(browser):
     assert len(browser.all("h1")) == 1, browser.text()
 
 
-# By default a page is loaded at one width, at which the longest times are shown, and its window is then resized.
+# By default a page is loaded once, at the first width and with its longest times, and the window is then resized to the other
+# widths.
 @every_page
 @pytest.mark.parametrize("times", ("now", "of-the-next-day", "of-the-day-before") if EVERY_LOAD else ("of-the-next-day",))
 def test_a_page_fits_each_width(browser, world, page, times):

@@ -234,7 +234,8 @@ def test_rows_of_a_workflow(browser, world):
 
 @pytest.fixture(scope="module")
 def long_run(shop):
-    """A run of 10,000 steps. The client fetches its list, so deliveries are short."""
+    """A run of 10,000 steps. Its list of steps is too long for a delivery, so deliveries are short and the client would fetch
+    the list."""
     run_id = begin(shop, "long")
     durable.append(shop, shop.application, run_id, "x" * 900_000)
     while (left := STEPS - WAITING - read(shop, run_id)["elementCount"]) > 0:
@@ -258,5 +259,5 @@ def test_ten_thousand_steps_show_quickly(browser, shop, long_run):
     browser.await_text(f"step {STEPS - 1}")
     assert browser.script("return document.querySelectorAll('*').length") <= MOST_ELEMENTS
     before = len(browser.requested(f"/workflows/qstash/{long_run}"))
-    time.sleep(3)  # a long workflow is read rarely
+    time.sleep(3)  # the page requests a long workflow rarely
     assert len(browser.requested(f"/workflows/qstash/{long_run}")) == before
