@@ -73,7 +73,7 @@ def schema_of(name):
 
 def _read_routes():
     """Returns the responses as {(path, method): {status: response}}, and a regular expression for each path.
-    The method '*' stands for all methods that the path does not have."""
+    The method '*' stands for all methods that the contract does not list for the path."""
     routes, patterns = {}, []
     for path, item in document["paths"].items():
         patterns.append((re.compile(re.sub(r"\{[^}]*\}", "[^/]+", path)), path))
@@ -99,8 +99,8 @@ def _route(method, target):
 
 
 def find(method, target, status):
-    """Returns the contract's descriptions of this answer, each with its place: that of the route, and that
-    which applies to every route."""
+    """Returns the contract's descriptions of this answer, each with its place: the description in the route, and the
+    one in x-any-route, which applies to every route."""
     found = [(routes[route][status], (*route, status)) for route in (_route(method, target), (ANY, "*")) if status in routes[route]]
     assert found, f"{method} {target} answers {status}: not in the contract"
     return found

@@ -3,15 +3,15 @@ starts. A page must be written like this:
 
 - A block marked `sh` is run by bash in a directory of the page's own. Exported variables last to the end of the page.
 - A `text` block after it is its output, which is compared whole. A `json` block is compared without white space.
-  Times, ids, signatures, durations and pids may differ; `…` stands for anything, alone on a line for any number of
-  lines.
+  Times, ids, signatures, durations and pids may differ; `…` stands for any text. Alone on a line, it stands for any
+  number of lines.
 - A block that only reads is repeated until it prints the expected output, for at most PATIENCE seconds.
 - A command that prints "duepost listening on http://…", "receiver on http://…", "worker on http://…", "application on
   http://…", or what redis-server and PHP print when they are ready, is a server and keeps running: duepost and Redis
   to the end of the page, the others to the end of their section, or to the end of the page if no `##` came before
   them.
 - `<!-- output of COMMAND -->` before a `text` block: these lines appear in the output of that server.
-- `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs it or checks it.
+- `<!-- not run here: WHY -->` before an `sh` block: WHY names the file that runs or checks this block.
 - A block of a programming language begins with a comment that has the name of its file. It is run at once, unless an
   `sh` block of its section names that file. If its tool is missing, the block is skipped. If an `sh` block is
   skipped, the rest of its section is skipped, too.
@@ -140,8 +140,8 @@ class Page:
             **self._go_caches()})
 
     def _make_tree(self):
-        """A copy of the tree that a reader has, so that the page writes nothing into the real tree. The scripts in it
-        that install and build do nothing."""
+        """Makes a copy of the source tree, so that the page writes nothing into the real tree. In the copy, the
+        scripts that install and build do nothing."""
         for directory in self.tree / "build/release", self.programs, self.home:
             directory.mkdir(parents=True)
         for name in ("api", "config", "docker", "docs", "src", "tests", "README.md"):
@@ -247,7 +247,7 @@ class Page:
         self._fail(block, f"exit status {status}, printed:\n{output}" + ("" if fits else f"not:\n{expected.text}"))
 
     def _bash(self, block):
-        """Returns (exit status, output). The status of a server, which keeps running, is None."""
+        """Returns (exit status, output). If the block starts a server, which keeps running, the status is None."""
         variables = self.place / "variables"
         script = self.place / "script"
         script.write_text(f"[ ! -e {variables} ] || . {variables}\nset -euo pipefail\n{self._in_ports(block.text)}\n"

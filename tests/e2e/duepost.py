@@ -261,7 +261,8 @@ class Duepost(Client):
         self.process.wait()
 
     def stop(self):
-        """Ends the process in any state, 50 ms after it began to drain at the latest. Data that the test has provided stays."""
+        """Ends the process, whatever its state is, and lets it drain for 50 ms at most. A data directory that the
+        test has provided stays."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             try:

@@ -82,7 +82,8 @@ def _kinds(schema):
 
 
 def of(schema):
-    """Values that match the schema, or nearly: parts that only a validator can check (if, not) may be wrong."""
+    """Returns a strategy for values that match the schema, except for keywords such as if and not, which only a
+    validator can check."""
     schema = _merge(schema)
     if "const" in schema:
         return st.just(schema["const"])
@@ -106,7 +107,8 @@ def of(schema):
 
 @st.composite
 def spoiled(draw, values):
-    """Returns one of values with one change: an additional member, a missing one, or another value."""
+    """Returns one of the values with one to three changes: a member is added, removed or renamed, or a value is
+    replaced."""
     value = draw(values)
     for _ in range(draw(st.integers(1, 3))):
         value = _spoil(draw, value)
@@ -132,7 +134,7 @@ def _spoil(draw, value):
 
 @st.composite
 def broken(draw, texts):
-    """Returns the bytes of a JSON text, some of them changed."""
+    """Returns the bytes of a JSON text after a change: bytes are removed, added or replaced."""
     data = draw(texts).encode("utf-8", "surrogatepass")
     at = draw(st.integers(0, len(data)))
     return draw(st.sampled_from([

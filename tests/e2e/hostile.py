@@ -148,7 +148,7 @@ async def tls_close(writer):
     pass
 
 
-# After a correct TLS handshake: HTTP/2, which the client did not offer.
+# After a correct TLS handshake, these receivers speak HTTP/2, which the client did not offer.
 
 def frame(kind, flags, stream, payload=b""):
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload

@@ -19,13 +19,14 @@ class Sent:
     """A job, and what the client has seen of it."""
     is_held: bool     # the job is due late: it stays in Redis until the final check
     at: float         # by time.monotonic()
-    earliest_ms: int  # no copy of the job is due before this time
+    earliest_ms: int  # no delivery of the job may be before this time
     state: str = UNKNOWN
 
 
 class Load:
     """One thread for each topic. A job that is not confirmed is sent once more, on another connection, which another
-    reactor may serve. Every held_every-th job is held, and every fourth of those is cancelled."""
+    reactor may serve. Every held_every-th job is due late (is_held), and every fourth of these late jobs is
+    cancelled."""
 
     def __init__(self, server, receiver, topics, pause=0.1, held_every=3):
         self.server, self.receiver, self.topics = server, receiver, topics
@@ -138,7 +139,7 @@ class Load:
         return until(lambda: self._ask((202, 404), "POST", target), 20, f"an answer to {target}").status == 202
 
     def release(self):
-        """Makes all confirmed jobs with is_held due. Returns the jobs that are missing, as (topic,
+        """Runs all confirmed jobs that are due late (is_held). Returns those that duepost does not have, as (topic,
         number)."""
         held = [(topic, number) for topic in self.topics for number in self._numbers(topic, CONFIRMED)
                 if self.jobs[topic][number].is_held]

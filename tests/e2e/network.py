@@ -83,7 +83,7 @@ class Host(Namespace):
 
     @staticmethod
     def port(usual):
-        """Returns a port that no other process in this namespace can have."""
+        """Returns the usual port, because no other process in this namespace listens there."""
         return usual
 
 

@@ -1,7 +1,8 @@
-"""Requests as bytes, from the rules of RFC 9112 and RFC 9110, and from known cases of request smuggling. Each has a
-name, its bytes, and the statuses that may answer it; CLOSED means a closed connection without an answer. SECOND is a
-second request that changes something. It stands at a place where one parser sees a body, or nothing at all, and
-another parser sees a request. It must never run, except in LEGAL, where each parser sees a request."""
+"""Requests as bytes, from the rules of RFC 9112 and RFC 9110, and from known cases of request smuggling. Each request
+has a name, its bytes, and the statuses that may answer it. CLOSED means that the connection is closed without an
+answer. SECOND is a second request that changes something. It stands at a place where one parser sees a body, or
+nothing at all, and another parser sees a request. It must never run, except in LEGAL, where each parser sees a
+request."""
 
 import ctypes
 

@@ -14,8 +14,8 @@ _held = {}
 
 
 def free_port():
-    """Keeps a port reserved while the server that listens there is stopped and started, so that no other connection
-    gets it as its local port. A bound socket that does not listen does not disturb a listener."""
+    """Returns a free port, and reserves it until release_port(). So no connection gets it as its local port while the
+    server that listens there is stopped. A bound socket that does not listen does not disturb a listener."""
     probe = socket.socket()
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -20,7 +20,7 @@ from tokens import SCOPES, TokenFile
 MINE, THEIRS = "mine-1", "theirs"
 TOKEN_TOPICS = ["job", "topic", "group", "query", "each", "shown", "own", "all"]
 
-# Queries for requests that need more than the path.
+# The query strings of the operations that need one.
 QUERIES = {"listJobs": "state=dead", "countJobs": "state=dead", "cancelJobs": "state=dead&all=true",
            "redriveJobs": "state=dead&all=true", "runJobs": "state=dead&all=true", "rescheduleJobs": "state=dead&all=true&delay=60",
            "listWorkflows": "state=failed", "readStats": "step=1m", "explainCron": "expression=@daily", "deleteHistory": "before=2020-01-01T00:00:00Z"}
@@ -197,9 +197,8 @@ def test_with_just_its_scopes_it_is_done(place, operation):
         place.make_group(MINE)
         place.define(MINE)
         reply = operation.ask(place.client(name))
-        # A receiver that is not impaired has no record.
-        # The topic has no workflows.
-        # The topic is not a pull topic, so its jobs are not leased.
+        # 404 is correct, too: a receiver that is not impaired has no record, and the topic has no workflows. 409 is
+        # correct for leases, because the topic is not a pull topic.
         assert reply.status in (200, 201, 202) or operation.name in ("closeReceiver", "readWorkflow", "cancelWorkflow") and reply.status == 404 or \
             operation.name in ["leaseJobs", *ENDS] and reply.status == 409, reply.body
 

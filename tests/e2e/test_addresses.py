@@ -146,7 +146,7 @@ def test_names_for_every_range_that_is_not_public(topic):
 V4, V6 = ["10.1.1.1", "127.0.0.1", "169.254.169.254", "192.168.1.1", "0.0.0.0"], ["::1", "fc00::1", "fe80::1", "::ffff:10.0.0.1"]
 GOOD4, GOOD6 = "8.8.8.8", "2606:4700::8"
 CASES = {
-    # name: (its DNS answers, the error of its job or None for a delivery, the addresses that get packets)
+    # name: (its DNS answers; the error of its job, or None if the job is delivered; the addresses that get packets)
     "mixed": ([[*V4, GOOD4, *V6]], None, {GOOD4}),
     "mixed the other way": ([[GOOD4, *V4, *V6]], None, {GOOD4}),
     "mixed six": ([[*V6, GOOD6, *V4]], None, {GOOD6}),

@@ -151,7 +151,7 @@ def test_a_waiting_round_is_cancelled(server, receiver, topic):
 
 
 def test_pause_and_limits_hold_each_round(server, receiver, topic):
-    """The limits of the topic hold for each round: one attempt at a time, and none while the topic is paused."""
+    """The limits of the topic apply to each round: one attempt at a time, and none while the topic is paused."""
     def set_topic(**settings):
         server.request("PATCH", f"/topics/{topic}", json.dumps(settings), JSON).expect(200)
     set_topic(maxInFlight=1)
