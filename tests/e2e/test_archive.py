@@ -161,8 +161,8 @@ def test_a_database_that_is_away_delays_rows_and_no_delivery(receiver, redis, hi
     try:
         ids = schedule(server, receiver, topic, 0)
         until_archived(history, topic, ids)
-        # The database has the rows a moment before the outbox is emptied. If the database fails in that
-        # moment, the entries stay in the outbox.
+        # Waits until the outbox is empty. It still has the entries for a moment after the database has the rows, and
+        # would keep them if the database failed in that moment.
         until(lambda: counter(server, "duepost_outbox_jobs") == 0, 10, "an empty outbox")
         with history.away():
             ids += schedule(server, receiver, topic, BATCH)
@@ -219,7 +219,7 @@ def test_a_redis_that_is_killed_loses_no_row(receiver, redis, topic):
 
 def test_a_failover_that_forgets_the_last_ends_brings_no_row_twice(receiver, topic):
     """The new primary still has jobs that the history has already. These jobs are delivered and archived once more."""
-    history, nodes = File(), Sentinels(down_after_ms=5000)  # Sentinels never promote a replica that was cut off for more than ten times this time
+    history, nodes = File(), Sentinels(down_after_ms=5000)  # Sentinels promote no replica that was cut off for more than ten times as long
     server = Duepost("--history", history.option, redis=nodes.address)
     try:
         old = nodes.primary()

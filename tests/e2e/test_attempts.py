@@ -18,8 +18,8 @@ def attempts(server, topic, job_id="a"):
 
 
 def fail(server, receiver, topic, *answers, job_id="a"):
-    """Schedules a job whose attempts get these answers, and returns the attempts. After these attempts, the
-    job waits an hour for the next one."""
+    """Schedules a job whose attempts get these answers, and returns the attempts. After the last of these attempts,
+    the job waits an hour for its next attempt."""
     receiver.script(topic, *answers, HANG, job_id=job_id)
     waits = [*[0.05] * (len(answers) - 1), 3600]
     server.schedule(topic=topic, jobId=job_id, url=receiver.url(), retrySchedule=waits)

@@ -178,8 +178,8 @@ def resident_kib(pid):
 
 def test_large_requests_are_bounded_in_number(start, receiver, topic):
     """Each reactor reads 16 large requests at a time. Further large requests are refused until some of these
-    16 have ended. The jobs are invalid, so no answer waits for Redis: on a busy disk, that could take longer
-    than the 30 s that the server waits for the rest of the bodies."""
+    16 have ended. The jobs are invalid, so that duepost answers without Redis. On a busy disk, Redis could take
+    longer than the 30 s for which the server waits for the rest of the bodies."""
     server = start("--max-body", "1000")
     text = json.dumps([{"topic": topic, "jobId": str(i)} for i in range(100)])
     head = b"POST /jobs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(text)

@@ -14,8 +14,8 @@ from timestamp import from_ms, to_ms
 
 @pytest.fixture
 def gated(start, redis):
-    """Gives three things: a duepost whose commands to Redis pass a gate, which can hold them back; the gate; and
-    another duepost at the same Redis, without a gate."""
+    """Yields a duepost whose commands to Redis pass a gate (RedisGate), which can hold them back; the gate; and
+    another duepost on the same Redis, without a gate."""
     shared = redis()
     gate = RedisGate(shared)
     yield start("--breaker", "off", redis=gate.address), gate, start("--breaker", "off", redis=shared)
@@ -104,10 +104,11 @@ def test_changes_during_a_bulk_action_are_confirmed_and_stay(start, redis, recei
     assert len(found(server, f"state=delayed&topic={topic}&limit=1000")) == total
 
 
-# ---- walks end ----
+# ---- a bulk action ends: it handles each job once ----
 
 def test_a_job_that_dies_again_is_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """A job that dies again moves behind the cursor in the list, where a later page would find it."""
+    """A job that dies again moves to a place behind the cursor of the list. A later page finds it there, and must
+    skip it."""
     server = start("--breaker", "off")
     receiver.script(topic, *[410] * 200)
     server.schedule_many([{"topic": topic, "jobId": f"j{i:03}", "url": receiver.url()} for i in range(20)])
@@ -234,7 +235,8 @@ def test_waiting_jobs_are_run_now(server, receiver, topic):
 
 
 def test_a_job_that_waits_for_a_retry_is_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """The retries are due later than the job that the cursor names, so a later page finds these jobs."""
+    """The retries are due later than the job that the cursor names. So a later page finds these jobs again, and must
+    skip them."""
     server = start("--breaker", "off", "--retry-schedule", "2h")
     receiver.script(topic, *[500] * 100)
     for i in range(5):
@@ -248,11 +250,11 @@ def test_a_job_that_waits_for_a_retry_is_not_run_again_by_the_same_bulk_action(s
             break
         cursor = f"&cursor={page['cursor']}"
     assert done == 5 and receiver.count(topic) == 5
-    assert all_pages(server, "POST", path)["done"] == 5  # a second walk through the pages runs the jobs again
+    assert all_pages(server, "POST", path)["done"] == 5  # a new bulk action, from its first page, runs the jobs again
 
 
 def test_held_jobs_are_not_run_again_by_the_same_bulk_action(start, receiver, topic):
-    """A breaker holds the jobs: after they are run, they wait again, without an attempt."""
+    """A breaker is open. So the jobs that the action has run are held and wait again, without an attempt."""
     server = start("--breaker-wait", "600")
     receiver.script(topic, *[503] * 1000)
     for i in range(30):
@@ -282,7 +284,7 @@ def dues(server, topic, **more):
 @pytest.mark.parametrize("order", ["oldest", "newest"])
 @pytest.mark.parametrize("offset", [-1, 0, 4, 9, 20])
 def test_each_job_gets_its_new_time_once(server, receiver, topic, order, offset):
-    """The new time is before, among, or after the old times. No job is moved twice."""
+    """The new time is before, among, or after the old times. No page moves a job that an earlier page has moved."""
     schedule(server, topic, receiver, 10)
     new = from_ms(FAR + offset)
     there = 1 if 0 <= offset < 10 else 0  # the job already has the new due time
@@ -294,7 +296,8 @@ def test_each_job_gets_its_new_time_once(server, receiver, topic, order, offset)
 
 
 def test_a_reschedule_by_delay_reaches_all_topics(server, receiver, topic):
-    """The new time counts from the first page for all topics, even if the next page is requested later."""
+    """The delay counts from the request for the first page, also for jobs of later pages. So all jobs get the same
+    time."""
     names = [f"{topic}.{i}" for i in range(4)]
     for i, name in enumerate(names):
         for j in range(3):

@@ -18,7 +18,7 @@ LATE_MAX = 1000 * SLOW  # ms
 def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic, seconds):
     clock = MovableClock()
     server = start("--reactors", "1", redis=redis(), extra={**clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"})
-    receiver.script(topic, Answer(200, delay=8), job_id="leased")  # longer than a lease
+    receiver.script(topic, Answer(200, delay=8), job_id="leased")  # the attempt takes longer than a lease
     server.schedule(topic=topic, jobId="leased", url=receiver.url())
     until(lambda: receiver.count(topic), 5, "the attempt")
     dues = {}
@@ -35,8 +35,8 @@ def test_a_step_of_the_hosts_clock_delays_nothing(start, redis, receiver, topic,
 
 
 def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, receiver, topic):
-    """The rate of the topic is spent up to some time. The clock then steps back to long before that time. New jobs
-    are due by the new clock."""
+    """Jobs use up the rate of the topic until some time in the future. Then the clock of Redis steps back by an hour.
+    The rate must not delay new jobs by this hour."""
     clock = MovableClock()
     server = start(redis=redis(environment=clock.environment))
     for rate in {"jobs": 1, "per": 1}, {"jobs": 2, "per": 1, "burst": 2}:
@@ -58,8 +58,8 @@ def test_a_step_of_redis_clock_does_not_stop_a_topic_with_a_rate(start, redis, r
 
 @pytest.mark.parametrize("are_both", [False, True], ids=["redis", "both"])
 def test_schedules_go_on_after_the_clock_has_stepped_forward_and_back(start, redis, receiver, topic, are_both):
-    """Times that were skipped while the clock was ahead have not been fired, so they are fired when they are due. A time
-    that was fired while the clock was ahead is not fired again."""
+    """The clock steps forward and later back. The schedule fires the times that the step forward skipped, when the
+    clock reaches them again. It does not fire a second time what it fired while the clock was ahead."""
     clock = MovableClock()
     extra = {**clock.environment, "ASAN_OPTIONS": "verify_asan_link_order=0"} if are_both else {}
     server = start("--reactors", "1", redis=redis(environment=clock.environment), extra=extra)

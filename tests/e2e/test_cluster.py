@@ -38,12 +38,12 @@ def server(cluster):
 
 
 def topics(prefix):
-    """Returns a topic in each shard."""
+    """Returns one topic for each shard."""
     return [topic_in(shard, prefix) for shard in range(SHARDS)]
 
 
 def primary_of(cluster, number):
-    """Returns the primary of one third of the slots, each time of another third."""
+    """Returns the primary of one third of the slots: of the first, second or third one, by number modulo 3."""
     return cluster.owner((slot_of(7), slot_of(1), slot_of(0))[number % 3])
 
 
@@ -59,7 +59,8 @@ def kill(cluster, number):
 
 
 def freeze(cluster, number):
-    """The node wakes up after another one has become primary, and still acts as the primary."""
+    """Freezes a primary until another node has become primary. When the frozen node wakes up, it still acts as a
+    primary."""
     victim = primary_of(cluster, number)
     heir = cluster.follower(victim)
     since = time.monotonic()
@@ -85,7 +86,7 @@ def reshard(cluster, number):
     target = next(node for node in cluster.primaries() if cluster.slots_of(node) and node is not cluster.owner(slot))
     since = time.monotonic()
     source = cluster.begin_move(slot, target)
-    time.sleep(0.2)  # in this pause, requests meet a slot that is being moved and still has all of its keys
+    time.sleep(0.2)  # meanwhile, duepost's commands meet a slot whose move has begun and which still has all its keys
     cluster.move_keys(slot, source, target, at_most=2)
     time.sleep(0.2)
     cluster.move_keys(slot, source, target)
@@ -181,8 +182,8 @@ def test_shards_without_data_are_there_at_once(start, cluster):
 
 
 def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic):
-    # Each process has one reactor, because the metrics show a breaker as soon as any reactor of the process has seen
-    # it.
+    # Each process has one reactor, because the metrics show an open breaker as soon as any reactor of the process
+    # knows it.
     servers = [start("--prefix", "breaker:", "--breaker-wait", "60s", "--reactors", "1", redis=cluster.address) for _ in range(2)]
     names = topics(topic)
     sick = Receiver()
@@ -202,7 +203,7 @@ def test_a_breaker_holds_the_jobs_of_all_shards(start, cluster, receiver, topic)
         assert len(sick.arrivals) == 20
         servers[1].request("POST", f"/receivers/127.0.0.1:{sick.port}/close").expect(200)
         until(lambda: all("\nduepost_receivers_open 0\n" in server.get("/metrics").body.decode() for server in servers), 10, "known to both")
-        for name in names:  # after the close, a held job may have been sent already
+        for name in names:  # a held job may have been sent already, because its breaker is closed
             assert servers[0].run(name, "held").status in (202, 404, 409)
         until(lambda: len(sick.arrivals) == 20 + SHARDS, 10, lambda: len(sick.arrivals))
         for number in range(20):
@@ -226,7 +227,8 @@ def test_shards_without_a_cluster_are_refused(redis):
 
 def test_no_node_is_a_target(start, cluster, topic):
     """Jobs cannot reach the nodes of the Cluster. This includes the replicas, which no option names."""
-    # The option allows one address of localhost only. No other process delivers the jobs.
+    # The option allows only IPv4 addresses of localhost. The prefix is used by no other process, so only this one
+    # delivers the jobs.
     server = start("--prefix", "alone:", redis=cluster.address, allow="127.0.0.0/8")
     for node in cluster.nodes:
         for host in "127.0.0.1", "localhost":  # each reactor learns the nodes separately, so the first answers may differ
@@ -285,8 +287,8 @@ def test_a_shard_that_is_away_leaves_the_others_working(start, cluster, server, 
 
 
 def test_a_shard_that_hangs_leaves_slots_to_the_others(start, cluster, partial, receiver, topic):
-    """While the shard hangs, the outcomes of its attempts cannot be recorded. So these attempts occupy all places in
-    flight that one shard may have."""
+    """While the shard hangs, duepost cannot record the outcomes of its attempts. So these attempts count as in
+    flight, up to the maximum that one shard may have."""
     *lost, away = partial
     server = start("--prefix", "hangs:", "--max-in-flight", "32", "--reactors", "1", redis=cluster.address)
     names = topics(topic)

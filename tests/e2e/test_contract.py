@@ -87,7 +87,8 @@ def test_the_examples_of_jobs_are_accepted(start, name):
 
 
 def test_the_schema_refuses_what_the_server_refuses():
-    """Covers the rules that a schema can express: not dates, urls, total sizes, or rules about two members."""
+    """Covers only the rules that a schema can express. These are not the rules about dates, urls, total sizes, or two
+    members together."""
     from test_validation import FIELDS, GOOD
     check = contract.validator(contract.schema_of("NewJob"))
     accepted = [members for _, members in FIELDS if check.is_valid({**GOOD, **members})]

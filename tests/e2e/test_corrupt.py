@@ -14,8 +14,8 @@ KEYS = "duepost:{0}:"
 HEAD = '{"createdAt":1700000000000,"url":"http://127.0.0.1:9/"'
 MAX = str(2**63 - 1)
 
-# Pairs of a text and a flag: whether duepost leaves the text in Redis as a job's record. The flag is True for valid
-# records, and for the empty text, which counts as no job.
+# Pairs of a text, which the test writes into Redis as a job's record, and a flag: whether duepost leaves the text
+# there. The flag is True for valid records, and for the empty text, which duepost takes for a missing job.
 RECORDS = [
     ("", True), ("x", False), ("{", False), ("[]", False), ("null", False), ("{}", False), ("\xff\xfe", False),
     (HEAD, False), (HEAD + ',"lastAttempt":{"at":' + MAX + '}}', False), (HEAD + ',"lastAttempt":{"durationMs":' + MAX + '}}', False),

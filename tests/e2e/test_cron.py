@@ -26,7 +26,7 @@ def test_an_expression_is_described_in_words_with_its_next_times(server):
 
 
 def test_times_follow_the_time_zone(server):
-    """The times in UTC change, because summer time begins on 31 March."""
+    """All times are 09:30 in Berlin. In UTC they differ by an hour, because summer time begins on 31 March."""
     query = {"expression": "30 9 30 3,4,7 *", "timezone": "Europe/Berlin", "from": FROM}
     assert times(server, **query)[1][:3] == ["03-30T08:30", "04-30T07:30", "07-30T07:30"]
     assert ask(server, **query).expect(200)["timezone"] == "Europe/Berlin"

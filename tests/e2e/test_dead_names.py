@@ -81,7 +81,7 @@ def test_attempts_that_give_up_leave_a_bounded_number_of_lookups_behind(field, r
     server.wait_for_state(topic, "first", None)
     schedule(server, [{"topic": f"{topic}.{i % 5}", "jobId": str(i), "url": f"http://dead{i}.example/", "timeout": 1, "retry": 100,
                        "retrySchedule": [0.1] * 100} for i in range(1000)])
-    server.schedule(topic=topic, jobId="new", url="http://live2.example/", retry=0, delay=5)  # due when thousands of lookups continue
+    server.schedule(topic=topic, jobId="new", url="http://live2.example/", retry=0, delay=5)  # due while thousands of lookups still run
 
     def threads():
         return int(re.search(r"Threads:\s+(\d+)", pathlib.Path(f"/proc/{server.pid}/status").read_text())[1])

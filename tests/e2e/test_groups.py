@@ -259,7 +259,7 @@ def test_put_of_a_group_takes_all_or_none(server, receiver, topic):
     receiver.script(topic, HANG, job_id="j~hangs")
     replace(server, topic, "j", timeout=60 * SLOW).expect(201)
     until(lambda: receiver.count(topic) == 3 and server.job(topic, "j~a") is None, 10, "one goes on")
-    for endpoints in ("a", "hangs"), ("a", "z"):  # with both sets of endpoints, the request would change j~hangs: replace it or cancel it
+    for endpoints in ("a", "hangs"), ("a", "z"):  # the PUT would replace the job j~hangs in the first case, and cancel it in the second
         put(server, topic, {endpoint: {"url": receiver.url()} for endpoint in endpoints}).expect(200)
         assert f"{topic}/j~hangs is under way" in replace(server, topic, "j", delay=FAR).expect(409)["detail"]
         assert server.job(topic, "j~a") is None
@@ -351,7 +351,7 @@ def test_ended_jobs_that_are_kept_are_shown_as_such(server, receiver, topic):
     assert cancel(server, topic, "j", topic).expect(200)["cancelled"] == 2
 
 
-# ---- rules of plain jobs that apply to groups, too ----
+# ---- rules for jobs that apply to jobs of groups, too ----
 
 def test_pause_and_ttl_hold(server, receiver, topic):
     server.request("PUT", f"/topics/{topic}", '{"paused":true}', JSON).expect(200)
@@ -500,7 +500,7 @@ def test_a_send_is_forgotten_some_time_after_its_jobs(start, redis, receiver, to
     server.schedule(topic=topic, jobId="long", group=topic, delay=FAR)
     until(lambda: receiver.count(topic) == 2, 10, "both are delivered")
     until(lambda: server.job(topic, "short~a") is None and server.job(topic, "short~b") is None, 10, "both are over")
-    for job_id in "short", "long":  # sets the time at which duepost forgets the send to the past
+    for job_id in "short", "long":  # moves the time at which duepost may forget the send into the past
         behind.command("ZADD", "duepost:{0}:sends_until", "XX", "1", f"{topic}/{job_id}")
     until(lambda: states(server, topic, "short", topic) is None, 10, "it is forgotten")
     assert states(server, topic, "long", topic) == {"a": "delayed", "b": "delayed"}

@@ -144,7 +144,7 @@ def test_lists_of_all_outcomes(keeper, receiver, topic):
     assert ids(keeper, state="any", topic=topic, endedAfter=from_ms(times[1])) == ["x1", "x2", "c1"]
     assert ids(keeper, state="any", topic=topic, endedBefore=from_ms(times[1])) == ["d1"]
     assert count(keeper, state="any", topic=topic) == {"count": 4, "delivered": 1, "cancelled": 1, "dead": 2, "source": "history"}
-    # Dead jobs that Redis still has are listed from Redis, each once.
+    # The jobs x1 and x2 are in Redis and in the history. The list without source shows each of them once, from Redis.
     dead = keeper.get(f"/jobs?state=dead&topic={topic}").expect(200)
     assert "source" not in dead and sorted(job["jobId"] for job in dead["jobs"]) == ["x1", "x2"]
     assert ids(keeper, state="dead", source="history", topic=topic) == ["x1", "x2"]

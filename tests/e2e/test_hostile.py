@@ -47,7 +47,7 @@ def shared(authority):
 
 
 def took(job):
-    """Returns the duration of its attempt, s."""
+    """Returns the duration of the job's last attempt in s."""
     return job["lastAttempt"]["durationMs"] / 1000
 
 

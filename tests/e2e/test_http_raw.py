@@ -20,8 +20,8 @@ DEADLINE = 0.7
 
 @pytest.fixture(scope="module")
 def hasty():
-    """A server that accepts the Host that nginx sends: the name of nginx's upstream. So SECOND is never refused
-    because of its Host, but only because of the bytes around it."""
+    """A server that accepts the Host that nginx sends: the name of nginx's upstream. So if SECOND is refused, the
+    reason is never its Host, but the bytes around it."""
     started = Duepost("--header-timeout", f"{DEADLINE}s", "--body-timeout", f"{DEADLINE}s", "--answer-timeout", f"{DEADLINE}s",
                       "--hosts", "duepost", "--dashboard", "off")
     started.schedule(**VICTIM)
@@ -30,7 +30,8 @@ def hasty():
 
 
 def replies_in(data, head=None):
-    """Splits the answers by their Content-Length. head: the number of the answer to a HEAD, which has no body."""
+    """Splits the answers by their Content-Length. head: the index of the answer to a HEAD request; this answer has no
+    body."""
     number = 0
     while data:
         reply = parse(data)
@@ -43,8 +44,8 @@ def replies_in(data, head=None):
 
 
 def converse(server, data, count=1):
-    """Sends data. When count answers have arrived and the connection is still open, sends one more request, whose
-    answer marks the end."""
+    """Sends data, and returns all bytes of the answers. When count answers have arrived, sends the request LAST,
+    which ends the connection."""
     received, is_last_sent = b"", False
     with socket.create_connection((server.host, server.port), timeout=(DEADLINE + 5) * SLOW) as link:
         link.sendall(data)
@@ -90,8 +91,8 @@ def test_nothing_behind_it_runs(hasty, data, statuses):
 
 @pytest.mark.parametrize("data, statuses", [pytest.param(data, statuses, id=name) for name, data, statuses in NEVER])
 def test_nothing_behind_it_runs_later_on_a_connection(hasty, data, statuses):
-    """A valid request is sent in front of it in the same packet, so its bytes begin in the middle of the server's
-    buffer."""
+    """A valid request precedes the invalid one in the same packet. So the invalid request begins in the middle of the
+    server's buffer."""
     received = converse(hasty, get() + data, 2)
     assert victim_lived(hasty), received
     first, *replies = [reply for reply in replies_in(received, 1 if data.startswith(b"HEAD") else None) if reply.status != 100]
@@ -113,8 +114,8 @@ def test_a_client_of_http_1_0_gets_no_100_continue(hasty):
     assert not converse(hasty, head + b"{}").startswith(b"HTTP/1.1 100")
 
 
-# A proxy in front of duepost lets no DELETE through. So SECOND runs only if duepost sees a request where the proxy
-# saw none.
+# A proxy in front of duepost refuses all DELETE requests. So SECOND, which is a DELETE, runs only if duepost sees a
+# request where the proxy saw none.
 
 @pytest.fixture(scope="module", params=FRONTS)
 def front(request, hasty):

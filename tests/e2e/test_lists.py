@@ -92,7 +92,7 @@ def test_delayed_jobs_of_all_topics_are_listed_by_their_due_times(start, receive
 
 
 def test_jobs_of_one_time_are_listed_by_arrival_in_their_topic_then_by_name(start, receiver):
-    """The order includes the slash: a-b/1 is before a/1, and a0/1 is after both."""
+    """The order is that of the texts topic/id, slash included: a-b/1 is before a/1, and a0/1 is after both."""
     server = start()
     topics = ("b", "a0", "a", "a.c", "a-b")
     for i in range(4):

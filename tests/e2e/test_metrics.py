@@ -138,7 +138,7 @@ def test_topics_beyond_a_hundred_are_counted_as_one(start):
 
 
 def topic_numbers(server, name):
-    """{topic: value, or {state: value}}"""
+    """Returns {topic: value}, or {topic: {state: value}} if the metric has the label state."""
     found = {}
     for series, value in numbers(server).items():
         labels = dict(re.findall(r'(\w+)="([^"]*)"', series))

@@ -131,7 +131,8 @@ def test_not_yet_blocks_later_jobs(server, receiver, topic):
 
 
 def test_jobs_that_a_breaker_holds_stay_in_order(start, receiver, topic):
-    """Jobs that were held before the topic became fifo are delivered in the order in which they were due."""
+    """A breaker holds the jobs before their topic becomes fifo. They are delivered in the order of their due
+    times."""
     server = start("--breaker-wait", "5s")
     receiver.script(topic + ".other", Answer(502))
     for number in range(30):

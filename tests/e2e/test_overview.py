@@ -123,7 +123,7 @@ def test_the_figures_of_all_processes_are_summed(redis, receiver, topic):
         for number in range(20):
             first.schedule(topic=topic, jobId=f"a{number}", url=receiver.url())
             second.schedule(topic=topic, jobId=f"b{number}", url=receiver.url())
-        for server in first, second:  # the totals include the seconds before the test's first request for them
+        for server in first, second:  # the totals also count what happened before the first GET /overview
             until(lambda: total(server, "accepted") == 40 and total(server, "delivered") == 40, 15, lambda: overview(server))
             assert {process["pid"] for process in overview(server)["processes"]} == {first.pid, second.pid}
         second.kill()
@@ -175,7 +175,7 @@ def test_figures_continue_in_a_cluster(cluster, receiver, topic):
     servers = [Duepost(redis=cluster.address) for _ in range(2)]
     try:
         check_sum(*servers, receiver, topic)
-        old = cluster.owner(slot_of(0))  # the node with shard 0: the processes are subscribed to the channel there
+        old = cluster.owner(slot_of(0))  # the node with shard 0, where the processes are subscribed to their common channel
         heir = cluster.follower(old)
         old.kill()
         until(heir.is_primary, 30, "another primary")

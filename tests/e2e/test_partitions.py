@@ -129,8 +129,8 @@ class World:
 
 
 def await_service_without(world, victim, since):
-    """During the fault, the other nodes continue. If no changes can be confirmed, jobs are still delivered. Then the
-    fault ends."""
+    """Checks that the other nodes continue during the fault: duepost delivers jobs, and, unless it needs all
+    replicas, confirms new jobs. Then ends the fault."""
     world.await_heir(victim)
     world.await_deliveries(since)
     if not world.needs_all:
@@ -139,7 +139,7 @@ def await_service_without(world, victim, since):
 
 
 def cut_off(world, number):
-    """The primary is cut off from all others."""
+    """Cuts off the primary from all other hosts."""
     victim = world.group.victim(number)
     world.load.put_ahead(10)
     since = time.monotonic()
@@ -149,7 +149,8 @@ def cut_off(world, number):
 
 @contextlib.contextmanager
 def control(world, victim, number):
-    """A control: a second duepost runs without replicated:N during the same fault, and must lose confirmed jobs."""
+    """A control of the test: a second duepost without replicated:N meets the same fault, and must lose confirmed
+    jobs. Otherwise the fault would prove nothing."""
     prefix = f"control{number}"
     careless = Duepost("--durability", "fsync", "--prefix", prefix + ":", redis=world.group.address)
     try:
@@ -165,7 +166,8 @@ def control(world, victim, number):
 
 
 def minority(world, number):
-    """duepost is cut off together with the primary, and continues to use it while the others have a new primary."""
+    """Cuts off duepost together with the primary. duepost continues to use this primary, while the other nodes have a
+    new one."""
     victim = world.group.victim(number)
     with control(world, victim, number):
         world.net.part([victim.host, world.here])
@@ -176,7 +178,7 @@ def minority(world, number):
 
 
 def one_way(world, number):
-    """Packets are dropped in one direction only."""
+    """Drops packets in one direction only."""
     victim = world.group.victim(number)
     others = world.others(victim)
     senders, receivers = [([victim.host], others), (others, [victim.host]), ([victim.host], [world.here]),
@@ -216,7 +218,8 @@ def story(kind, fault, part, topic):
 
 @pytest.fixture(scope="module")
 def stories(request):
-    """Starts the stories of the selected tests: one for each part of the faults of a test."""
+    """Starts the stories of the selected tests. A test divides its faults into parts, with one story for each
+    part."""
     wanted = [(item.callspec.params["name"], item.callspec.params["fault"]) for item in request.session.items
               if item.function is test_a_partition_loses_nothing]
     with concurrent.futures.ThreadPoolExecutor(64) as pool:

@@ -55,8 +55,8 @@ def test_each_setting_comes_from_the_topic_or_its_longest_pattern(own, topic):
     # The list of topics shows the same settings.
     page = {entry["topic"]: entry for entry in own.get("/topics").expect(200)["topics"]}
     assert page[f"{topic}-eu-1"]["settings"] == settings and page[f"{topic}-eu-1"]["from"]["timeout"] == f"{topic}-*"
-    # A shorter pattern is changed, and a pattern between it and the longer ones is removed: the longer patterns
-    # inherit the new settings.
+    # The shortest pattern, *, is changed, and the pattern below it is removed. The longer patterns inherit the new
+    # settings.
     patch(own, "*", {"retention": 90, "timeout": None}).expect(200)
     delete(own, f"{topic}-*").expect(200)
     assert told(own, f"{topic}-eu-2") == ({"retention": 90, "maxInFlight": 3}, {"retention": "*", "maxInFlight": f"{topic}-eu-*"})
@@ -169,7 +169,8 @@ def test_url_headers_and_secrets_of_a_pattern_are_used(own, receiver, topic):
         assert arrival.headers["webhook-signature"].startswith("v1,")
         job = own.wait_for_state(f"{topic}-{name}", "a", "delivered")
         assert to_ms(job["keptUntil"]) - to_ms(job["deliveredAt"]) == 60_000
-    # The job shows *** for the header's value. Without the pattern, a job without a url is refused.
+    # The answer shows *** for the header's value, which the pattern has set. After the removal of the pattern, a job
+    # without a url is refused.
     assert own.job(f"{topic}-new", "a")["headers"] == {"X-Key": "***"}
     delete(own, f"{topic}-*").expect(200)
     assert own.request("POST", "/jobs", json.dumps({"topic": f"{topic}-new", "jobId": "b"}), JSON).status == 400

@@ -225,7 +225,7 @@ def test_accepted_jobs_survive_a_kill_of_both(start, data, receiver, topic):
 
 def test_half_a_script_on_the_disk_is_never_executed(start, data, topic):
     """A power cut can leave the beginning of a script's changes on the disk, and a command that is torn. Redis keeps
-    the commands before the torn one, and a later start would execute them: here, a job would disappear."""
+    the commands before the torn one, and would execute them at a later start. In this test, a job would disappear."""
     def cut_power():
         server.kill()
         os.kill(redis_of(server), signal.SIGKILL)
@@ -409,7 +409,7 @@ def test_a_process_with_other_settings_is_warned_of(start, redis):
     third = start("--durability", "memory", "--max-jobs", "200", "--qstash", "on", "--retry-schedule", "1s 2s", redis=behind)
     until(lambda: warnings_of(third), 10, third.log)
     assert len(warnings_of(third)) == len(warnings_of(second)) == 1
-    assert len(warnings_of(first)) <= 1  # both processes may have checked at the same moment
+    assert len(warnings_of(first)) <= 1  # the first process also warns if both processes have checked at the same moment
 
 
 @pytest.mark.parametrize("closed", ["0<&-", "2>&-", "0<&- 2>&-"])

@@ -340,7 +340,7 @@ def test_why_names_the_worker(server, topic):
     assert why()["why"] == "waits_for_retry" and "worker: locked" in why()["detail"]
 
 
-# ---- delivery changes while jobs are there ----
+# ---- a topic with jobs changes between push and pull ----
 
 def test_delivery_may_change_while_a_job_is_leased(server, receiver, topic):
     make_pull(server, topic)
@@ -376,7 +376,7 @@ def test_without_redis_it_is_503_and_nothing_changes(start, redis, topic):
 
 
 def test_without_redis_no_worker_gets_an_empty_list(start, redis, topic):
-    """This includes requests behind others of the same topic."""
+    """Lease requests get an error instead, also those that wait behind other requests of the same topic."""
     store = redis()
     server = start("--reactors", "1", redis=store)
     make_pull(server, topic)
@@ -422,7 +422,8 @@ def test_a_pull_topic_is_held_by_its_limits_only(server, topic):
 
 
 def test_a_reload_while_redis_is_away_changes_no_retry_under_way(start, redis, topic):
-    """The retry schedule of the options is freed by the reload."""
+    """A reload frees the retry schedule that the options had. The retry that has begun must not use the freed
+    memory."""
     behind = redis()
     server = start("--reactors", "1", "--retry-schedule", "1h", redis=behind)
     make_pull(server, topic)
@@ -432,7 +433,7 @@ def test_a_reload_while_redis_is_away_changes_no_retry_under_way(start, redis, t
         behind.freeze()
         link.sendall(f"POST /topics/{topic}/retry HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                      f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
-        time.sleep(0.2)  # the request is read
+        time.sleep(0.2)  # duepost has read the request by then
         server.reload()
         behind.thaw()
         assert link.recv(1000).startswith(b"HTTP/1.1 200 ")

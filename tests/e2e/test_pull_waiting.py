@@ -92,7 +92,7 @@ def test_a_waiting_worker_gets_409_when_the_topic_becomes_push(server, topic):
     waiters = [Waiter(server, topic) for _ in range(10)]
     await_waiting(server, 10)
     server.request("PUT", f"/topics/{topic}", "{}", JSON).expect(200)
-    for waiter in waiters:  # before the time after which duepost checks a waiting topic again
+    for waiter in waiters:  # the answers come at once, not only when duepost checks the waiting topics again
         waiter.reply().expect(409)
 
 
@@ -161,9 +161,9 @@ def test_a_worker_that_leaves_at_any_time_loses_no_job_and_counts_no_attempt(ser
 
 
 def test_10000_workers_that_have_left_lease_nothing(start, topic):
-    """A job is scheduled when all FINs have arrived; in half of the rounds, duepost may not have read the requests
-    before. A claim that was on its way to Redis may then get the job, which is released at once without an
-    attempt."""
+    """In each round, workers send lease requests and close their connections; then a job is scheduled. In half of the
+    rounds, duepost may read the requests only after the connections were closed. A claim that was on its way to Redis
+    may then get the job, which is released at once without an attempt."""
     server = start("--reactors", "1")
     make_pull(server, topic)
     for number in range(100):
@@ -241,7 +241,8 @@ def test_many_workers_behind_one_address(start, topic):
 
 
 def test_1000_workers_behind_one_address_are_no_attack(start, topic):
-    """This is ten times the number of connections that one address may have. Other clients of the address are served, too."""
+    """Ten times as many workers wait as one address may have connections. Other clients of the same address are
+    served, too."""
     server = start("--reactors", "2", "--max-connections-per-address", "100")
     for number in range(10):
         make_pull(server, f"{topic}.{number}")

@@ -101,7 +101,7 @@ def test_a_message_between_two_attempts(qstash, topic):
 
 
 def test_a_message_of_a_queue_between_two_attempts(qstash, topic):
-    """It keeps its place in the queue, and waits for its own retry."""
+    """While the message waits for its retry, it keeps its place in the queue."""
     message_id = qstash.call("POST", f"enqueue/{topic}/http://127.0.0.1:9/closed", b"", Upstash_Retry_Delay="3600000").expect(200)["messageId"]
     found = await_states(qstash, message_id, *DURING)
     assert 3500000 < found[3]["nextDeliveryTime"] - found[3]["time"] < 3700000
@@ -176,7 +176,7 @@ def test_a_plus_in_a_query_is_a_space(qstash, topic):
 
 
 def test_pages(qstash, receiver, topic):
-    for number in range(3):  # other messages stand before those of the label
+    for number in range(3):  # messages without the label, which are before those with the label in the list
         qstash.call("POST", f"enqueue/{topic}-{number}/https://example.com/", b"", Upstash_Delay="2h").expect(200)
     for number in range(3):
         receiver.script(f"/{topic}-{number}", Answer(503), Answer(200))

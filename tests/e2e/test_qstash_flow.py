@@ -143,7 +143,7 @@ def test_the_limits_are_those_of_the_last_message(qstash, receiver, topic):
     for _ in range(3):
         publish(qstash, topic, receiver.url(target), "rate=1, period=1h")
     arrivals(receiver, target, 1)
-    publish(qstash, topic, receiver.url(target))  # names no limits, so they stay
+    publish(qstash, topic, receiver.url(target))  # this message names no limits, so the limits stay as they were
     assert get(qstash, topic)["rateMax"] == 1
     publish(qstash, topic, receiver.url(target), "parallelism=2")
     assert (get(qstash, topic)["rateMax"], get(qstash, topic)["parallelismMax"]) == (0, 2)

@@ -308,7 +308,7 @@ def test_the_answer_to_a_call_is_delivered_again(qstash, receiver, topic):
 
 
 def test_a_dead_letter_that_was_run_like_a_job_is_resumed(qstash, failed, receiver):
-    """Its run has ended, so the message cannot be delivered, but it stays a dead letter of the run."""
+    """The run of the message has ended, so duepost cannot deliver the message. It stays a dead letter of the run."""
     letter_of(qstash, failed)
     qstash.run("qstash~messages", failed.last).expect(202)
     assert qstash.wait_for_state("qstash~messages", failed.last, "dead")["reason"] == "workflow_ended"

@@ -302,7 +302,8 @@ def test_a_cancel_of_several_messages_of_a_run_counts_each(qstash, run, receiver
 @pytest.mark.parametrize("target", ["/v2/messages/{}", "/v2/messages?messageIds={}", "/jobs/qstash~messages/{}",
                                     "/jobs?topic=qstash~messages&idPrefix={}&state=delayed&all=true"])
 def test_a_run_is_cancelled_with_one_of_its_messages(run, receiver, target):
-    """Without this message, nothing would continue the run. The run's other messages are dropped, and its invoker goes on."""
+    """Without the cancelled message, nothing would continue the run, so the whole run is cancelled. The run's other
+    messages are dropped, and the run that has invoked it continues."""
     arrivals(receiver, run.path, 1)
     receiver.script(f"{run.path}/child", TAKEN)
     child, url = f"{run.id}-child", receiver.url(f"{run.path}/child")
@@ -394,7 +395,7 @@ def test_many_runs_are_cancelled_at_once(qstash, receiver, topic):
 
 
 def test_an_empty_object_cancels_all_runs(receiver, topic):
-    """The client for Go sends it for CancelAll. There are more runs than a page has."""
+    """The client for Go sends an empty object for CancelAll. Here there are more runs than fit into a page."""
     receiver.script(f"/{topic}", TAKEN)
     qstash = QStash()
     runs = [Run(qstash, receiver, f"/{topic}") for _ in range(102)]
@@ -673,7 +674,8 @@ def test_a_webhook_that_is_called_early_ends_the_next_wait_for_it(qstash, run, r
 
 
 def test_a_request_without_a_token_ends_only_waits_for_webhooks(receiver, topic):
-    """The names of other events can be guessed, and so can the ids of runs that the client has chosen."""
+    """A client can guess the names of other events, and run ids that another client has chosen. So other waits end
+    only by a request with a token."""
     tokens = TokenFile()
     server = QStash("--tokens", str(tokens.path), token=tokens.add("root"))
     try:

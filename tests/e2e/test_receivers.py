@@ -49,12 +49,13 @@ PATH = "/hook"  # the path of receiver.url()
 
 
 def all_known(server):
-    """{name: receiver}, {name + path: path}"""
+    """Returns all entries of GET /receivers: {name: entry of a receiver, name + path: entry of one of its paths}."""
     return {one["receiver"] + one.get("path", ""): one for one in server.get("/receivers").expect(200)["receivers"]}
 
 
 def known(server, receiver):
-    """Returns the entry of the receiver's path, or that of the receiver if its path has none. A 503 is a failure of the path."""
+    """Returns the entry of the receiver's path PATH, which counts a 503 as a failure. If the path has no entry,
+    returns the entry of the receiver."""
     found = all_known(server)
     return found.get(name_of(receiver) + PATH, found.get(name_of(receiver)))
 
@@ -64,7 +65,8 @@ def close(server, name):
 
 
 def fail(server, receiver, topic, count=FAILURES, status=503, name="f"):
-    """Makes as many failures in a row as count says. Each failure is that of another job, which is then dead."""
+    """Causes this number of failures in a row. For each failure, a new job is scheduled, which is dead after its only
+    attempt."""
     before = receiver.count(topic)
     receiver.script(topic, status)
     for i in range(count):
@@ -78,7 +80,8 @@ def open_breaker(server, receiver, topic, **how):
 
 
 def hold(server, receiver, topic, count, of=None):
-    """Schedules jobs that an open breaker holds; of: how many it holds."""
+    """Schedules this number of jobs, and waits until the open breaker holds them. of: how many jobs of the topic are
+    held then, if not count."""
     receiver.script(topic, 200)
     jobs = [{"topic": topic, "jobId": f"held{i}", "url": receiver.url()} for i in range(count)]
     server.request("POST", "/jobs", json.dumps(jobs), JSON).expect(207)
@@ -178,7 +181,8 @@ def test_failures_without_an_answer_open_a_breaker(start, receiver, topic, error
 
 
 def test_jobs_that_wait_for_less_than_a_second_open_no_breaker(start, receiver, topic):
-    """Otherwise such failures would open the breaker also for the jobs of other clients."""
+    """The timeout of these jobs is so short that they say nothing about the receiver. If they opened its breaker, it
+    would also hold the jobs of other clients."""
     server = start_one(start)
     receiver.script(topic, HANG)
     for i in range(FAILURES + 1):
@@ -227,7 +231,7 @@ def test_failures_of_one_path_hold_no_other(start, receiver, topic):
 
 
 def test_a_receiver_that_answers_with_any_status_is_reachable(start, topic):
-    """Its breaker, which refused connections have opened, is closed by a 503."""
+    """Refused connections open the breaker of the receiver. An answer closes this breaker, even if it is a 503."""
     server, port = start("--breaker-wait", "1s"), free_port()
     name = f"127.0.0.1:{port}"
     for i in range(FAILURES):
@@ -290,7 +294,7 @@ def test_a_breaker_opens_and_closes_in_other_processes_within_a_second(start, re
 
 
 def test_held_jobs_resume_when_the_breaker_closes(start, redis, receiver, topic):
-    """This includes the jobs that the other process holds, and the jobs of another topic."""
+    """All jobs resume, also those that the other process holds, and those of another topic."""
     shared, count = redis(), 1500
     servers = [start("--breaker-wait", "300s", redis=shared), start("--breaker-wait", "300s", redis=shared)]
     open_breaker(servers[0], receiver, topic)
@@ -309,8 +313,8 @@ def test_held_jobs_resume_when_the_breaker_closes(start, redis, receiver, topic)
 
 
 def test_jobs_resume_when_breakers_are_off_after_a_restart(start, redis, receiver, topic):
-    """This includes jobs that an open breaker holds for minutes. They are tried once, because another process may
-    hold them again."""
+    """Even jobs that an open breaker holds for minutes resume. Each of them gets one attempt, because another process
+    may hold it again."""
     shared, count = redis(), 200
     server = start("--breaker-wait", "300s", redis=shared)
     open_breaker(server, receiver, topic)
@@ -409,7 +413,7 @@ def test_a_topic_may_turn_its_breaker_off(start, receiver, topic):
 
 @pytest.mark.parametrize("order", ["due", "fifo"])
 def test_held_jobs_resume_when_their_topic_turns_its_breaker_off(start, receiver, topic, order):
-    """This includes jobs that the breaker holds for minutes, and more jobs than one step handles."""
+    """Even jobs that the breaker holds for minutes resume. There are more jobs than one step handles."""
     server, count, kept = start("--breaker-wait", "300s"), 700, topic + ".kept"
     open_breaker(server, receiver, topic)
     settings(server, topic, order=order)
@@ -617,7 +621,8 @@ def test_a_breaker_is_closed_by_hand(start, receiver, topic):
 
 
 def test_a_job_that_is_run_right_after_its_breaker_was_closed_is_not_held_for_long(start, receiver, topic):
-    """Another receiver changes all the time, so that the states of receivers are read only now and then."""
+    """The state of another receiver changes all the time. So duepost reads the states of receivers only now and
+    then."""
     server, port = start("--breaker-wait", "60s"), free_port()
     for i in range(5):
         open_breaker(server, receiver, topic, name=f"f{i}-")
@@ -678,7 +683,7 @@ def test_breakers_limits_and_probes_are_counted(start, receiver, topic):
 # ---- many ----
 
 def test_many_held_jobs_delay_no_other_jobs(start, receiver, topic):
-    """There are 3,000 held jobs, which come back once before the breaker closes."""
+    """3,000 jobs are held. Before the breaker closes, they become due once, and are held again."""
     server, live = start("--breaker-wait", "2s"), topic + ".live"
     open_breaker(server, receiver, topic)
     good = Receiver()
@@ -719,7 +724,7 @@ def test_held_jobs_leave_their_topics_rate_to_the_others(start, receiver, topic)
 
 
 def test_without_redis_jobs_are_held_by_the_last_known_state(start, redis, receiver, topic):
-    """Redis has died and is back: its state of receivers is there again, or was lost."""
+    """Redis is killed and comes back with the state of its receivers. Then it loses this state."""
     kept = redis()
     server = start("--breaker-wait", "60s", redis=kept)
     open_breaker(server, receiver, topic)

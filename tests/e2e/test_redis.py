@@ -111,7 +111,8 @@ def test_wake_ups_that_came_before_the_subscription_are_replaced(start, redis):
 
 
 def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_recovery(start, redis, receiver, topic):
-    """The doorbell is cut each second, more often than lost leases need to be noticed."""
+    """The test cuts the connection that waits at the doorbell (BLPOP) once a second. This is more often than duepost
+    looks for lost leases."""
     behind = redis()
     one = start(redis=behind)
     receiver.script(topic, HANG)
@@ -146,7 +147,7 @@ def test_jobs_of_a_claim_without_an_answer_come_soon_and_count_no_lost_consumer(
 
 
 def test_a_frozen_process_sends_nothing_that_was_cancelled_meanwhile(start, redis, receiver, topic):
-    """A process is frozen for longer than a lease, at a random time of a burst."""
+    """Freezes a process for longer than a lease, at a random time while many jobs are due."""
     behind = redis()
     one = start(redis=behind)
     at = from_ms(int(time.time() * 1000) + 500)
@@ -189,7 +190,8 @@ def test_without_redis_requests_are_503_and_afterwards_everything_continues(star
 
 
 def test_connections_to_a_replica_are_retried_with_growing_waits(start, redis):
-    """The replica accepts connections, but no writes: a connection that cannot be used is not retried at once."""
+    """The replica accepts connections, but refuses writes. duepost must not connect again at once after such a
+    useless connection."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
 
@@ -435,7 +437,8 @@ def test_functions_of_many_versions_are_deleted(start, redis, receiver, topic):
 
 @pytest.mark.parametrize("seconds", [3600, -3600])
 def test_a_step_of_the_clock_delivers_no_job_twice_and_none_early(start, redis, receiver, topic, seconds):
-    """Leases that look lost after a step are given time to be renewed."""
+    """After a step of the clock, valid leases may look lost. Before duepost recovers them, their owners have time to
+    renew them."""
     from clock import MovableClock
     clock = MovableClock()
     server = start(redis=redis(environment=clock.environment))
