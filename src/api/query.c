@@ -348,7 +348,7 @@ static void check_history(struct query_reading *reading)
                          "needs a history, and this server keeps none (--history)");
     if (list->states & ~(unsigned)ENDED_STATES)
         add_source_error(reading, PARAMETER_STATE,
-                         "must be dead, delivered, cancelled or any with source=history");
+                         "with source=history, must be dead, delivered, cancelled or any");
     if (count_words(list->reasons) > WORDS_MAX)
         add_source_error(reading, PARAMETER_REASON, "must have at most 16 values with source=history");
     if (count_words(list->statuses) > WORDS_MAX)

@@ -10,7 +10,7 @@
 /* A call of the store, with the data of its use case. */
 struct job_call {
     struct app *app;
-    const struct app_caller *caller; /* NULL: the call changes nothing */
+    const struct app_caller *caller; /* NULL for a call that only reads */
     struct slice id;
     app_verdict_fn *fn;
     void *arg;

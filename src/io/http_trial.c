@@ -140,10 +140,9 @@ static enum status trial_judge(struct trial *trial, struct problem *problem)
         }
         if (trial->has_passed == !heads[i].has)
             continue;
-        problem_set(problem,
-                    "libmicrohttpd %s %s%s, so it is not safe behind a proxy (request smuggling); install "
-                    "version 0.9.75 or 1.0.1",
-                    MHD_get_version(), heads[i].has ? "accepts " : "refuses a sound request head",
+        problem_set(problem, "libmicrohttpd %s %s%s; install version 0.9.75 or 1.0.1", MHD_get_version(),
+                    heads[i].has ? "is not safe behind a proxy (request smuggling), because it accepts "
+                                 : "refuses a valid request head",
                     heads[i].has ? heads[i].has : "");
         return STATUS_FAILED;
     }

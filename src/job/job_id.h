@@ -6,7 +6,7 @@
 
 enum {
     JOB_TOPIC_MAX =
-        128, /* maximum size of a topic's name in bytes; for a sibling topic, the limit of its owner's name */
+        128, /* maximum size of a topic's name in bytes; of a sibling topic's name, of the part before '~' */
     JOB_SIBLING_MAX = 128, /* maximum size of the part of a sibling topic's name that begins with '~' */
     JOB_ID_MAX = 255,      /* maximum size of a jobId that a client chooses */
     JOB_ID_DERIVED_MAX =

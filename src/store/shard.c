@@ -176,7 +176,7 @@ static void on_error(void *arg, struct slice error)
         shard->events.on_error(shard->events.arg, error);
 }
 
-/* Handles errors on all connections except the one for the facts, because facts.c queries rights itself. */
+/* Handles errors on all connections except that of facts.c, which finds out about missing rights itself. */
 static void on_work_error(void *arg, struct slice error)
 {
     const struct shard *shard = arg;

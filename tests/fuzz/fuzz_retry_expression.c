@@ -2,8 +2,8 @@
 #include "job/retry_expression.h"
 #include "job/retry_schedule.h"
 
-/* An accepted text must have a wait within the bounds, or no value, and always the same one. A refused text
- * must have no value. */
+/* An accepted text must give a wait within the bounds, or no value, and the same result each time. A refused
+ * text must have no value. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct slice text = input_of(data, size);

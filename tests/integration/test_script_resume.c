@@ -43,7 +43,7 @@ END_TEST
 
 #define IS_OFF "topics: t=" OFF "\n"
 
-/* The data after the walk of t has resumed no job, or all jobs up to this one. */
+/* The expected data while the jobs of topic t are resumed: no job yet, or the jobs up to t/a, t/b ... */
 #define AFTER_NONE PLACES_T "due: t@now+7001\nheld: t@now-3000\n" HELD_IN_T JOBS_T "resuming: t@0\n" IS_OFF
 #define AFTER_A                                                                                              \
     "bucket:t: t/a@now-3000 t/c@now+7001 t/b@now+8001\nheld: t@now-2000\n"                                   \
