@@ -438,7 +438,8 @@ def test_held_jobs_resume_when_a_pattern_turns_the_breaker_off(start, receiver, 
 
 
 def test_held_jobs_resume_when_their_topic_loses_its_breaker(start, receiver, topic):
-    """The option is --breaker off. The topic has a breaker by its own setting, and then loses this setting."""
+    """The option --breaker is off. Only a setting of the topic turns its breaker on, and this setting is removed
+    while the breaker holds jobs."""
     server, kept = start("--breaker", "off", "--breaker-wait", "300s"), topic + ".kept"
     for name in topic, kept:
         settings(server, name, breaker=True)
@@ -452,7 +453,8 @@ def test_held_jobs_resume_when_their_topic_loses_its_breaker(start, receiver, to
 
 @pytest.mark.parametrize("body", [None, {"timeout": 5}], ids=str)
 def test_held_jobs_resume_when_a_pattern_loses_its_breaker(start, receiver, topic, body):
-    """The option is --breaker off. Two patterns turn breakers on, and the first of them loses this setting. body: its new settings; None removes the pattern."""
+    """The option --breaker is off. Two patterns turn breakers on. The first pattern then gets the new settings body,
+    without this setting. With body None, the pattern is removed."""
     server, kept, pattern = start("--breaker", "off", "--breaker-wait", "300s"), "kept-" + topic, f"/topics/{topic}-*"
     for name in pattern, "/topics/kept-*":
         server.request("PUT", name, json.dumps({"breaker": True}), JSON).expect(200)

@@ -177,7 +177,7 @@ def test_a_put_may_be_for_a_new_job_only(server, receiver, topic):
     receiver.script(topic, Answer(410), HANG)
     put(server, topic, "a", new, url=receiver.url()).expect(201)
     server.wait_for_state(topic, "a", "dead")
-    put(server, topic, "a", new, url=receiver.url(), timeout=60).expect(201)  # a dead job does not hold its id
+    put(server, topic, "a", new, url=receiver.url(), timeout=60).expect(201)  # the id of a dead job is free for a new job
     server.wait_for_state(topic, "a", "leased")
     put(server, topic, "a", new, url=receiver.url()).expect(412)
     server.cancel(topic, "a").expect(200)
@@ -210,5 +210,5 @@ def test_a_leased_job_is_cancelled_as_it_was_seen(server, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
     server.wait_for_state(topic, "a", "leased")
     tag = server.get(f"/jobs/{topic}/a").headers["ETag"]
-    time.sleep(2.5)  # its lease is renewed
+    time.sleep(2.5)  # meanwhile, duepost renews the job's lease
     assert server.request("DELETE", f"/jobs/{topic}/a", headers={"If-Match": tag}).expect(200)["attemptInFlight"]

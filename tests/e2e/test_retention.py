@@ -85,7 +85,7 @@ def test_many_that_are_cancelled_are_kept_each(server, receiver, topic):
 
 
 def test_large_jobs_are_kept_whole(server, receiver, topic):
-    """The records are larger together than the bytes that one call of Redis moves."""
+    """One call of Redis moves a limited number of bytes. All records together are larger."""
     keep(server, topic)
     bodies = {f"j{number}": f"{number}" + "x" * 1_000_000 for number in range(12)}
     for job_id, body in bodies.items():
@@ -170,7 +170,7 @@ def test_delivered_and_cancelled_jobs_are_listed(server, receiver, topic):
     first = find("?state=delivered&limit=2")
     assert first["jobs"] + find(f"?state=delivered&cursor={first['cursor']}")["jobs"] == delivered
     assert find(f"?state=delivered&endedAfter={delivered[1]['deliveredAt']}")["jobs"] == delivered[1:]
-    # Ended jobs are not cancelled or run by any filter. There is no list of them over all topics.
+    # No bulk action cancels or runs ended jobs. A list of ended jobs needs a topic.
     assert server.request("DELETE", f"/jobs?state=delivered&topic={topic}&all=true").fields() == ["state"]
     assert server.get("/jobs?state=cancelled").fields() == ["topic"]
     assert find("?state=delivered")["jobs"] == delivered
@@ -214,7 +214,7 @@ def test_a_dead_job_stays_next_to_a_new_one(server, receiver, topic, method, tar
     # A redrive does not run the new job, because it is not dead.
     assert server.request("POST", f"/jobs/redrive?topic={topic}&all=true").expect(200)["done"] == 0
     assert server.job(topic, "a")["state"] == "delayed"
-    # When the new job ends, it is not kept, and the dead job is shown again.
+    # The topic has no retention any more, so the new job is not kept after its end. Then the dead job is shown again.
     server.request("PUT", f"/topics/{topic}", "{}", JSON).expect(200)
     server.cancel(topic, "a").expect(200)
     job = server.job(topic, "a")
@@ -317,7 +317,7 @@ def test_a_notice_of_each_death_in_all_topics(start, receiver, topic):
     assert [receiver.of(f"{name}~callbacks")[0].target for name in (topic, f"{topic}-own")] == ["/all", "/own"]
 
 
-# ---- bounds on the dead ----
+# ---- limits for dead jobs: how many are kept, and how long ----
 
 def dead_ids(server):
     return [f"{job['topic']}/{job['jobId']}" for job in server.get("/jobs?state=dead").expect(200)["jobs"]]
@@ -363,7 +363,7 @@ end"""
 
 
 def test_thousands_of_dead_jobs_in_many_topics_go_in_time(start, redis):
-    """The steps follow each other without waiting for a tick."""
+    """duepost removes the dead jobs in many small steps, and does not wait for a tick between them."""
     behind = redis()
     server = start(redis=behind)
     behind.command("EVAL", FILL, "1", "duepost:{0}:", str(int(time.time() * 1000) - 60_000))
@@ -373,7 +373,8 @@ def test_thousands_of_dead_jobs_in_many_topics_go_in_time(start, redis):
 
 
 def test_dead_jobs_of_the_first_format_are_taken_over(start, redis, receiver):
-    """Such jobs were still in the pool. These jobs leave the pool, with their attempts, before they are taken for lost."""
+    """In format 1, dead jobs were still in the pool, the key "jobs". They leave the pool, and keep their attempts,
+    before duepost takes them for lost jobs."""
     behind, keys = redis(), "duepost:{0}:"
     record = '{"createdAt":1,"url":"' + receiver.url() + '","attempts":1,"lastAttempt":{"at":5,"status":500,"ms":1},"reason":"gone"}'
     behind.command("HSET", keys + "meta", "format", "1", "shards", "1")

@@ -127,7 +127,8 @@ def test_errors_are_retried_as_answers_are(server, receiver, topic):
 
 @pytest.fixture
 def kept(start):
-    """Gives (server, receiver, and a function of a topic that leaves one idle connection between the two)."""
+    """Yields a server, a receiver, and a function keep(topic), which leaves one idle connection between the server
+    and the receiver."""
     receiver = Receiver()
     server = start("--reactors", "1")
 

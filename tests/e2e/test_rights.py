@@ -57,7 +57,7 @@ def test_a_lack_of_rights_stops_the_start(redis, tmp_path, rules, names):
 
 
 def test_rights_that_are_taken_away_are_named_until_they_are_back(start, redis, topic):
-    """A command that Redis refuses has changed nothing."""
+    """If Redis refuses a command of duepost, nothing has changed."""
     behind = redis(tcp=True)
     make_user(behind, *DOCUMENTED.split())
     server = start(extra=address(behind), data=None)
@@ -113,7 +113,7 @@ def trusted(server):
 
 @pytest.mark.parametrize("aof", [True, False])
 def test_a_hidden_durability_is_trusted_on_request(start, redis, receiver, topic, aof):
-    """Services that store writes in another way have no append-only file."""
+    """Some Redis services have no append-only file, because they store writes in another way."""
     _, extra = without_config(redis, aof)
     refused = run("check", "--json", "--listen", "127.0.0.1:0", "--durability", "fsync", extra=extra, seconds=40)
     lines = {line["name"]: line for line in json.loads(refused.stdout)["checks"]}

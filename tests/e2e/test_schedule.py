@@ -120,7 +120,8 @@ def test_an_id_is_free_again_after_delivery(server, receiver, topic):
 
 
 def test_a_dead_job_does_not_hold_its_id(server, receiver, topic):
-    """After the death, the same POST and another POST with this id each create a new job, which is delivered. The dead job stays listed."""
+    """After the death of a job, a POST with its id creates a new job, which is delivered. It does not matter whether
+    the POST is the same as for the dead job. The dead job stays listed."""
     for job_id, again in ("same", {}), ("other", {"body": 1}):
         receiver.script(topic, 410, 200, job_id=job_id)
         server.schedule(topic=topic, jobId=job_id, url=receiver.url())

@@ -91,7 +91,7 @@ def test_cron_fires_at_whole_seconds(server, receiver, topic):
 
 
 def test_it_ends_with_end_at(server, receiver, topic):
-    """The bounds are so far ahead that a slow PUT ends before them."""
+    """startAt is so far ahead that even a slow PUT ends before it."""
     now = datetime.datetime.now(datetime.timezone.utc)
     start, end = ((now + datetime.timedelta(seconds=seconds * SLOW)) for seconds in (5, 5 + 1.5 / SLOW))
     put(server, topic, "a", every=1, startAt=start.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), endAt=end.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -124,7 +124,7 @@ def test_a_paused_schedule_creates_no_job_and_continues_with_the_next_time(serve
 
 
 def test_a_deleted_schedule_creates_no_job(server, receiver, topic):
-    """Deletes many schedules just when they fire: a job that exists was created before the answer."""
+    """Deletes many schedules just when they fire. After the answer to the DELETE, no more jobs may be created."""
     for round_ in range(3):
         for i in range(10):
             put(server, topic, f"{round_}-{i}", every=1, job={"url": receiver.url()})
@@ -228,7 +228,8 @@ def test_without_a_url_it_says_so(server, receiver, topic):
 
 @pytest.mark.parametrize("misfire, jobs", [("one", 1), ("skip", 0), ("all", 100)])
 def test_after_an_outage_over_a_hundred_times(start, redis, receiver, topic, misfire, jobs):
-    """The schedule's time is put into the past while no process runs, as if it had been due since then."""
+    """While no process runs, the test moves the schedule's next time into the past, as if duepost had missed a
+    hundred times."""
     behind = redis()
     first = start(redis=behind)
     put(first, topic, "a", every=10, startAt=ago(20000), grace=5, misfire=misfire, job={"url": receiver.url()})
@@ -242,7 +243,7 @@ def test_after_an_outage_over_a_hundred_times(start, redis, receiver, topic, mis
     until(lambda: receiver.count(topic) >= jobs, 30, lambda: f"{receiver.count(topic)} of {jobs}")
     second.request("DELETE", f"/schedules/{topic}/a").expect(200)
     times = occurrences(receiver, topic)
-    assert jobs <= len(times) <= jobs + 3  # with the times since then
+    assert jobs <= len(times) <= jobs + 3  # other occurrences since the restart count, too
     if misfire == "all":
         assert times[0] == missed_ms and steps(times) == {step_ms}
     assert second.get("/metrics").body.count(b"duepost_fires_missed_total 1\n") == 1 or misfire == "all"
@@ -523,7 +524,8 @@ def test_all_jobs_of_a_send_or_none_are_created(server, receiver, topic):
     server.cancel(topic, f"{first}~b").expect(200)
     until(lambda: last(server, topic, "s")["jobId"] != first, 10, "it goes on")
     server.request("DELETE", f"/schedules/{topic}/s").expect(200)
-    # A client already has a job with one of the ids: no job of the occurrence is created.
+    # A job of a client already has the id of one of the occurrence's jobs. So duepost creates no job for this
+    # occurrence.
     make_group(server, topic, x=receiver.url("/x"), y=receiver.url("/y"))
     start = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0) + datetime.timedelta(seconds=3 * SLOW)
     at = start.strftime("%Y%m%dT%H%M%SZ")
@@ -621,7 +623,8 @@ def seconds_to_put(server, topic, count):
 
 
 def attempts_by_lateness(server):
-    """Numbers of attempts: all, and those that began at most 50 ms after their job was due (100 ms on a slow machine)."""
+    """Returns two numbers of attempts: all, and those that began at most 50 ms after their job was due (100 ms on a
+    slow machine)."""
     text = server.get("/metrics").body.decode()
     ends = "count", r'bucket\{le="0\.%s"\}' % ("05" if SLOW == 1 else "1")
     return [int(re.search(rf"^duepost_lateness_seconds_{end} (\d+)$", text, re.M)[1]) for end in ends]

@@ -22,7 +22,7 @@ def canary(name):
 
 
 def signing_key(name):
-    """The tests search for the base64 of this text."""
+    """Returns a signing key from a canary. In the output, the tests search for the part after whsec_."""
     return "whsec_" + base64.b64encode(canary(name).encode().ljust(32, b"-")).decode()
 
 
@@ -34,7 +34,7 @@ SECRETS += [key.removeprefix("whsec_") for key in SIGNING.values()]
 TOKENS = "dp_canary"  # the tokens of TokenFile begin like this
 SECRETS.append(TOKENS)
 
-# These may be in an answer, but not in logs and metrics.
+# These values may be in an answer, but not in logs and metrics.
 PRIVATE = [canary(name) for name in ("body", "idempotency-key", "answer")]
 
 

@@ -8,7 +8,7 @@ from patience import SLOW, until
 from sentinels import DOWN_AFTER_MS, Sentinels
 
 RESUMED_WITHIN_S = DOWN_AFTER_MS / 1000 + 5
-REJOINED_WITHIN_S = 30  # until Sentinel has made a replica of the old primary
+REJOINED_WITHIN_S = 30  # time until Sentinels have turned the old primary into a replica
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def kill(group):
 
 
 def freeze(group):
-    """The node wakes up after another one has become primary, and still acts as the primary."""
+    """Freezes the primary until another node has become primary. When the frozen node wakes up, it still acts as a
+    primary."""
     old = group.primary()
     old.freeze()
     until(lambda: group.primary() is not old, 20, "another primary")
@@ -36,8 +37,8 @@ def fail_over(group):
     until(lambda: group.primary() is not old, 20, "another primary")
 
 
-# An old primary that keeps running accepts writes, and a replica may still follow it. Then only WAIT for all replicas
-# proves anything, and changes are confirmed only after the old primary has become a replica.
+# An old primary that keeps running accepts writes, and a replica may still follow it. So a write is safe only if WAIT
+# has confirmed it from all replicas. Then changes are confirmed only after the old primary has become a replica.
 @pytest.mark.parametrize("fault, replicas, seconds", [
     (kill, 1, RESUMED_WITHIN_S), (freeze, 2, REJOINED_WITHIN_S), (fail_over, 2, REJOINED_WITHIN_S)])
 def test_confirmed_jobs_survive_the_loss_of_the_primary(start, sentinels, receiver, topic, fault, replicas, seconds):

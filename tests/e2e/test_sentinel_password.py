@@ -23,7 +23,7 @@ def file_fixture():
 
 @pytest.fixture(name="redis_options")
 def redis_options_fixture():
-    """The user and password of Redis, which the Sentinels do not know."""
+    """Redis has a user and a password that are not valid at the Sentinels."""
     return ["--redis-password-file", str(write(scratch.file("redis-password"), "of-redis"))]
 
 
@@ -36,7 +36,7 @@ def sentinels():
 
 @pytest.fixture
 def sentinels_with_users():
-    """duepost has a user of its own there. The default user is for the other Sentinels and for this test."""
+    """duepost has its own user at the Sentinels. The other Sentinels and this test use the default user."""
     group = Sentinels(options=REDIS_USER, login=["of-sentinels"], lines=[
         "requirepass of-sentinels",
         "user duepost on >of-duepost resetchannels -@all +auth +ping +sentinel|master +sentinel|get-master-addr-by-name +sentinel|replicas"])
@@ -95,7 +95,7 @@ def test_a_refusal_of_the_sentinels_says_which_option_to_set(start, sentinels, r
     server = start(*options, *redis_options, "--reactors", "1", redis=address(sentinels), ready=False)
     word = "WRONGPASS" if password else "NOAUTH"
     until(lambda: word in readyz(server) and "sentinel-password-file" in readyz(server), 10, lambda: readyz(server))
-    logged = 2 * len(sentinels.sentinels)  # at the start, and by the reactor
+    logged = 2 * len(sentinels.sentinels)  # twice for each Sentinel: at the start, and later from the reactor
     until(lambda: server.log().count("event=sentinel_refuses") == logged, 10, server.log)
     watch(2, lambda: server.log().count("event=sentinel_refuses") == logged, "each refusal is logged once")
     result = run("check", *options, *redis_options, "--redis", address(sentinels), "--listen", "127.0.0.1:0", seconds=30)

@@ -37,7 +37,7 @@ def test_a_sibling_topic_is_read_like_any_other(server, topic):
     server.get(f"/topics/{topic}~").expect(404)
 
 
-# ---- notices, the jobs that the server writes there ----
+# ---- callbacks, the jobs that the server writes to the sibling topic ----
 
 def tell(server, receiver, topic, **settings):
     server.request("PUT", f"/topics/{topic}", json.dumps({"onDead": receiver.url("/dead"), **settings}), JSON).expect(200)

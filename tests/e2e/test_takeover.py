@@ -10,7 +10,7 @@ DEAD, JOBS = 70, 70
 
 @pytest.fixture
 def old(redis, receiver, topic):
-    """Data as 0.1 wrote it: dead jobs in the pool, no numbers, no names."""
+    """Writes data as version 0.1 did: dead jobs are in the key jobs, and the keys numbers and names do not exist."""
     behind = redis()
 
     def write(command, key, *words):

@@ -245,7 +245,8 @@ def test_a_rate_with_a_window_lets_its_jobs_begin_at_once(server, receiver, topi
 
 
 def test_a_rate_that_is_raised_takes_effect_at_once(server, receiver, topic):
-    """The burst that the old rate has spent is worth less time at the new rate."""
+    """The burst is used up at the old rate. At the new rate, duepost has to wait less time for the same number of
+    attempts."""
     put(server, topic, rate={"jobs": 1, "per": 600, "burst": 5}).expect(200)
     server.schedule_many({"topic": topic, "jobId": str(i), "url": receiver.url()} for i in range(20))
     until(lambda: receiver.count(topic) == 5, 10, lambda: f"{receiver.count(topic)} of 5")
@@ -351,7 +352,8 @@ def test_a_job_gets_what_it_does_not_bring_from_its_topic(server, receiver, topi
 
 
 def test_the_headers_of_a_topic_go_only_to_the_origin_of_its_url(server, receiver, topic):
-    """A client that may schedule must not read headers that an admin has set."""
+    """Otherwise a client that may only schedule jobs could read headers that an admin has set, by a job with a url of
+    its own."""
     elsewhere = receiver.url("/elsewhere").replace("127.0.0.1", "localhost")
     put(server, topic, url=receiver.url("/topic"), headers={"Authorization": "Bearer secret"}).expect(200)
     for job_id, url in (("other", elsewhere), ("same", receiver.url("/same"))):

@@ -149,7 +149,8 @@ def test_each_way_to_schedule_is_a_span(start, receiver, topic, collector, path)
 
 
 def test_jobs_without_a_request_begin_a_trace_with_each_attempt(start, receiver, topic, collector):
-    """Schedules create these jobs. A callback belongs to the trace of its job."""
+    """A schedule creates these jobs, so no request has given them a trace. A callback belongs to the trace of its
+    job."""
     spans = collector()
     server = start("--otlp-url", spans.url)
     server.request("PUT", f"/schedules/{topic}/s", json.dumps({"every": 1, "job": {"url": receiver.url(), "onDelivered": receiver.url("/back")}}), JSON).expect(201)
@@ -268,7 +269,7 @@ def test_a_collector_that_hangs_delays_no_delivery(start, receiver, topic, colle
         server.post({"topic": topic, "jobId": job_id, "url": receiver.url()}).expect(201)
         until(lambda job_id=job_id: receiver.of(topic, job_id), 10, "the job comes")
         assert time.monotonic() - began < 3 * SLOW
-        time.sleep(1.1)  # until a batch is under way
+        time.sleep(1.1)  # by then, duepost has sent a batch of spans
     assert len(spans.requests) == 1
     spans.hold.set()
     spans.of(topic, 6)
@@ -291,7 +292,8 @@ def test_a_collector_that_never_answers_takes_bounded_memory_and_each_span_is_co
         until(lambda thousand=thousand: receiver.count(topic) == 1000 * thousand, 30, "all jobs come")
         memory.append(rss_kib(server))
     until(lambda: metric(server, "duepost_attempt_seconds_count") == 12000, 10, "all attempts end")
-    # The queue was full after five thousand. A sanitizer keeps freed memory.
+    # The queue was full after five thousand jobs, so memory may not grow after that. Sanitizers keep freed memory, so
+    # it grows with them.
     assert SLOW > 1 or max(memory[6:]) - memory[5] < 16 * 1024, memory
     kept = 12012 - metric(server, "duepost_spans_dropped_total")
     assert 4096 <= kept <= 4096 + 512 and metric(server, "duepost_spans_exported_total") == 0

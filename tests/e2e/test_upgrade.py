@@ -8,7 +8,7 @@ from upgrade_dump import Dump, Upgrade, versions, write
 from upgrade_parts import PARTS
 import scratch
 
-# Log events that report faulty data. Lines of level error are never expected.
+# Log events that report faulty data. No upgrade may log one of them, nor any line with the level error.
 UNEXPECTED = {"settings_unreadable", "mending_done", "topic_needs_later_version", "job_needs_later_version"}
 
 
@@ -32,7 +32,7 @@ def test_the_data_of_a_version_are_taken_over(version):
 
 
 def test_this_version_takes_over_its_own_data():
-    """These data include parts that no version has released yet."""
+    """The dump of this version also has the parts that no released version writes."""
     check(write(folder=scratch.directory("dump"), parts=PARTS))
 
 

@@ -63,8 +63,8 @@ def test_sigterm_hands_over_at_once(start, redis, receiver, topic):
 
 
 def test_one_that_drains_does_not_take_the_lock_back(start, redis, receiver, topic):
-    """A draining process does not look for due jobs either: jobs that become due then are announced to all
-    processes."""
+    """When jobs become due, all processes get an announcement. A draining process must not take the lock then, to
+    look for due jobs."""
     owner, other, _ = two(start, redis)
     receiver.script(topic, Answer(200, delay=2), job_id="long")
     owner.schedule(topic=topic, jobId="long", url=receiver.url(), timeout=60)
@@ -86,7 +86,8 @@ def redis_of(data, *words):
 
 
 def test_a_restart_finds_what_the_killed_one_left_at_once(start, data, receiver, topic):
-    """With the private Redis, no other process can renew a lease that has run out."""
+    """With a private Redis, no other process could renew the expired lease. So the new process need not wait before
+    it repeats the job."""
     receiver.script(topic, HANG, 200)
     server = start(data=data)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
@@ -98,7 +99,7 @@ def test_a_restart_finds_what_the_killed_one_left_at_once(start, data, receiver,
 
 
 def test_a_standby_takes_no_job_early(start, redis, receiver, topic):
-    """The process checks for due jobs itself."""
+    """Jobs are scheduled at the process without the lock. It checks by itself whether they are due."""
     _, other, _ = two(start, redis)
     due = schedule_from(other, receiver, topic, 0.5, 100)
     until(lambda: receiver.count(topic) == len(due), 10, "deliveries")
@@ -122,7 +123,8 @@ def test_the_jobs_of_a_lost_consumer_are_back_at_once(start, redis, topic):
     shared = redis()
     server = start(redis=shared)
     until(lambda: owns_lock(server), 5, "the lock")
-    # The first jobs come back when live processes have had the time of one lease to renew theirs.
+    # The first lost job comes back only after the time of one lease, in which live processes could renew their
+    # leases. The next lost jobs come back sooner.
     for count, seconds in ("1", 10), ("5000", 3):
         assert shared.command("EVAL", ORPHANS, "0", PREFIX, count, topic) == b"+OK\r\n"
         until(lambda: shared.command("ZCARD", PREFIX + "leases") == b":0\r\n", seconds, lambda: shared.command("ZCARD", PREFIX + "leases"))

@@ -168,7 +168,8 @@ def test_other_routes_refuse_large_bodies_too(server):
 
 
 def test_checks_come_in_the_order_of_the_contract(server, topic):
-    """404, 405, 415, 413, 400, 409: each request breaks a rule and all later ones."""
+    """The order is 404, 405, 415, 413, 400, 409. Each request breaks the rule for one status and the rules for all
+    later ones."""
     large = "x" * ((1 << 20) + 1)
     assert server.request("PUT", "/nothing", large, {}).status == 404
     assert server.request("PUT", "/jobs", large, {"Content-Type": "text/plain"}).status == 405

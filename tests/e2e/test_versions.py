@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not pathlib.Path(NEXT).exists(), reason="build/n
 
 
 class Flaky(Receiver):
-    """Fails the first attempt of each job, so that its record is written anew."""
+    """Fails the first attempt of each job, so that duepost has to write the job's record again."""
 
     def _log(self, arrival):
         super()._log(arrival)
@@ -42,7 +42,7 @@ def versions(start, redis):
 
 
 def set_topic(server, topic, **settings):
-    """Unchecked: the contract does not know the next version's setting."""
+    """Does not check the answer against the contract, which lacks the setting of the next version."""
     server.request("PATCH", f"/topics/{topic}", json.dumps(settings), {"Content-Type": "application/json"}, check=False).expect(200)
 
 
@@ -73,7 +73,7 @@ def test_two_versions_lose_change_and_bury_nothing(versions, flaky, topic):
         return JOBS - len({a.job_id for a in flaky.of(topic) if a.attempt == 2} | needed)
     until(lambda: left() == 0, 60, lambda: f"{left()} of {JOBS} were not delivered; {warnings(this)}")
     assert "job_needs_later_version" in warnings(this)
-    this.terminate()  # it was the last process of its version: the other version now gets the jobs that it held
+    this.terminate()  # no process of this version is left, so the next version gets the jobs that this one held
     until(lambda: later.get(f"/jobs/count?topic={topic}").expect(200)["count"] == 0, 30, "all delivered")
 
     assert later.get("/jobs/count?state=dead").expect(200)["count"] == 0

@@ -89,7 +89,7 @@ def test_an_unknown_job_has_no_why(server, start, topic):
     start("--redis", "redis://127.0.0.1:1", ready=False).get(f"/jobs/{topic}/a/why").expect(503)
 
 
-# The jobs died just now: jobs that died long ago would be removed at any moment (--dead-max-age).
+# Writes jobs that have died just now. duepost could remove jobs that died long ago at any moment (--dead-max-age).
 BURY = """local now = redis.call('TIME')[1] .. '000'
 for i = 1, #ARGV, 3 do
   redis.call('HSET', KEYS[1], ARGV[i], 'dead ' .. now .. ' ' .. ARGV[i + 2] .. '/nonce ' .. #ARGV[i + 1] .. ' ' .. ARGV[i + 1])
@@ -99,7 +99,8 @@ end"""
 
 
 def test_get_why_and_lists_agree_on_a_death_without_a_recorded_reason(start, redis):
-    """Jobs die after lost processes, also when these are forgotten, or because duepost did not write their record."""
+    """These dead jobs have no recorded reason. Some died after lost processes, whose number may be forgotten. Others
+    have a record that duepost did not write."""
     its = redis()
     server = start(redis=its)
     dead = {"lost": ('{"createdAt":1,"url":"http://a/"}', 5, "consumer_lost"), "changed": ('{"createdAt":1,"url":"http://a/"}', 0, "consumer_lost"),

@@ -192,7 +192,8 @@ def test_a_lease_is_extended_while_its_command_runs(server, topic, work):
 
 
 def test_a_lost_lease_kills_the_command(server, topic, work):
-    """The job was cancelled while its command ran: the next extension says so."""
+    """The job is cancelled while its command runs. The worker learns it from the answer to its next extension of the
+    lease."""
     pull(server, topic)
     server.schedule(topic=topic, jobId="a")
     worker = work(server, topic, "--lease", "2s", plan="exec sleep 600")
@@ -323,7 +324,7 @@ def test_a_worker_waits_for_its_server(start, topic, work, data):
     pull(server, topic)
     server.schedule(topic=topic, jobId="a")
     until(lambda: "409" in worker.log() or worker.runs(), 30, "an answer")
-    if worker.process.poll() is not None:  # the worker ended, because it asked before the topic was a pull topic
+    if worker.process.poll() is not None:  # the worker sent its request before the topic was a pull topic, got 409, and ended
         worker = work(server, topic)
     worker.await_runs(1, 30)
     worker.terminate()

@@ -15,7 +15,7 @@ def _openssl(*words, directory):
 
 
 class Authority:
-    """Clients must trust ca.pem."""
+    """A CA. Clients must trust its certificate, the file ca.pem."""
 
     def __init__(self):
         self.directory = scratch.directory("ca")
@@ -25,7 +25,7 @@ class Authority:
 
     def issue(self, name, subject_alt_name, days=2):
         """Makes NAME.key and NAME.pem. With days below 0 the certificate has expired."""
-        extensions = f"subjectAltName={subject_alt_name}\nauthorityKeyIdentifier=keyid\nbasicConstraints=CA:FALSE\n"  # as RFC 5280 wants them
+        extensions = f"subjectAltName={subject_alt_name}\nauthorityKeyIdentifier=keyid\nbasicConstraints=CA:FALSE\n"  # as RFC 5280 requires
         (self.directory / f"{name}.ext").write_text(extensions)
         _openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                  "-keyout", f"{name}.key", "-out", f"{name}.csr", directory=self.directory)
@@ -34,10 +34,10 @@ class Authority:
 
 
 class RedisTls:
-    """The certificate NAME of the authority, for a redis-server or a Sentinel and for its clients."""
+    """A certificate of the authority, for a redis-server or a Sentinel, and for the clients of this server."""
 
     def __init__(self, authority, name="redis", clients="no"):
-        """clients: tls-auth-clients of Redis."""
+        """clients: the value of the option tls-auth-clients of Redis."""
         self.authority, self.clients = authority, clients
         self.certificate, self.key = authority.directory / f"{name}.pem", authority.directory / f"{name}.key"
 
@@ -50,14 +50,14 @@ class RedisTls:
         return [word for name, value in self._settings(port).items() for word in (f"--{name}", value)]
 
     def configuration(self, port):
-        """The lines for a Sentinel."""
+        """Returns the lines for the configuration of a Sentinel."""
         return "".join(f"{name} {value}\n" for name, value in self._settings(port).items() if name != "tls-cluster")
 
     def cli(self):
         return ["--tls", "--cacert", str(self.authority.certificate), "--cert", str(self.certificate), "--key", str(self.key)]
 
     def options(self):
-        """The options for duepost."""
+        """Returns the options for duepost."""
         shown = ["--redis-cert", str(self.certificate), "--redis-key", str(self.key)] if self.clients == "yes" else []
         return ["--redis-ca", str(self.authority.certificate), *shown]
 

@@ -9,7 +9,7 @@ from upgrade_parts import PARTS, TRACED, assert_is_shown
 from upgrade_world import World, hours_later
 import redis_text
 
-KINDS = {"": PARTS, "traced": TRACED}  # parts of dumps, by the suffix after the version in their names
+KINDS = {"": PARTS, "traced": TRACED}  # the parts for each kind of run; the kind is the suffix in the names of the files
 FOLDER = pathlib.Path(__file__).parent / "data"
 
 
@@ -21,7 +21,8 @@ class Dump:
     """The files of one version: keys of Redis, tables of the history, and what was shown and noted."""
 
     def __init__(self, name, folder=FOLDER, parts=None):
-        """name: a version, or one with a kind, such as 0.2.0-traced. parts: its parts, if it does not have all parts of its version."""
+        """name: a version, or a version and a kind of run, such as 0.2.0-traced. parts: the parts of the dump;
+        default: all parts of this version and kind."""
         self.name, kind = name, name.partition("-")[2]
         self.is_traced = kind == "traced"
         self.parts = parts or [part for part in KINDS[kind] if number_of(part.since) <= number_of(name)]
@@ -63,7 +64,7 @@ def write(binary=BINARY, folder=FOLDER, parts=None, kind=""):
 
 
 class Upgrade:
-    """A world with the data of a dump, in the second in which its process was killed."""
+    """A World with the data of a dump. Its clock starts in the second in which the old process was killed."""
 
     def __init__(self, dump):
         self.dump = dump
@@ -75,7 +76,7 @@ class Upgrade:
         self.world.restore_history(dump.history.read_text())
 
     def check(self):
-        """With the server under test."""
+        """Starts the duepost under test with the data, and does all checks."""
         world = self.world
         if self.dump.is_traced:
             world.trace()

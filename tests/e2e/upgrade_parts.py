@@ -1,15 +1,16 @@
 """The data that one version leaves in Redis and in the history, part by part, and what a later version must do with it.
 
-A part has a name and the version since which it exists, and these methods, each of which may be missing:
+A part has a name, the first version that writes this kind of data, and these methods, each of which may be missing:
 
-write        creates the data, with the old version. It notes values that the checks need, and names paths that must be
-             shown as before
-write_later  the same, after the process was killed and another one has started that cannot reach its history
-check        with the new version, in the second in which the old one was killed
-check_later  two hours later: everything that waits for a time is due
+write        creates the data, with the old version. It notes values that the checks need, and names the paths whose
+             answers must be as before
+write_later  creates more data, also with the old version, after its process was killed and a new one has started,
+             which cannot reach its history
+check        checks the data with the new version, in the second in which the old process was killed
+check_later  checks the data two hours later, when everything that waits for a time is due
 
-A dump that is older than a part is not checked for it. A part never changes after a dump has it: additions of a later
-version are a new part."""
+If a dump is older than a part, it does not have the part. When a committed dump has a part, the part never changes
+again: additions of a later version are a new part."""
 
 import base64
 import json
@@ -224,7 +225,7 @@ class Kept(Part):
 
 
 class Pull(Part):
-    """Jobs that workers have leased: the tokens of the old version are good in the new one."""
+    """Jobs that workers have leased from the old version. The tokens of these leases are valid in the new version."""
 
     def write(self, world):
         server = world.server
@@ -323,8 +324,8 @@ class Schedules(Part):
         assert world.shop.count("reports") == 0
 
     def check_later(self, world):
-        """Two schedules missed 12:30 and 13:30. A third one, which fires every 45 minutes from 11:00,
-        missed 12:30 and 13:15; its time 14:00 is only seconds late."""
+        """It is shortly after 14:00. Two schedules missed 12:30 and 13:30. A third schedule, which fires every 45
+        minutes from 11:00, missed 12:30 and 13:15. Its time 14:00 is only seconds late, so it fires."""
         half_past = [BEGIN_MS + HALF * 1000, hours_later(BEGIN_MS + HALF * 1000, 1)]
         expected = {occurrence("one", half_past[1]), *(occurrence("all", ms) for ms in half_past), occurrence("ends", half_past[0]),
                     occurrence("every", hours_later(BEGIN_MS, 2))}
@@ -347,7 +348,7 @@ class GroupSchedules(Part):
         assert world.shop.count("summaries") == 0
 
     def check_later(self, world):
-        """The times 12:30 and 13:30 were missed; the later one is sent."""
+        """The schedule missed the times 12:30 and 13:30. It fires once, for 13:30."""
         until(lambda: world.shop.count("summaries") >= 2, 20, "both endpoints")
         assert sorted((a.method, a.target, json.loads(a.body)["kind"]) for a in world.shop.of("summaries")) == [
             ("POST", "/a", "summary"), ("PUT", "/b", "summary")]
@@ -382,7 +383,7 @@ class Breakers(Part):
         assert world.answer("/jobs/down/held/why")["why"] == "breaker"
 
     def check_later(self, world):
-        """The wait of a breaker in a process does not follow the clock."""
+        """Closes the breaker by request, because its wait in the process does not follow the clock of the test."""
         world.server.request("POST", "/receivers/down.example:80/close").expect(200)
         assert world.server.wait_for_state("down", "held", "delivered", 20)["attempts"] == 1
 
@@ -548,7 +549,7 @@ class Runs(Part):
 
 
 def assert_is_shown(old, new, path):
-    """Everything that the old version has shown is also in the answer of the new version."""
+    """Checks that everything in the old version's answer is also in the new version's answer."""
     if isinstance(old, dict):
         for member, value in old.items():
             assert member in new, f"{path}: {member} is missing"
@@ -562,7 +563,8 @@ def assert_is_shown(old, new, path):
 
 
 class Traced(Part):
-    """Jobs that were scheduled while spans went to a collector: their trace context is that of the request's span."""
+    """Jobs that were scheduled while duepost sent spans to a collector. The span of the request is the parent in
+    their trace context."""
 
     trace, state = "4bf92f3577b34da6a3ce929d0e0e4736", "shop=7,other=x"
     ids = ("given", "begun", "unsampled", "retried")
@@ -575,12 +577,13 @@ class Traced(Part):
                    **({} if job_id == "retried" else {"delay": "30m"})}
             world.server.post(job, headers={} if job_id == "begun" else context).expect(201)
         world.server.wait_for_state("traced", "retried", "delayed")
-        requests = [span for span in world.collector.of("traced", 4) if span.kind == "server"]  # and a span of an attempt
+        requests = [span for span in world.collector.of("traced", 4) if span.kind == "server"]  # the other span is that of an attempt
         world.notes["spans"] = {span.attributes["duepost.job.id"]: [span.trace, span.id] for span in requests}
         world.show(*(f"/jobs/traced/{job_id}" for job_id in self.ids))
 
     def check_later(self, world):
-        """The attempts are spans of the same traces, below the spans of the requests; callbacks belong to them, too."""
+        """The spans of the attempts belong to the traces of the requests, and have the requests' spans as parents.
+        Callbacks belong to the same traces."""
         spans = {}
         for span in world.collector.of("traced", 3, 30):
             assert span.kind == "client"

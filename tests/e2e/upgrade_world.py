@@ -23,7 +23,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Shop(Receiver):
-    """Stands for all hosts behind the proxy. Targets are recorded as in requests without a proxy."""
+    """Takes the place of the proxy and of all hosts behind it. Records targets as in requests without a proxy."""
 
     def url(self, path="/hook"):
         return HOST + path
@@ -42,16 +42,16 @@ class World:
         self.redis = RedisServer(aof=False, environment=self.clock.environment)
         self.history = scratch.file("history.sqlite")
         self.server, self.collector, self.options = None, None, ()
-        self.notes = {}  # values that a part notes in write() and uses in check()
-        self.paths = []  # shown the same before and after the upgrade
+        self.notes = {}  # values that parts write in write() and read in check()
+        self.paths = []  # paths whose answers must be the same before and after the upgrade
 
     def trace(self):
-        """Sends spans to a collector from the next start on."""
+        """From the next start on, duepost sends spans to a collector."""
         self.collector = Collector()
         self.options = ("--otlp-url", self.collector.url)
 
     def start(self, binary=BINARY, history=None):
-        """history: another one than the file."""
+        """history: the value of --history, if it is not the file of this world."""
         self.server = QStashWithBreakers("--history", history or f"sqlite:{self.history}", "--egress-proxy", f"http://127.0.0.1:{self.shop.port}",
                                          "--breaker-wait", "10m", "--retry-schedule", "30m", *self.options,
                                          redis=self.redis, binary=binary,

@@ -11,8 +11,8 @@ import processes
 import scratch
 from patience import SLOW, until
 
-# Writes body, variables and pid of each run into a directory of its own, whose name ends with .run when it is complete.
-# Then it executes PLAN, a shell text.
+# The command of the worker. Each run of it writes body, variables and pid into a new directory, whose name gets the
+# ending .run when all is written. Then the run executes the shell text PLAN.
 RECORD = """
 import os, pathlib, shutil, sys, tempfile
 place = pathlib.Path(tempfile.mkdtemp(dir=os.environ["RUNS"]))
@@ -75,8 +75,8 @@ class Worker:
 
 
 def is_running(pid, text):
-    """Returns whether the process with this pid has text in its command line, because another process may have the
-    pid by now."""
+    """Returns whether the process still runs. Its command line must have text, because another process may have got
+    the pid."""
     try:
         return processes.is_alive(pid) and text.encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
     except FileNotFoundError:

@@ -8,12 +8,12 @@ import shlex
 import shutil
 
 BUILD_PLATFORM = "--platform=$BUILDPLATFORM "
-# Debian's slim images leave these out, also of packages that are installed later.
+# Debian's slim images lack these files, also those of packages that are installed later.
 SLIM = ["/usr/share/doc/*", "/usr/share/info/*", "/usr/share/lintian/*", "/usr/share/locale/*", "/usr/share/man/*"]
 
 
 def instructions(path):
-    """[(keyword, rest)]; a line that ends with a backslash goes on in the next."""
+    """Returns the instructions as [(keyword, rest)]. A line that ends with a backslash continues in the next line."""
     lines = [line for line in path.read_text().splitlines() if not line.lstrip().startswith("#")]
     joined = re.sub(r"\\\n", "", "\n".join(lines))
     return [tuple(line.split(None, 1)) for line in joined.splitlines() if line.strip()]
@@ -54,7 +54,7 @@ class Image:
         self.directory, self.user, self.environment = "/", None, {}
         self.volume, self.entrypoint, self.port = None, None, None
         self.healthcheck, self.health_options = None, {}
-        self.arguments = {}  # of ARG: variables of RUN only
+        self.arguments = {}  # the variables of ARG, which only RUN has
 
     def copy(self, source, words):
         *names, target = words
@@ -91,19 +91,19 @@ class Image:
             raise AssertionError(f"{keyword}: not known here")
 
     def start(self, *arguments, **environment):
-        """Starts it with a root that is read-only except for the volume."""
+        """Starts the image's server. Its root directory is read-only except for the volume."""
         return self.root.start(*self.entrypoint, *arguments, environment={**self.environment, **environment},
                                user=self.user, writable=self.volume)
 
     def is_healthy(self, **environment):
-        """Runs the HEALTHCHECK next to the server; returns its verdict."""
+        """Runs the command of HEALTHCHECK while the server runs. Returns whether it succeeds."""
         process = self.root.start("sh", "-c", self.healthcheck, environment={**self.environment, **environment}, user=self.user)
         return process.popen.wait(60) == 0
 
 
 def build(path, context, roots, architecture, roots_here=None):
-    """The image of the last stage. roots are those of the image's architecture. roots_here are those of this host, for the
-    stages that run on it; default: roots."""
+    """Returns the image of the last stage. roots: a Roots for the image's architecture. roots_here: a Roots for this
+    host, for the stages that run on the host; default: roots."""
     stages, image = {}, None
     for keyword, rest in instructions(path):
         if keyword == "FROM":

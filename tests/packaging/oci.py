@@ -48,7 +48,7 @@ def _manifest(layout, image):
 
 
 def write(layout, images, name):
-    """Writes a new layout with one index, which is called name. images: those of dockerfile.build."""
+    """Writes a new layout with one index, whose name is name. images: results of dockerfile.build."""
     (layout / "blobs/sha256").mkdir(parents=True)
     (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     index = {"schemaVersion": 2, "mediaType": MEDIA + "index.v1+json", "manifests": [_manifest(layout, image) for image in images]}
@@ -57,7 +57,7 @@ def write(layout, images, name):
 
 
 def layer(layout, architecture):
-    """Returns the path of the layer of an architecture, and the size of the image in millions of bytes, as a registry counts it."""
+    """Returns the path of the layer for an architecture, and the compressed size of this image in millions of bytes."""
     def path(entry):
         return layout / "blobs" / entry["digest"].replace(":", "/")
 

@@ -13,7 +13,7 @@ import threading
 import time
 import urllib.request
 
-# The key is the suite, which is apt's name of a release.
+# The keys are suites, which is what apt calls a release.
 DEBIANS = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 UBUNTUS = {"noble": "Ubuntu 24.04"}
 SYSTEMS = {**DEBIANS, **UBUNTUS}
@@ -21,7 +21,8 @@ UBUNTU = "http://archive.ubuntu.com/ubuntu/"
 # Debian 12 has no package with the keys of Ubuntu.
 UBUNTU_KEYS = UBUNTU + "pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
 UBUNTU_KEYS_SHA256 = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
-# Certificates that the installation of ca-certificates adds to those of Debian, such as that of a company's proxy.
+# Certificates of this host, such as that of a company's proxy. The installation of ca-certificates adds them to those
+# of Debian.
 LOCAL_AUTHORITIES = pathlib.Path("/usr/local/share/ca-certificates")
 NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "--", "unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=KILL"]
 
@@ -69,7 +70,7 @@ exec env --ignore-environment container=proof PATH=/usr/sbin:/usr/bin:/sbin:/bin
 """
 
 
-# How the kernel recognises a program of arm64: the beginning of its ELF header, and which bits of it count.
+# How the kernel recognises a program for arm64: the beginning of its ELF header, and a mask of the bits to compare.
 ARM64_MAGIC = r"\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
 ARM64_MASK = r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
 EMULATE = r"""
@@ -165,8 +166,8 @@ class Process:
 
 
 class Roots:
-    """Creates roots, all as copies of one debootstrap that is kept for the next run. With an emulator they are of arm64,
-    else of this host's processor."""
+    """Creates roots. All are copies of one debootstrap, which is kept for the next run. With an emulator, the roots are
+    for arm64, otherwise for this host's processor."""
 
     def __init__(self, place, suite, log, emulator=None):
         self.place, self.suite, self.log, self.emulator = place, suite, log, emulator
@@ -210,7 +211,7 @@ class Roots:
         return self.place / f"base-{self.suite}{'-arm64' if self.emulator else ''}.tar"
 
     def make_base(self):
-        """Returns True if it had to be created."""
+        """Returns True if the base had to be created."""
         base = self._base()
         if base.exists():
             return False
@@ -221,8 +222,8 @@ class Roots:
         foreign = ["--foreign", "--arch=arm64"] if self.emulator else []
         self._call("debootstrap", "--variant=minbase", *foreign, *keys, self.suite, work,
                    next(address for address, release in sources if release == self.suite),
-                   *(["gutsy"] if is_ubuntu else []))  # the recipe of all later Ubuntus, of which Debian 12 knows the older ones
-        if foreign:  # in a container of LXC, debootstrap creates no device files, which a user namespace does not allow
+                   *(["gutsy"] if is_ubuntu else []))  # debootstrap's script for all later Ubuntus; Debian 12 lacks the newest
+        if foreign:  # with this variable, debootstrap creates no device files, which a user namespace forbids
             Root(self, work, work / "var/cache/apt/archives").run("/debootstrap/debootstrap", "--second-stage", environment={"container": "lxc"})
         for path in (work / "etc/apt/sources.list.d").glob("*"):
             path.unlink()

@@ -21,7 +21,7 @@ def free_port():
 
 
 class Receiver:
-    """script/receiver, on this host or in a root."""
+    """A running script/receiver. process: the receiver, if it does not run on this host but in a root."""
 
     def __init__(self, process=None):
         self.process = process or Process([SOURCE / "script" / "receiver", "0"])
