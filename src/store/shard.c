@@ -224,9 +224,8 @@ static void on_live_up(void *arg)
 static void on_live_down(void *arg, const char *why)
 {
     (void)arg;
-    log_debug("live_channel_lost",
-              /* The connection is restored automatically, and duepost works without it. */
-              LOG_TEXT("why", why));
+    /* The connection is restored automatically, and duepost works without it. */
+    log_debug("live_channel_lost", LOG_TEXT("why", why));
 }
 
 void shard_listen_live(struct shard *shard, void (*fn)(void *arg, struct slice text), void *arg)

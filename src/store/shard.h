@@ -6,7 +6,8 @@
  * A shard has five connections, so that a slow or blocked connection does not delay the others. The
  * connections are: changes (changes by the owners of jobs; a WAIT for replicas may follow a change and delays
  * all later replies), reads, worker (claims, outcomes, renewals, carrying), bell (BLPOP) and subscriber
- * (wake-ups). */
+ * (wake-ups). In one reactor of a process, shard 0 has a sixth one for the dashboard's figures
+ * (live_channel.h). */
 #ifndef DUEPOST_STORE_SHARD_H
 #define DUEPOST_STORE_SHARD_H
 
