@@ -111,7 +111,8 @@ def test_a_worker_waits_and_leases_nothing_after_it_has_left(server, topic, leav
 
 
 def test_bodies_of_every_size(server, topic):
-    """The bodies are larger than a TLS record or its buffer, or have the maximum number of jobs."""
+    """Sizes just below, at and above 16 KiB (a TLS record), up to 1 MB, and a body with the maximum number of
+    jobs."""
     for size in 1, 16383, 16384, 16385, 100_000, 1_000_000:
         server.schedule(topic=topic, jobId=f"job-{size}", url="http://127.0.0.1:9/", delay=3600, body="x" * size)
         assert len(server.job(topic, f"job-{size}")["body"]) == size
@@ -223,7 +224,7 @@ def test_an_unusable_certificate_leaves_the_old_one(start, pair, trust):
 
 
 def test_certificates_change_while_many_connect(start, pair, trust):
-    """A handshake that has begun continues with the old certificate."""
+    """The certificate changes during handshakes. Each handshake ends with the certificate with which it began."""
     server = start(*pair.options, "--reactors", "2", tls=trust)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         names = pool.submit(lambda: [name_of(server) for _ in range(80)])

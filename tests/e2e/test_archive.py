@@ -54,7 +54,7 @@ class File:
 
 
 class Server:
-    """A history in PostgreSQL. how: killed, or frozen with its connections open."""
+    """A history in PostgreSQL. how: whether away() kills the server, or freezes it with its connections open."""
 
     def __init__(self, how):
         self.how = how

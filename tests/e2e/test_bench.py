@@ -106,7 +106,8 @@ def test_a_server_that_does_not_permit_the_receiver_says_so(start, bench):
 
 
 def test_the_receiver_is_elsewhere_for_the_server(server, bench):
-    """As with a forwarded port, the server uses a url that differs from the address at which the receiver listens."""
+    """The server reaches the receiver by a url that differs from the address at which the receiver listens. A
+    forwarded port is an example."""
     port = free_port()
     status, out, errors = end(bench(server, "--jobs", "20", "--receiver-listen", f"127.0.0.1:{port}",
                                     "--receiver-url", f"http://localhost:{port}/hook"))

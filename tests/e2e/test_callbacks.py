@@ -25,7 +25,7 @@ def all_three(receiver):
 
 
 def callbacks_of(server, receiver, topic, count):
-    """Waits until this many callbacks have arrived and no more are waiting. Returns their arrivals."""
+    """Waits until this many callbacks have arrived and no more are waiting. Returns the requests."""
     sibling = f"{topic}~callbacks"
 
     def is_over():
@@ -148,7 +148,7 @@ def test_an_answer_that_is_not_utf_8_is_base64(server, receiver, topic):
 
 
 def test_above_512_attempts_at_a_time_callbacks_report_1024_bytes(start, receiver, topic):
-    """A reactor keeps the whole answers of at most 512 attempts that are in flight."""
+    """While more than 512 attempts of a reactor are in flight, it keeps the whole answers of only 512 of them."""
     server = start("--reactors", "1", "--max-in-flight", "600", "--max-in-flight-topic", "600")
     put(server, topic, onDelivered=receiver.url("/done"), paused=True).expect(200)
     receiver.script(topic, Answer(200, body=b"y" * 3000, delay=2 * SLOW))
@@ -314,7 +314,7 @@ def test_callbacks_are_changed_by_put_and_patch(server, receiver, topic):
 # ---- crashes ----
 
 def test_each_end_has_one_callback_whichever_process_is_killed(start, redis, receiver, topic):
-    """Processes are killed at random times. A killed process's deliveries are repeated."""
+    """Kills processes at random times. The deliveries that a killed process had begun are repeated."""
     behind = redis()
     servers = [start("--breaker", "off", redis=behind.address) for _ in range(2)]
     put(servers[0], topic, retention=3600, retrySchedule=[0.05], onDelivered=receiver.url("/done"), onDead=receiver.url("/dead")).expect(200)

@@ -41,7 +41,8 @@ class Compose:
         return self.directory / "docker/secrets" / name
 
     def here(self, service, text):
-        """Returns the text with folders of this host instead of the mounted ones."""
+        """Returns the text, with paths in the container replaced by the folders of this host that would be mounted
+        there."""
         for volume in self.services[service]["volumes"]:
             source, target, *mode = volume.split(":")
             if source.startswith("./"):
@@ -113,7 +114,8 @@ def test_a_job_comes_over_https_with_a_token_and_is_kept_by_a_redis_with_tls(com
 
 
 def test_certificates_are_renewed_while_it_runs(compose, server, receiver, topic):
-    """The new certificates are from the same CA; token and password stay the same, too."""
+    """docker/make-secrets makes new certificates. They are from the same CA as before, and token and password stay
+    the same."""
     def number():
         with server.connect() as link:
             return link.getpeercert()["serialNumber"]

@@ -158,7 +158,7 @@ def test_a_refused_connection_and_an_unknown_name_count_as_attempts(start, redis
 
 
 def lines_of(server, topic):
-    """{job id: [(event, {field: value})]}"""
+    """Returns the lines about jobs of the topic in the log, as {job id: [(event, {field: value})]}."""
     found = collections.defaultdict(list)
     for line in server.log().splitlines():
         words = dict(word.split("=", 1) for word in shlex.split(line) if "=" in word)

@@ -57,8 +57,8 @@ def test_https_goes_through_a_tunnel_that_sees_nothing(proxy, receiver, topic):
 
 
 def test_a_refusal_of_the_proxy_is_a_failed_attempt(start, proxy, topic):
-    """The proxy's answer to CONNECT is not the receiver's answer. An answer to a plain request looks the same as the
-    receiver's."""
+    """If the proxy refuses CONNECT, its answer is not taken for the receiver's. For a plain http request, duepost
+    cannot tell the proxy's answer from that of the receiver."""
     between = proxy({})
     server = start("--egress-proxy", between.url(), allow=None)
     server.schedule(topic=topic, jobId="tunnel", url="https://hook.example/", retry=0)
@@ -79,8 +79,8 @@ def test_a_proxy_that_is_away_is_a_connect_error(start, topic):
 
 
 def test_addresses_in_urls_are_judged_as_without_it(start, proxy, tmp_path, topic):
-    """Addresses in urls are checked at POST, and again when the job is due. The name localhost is checked, too,
-    because the proxy would connect to its own host."""
+    """Even with a proxy, duepost checks addresses in urls at POST, and again when the job is due. It also checks the
+    name localhost, by which the proxy would connect to its own host."""
     between = proxy({"127.0.0.1": ("127.0.0.1", 1), "localhost": ("127.0.0.1", 1), "8.8.8.8": ("127.0.0.1", 1)})
     config = tmp_path / "duepost.conf"
     config.write_text("allow-target = 127.0.0.0/8,::/0\n")

@@ -12,7 +12,7 @@ def set_paused(server, topic, is_paused):
 
 
 def dead_by_expiry(server, topic, url, **members):
-    """The job was due before its expiry, but its topic was paused until the job expired."""
+    """Returns a job that has expired while its topic was paused. It was due before its expiry."""
     set_paused(server, topic, True)
     server.schedule(topic=topic, jobId="a", url=url, **members)
     until(lambda: time.time() * 1000 > to_ms(server.job(topic, "a")["expiresAt"]), 5, "its end")

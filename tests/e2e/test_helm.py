@@ -52,8 +52,8 @@ def workload(manifests):
 
 
 class Pod:
-    """The container duepost of a workload, as the user of the image. secrets: {name: {key: text}}; changes:
-    {variable: value} of variables that need another value on this host."""
+    """Runs the container duepost of a workload on this host, as the user of the image. secrets: {name: {key: text}}.
+    changes: {variable: value}, for variables that need another value on this host."""
 
     def __init__(self, manifests, secrets, changes, tls=None):
         self.manifests, self.secrets, self.tls = manifests, dict(secrets), tls
@@ -167,7 +167,7 @@ def tokens():
 
 
 def delivers(pod, receiver, topic):
-    """Checks the pod with its probes, with the chart's test, and as a client."""
+    """Checks the pod: requests its probes, runs the test of the chart, and delivers a job."""
     assert pod.probe("startupProbe") == pod.probe("livenessProbe") == 200
     client = pod.client("http", chart.TOKEN)
     client.schedule(topic=topic, jobId="a", url=receiver.url(), body={"n": 1})

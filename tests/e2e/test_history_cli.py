@@ -155,7 +155,7 @@ def test_jobs_are_removed(keeper, receiver, topic):
 # ---- the SQL of docs/history.md ----
 
 def statements(database):
-    """The statements of the page that are for this database, or for both."""
+    """Yields the SQL statements of the page that work with this database."""
     for block in documents.blocks(ROOT / "docs/history.md"):
         first, _, rest = block.text.partition("\n")
         if block.language == "sql" and (not first.startswith("--") or first == f"-- {database}"):

@@ -71,7 +71,8 @@ def test_an_attempt_ends_in_time(shared, hostile, topic, where, kind):
 @pytest.mark.parametrize("where", ["plain", "within_tls"])
 @pytest.mark.parametrize("kind", [each for each in PLAIN if each.__name__.startswith("endless_")], ids=lambda kind: kind.__name__)
 def test_a_flood_is_cut_off_before_its_time(shared, hostile, topic, where, kind):
-    """Until the attempt ends, such a receiver could use a whole core."""
+    """Such a receiver sends without end, and keeps a core busy. So duepost must end the attempt before its
+    timeout."""
     shared.schedule(topic=topic, jobId="a", url=getattr(hostile, where)[kind], retry=0, timeout=60)
     job = shared.wait_for_state(topic, "a", "dead", 20)
     print(f"{kind.__name__}: {took(job):.2f} s")
@@ -83,7 +84,8 @@ def memory(server, name):
 
 
 def are_dead(server, topic):
-    """A 503 means that the server is too busy with handshakes to read the answer of Redis in time."""
+    """Returns whether all jobs are dead. The answer may be 503, because the server is too busy with handshakes to
+    read the answer of Redis in time."""
     reply = server.get(f"/jobs/count?topic={topic}&state=dead")
     return reply.status == 200 and reply.json["count"] == AT_ONCE
 

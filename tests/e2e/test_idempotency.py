@@ -53,7 +53,8 @@ def test_an_error_is_not_kept(server, receiver, topic):
 
 
 def test_an_answer_that_the_job_was_there_already_is_kept(server, receiver, topic):
-    """Without the kept answer, a repeated request would schedule the job again after its delivery."""
+    """The first answer is 200, because the job exists already. If duepost did not keep this answer, a repeated
+    request would schedule the job again after its delivery."""
     job = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 1}
     server.post(job).expect(201)
     first = keyed(server, "k", job).expect(200)

@@ -44,7 +44,7 @@ def test_durations_are_accepted_in_place_of_seconds(server, receiver, topic):
     assert settings["retention"] == 3600 and settings["rate"]["per"] == 60
     server.run(topic, "a").expect(202)
     until(lambda: receiver.count(topic) == 1, 10, "delivered")
-    assert server.wait_for_state(topic, "a", "delivered")["state"] == "delivered"  # the job is kept after its end, so the scripts have read the retention, too
+    assert server.wait_for_state(topic, "a", "delivered")["state"] == "delivered"  # the job is kept after its end, so the scripts have read the retention as well
     for wrong in ("15", "m", "1h-3m", "", "1w", "15 m"):
         assert server.post({"topic": topic, "url": receiver.url(), "delay": wrong}).fields() == ["delay"]
 
@@ -129,7 +129,7 @@ WIDE = ["été", "日本語", "a b", " a ", 'say "hi"', "back\\slash", "a/b/c", 
 
 @pytest.mark.parametrize("job_id", WIDE, ids=range(len(WIDE)))
 def test_a_job_may_have_any_name(server, receiver, topic, job_id):
-    """Checks each operation on one job, lists, and the request that the receiver gets."""
+    """Uses ids with special characters in each operation on one job, in lists, and in the request to the receiver."""
     path = f"/jobs/{topic}/{urllib.parse.quote(job_id, safe='')}"
     reply = server.post({"topic": topic, "jobId": job_id, "url": receiver.url(), "delay": 3600, "retry": 0})
     assert reply.expect(201)["jobId"] == job_id

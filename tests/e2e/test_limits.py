@@ -76,7 +76,7 @@ class Link:
 
 @pytest.fixture
 def links():
-    """Gives a function: links(server, count, ...) opens count connections."""
+    """Yields a function: links(server, count, ...) opens count connections."""
     opened = []
 
     def some(server, count, *args, **named):
@@ -90,7 +90,8 @@ def links():
 
 @pytest.fixture
 def fresh(start):
-    """Gives a function: fresh(...) starts a duepost for this test, to which no connection is open."""
+    """Returns a function: fresh(...) starts a duepost for this test, and closes the connections that the start has
+    used."""
     def one(*options, **named):
         server = start("--health-listen", "127.0.0.1:0", *options, **named)
         server.close()
