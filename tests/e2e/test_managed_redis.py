@@ -10,8 +10,8 @@ import pytest
 from duepost import run
 from patience import until
 
-# From the documentation of the services: "restricted commands" of ElastiCache and MemoryDB, "product constraints" of
-# Memorystore for Redis, and what is missing in the command reference of Upstash.
+# The commands that each service does not have, from the documentation of the services: "restricted commands" of
+# ElastiCache and MemoryDB, "product constraints" of Memorystore for Redis, and the command reference of Upstash.
 TAKEN_AWAY = {
     "elasticache": "bgrewriteaof bgsave config debug migrate replicaof save slaveof shutdown sync",
     "memorydb": "acl bgrewriteaof bgsave cluster|addslots cluster|delslots cluster|setslot config debug migrate module psync replicaof save "
@@ -25,7 +25,7 @@ RENAMED = [word for name in ("config", "debug", "shutdown", "monitor", "client",
 
 
 class Proxy:
-    """Simulates a service in front of a Redis: INFO lacks these fields."""
+    """A proxy in front of a Redis that simulates a service: it removes the hidden fields from the answers to INFO."""
 
     def __init__(self, redis, *hidden):
         self.redis, self.hidden = redis, hidden

@@ -88,7 +88,7 @@ def test_openmetrics_has_the_same_numbers(start, receiver, topic):
             labels = ",".join(f'{name}="{float(value):g}"' if name == "le" and value != "+Inf" else f'{name}="{value}"' for name, value in sample.labels.items())
             opened[sample.name + (f"{{{labels}}}" if labels else "")] = sample.value
     assert opened.keys() == plain.keys()
-    # A scrape counts as a request, too, but only after its answer.
+    # The requests for the metrics are counted themselves, after their answers. So their numbers differ.
     assert all(opened[name] == value for name, value in plain.items() if name not in changing and 'route="GET /metrics"' not in name)
     assert found["duepost_jobs_accepted"].type == "counter" and found["duepost_in_flight"].type == "gauge"
     assert not exemplars(server, "duepost_lateness_seconds") and not exemplars(server, "duepost_attempt_seconds")
@@ -193,8 +193,8 @@ def test_scrapes_share_one_count_a_second(start, redis):
 
 
 def test_jobs_that_are_due_in_thousands_of_topics_are_surveyed(start, receiver):
-    """There are more topics than one call can count. So several calls count them, and duepost_survey_age_seconds is
-    set."""
+    """There are more topics than one call to Redis can count. So several calls count them, and
+    duepost_survey_age_seconds is set."""
     server = start("--max-in-flight", "1", "--reactors", "1")
     receiver.script("t0", HANG)
     server.schedule(topic="t0", jobId="a", url=receiver.url())

@@ -59,7 +59,8 @@ def test_other_names_are_refused(server, host):
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost", "http://localhost:1", "http://127.0.0.1:{port}",
                                     "ftp://localhost:{port}", "localhost:{port}", "http://", "http://localhost:{port}.evil.example"])
 def test_pages_of_other_sites_are_refused(server, topic, origin):
-    """A browser sends a form with this Content-Type to other sites without asking the server first."""
+    """Some requests have the Content-Type text/plain, like forms: a browser sends such a form to another site without
+    asking that site first."""
     host, origin = f"localhost:{server.port}", origin.format(port=server.port)
     server.request("PUT", f"/jobs/{topic}/a", json.dumps(JOB), {"Content-Type": "application/json"}).expect(201)
     before = server.job(topic, "a")

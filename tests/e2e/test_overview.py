@@ -151,7 +151,7 @@ def cluster():
 
 
 def check_sum(first, second, receiver, topic):
-    """The first process counts the jobs that the second one accepts from now on."""
+    """Checks that the answer of the first process includes the jobs that the second one accepts from now on."""
     before, ids = total(first, "accepted"), itertools.count()
     until(lambda: second.post({"topic": topic, "url": receiver.url(), "jobId": f"{before}.{next(ids)}"}).status == 201, 60, "accepted", pause=0.2)
     until(lambda: total(first, "accepted") > before, 30, lambda: overview(first), pause=0.2)

@@ -254,7 +254,7 @@ def test_it_listens_on_ipv6(start, receiver, topic):
 
 
 def test_the_first_job_after_a_start_arrives_at_once(start, receiver, topic):
-    """A ready process also delivers."""
+    """When a process says that it is ready, it delivers jobs at once."""
     for number in range(3):
         server = start()
         due = to_ms(server.schedule(topic=topic, jobId=str(number), url=receiver.url())["dueAt"])
@@ -323,7 +323,7 @@ def test_without_a_redis_server_to_run_it_says_so(tmp_path):
 
 
 def test_a_hangup_reads_the_options_again(start, receiver, topic, tmp_path):
-    """Options that may change take effect in all reactors. The log names those that may not, and mistakes."""
+    """A SIGHUP changes options in all reactors. The log names the options that need a restart, and mistakes."""
     config = tmp_path / "duepost.conf"
     config.write_text("allow-target = 127.0.0.0/8\n")
     server = start("--config", str(config), allow=None)
@@ -395,7 +395,7 @@ def warnings_of(server):
 
 
 def test_a_process_with_other_settings_is_warned_of(start, redis):
-    """The second process names the options that differ and the first process, once."""
+    """The log of the second process has one warning, which names the first process and the options that differ."""
     behind = redis()
     first = start("--durability", "fsync", "--max-jobs", "100", "--dead-max-age", "60s", "--history",
                   "postgresql://me@127.0.0.1:1/db?connect_timeout=1", redis=behind)

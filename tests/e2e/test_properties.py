@@ -26,7 +26,7 @@ OPERATIONS = [(path, method) for path, item in contract.document["paths"].items(
 
 
 def follow(node):
-    """This also resolves references to parameters and bodies."""
+    """Resolves a reference in the contract, also one to a parameter or a body."""
     while "$ref" in node:
         found = contract.document
         for step in node["$ref"].removeprefix("#/").split("/"):
@@ -41,13 +41,15 @@ def parameters_of(path, method):
 
 
 def rarely(draw):
-    """Returns True for the last of twelve values only, so that simple examples are valid."""
+    """Returns True once in twelve times. hypothesis reduces failing examples to small values, for which it returns
+    False."""
     return draw(st.integers(1, 12)) == 12
 
 
 @st.composite
 def path_of(draw, path, parameters):
-    """Mostly returns names that are used again and again, so that the path exists; sometimes any name."""
+    """Returns the path with names for its parameters. Mostly these are a few usual names, so that their jobs exist;
+    sometimes any names."""
     for parameter in parameters:
         if parameter["in"] != "path":
             continue
@@ -82,8 +84,8 @@ def as_text(value):
 
 
 def as_meant(draw, operation, value):
-    """Fills in what the schema leaves open, mostly with sensible values: a url, and the names of the path only where
-    they belong."""
+    """Mostly completes the body to a valid one: adds a url, and removes topic and jobId from a PUT, because its path
+    has them."""
     if isinstance(value, list):
         return [as_meant(draw, operation, item) for item in value]
     if operation["operationId"] not in ("scheduleJob", "replaceJob") or not isinstance(value, dict) or rarely(draw):
@@ -100,7 +102,7 @@ MANY_JOBS = {"type": "array", "minItems": 1, "maxItems": 10000, "items": {"$ref"
 
 @st.composite
 def body_of(draw, operation):
-    """Content-Type, bytes, and the value where the bytes are one."""
+    """Returns (Content-Type, bytes, value). The value is None unless the bytes are the JSON text of a value."""
     if "requestBody" not in operation:
         return None, draw(st.sampled_from([None, None, b"{}", b"x"])), None
     content = follow(operation["requestBody"])["content"]
@@ -141,7 +143,8 @@ DURATION = re.compile(r"(\d+(\.\d+)?(d|h|m|s|ms))+")
 
 
 def in_plain(value):
-    """Rules that the contract states in words: null is absent (except in body), and a duration may replace seconds."""
+    """Returns the value with two rules applied that the contract states only in words: a member with null counts as
+    missing (except for body), and a duration may replace seconds."""
     if not isinstance(value, dict):
         return value
     seconds = {name: 60 for name in ("delay", "ttl", "timeout", "retention", "per")
@@ -160,7 +163,8 @@ def is_allowed(operation, value):
 
 
 def taken(reply, operation, value):
-    """Returns (what was accepted, whether the contract allows it), for each of many jobs separately."""
+    """Returns [(accepted value, whether the contract allows the value)]. If the request has many jobs, each accepted
+    job is a value."""
     if reply.status == 207:
         job = contract.validator(contract.schema_of("NewJob"))
         return [(item, job.is_valid(in_plain(item))) for item, result in zip(value, reply.json["results"]) if result["status"] < 300]

@@ -16,8 +16,8 @@ from timestamp import to_ms
 
 @pytest.fixture(scope="module")
 def server():
-    """Starts a server for each test, because the tests count waiting workers. The server has one reactor, because each
-    reactor has its own order."""
+    """A server for the tests of this file only, because they count waiting workers. It has one reactor, because each
+    reactor has its own order of the workers."""
     started = Duepost("--reactors", "1", "--breaker", "off")
     yield started
     started.stop()

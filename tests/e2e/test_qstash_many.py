@@ -18,7 +18,8 @@ def qstash():
 
 
 def listed(qstash, target):
-    """Returns the members of all pages of a list, or of an action that is repeated with its cursor."""
+    """Returns the members of all pages of a list, or of an action that is repeated with its cursor; and the number of
+    pages."""
     found, cursor, pages = [], "", 0
     while True:
         method = "GET" if target.split("?")[0].endswith("dlq") else "POST"
@@ -33,7 +34,7 @@ def listed(qstash, target):
 
 
 def dead_messages(qstash, receiver, topic, count):
-    """Creates messages that are dead; the receiver accepts all later ones."""
+    """Creates dead messages. Afterwards, the receiver accepts all messages."""
     receiver.script(f"/{topic}", Answer(500))
     headers = {"upstash-retries": "0", "upstash-label": topic}
     for at in range(0, count, 100):
@@ -44,7 +45,8 @@ def dead_messages(qstash, receiver, topic, count):
 
 
 def dead_runs(qstash, receiver, topic, count):
-    """Creates runs whose first message is dead; the endpoint accepts all later ones. Returns their ids."""
+    """Creates runs whose first message is dead. Afterwards, the endpoint accepts all messages. Returns the ids of the
+    runs."""
     receiver.script(f"/{topic}", Answer(500))
     runs = [Run(qstash, receiver, f"/{topic}", f"p{number}", id=f"wfr_{topic}-{number}", upstash_retries="0", upstash_label=topic)
             for number in range(count)]

@@ -170,7 +170,7 @@ def test_no_parameter_means_all_messages_and_nothing_else():
 
 
 def test_many_flow_control_keys_hide_no_message(redis, topic):
-    """Here topic names without messages are used in place of keys."""
+    """Instead of creating many keys, the test writes many names of topics without messages into Redis."""
     behind = redis()
     server = QStash(redis=behind.address)
     first = later(server, topic, Upstash_Flow_Control_Key="z.1", Upstash_Flow_Control_Value="parallelism=1")

@@ -32,7 +32,7 @@ def letter_of(qstash, run, source="workflows/dlq?"):
 
 @pytest.fixture
 def failed(qstash, receiver, topic):
-    """Creates a run that has failed in its second step; each later attempt succeeds."""
+    """Creates a run that has failed in its second step. If the run is continued, its attempts succeed."""
     run = failing(qstash, receiver, topic, TAKEN, upstash_retries="0", upstash_label="a,b", upstash_forward_own="7")
     run.step(step(1, "one"))
     arrivals(receiver, run.path, 2)
@@ -43,7 +43,8 @@ def failed(qstash, receiver, topic):
 
 
 def again(qstash, receiver, run, action, count, **headers):
-    """Continues the run. Returns the answer, and the arrival of its first message."""
+    """Continues the run by an action on its dead letter. Returns the answer, and the request that the receiver
+    got."""
     letter = letter_of(qstash, run)
     one = qstash.call("POST", f"workflows/dlq/{action}/{letter['dlqId']}", b"", **headers).expect(200)
     return one, arrivals(receiver, run.path, count)[-1]
@@ -243,7 +244,7 @@ def test_many_runs_are_continued_in_the_order_of_the_request(qstash, receiver, t
 
 
 def test_a_run_of_many_bytes_is_restarted_and_not_resumed(qstash, receiver, topic):
-    """The steps of the run have over 64 MiB together."""
+    """The steps of the run have more than 64 MiB in total, which is too much for resume."""
     run = Run(qstash, receiver, f"/{topic}", "payload", upstash_retries="0", upstash_label=topic)
     receiver.script(run.path, TAKEN)
     arrivals(receiver, run.path, 1)
@@ -335,7 +336,7 @@ def test_a_failed_call_is_not_a_dead_letter(qstash, receiver, topic):
 
 
 def test_each_run_is_continued_once_although_duepost_is_killed(receiver, topic):
-    """Each run either has its dead letter or was continued, and never both."""
+    """After the kills, each run either still has its dead letter, or was continued once."""
     redis = RedisServer()
     qstash = QStash(redis=redis)
     receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))

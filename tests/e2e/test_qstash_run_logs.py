@@ -65,7 +65,7 @@ def test_a_run_and_its_first_step(run):
 def test_steps_follow_each_other(run):
     arrivals(run.receiver, run.path, 1)
     message, = run.step(step(1, {"ü": 1}))
-    run.step(step(1, {"ü": 1}))  # a client that got no answer sends it again
+    run.step(step(1, {"ü": 1}))  # a client that got no answer sends the same step again
     run.step(step(2, 2, stepType="SleepFor", sleepFor=3))
     arrivals(run.receiver, run.path, 4)
     found = quiet(run)

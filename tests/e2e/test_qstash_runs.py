@@ -556,7 +556,7 @@ def wait(run, event, timeout="1h", **step_more):
 
 
 def woken(arrival):
-    """Returns the step that ended a wait."""
+    """Returns the step that says how a wait ended: the last step in the delivery."""
     return json.loads(decoded(arrival)[-1])
 
 
@@ -725,7 +725,7 @@ def test_webhooks_need_a_run_and_an_event(qstash):
 
 
 def test_answers_to_events_are_complete_during_other_requests(qstash, run, receiver, topic):
-    """duepost collects each answer from several calls to Redis."""
+    """duepost puts each answer together from the replies to several calls to Redis."""
     arrivals(receiver, run.path, 1)
     for number in range(20):
         assert wait(run, f"{topic}-{number}").status == 200

@@ -159,7 +159,7 @@ def test_an_invalid_schedule_has_its_error(qstash, destination, headers, word):
 # ---- schedules of URL groups ----
 
 def put_group(qstash, receiver, name, *endpoints):
-    """endpoints: their names; each has a path of its own at the receiver."""
+    """endpoints: names of endpoints. The url of each is /<group>-<endpoint> at the receiver."""
     qstash.call("POST", f"topics/{name}/endpoints", {"endpoints": [{"name": each, "url": receiver.url(f"/{name}-{each}")} for each in endpoints]}).expect(200)
 
 

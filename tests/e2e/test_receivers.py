@@ -108,7 +108,7 @@ def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
     for i in range(5):
         server.schedule(topic=topic, jobId=f"j{i}", url=receiver.url(), retrySchedule=[0.1] * 5)
 
-    # The jobs are held without an attempt; then one job probes the receiver.
+    # At first, the breaker holds the jobs without an attempt. Then one of the jobs probes the receiver.
     until(lambda: server.job(topic, "j0")["state"] == "delayed", 5, "a held job")
     watch(0.4, lambda: receiver.count(topic) == FAILURES, "an attempt while the breaker is open")
     assert server.job(topic, "j0")["attempts"] == 0

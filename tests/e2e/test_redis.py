@@ -286,12 +286,13 @@ def test_a_redis_that_restarts_with_its_files_has_lost_nothing(start, redis, top
     behind.kill()
     behind.start()
     until(lambda: server.get("/readyz").status == 200 and server.job(topic, "kept"), 10 * SLOW, "the job")
-    time.sleep(6) # the layout is read when Redis is back, and every 5 s
+    time.sleep(6) # duepost reads the layout when Redis is back, and every 5 s
     assert losses(server) == 0
 
 
 def test_an_answer_lost_on_the_way_is_an_unknown_outcome(start, redis, receiver, topic):
-    """Redis gets the request and does not answer; repeating it does not schedule twice."""
+    """Redis gets the command, but its answer is lost. The client repeats its request, and the job is still scheduled
+    only once."""
     behind = redis()
     server = start(redis=behind)
     job = {"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 60}
@@ -418,7 +419,8 @@ def test_functions_that_are_forbidden_while_duepost_runs_are_not_needed(start, r
 
 
 def test_functions_of_many_versions_are_deleted(start, redis, receiver, topic):
-    """The functions of a few versions are kept, because these versions may be running."""
+    """At the start, duepost deletes the functions of most other versions. It keeps those of a few versions, because
+    these versions may be running."""
     behind = redis()
     library = "#!lua name={0}\nredis.register_function('{0}', function() return 1 end)"
     for number in range(300):

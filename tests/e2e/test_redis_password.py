@@ -77,7 +77,8 @@ def test_a_file_that_others_may_read_is_a_warning_each_time(start, redis):
 
 
 def test_the_password_of_another_redis_is_not_shown_to_this_one(start, redis):
-    """A changed address needs a restart, and its password may be in the file already."""
+    """The configuration gets the address of another Redis, which needs a restart. The file may have the other Redis's
+    password already. duepost must not send this password to the old Redis."""
     behind, file, address = with_file(redis, "first")
     configuration = scratch.file("conf")
     configuration.write_text(f"redis = {address['redis']}\n")

@@ -130,7 +130,7 @@ def digest(text):
 
 
 def large_jobs(receiver, topic, count, size):
-    """Bodies that no compression would shorten, and their digests."""
+    """Returns jobs with random bodies, which no compression would shorten, and {jobId: digest of the body}."""
     source = random.Random(7)
     jobs = [{"topic": topic, "jobId": str(i), "url": receiver.url(), "body": {"n": source.randbytes(size // 2).hex()}} for i in range(count)]
     return jobs, {job["jobId"]: digest(json.dumps(job["body"])) for job in jobs}
@@ -173,7 +173,7 @@ def test_the_certificate_of_redis_must_be_from_a_trusted_ca(start, redis, author
     server = start("--redis-ca", str(other_authority.certificate), redis=behind, ready=False)
     is_refused(server, "certificate of Redis is refused", "redis-ca")
     server.stop()
-    is_refused(start(redis=behind, ready=False), "certificate of Redis is refused", "redis-ca")  # the system's CAs do not know it
+    is_refused(start(redis=behind, ready=False), "certificate of Redis is refused", "redis-ca")  # not signed by a CA of the system
 
 
 def test_an_expired_certificate_is_refused(start, redis, authority):

@@ -84,7 +84,7 @@ class Talker:
 
 
 def be_unknown(ask):
-    """A client without a sufficient token."""
+    """Sends requests without a valid token."""
     for value in (f"Bearer {canary('request-authorization')}", f"Bearer {TOKENS}{1:055x}x", f"Basic {canary('request-authorization')}",
                   canary("request-authorization")):
         ask("GET", "/jobs?topic=secrets", headers={"Authorization": value}).expect(401)
@@ -161,7 +161,8 @@ def change(ask, url):
 
 
 def be_delivered(ask, receiver, port_of_nobody):
-    """Makes attempts that end in every way. Jobs that fail are dead soon, and onDead gets a callback."""
+    """Makes attempts that end in all possible ways. Jobs that fail die soon, and a callback reports it to the url of
+    onDead."""
     receiver.script("secrets", 200, job_id="fine")
     receiver.script("secrets", Answer(500, body=canary("answer").encode()), job_id="failed")
     receiver.script("secrets", 410, job_id="gone")
@@ -188,7 +189,7 @@ def be_delivered(ask, receiver, port_of_nobody):
 
 
 def read_notice(ask, state, job_id=None):
-    """Reads a callback job over each route that shows it, and returns its id."""
+    """Reads a callback job by each route that shows this job, and returns the job's id."""
     if job_id is None:
         job_id, = [job["jobId"] for job in ask("GET", f"/jobs?state={state}&topic=told~callbacks").expect(200)["jobs"]]
     found = ask("GET", f"/jobs/told~callbacks/{job_id}").expect(200)
@@ -199,7 +200,8 @@ def read_notice(ask, state, job_id=None):
 
 
 def read_notices(ask, receiver):
-    """Reads a callback job, which has the body of the dead job and headers of its own, in each state and after its end."""
+    """Reads a callback job in each state and after its end. Its body has the body of the dead job, and it has secret
+    headers."""
     ask("PUT", "/topics/told", {**settings(receiver), "retention": DAY}).expect(200)
     receiver.script("told", 410, job_id="a")
     receiver.script("told", 410, job_id="b")

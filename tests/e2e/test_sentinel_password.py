@@ -136,7 +136,8 @@ def test_sighup_reads_the_password_again(start, sentinels, redis_options, file, 
 
 
 def test_the_password_of_another_user_is_not_shown_to_the_sentinels(start, sentinels_with_users, redis_options, file):
-    """A changed user needs a restart, and its password may be in the file already."""
+    """The configuration gets another user, which needs a restart. The file may have the new user's password
+    already."""
     configuration = scratch.file("conf")
     configuration.write_text(f"redis = {address(sentinels_with_users)}\nsentinel-user = duepost\n")
     write(file, "of-duepost")

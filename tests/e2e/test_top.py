@@ -74,7 +74,7 @@ def overview():
 
 
 class Terminal:
-    """duepost top as the leader of a terminal of its own."""
+    """A running duepost top with its own terminal."""
 
     def __init__(self, url, *words, size=(24, 80), **extra):
         self.master, slave = pty.openpty()

@@ -18,7 +18,7 @@ from worker import Worker, is_running, pull, pull_post
 
 @pytest.fixture
 def work():
-    """work(server, topic, ...) starts a worker for this test only."""
+    """Yields a function: work(server, topic, ...) starts a worker for this test only."""
     started = []
 
     def one(*words, **named):

@@ -7,7 +7,7 @@ from browser import Browser
 from duepost import ROOT
 from patience import until
 
-MOST_BYTES = 150_000  # maximum bytes that are transferred for the files of the first page: compressed, with the header section of each answer
+MOST_BYTES = 150_000  # limit for the files of the first page: bytes on the network, compressed and with header sections
 VISITS = 3
 
 # Runs before the page. Notes the time at which the page shows the figures of the first answer, in ms after the start

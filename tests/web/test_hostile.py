@@ -24,7 +24,7 @@ TEXTS = [
     "{{constructor.constructor('executed(1)')()}}${executed(2)}",
 ]
 EVERYTHING = " ".join(TEXTS)
-RUNS = [text for text in TEXTS if "/" not in text]  # the id of a workflow has no planted text
+RUNS = [text for text in TEXTS if "/" not in text]  # used as parts of workflow ids, which cannot have a slash
 
 # Elements that only a planted text can have created.
 PLANTED = """
