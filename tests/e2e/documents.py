@@ -2,7 +2,8 @@
 starts. A page must be written like this:
 
 - A block marked `sh` is run by bash in a directory of the page's own. Exported variables last to the end of the page.
-- A `text` block after it is its output, which is compared whole. A `json` block is compared without white space.
+- A `text` block that follows an `sh` block is the output of its commands, and is compared whole. A `json` block is
+such an output, too, and is compared without white space.
   Times, ids, signatures, durations and pids may differ; `…` stands for any text. Alone on a line, it stands for any
   number of lines.
 - A block that only reads is repeated until it prints the expected output, for at most PATIENCE seconds.

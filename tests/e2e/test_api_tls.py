@@ -185,7 +185,7 @@ def test_plain_http_gets_nothing(server):
 
 
 def test_a_handshake_has_a_deadline(server):
-    """A handshake has the same deadline as a head, 10 s."""
+    """A handshake has the same deadline as the head of a request, 10 s."""
     with socket.create_connection((server.host, server.port), timeout=15 * SLOW) as link:
         link.sendall(b"\x16\x03\x01\x02\x00")  # the rest of this TLS record is never sent
         assert link.recv(100) == b""

@@ -217,8 +217,8 @@ def test_while_redis_is_away_each_job_is_refused(start, redis, receiver, topic):
 
 
 def test_redis_dies_in_the_middle(start, redis, receiver, topic):
-    """Afterwards, the confirmed jobs exist and the refused jobs do not. For the remaining jobs, the answer
-    says that the outcome is unknown."""
+    """Kills Redis while a batch is scheduled. Afterwards, the confirmed jobs exist and the refused jobs do not. For
+    the remaining jobs, the answer says that the outcome is unknown."""
     behind = redis()
     server = start(redis=behind)
     jobs = [job_of(receiver, topic, i) for i in range(MOST)]

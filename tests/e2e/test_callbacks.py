@@ -1,4 +1,5 @@
-"""Callbacks: jobs that report what has happened to another job, of the job itself or of its topic."""
+"""Callbacks: jobs that report what has happened to another job. The url for them is a member of that job or a setting
+of its topic."""
 
 import base64
 import datetime

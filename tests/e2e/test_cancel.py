@@ -1,4 +1,4 @@
-"""Cancel: after the answer no attempt begins."""
+"""Cancel: after the answer to a cancel, no attempt of the job begins."""
 
 import random
 import time

@@ -241,7 +241,7 @@ def test_no_node_is_a_target(start, cluster, topic):
 
 @pytest.fixture
 def partial(cluster):
-    """Sets up a Cluster that continues without some slots. Gives a primary, its replica, and the shards of these two
+    """Sets up a Cluster that continues without some slots. Yields a primary, its replica, and the shards on these two
     nodes."""
     def cover(word):
         for node in cluster.nodes:

@@ -66,7 +66,7 @@ def test_an_error_names_the_field_of_the_expression(server):
 
 
 def test_a_space_may_be_a_plus(server):
-    """With + for a space, as browsers and form encoders send it."""
+    """The query has + for each space, as browsers and form encoders send it."""
     assert server.get("/cron?expression=0+9+*+*+1").expect(200) == server.get("/cron?expression=0%209%20*%20*%201").expect(200)
 
 

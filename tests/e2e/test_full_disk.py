@@ -1,5 +1,5 @@
-"""A disk that fills up, under the private Redis and under one of the operator's: a tmpfs in a mount namespace of the
-server's own, so that nothing of it appears on the machine."""
+"""A disk that fills up, under the private Redis and under a Redis of the operator. The disk is a tmpfs in the
+server's own mount namespace, so the rest of the machine does not see it."""
 
 import pathlib
 import subprocess

@@ -182,7 +182,7 @@ def test_the_same_again_is_not_sent_twice(server, receiver, topic):
     first = server.schedule(**job)
     assert server.post(job).expect(200) == first
     server.post({**job, "body": 2}).expect(409)
-    # The same request gets the same answer even if the group has changed meanwhile, or was removed.
+    # A repeated request gets the first answer even if the group has changed meanwhile, or was removed.
     patch(server, topic, {"a": None, "z": URL}).expect(200)
     assert server.post(job).expect(200) == first
     remove(server, topic).expect(200)
@@ -396,7 +396,7 @@ def test_jobs_of_a_group_are_signed(server, receiver, topic):
 
 
 def test_the_durability_class_holds(start, redis, topic):
-    """Nothing is confirmed if Redis does not provide the configured durability."""
+    """duepost refuses all requests about groups if Redis does not provide the configured durability."""
     server = start("--durability", "fsync", redis=redis(aof=False), ready=False)
     until(lambda: "fsync" in server.get("/readyz").expect(503)["detail"], 10, "it says why")
     for reply in (put(server, topic, {"a": URL}), remove(server, topic), server.post({"topic": topic, "group": topic}),

@@ -31,7 +31,7 @@ def keeper(path):
 
 
 def ask(server, *words, code=0):
-    """Returns what a command prints to stdout; to stderr if it fails."""
+    """Returns what a command prints: to stdout, or to stderr if the command fails."""
     done = subprocess.run([duepost.BINARY, *words], env={**os.environ, "DUEPOST_SERVER": server.url}, capture_output=True, text=True,
                           timeout=30 * SLOW)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)

@@ -109,7 +109,7 @@ def test_a_second_request_that_is_valid_runs(hasty, data, statuses):
 
 
 def test_a_client_of_http_1_0_gets_no_100_continue(hasty):
-    """RFC 9110, section 10.1.1."""
+    """RFC 9110, section 10.1.1: a server ignores "Expect: 100-continue" in a request of HTTP/1.0."""
     head = b"POST /jobs HTTP/1.0\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
     assert not converse(hasty, head + b"{}").startswith(b"HTTP/1.1 100")
 

@@ -222,7 +222,8 @@ def cluster():
 
 
 def test_a_missing_copy_of_the_patterns_is_written_again(start, cluster, receiver, topic):
-    """Simulates a crash between two copies: some shards have the patterns, the others an earlier version."""
+    """Each shard has a copy of the patterns. Simulates a crash while duepost writes these copies: some shards have
+    the new patterns, the others have none."""
     server = start("--prefix", f"{topic}:", redis=cluster.address)
     names = [topic_in(shard, topic) for shard in range(16)]
     put(server, f"{topic}*", paused=True, url=receiver.url()).expect(200)

@@ -200,7 +200,7 @@ def test_a_cancelled_job_holds_its_place_until_its_worker_reports(server, topic,
     job = lease_one(server, topic, lease=3600)
     assert server.cancel(topic, "a").expect(200)["attemptInFlight"]
     end(server, action, topic, {"jobId": "a", "token": "p123"}).expect(409)
-    assert lease(server, topic, max=2) == []  # never two at once
+    assert lease(server, topic, max=2) == []  # maxInFlight is 1, and the cancelled job still counts as in flight
     with concurrent.futures.ThreadPoolExecutor() as pool:
         waiter = pool.submit(lease, server, topic, wait=50)
         await_waiting(server, 1)

@@ -1,4 +1,4 @@
-"""Callbacks of messages: their documents. Each callback is a message itself."""
+"""Callbacks of messages, and the JSON documents in their bodies. Each callback is a message itself."""
 
 import base64
 import json

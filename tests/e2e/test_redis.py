@@ -107,7 +107,7 @@ def test_wake_ups_that_came_before_the_subscription_are_replaced(start, redis):
     next(line for line in commands if re.search(rb'"SUBSCRIBE" ".*:wake"', line, re.I))
     carry = rb'"duepost_carry_[0-9a-f]+" "1" "[^"]*" "\d+" "[0-9a-f]{32}" "(\d)"'
     kinds = (re.search(carry, line) for line in commands)
-    assert b"0" in itertools.islice((kind[1] for kind in kinds if kind), 3)  # a tick has 1; no job is due, so only the subscription can cause a 0
+    assert b"0" in itertools.islice((kind[1] for kind in kinds if kind), 3)  # a tick calls carry with 1; no job is due, so only the subscription can cause a call with 0
 
 
 def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_recovery(start, redis, receiver, topic):
@@ -135,7 +135,8 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
 
 
 def test_jobs_of_a_claim_without_an_answer_come_soon_and_count_no_lost_consumer(start, redis, receiver, topic):
-    """The claim fails at a key that is not a hash after it has written its leases, as if its reply had been lost."""
+    """The claim writes its leases, and then fails at a key that is not a hash. For duepost, this is the same as a
+    lost reply."""
     behind = redis()
     server = start("--reactors", "1", redis=behind)
     behind.command("SET", "duepost:{0}:receivers", "no hash")

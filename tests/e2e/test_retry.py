@@ -165,7 +165,7 @@ def test_only_the_first_of_them_is_free(kept, topic):
     assert job["attempts"] == 2 and job["reason"] == "retries_exhausted" and receiver.count(topic) == 2
     assert server.log().count("error=reset") == 2
 
-    # When the job is run again, it starts over on a new connection.
+    # When the job is run again, its attempts begin on a new connection.
     keep(topic)
     receiver.script(topic, 500, CLOSE, job_id="a")
     server.run(topic, "a").expect(202)

@@ -80,7 +80,7 @@ def test_without_replicas_nothing_is_promised(start, sentinels, receiver, topic)
 
 def test_no_node_is_a_target(start, sentinels, topic):
     """Jobs can reach neither the addresses in the option nor those that the Sentinels name, primary or replica."""
-    server = start(redis=sentinels.address, allow="127.0.0.0/8")  # only this one of localhost's addresses
+    server = start(redis=sentinels.address, allow="127.0.0.0/8")  # allows only this address of localhost
     ports = [each.port for each in (*sentinels.sentinels, *sentinels.nodes)]
     for port in ports:
         assert server.post({"topic": topic, "url": f"http://127.0.0.1:{port}/", "delay": 60}).fields() == ["url"]

@@ -109,7 +109,7 @@ def test_a_block_can_be_allowed_by_the_environment(start, receiver, topic):
 
 def test_its_own_listener_and_its_redis_are_refused_even_if_allowed(start, redis, topic):
     behind = redis(tcp=True)
-    server = start(redis=behind, allow="127.0.0.0/8")  # only this one of localhost's addresses
+    server = start(redis=behind, allow="127.0.0.0/8")  # allows only this address of localhost
     for port in (server.port, behind.port):
         assert server.post({"topic": topic, "url": f"http://127.0.0.1:{port}/jobs", "delay": 60}).fields() == ["url"]
         assert "no option" in server.post({"topic": topic, "url": f"http://localhost:{port}/jobs"}).json["errors"][0]["detail"]

@@ -303,8 +303,8 @@ def test_each_death_is_reported_to_the_topics_url(server, receiver, topic):
 
 
 def test_a_notice_is_a_job_of_the_sibling_topic(server, receiver, topic):
-    """The callback is listed there, retried, cancelled and run again. The callback's body, which contains hidden
-    data of the dead job, is not shown."""
+    """The callback is listed in the sibling topic, retried, cancelled and run again. Its body is not shown, because
+    it contains hidden data of the dead job."""
     callbacks = f"{topic}~callbacks"
     put(server, topic, onDead=receiver.url("/dead"), retrySchedule=[], paused=None, secrets=["whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"]).expect(200)
     receiver.script(topic, 410, job_id="a")

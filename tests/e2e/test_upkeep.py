@@ -14,7 +14,8 @@ PREFIX = "duepost:{0}:"
 
 
 def owns_lock(server):
-    """Returns whether the process has taken the lock of the carry worker, by its log."""
+    """Returns whether, by its log, the process has the carry lock: it is the one that looks for due jobs for all
+    processes."""
     return server.log().count("event=carry_lock_taken ") > server.log().count("event=carry_lock_lost ")
 
 
@@ -27,7 +28,8 @@ def two(start, redis):
 
 
 def schedule_from(server, receiver, topic, first, count):
-    """Schedules jobs 25 ms apart, the first due in first seconds; returns their due times."""
+    """Schedules jobs that are due 25 ms apart, beginning in this number of seconds (first). Returns their due
+    times."""
     begin = int(time.time() * 1000 + first * 1000)
     due = {str(i): begin + 25 * i for i in range(count)}
     server.schedule_many([{"topic": topic, "jobId": name, "url": receiver.url(), "dueAt": from_ms(at)} for name, at in due.items()])

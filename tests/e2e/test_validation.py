@@ -61,7 +61,8 @@ def test_headers_that_are_not_the_clients_are_refused(server, name):
 
 
 def test_masks_of_hidden_values_are_refused(server, topic):
-    """A client that reads a job, edits it and sends it back would deliver ***."""
+    """A client may read a job, edit it and send it back. Hidden values are shown as ***, and must not be delivered
+    like that."""
     secret = {"url": "http://127.0.0.1:9/?key=1", "headers": {"Authorization": "Bearer secret", "Content-Type": "a/b"}}
     server.schedule(topic=topic, jobId="a", delay=3600, **secret)
     shown = server.job(topic, "a")

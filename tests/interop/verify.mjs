@@ -15,7 +15,7 @@ createServer((request, answer) => {
         try {
           verifier.verify(body, request.headers);
         } catch (error) {
-          if (!(error instanceof SyntaxError)) throw error; // the signature was checked; the body is no JSON
+          if (!(error instanceof SyntaxError)) throw error; // the signature is valid, but the body is not JSON
         }
       }
       answer.writeHead(204).end();

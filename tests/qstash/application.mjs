@@ -18,7 +18,7 @@ const receiver = new Receiver({ currentSigningKey: current, nextSigningKey: next
 const note = (run, step, more = {}) => appendFileSync(effects, JSON.stringify({ run, step, ...more }) + "\n");
 const failures = new Map(); // how often a step has failed, by run and step
 
-// Fails the first times that a step is tried.
+// Throws an error at the first attempts of a step: as many as times says.
 function failAtFirst(run, step, times) {
   const key = `${run}/${step}`;
   failures.set(key, (failures.get(key) ?? 0) + 1);
@@ -148,7 +148,8 @@ const options = {
   },
 };
 
-// Workflows that others invoke: the client wants the function, its options, and its id as the end of its address.
+// Workflows that other workflows invoke. The client needs the workflow's function, its options, and its id, which is the end of
+// its address.
 const invoked = {};
 function invokable(id, route) {
   invoked[id] = { routeFunction: route, workflowId: id, options, useJSONContent: false, callback: undefined };

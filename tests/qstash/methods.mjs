@@ -3,9 +3,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 const [modules] = process.argv.slice(2);
-const TRANSPORT = ["http", "client"]; // what the parts share
+const TRANSPORT = ["http", "client"]; // members that all parts share
 
-// The private members of each class of a package: Map of name to Set.
+// Returns the private members of the classes of a package, as a Map from a class's name to a Set of names.
 function privateMembers(name) {
   const classes = new Map();
   for (const file of readdirSync(`${modules}/${name}`).filter((each) => each.endsWith(".d.ts"))) {
@@ -27,7 +27,7 @@ function chain(object) {
   return prototypes;
 }
 
-// Adds the methods of an object and of its parts, each class once.
+// Adds the methods of an object and of its parts to found. Each class is added once.
 function addMethods(found, object, path, hidden, seen = new Set()) {
   const name = object.constructor.name.replace(/^_/, "");
   if (!hidden.has(name)) throw new Error(`class ${name} is not declared`);

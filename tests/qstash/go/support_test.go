@@ -25,7 +25,7 @@ type arrival struct {
 	header            http.Header
 }
 
-// A receiver answers each request with its next status, the last one again and again.
+// A receiver answers each request with the next of its statuses, and repeats the last one.
 type receiver struct {
 	url      string
 	mutex    sync.Mutex
@@ -106,7 +106,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// fails demands an error with a text, which the client takes from the answer.
+// fails requires an error with this text. The client takes the text of an error from the answer.
 func fails(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
