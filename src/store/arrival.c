@@ -8,7 +8,7 @@
 enum {
     ARRIVAL_CALLS_MAX = 4,
     ARRIVAL_BYTES =
-        256 * 1024, /* size that each item counts in its batch, so that one reply has few long lists */
+        256 * 1024, /* size of an item in its batch: a call has few items, because each may get a long list */
 };
 
 struct arrival_item {
@@ -35,7 +35,8 @@ static bool arrival_kind_read(struct slice word, enum arrival_kind *kind)
     return false;
 }
 
-/* Writes the elements of steps as an array. In the reply, each element begins with its kind. */
+/* Writes the results of steps as a JSON array: the elements whose first byte, the kind, is 's', without
+ * this byte. */
 static void write_elements(const struct redis_reply *elements, struct buffer *array)
 {
     bool is_first = true;

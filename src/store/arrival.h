@@ -1,4 +1,4 @@
-/* arrival.h - reads the elements of a workflow that are sent in the request of one of its jobs; see
+/* arrival.h - reads a workflow's elements (results of its steps) for the request of one of its jobs; see
  * workflow.h. */
 #ifndef DUEPOST_STORE_ARRIVAL_H
 #define DUEPOST_STORE_ARRIVAL_H
@@ -7,7 +7,7 @@
 
 enum arrival_kind {
     ARRIVAL_OWN,  /* the body of the job */
-    ARRIVAL_LIST, /* the body is the list of elements up to the job's own */
+    ARRIVAL_LIST, /* the body is the list of elements, up to and with the job's own */
     ARRIVAL_LONG, /* like LIST, but the elements are too long for one delivery */
     ARRIVAL_OVER, /* the workflow has ended, so the job is not delivered */
 };
@@ -23,9 +23,9 @@ struct arrival {
 /* The status is OK, UNAVAILABLE, UNKNOWN or NO_MEMORY. */
 typedef void arrival_fn(void *arg, enum status, const struct arrival *);
 
-/* Reads the data for the request of a leased job. If the job is the deadline of a wait (workflow_wait), this
- * call also appends the job's element to the workflow. A repeated call changes nothing. Borrows the id until
- * the callback. */
+/* Reads the elements for the request of a leased job. If the job is a workflow's wait for an event
+ * (workflow_wait) whose deadline has come, this call also ends the wait and appends its element to the
+ * workflow. A repeated call changes nothing. Borrows the id until the callback. */
 void shard_arrive(struct shard *, struct slice id, arrival_fn *, void *arg);
 
 #endif

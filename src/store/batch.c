@@ -8,13 +8,13 @@
 /* Longest wait until enough replicas have a change. After this time, the outcome of the change is unknown. */
 #define REPLICAS_DEADLINE "1000" /* ms */
 
-/* A running call and its items, in the order of its arguments. */
+/* A call that was sent, and its items in the order of the call's arguments. */
 struct batch_call {
     struct batch *batch;
     struct list items;
     /* The script's reply, kept until WAIT confirms that enough replicas have its changes. */
     struct redis_reply *reply;
-    char follow_count[24]; /* text of the last argument, for items with follow-ups */
+    char follow_count[24]; /* last argument of a call with follow-ups: '+' and their number */
 };
 
 void batch_init(struct batch *batch, const struct batch_kind *kind, const struct batch_owner *owner,
@@ -60,9 +60,9 @@ static void on_waited(void *arg, const struct redis_reply *reply)
     end_call(call, is_reached ? STATUS_OK : STATUS_UNKNOWN, is_reached ? call->reply : NULL);
 }
 
-/* Sends WAIT on the connection that ran the script, so that it waits for the script's writes. WAIT must be
- * sent within the callback of the script's reply, while the connection still leads to the same Redis. WAIT
- * delays later replies on this connection, too. */
+/* Sends WAIT on the connection that ran the script, because WAIT waits only for the writes of its own
+ * connection. Call this within the callback of the script's reply, while the connection still leads to the
+ * same Redis. Later replies on this connection come only after WAIT's reply. */
 static void wait_for_replicas(struct batch_call *call)
 {
     char replicas[8];
@@ -92,8 +92,8 @@ static void add_follow_up(struct script_call *call, size_t number, const struct 
     script_call_text(call, job->record);
 }
 
-/* Adds the follow-ups of all items and their number, in the form that take_follow_ups in
- * scripts/lib/follow.lua reads. Adds nothing if no item has follow-ups. */
+/* Adds the follow-ups (follow_up.h) of all items, and then the number of follow-ups. The script reads
+ * these arguments with take_follow_ups (scripts/lib/follow.lua). Adds nothing if no item has follow-ups. */
 static void add_follow_ups(struct batch_call *call, struct script_call *script)
 {
     size_t number = 1, total = 0;

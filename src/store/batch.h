@@ -1,8 +1,8 @@
 /* batch.h - sends items of one kind to Redis together.
  *
  * All items of one turn of the loop go into one call of one script. While the kind's maximum number of calls
- * is under way, items collect for the next call, so that a busy Redis gets few large calls. A full call may
- * be sent in addition to that number. A call is limited in items, in bytes and in topics. */
+ * is under way, items collect for the next call, so that a busy Redis gets few large calls. A full call
+ * may be sent in addition to that number. A call has a maximum number of items, of bytes and of topics. */
 #ifndef DUEPOST_STORE_BATCH_H
 #define DUEPOST_STORE_BATCH_H
 
@@ -15,30 +15,31 @@ enum {
     BATCH_ITEMS_MAX = 256,
     BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the call has
                                its topic, and a call should take at most 10 ms */
-    /* The end of an attempt in a fifo topic takes twice this time, because the topic is offered again. */
+    /* Number of topics that the end of an attempt counts as. In a fifo topic, it takes twice the time of a
+     * new job, because the script decides again whether the topic may be served (offer.lua). */
     BATCH_END_WEIGHT = 2,
-    BATCH_BYTES_MAX =
-        4 * 1024 * 1024,      /* maximum size of a call; the item that exceeds it is still included */
-    BATCH_ITEM_OVERHEAD = 64, /* bytes that an item needs in addition to its texts, roughly */
+    BATCH_BYTES_MAX = 4 * 1024 * 1024, /* a call gets no more items when its items have reached this size */
+    BATCH_ITEM_OVERHEAD = 64,          /* estimated bytes of an item in addition to its texts */
 };
 
 struct shard;
 
-/* The first member of each kind of item. */
+/* Each kind of item is a struct that begins with this one. */
 struct batch_item {
     struct list link;
     size_t bytes;        /* size of the item's arguments */
     struct slice topic;  /* borrowed; empty: the cost of the item does not depend on its topic */
-    size_t topic_weight; /* the item's topic counts as this number of topics; 0 means 1 */
+    size_t topic_weight; /* number of topics that the item counts as in BATCH_TOPICS_MAX; 0 means 1 */
     const struct shard_follow_ups
-        *follow; /* borrowed; jobs that are scheduled after all items of a call; NULL: no jobs */
+        *follow; /* borrowed; jobs that the script schedules when it ends the item's lease; NULL: none */
 };
 
 struct batch_kind {
     enum script_id script;
     unsigned max_calls; /* maximum number of calls under way; a full call may exceed it by one */
     bool is_confirmed;  /* clients rely on the change, so wait until it has the configured durability */
-    /* Adds the arguments that all items share. NULL if the items share only the first argument, the limit. */
+    /* Adds the arguments that the script needs once for all items. NULL if it needs only ARGV[1], the
+     * default limit of a topic's jobs in flight. */
     void (*add_shared)(const struct shard *, struct script_call *);
     void (*add_item)(const struct batch_item *, struct script_call *);
     /* Calls back and frees the item. result is the item's part of the reply if status is OK, and NULL
@@ -46,7 +47,7 @@ struct batch_kind {
     void (*end_item)(struct batch_item *, enum status, int64_t now_us, const struct redis_reply *result);
 };
 
-/* Members that all batches of a shard share. */
+/* The shard of a batch, and its functions. All batches of a shard have the same owner. */
 struct batch_owner {
     struct shard *shard; /* argument of the functions below and in batch_kind */
     const struct store_options *options;

@@ -1,4 +1,4 @@
-/* bell.c - waits for the doorbell. */
+/* bell.c - waits for the doorbell, a list in Redis to which scripts add an entry when jobs may be claimed. */
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "store/shard_private.h"

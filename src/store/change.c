@@ -1,4 +1,4 @@
-/* change.c - changes, replaces and cancels a job for its owner. */
+/* change.c - changes, replaces and cancels jobs at a client's request. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
@@ -57,7 +57,7 @@ static void change_end_item(struct batch_item *item, enum status status, int64_t
 const struct batch_kind change_kind = {SCRIPT_CHANGE, OWNER_CALLS_MAX, true,
                                        NULL,          change_add_item, change_end_item};
 
-/* ---- replace: a new job, with the id of an existing job or a new id ---- */
+/* ---- replace: schedules a job; if a job with this id exists, the new job replaces it ---- */
 
 struct replace {
     struct batch_item item;

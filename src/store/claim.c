@@ -34,8 +34,8 @@ bool claim_give_settings(struct shard_claimed *jobs, size_t count, struct slice 
     return is_given;
 }
 
-/* Parses the reply to a claim of max jobs. Does not set the nonce. Returns false if the reply cannot be one
- * of claim.lua. */
+/* Parses the reply to a claim of max jobs. Does not set the nonce. Returns false if claim.lua cannot have
+ * sent this reply. */
 static bool claim_read(const struct redis_reply *reply, size_t max,
                        struct shard_claimed jobs[STORE_CLAIM_MAX], struct shard_claim *claimed)
 {
@@ -87,8 +87,8 @@ struct abandonment {
     struct nonce nonce;
 };
 
-/* If abandon.lua failed, notes the lost claim again, so that the call is repeated before the next claim; not
- * if another claim has been lost since then. */
+/* If abandon.lua failed, notes the lost claim again, so that abandon.lua is called again before the next
+ * claim. Does nothing if another claim has been lost since then. */
 static void on_abandoned(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct abandonment *abandonment = arg;
@@ -101,9 +101,10 @@ static void on_abandoned(void *arg, enum status status, const struct redis_reply
     free(abandonment);
 }
 
-/* Releases the jobs that the lost claim may have leased, because no consumer has received them. The call is
- * sent before the next claim, which may then lease these jobs. If Redis runs the lost claim later than that,
- * or if this process dies first, the leases run out, and the recovery returns the jobs. */
+/* Releases the jobs that a lost claim (a claim without a reply) may have leased, because no consumer has
+ * received them. Sends abandon.lua before the next claim, which may then lease these jobs. If Redis runs
+ * the lost claim only after abandon.lua, or if this process dies first, the leases run out, and
+ * recover.lua returns the jobs. */
 static void abandon_lost_claim(struct shard *shard)
 {
     if (!shard->lost_claim.text[0])

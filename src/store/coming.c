@@ -13,8 +13,8 @@ enum {
     AFTER_HOUR = AFTER_MINUTE + COMING_HOUR,
     AFTER_DAY = AFTER_HOUR + COMING_DAY - 1,
     SPANS = AFTER_DAY + COMING_WEEK - 1,
-    COUNTS = 1 + SPANS + 1, /* counts: overdue, one for each span, later */
-    FIRST_COUNT = 6,        /* index in a reply */
+    COUNTS = 1 + SPANS + 1, /* number of counts: overdue jobs, the jobs of each span, later jobs */
+    FIRST_COUNT = 6,        /* index of the first count in a reply */
 };
 #define JOBS_MAX (INT64_C(1) << 40) /* more jobs than a Redis can hold */
 #define SECOND   INT64_C(1000)
@@ -24,7 +24,7 @@ enum {
 
 struct shard_walk {
     struct coming_walk *walk;
-    int64_t began_ms, topics; /* values of the first step */
+    int64_t began_ms, topics; /* time of the first step, and number of topics then */
     int64_t examined, left;   /* numbers of topics */
     int64_t waiting;          /* number of waiting jobs of all topics */
     int64_t counts[COUNTS];
@@ -59,7 +59,8 @@ static bool is_sampled(const struct shard_walk *shard)
     return shard->topics > COMING_TOPICS_MAX;
 }
 
-/* Scales the counts of a sample to all jobs of the shard. */
+/* Scales the counts of the sampled topics up, so that their sum is the number of all waiting jobs of the
+ * shard. */
 static void extrapolate(struct shard_walk *shard)
 {
     int64_t counted = 0;
@@ -78,7 +79,8 @@ static int64_t coming_sum(const int64_t *counts, size_t count)
     return all;
 }
 
-/* Adds the jobs of a shard. The first span of the hour includes all jobs of the minute, and so on. */
+/* Adds the counts of a shard. hour[0] includes all jobs of the minute, day[0] those of the hour, and
+ * week[0] those of the day. */
 static void add_shard(struct coming *coming, const struct shard_walk *shard)
 {
     const int64_t *spans = shard->counts + 1;

@@ -1,8 +1,8 @@
 /* durability.h - the durability that a change has when it is confirmed.
  *
- * A change is confirmed when its script has replied. With "appendfsync always", Redis replies after the write
- * to disk. If replicas are required, WAIT is sent on the connection that made the change, and must report
- * enough replicas. */
+ * A change is confirmed when its script has replied. With "appendfsync always", Redis replies after the
+ * write to disk. If replicas are required, duepost also sends WAIT on the connection that made the change,
+ * and confirms the change when WAIT reports enough replicas. */
 #ifndef DUEPOST_STORE_DURABILITY_H
 #define DUEPOST_STORE_DURABILITY_H
 

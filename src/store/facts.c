@@ -69,7 +69,7 @@ static void copy(char *to, size_t size, struct slice from)
     snprintf(to, size, "%.*s", SLICE_ARG(from));
 }
 
-/* Returns whether a duepost with this layout can use this Redis. */
+/* Returns whether duepost can use this Redis: version, eviction policy and layout of the data must fit. */
 static bool is_usable(const struct facts *facts, struct problem *problem)
 {
     return store_check_version(&facts->facts, problem) == STATUS_OK &&
@@ -143,8 +143,8 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
         end_round(facts);
 }
 
-/* Reads the layout of the data. If the data has no layout yet, it gets the layout that this process uses,
- * unless Redis cannot be used. */
+/* Reads the layout of the data. If the data has no layout yet, may_lay_out is set, and duepost can use
+ * this Redis, open.lua writes the layout that this process uses. */
 static void open_data(struct facts *facts)
 {
     struct problem problem;
@@ -176,7 +176,8 @@ static bool is_trusted(const struct facts *facts, bool is_hidden)
     return options->trusts_durability && options->durability.is_synced && is_hidden && !facts->aof_is_broken;
 }
 
-/* Reads the setting appendfsync. The queries about rights follow, and then the query for the layout. */
+/* Reads the setting appendfsync. Then queries the rights if they must be checked, and after that the
+ * layout. */
 static void on_appendfsync(void *arg, const struct redis_reply *reply)
 {
     struct facts *facts = arg;

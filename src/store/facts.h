@@ -10,17 +10,17 @@
 
 struct facts;
 
-/* Borrows link, key and options. may_lay_out: if the data has no layout, it gets the layout of this duepost.
- * Calls on_change after each round of queries. */
+/* Borrows link, key and options. may_lay_out: if the data has no layout, duepost writes the layout that
+ * this process uses. Calls on_change after each round of queries. */
 struct facts *facts_new(struct loop *, struct redis_link *, struct slice jobs_key,
                         const struct store_options *, bool may_lay_out, loop_fn *on_change, void *arg);
 void facts_free(struct facts *);
 
-/* From now on, if this shard's data has no layout, it gets the layout that this process uses. Called when the
- * first shard is known to have the configured number of shards. */
+/* Sets may_lay_out. Called for the other shards when the first shard's data is known to have the
+ * configured number of shards. */
 void facts_lay_out(struct facts *);
 
-/* Called when the link came up, and when the link was lost. */
+/* Call facts_start when the link has come up, and facts_stop when it was lost. */
 void facts_start(struct facts *);
 void facts_stop(struct facts *);
 
@@ -55,7 +55,7 @@ const char *facts_denial(const struct facts *);
  * valid until the next round of queries. */
 const char *facts_refusal(const struct facts *);
 
-/* Returns one shard's part of a limit that is divided among all shards. */
+/* Returns one shard's part of a limit that is divided among all shards, rounded up. */
 static inline int64_t store_options_part(const struct store_options *options, int64_t bound)
 {
     int64_t shards = (int64_t)options->shards;

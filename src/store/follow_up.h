@@ -1,11 +1,11 @@
-/* follow_up.h - jobs that are scheduled by the script that ends another job's lease. */
+/* follow_up.h - follow-ups: jobs, such as callbacks, that a script schedules when it ends the lease of
+ * another job. */
 #ifndef DUEPOST_STORE_FOLLOW_UP_H
 #define DUEPOST_STORE_FOLLOW_UP_H
 
 #include "base/slice.h"
 
-/* A job that is scheduled when another job's lease ends. The topic of the new job is a sibling of that job's
- * topic. */
+/* A follow-up. Its topic is a sibling of the other job's topic (as orders~callbacks is of orders). */
 struct shard_follow_up {
     struct slice id;
     int64_t delay_ms;    /* counted from the time at which Redis runs the script */

@@ -9,7 +9,7 @@
 
 enum {
     STEP_TOPICS = 1000, /* maximum number of topics that one call examines */
-    LAST_NAME = 1,      /* index of the last name examined in a reply */
+    LAST_NAME = 1,      /* in a reply, index of the last name that was examined */
     COUNTED = 2,
     FIRST_HEAD = 3,
     HEAD_PARTS = 2, /* score, id */
@@ -24,9 +24,9 @@ struct heads_walk {
     struct shard *shard;
     const struct store_list *list;
     bool is_count;
-    struct buffer behind; /* the last name that was examined */
+    struct buffer behind; /* the last topic name that was examined */
     size_t looked;
-    struct head *heads; /* owned; the first heads in order, at most max */
+    struct head *heads; /* owned; first jobs of topics found so far, in order; at most max */
     size_t count, capacity;
     struct heads_page page;
     heads_fn *fn;
@@ -60,7 +60,7 @@ static void heads_end(struct heads_walk *walk, enum status status)
     free(walk);
 }
 
-/* Compares in the order that Redis uses. */
+/* Compares in the order that Redis uses: by score, then by id. */
 static int compare_heads(const void *a, const void *b)
 {
     const struct head *left = a, *right = b;

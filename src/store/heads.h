@@ -1,9 +1,9 @@
-/* heads.h - finds the topics of a page. The page lists waiting jobs of all topics, or waiting or dead jobs of
- * an owner topic and its sibling topics (such as orders~callbacks).
+/* heads.h - finds the topics whose jobs are on a page of a list. The list has the waiting jobs of all topics,
+ * or the waiting or dead jobs of an owner topic and its sibling topics (such as orders~callbacks).
  *
- * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs, so they
- * belong to at most max topics: the topics whose first job after the previous page comes earliest. A walk
- * finds these topics in steps of limited size, and examines a limited number of topics. */
+ * Each topic has a bucket of waiting jobs, and a set of dead ones. A page has at most max jobs, so it has
+ * jobs of at most max topics: those whose first job after the previous page (their head) comes earliest. A
+ * walk finds these topics in steps of limited size, and examines a limited number of topics. */
 #ifndef DUEPOST_STORE_HEADS_H
 #define DUEPOST_STORE_HEADS_H
 
@@ -17,11 +17,11 @@ enum {
 
 struct heads_page {
     struct slice topics; /* one per line; valid until the callback returns */
-    /* Position at which the page must end, because after it, topics that are not listed here have jobs, too.
-     * Empty if there are no such topics. */
+    /* Score and id of the job at which the page must end, because after it, topics that are not in this
+     * page may have jobs, too. Empty if there are no such topics. */
     char score[LIST_SCORE_SIZE];
     struct slice id;
-    int64_t count;   /* number of jobs, if requested */
+    int64_t count;   /* number of jobs, if is_count was true */
     bool is_partial; /* there are more topics than the walk examined */
     int64_t now_us;
 };
@@ -29,7 +29,8 @@ struct heads_page {
 /* page is NULL unless the status is OK. */
 typedef void heads_fn(void *arg, enum status, const struct heads_page *page);
 
-/* Finds the topics for this list, from the list's cursor on. Borrows the list until the callback. */
+/* Finds the topics for the next page of this list. The page begins at the list's cursor. Borrows the list
+ * until the callback. */
 void heads_find(struct shard *, const struct store_list *, bool is_count, heads_fn *, void *arg);
 
 #endif
