@@ -17,7 +17,8 @@ struct lapsed_call {
     void *arg;
 };
 
-/* Sets the settings of each job. In the reply, the settings of the topics follow the jobs. */
+/* Sets each job's settings to those of its topic. In the reply, the topics and their settings follow the
+ * jobs, from position at on. */
 static void give_settings(const struct redis_reply *reply, size_t at, struct shard_lapsed_job *jobs,
                           size_t count)
 {
@@ -30,7 +31,7 @@ static void give_settings(const struct redis_reply *reply, size_t at, struct sha
     }
 }
 
-/* Returns false if the reply cannot be one of lapsed.lua. */
+/* Returns false if lapsed.lua cannot have sent this reply. */
 static bool read_lapsed(const struct redis_reply *reply, struct shard_lapsed_job jobs[LAPSED_MAX],
                         struct shard_lapsed *lapsed)
 {

@@ -1,4 +1,5 @@
-/* lease.c - renews and ends leases. The five kinds of items differ only in their arguments. */
+/* lease.c - renews and ends leases: calls complete.lua, retry.lua, bury.lua, release.lua and renew.lua,
+ * with one struct for the items of all five. */
 #include "base/memory.h"
 #include "store/reply.h"
 #include "store/shard_private.h"
@@ -110,8 +111,8 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-/* Ends the item. If complete.lua answered AGAIN, sends the item again: the job must be read because it is
- * kept after its delivery, and the call had already reached its limit of bytes. */
+/* Ends the item, or sends it again if complete.lua answered AGAIN: the script must read the job to keep it
+ * after its delivery, but had already read as many bytes as one call may read. */
 static void end_complete(struct batch_item *item, enum status status, int64_t now_us,
                          const struct redis_reply *result)
 {

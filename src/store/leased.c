@@ -5,8 +5,8 @@
 
 enum {
     LOOK_MAX = 2000,  /* maximum number of leases that one call examines */
-    STEPS_MAX = 5000, /* maximum number of calls, enough for all leases of a shard */
-    NEXT_STEP = 1,    /* index of the start of the next step in a reply */
+    STEPS_MAX = 5000, /* maximum number of calls of a walk, enough for all leases of a shard */
+    NEXT_STEP = 1,    /* in a reply, index of the position where the next step starts */
     FIRST_ID = 2,
 };
 
@@ -14,8 +14,8 @@ struct leased_walk {
     struct shard *shard;
     struct slice topic, owner, behind;
     size_t max, steps;
-    struct buffer step; /* start of the next step */
-    char **ids;         /* owned; the first ids that were found, in order and without repeats, at most max */
+    struct buffer step; /* position where the next step starts */
+    char **ids;         /* owned; ids found so far, in order, each once; at most max */
     size_t count, capacity;
     leased_fn *fn;
     void *arg;

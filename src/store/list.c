@@ -1,4 +1,5 @@
-/* list.c - walks through the jobs of one state. */
+/* list.c - walks through jobs page by page: one state after the other, and in each state one shard after
+ * the other. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -13,7 +14,7 @@ enum {
     LOOK_MAX = 10000,  /* maximum number of entries that one call examines */
     MERGED_MAX = 500,  /* maximum number of jobs in a page of all topics, so that a call takes a few ms */
     LEASED_MAX = 2000, /* maximum number of ids of leased jobs in one call */
-    FOUND = 3,         /* index of the number of jobs in a reply */
+    FOUND = 3,         /* in a reply, index of the number of jobs */
     FIRST_JOB = 4,     /* index of the first job */
     JOB_PARTS = 7,     /* id, time, record, lost consumers, settings of the topic, kept until, last attempt */
     SEEN_PARTS = 2,    /* id, tag */
@@ -61,7 +62,7 @@ enum job_state store_first_state(unsigned states)
     return order[i];
 }
 
-/* Moves to the next shard, or to the first shard with the next state. */
+/* Moves the cursor next to the next shard, or after the last shard to the next state in the first shard. */
 static void leave_shard(const struct walk *walk, struct store_cursor *next)
 {
     const struct store_list *list = &walk->list;
@@ -186,8 +187,9 @@ static bool is_plain_count(const struct walk *walk)
     return walk->kind == WALK_COUNT && !reads_records(&walk->list);
 }
 
-/* Returns whether the walk continues at once instead of answering the client: after an empty page at the end
- * of a shard or state, and after counts that took no time. So clients need not request these pages. */
+/* Returns whether the walk continues at once, without calling back: at the end of a shard or state, if the
+ * page was empty, or if its jobs were counted without reading records. So clients need not request such
+ * pages. */
 static bool may_go_on(const struct walk *walk, size_t count, const struct store_cursor *next)
 {
     return next->has_more && next->id.size == 0 && (count == 0 || is_plain_count(walk));
@@ -262,7 +264,7 @@ static void on_leased(void *arg, enum status status, const struct leased_page *p
         list_ask(walk);
 }
 
-/* Handles the number of jobs that heads_find has counted, like the reply to a call that counts. */
+/* Adds the number of jobs that heads_find has counted, and continues with the next shard or state. */
 static void on_heads_counted(struct walk *walk, const struct heads_page *page)
 {
     struct store_cursor next = walk->list.from;
@@ -301,9 +303,9 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
         list_ask(walk);
 }
 
-/* Begins a page. For leased jobs, first finds their ids. For waiting jobs of all topics, and for all but
- * leased jobs of an owner, first finds the topics. Counts all leased jobs of a shard with a call of their
- * own. */
+/* Begins a page. If it lists leased jobs, first finds their ids. If it lists waiting jobs of all topics,
+ * or jobs of an owner topic and its siblings that are not leased, first finds the topics. A plain count of
+ * all leased jobs of a shard needs neither. */
 static void list_begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;

@@ -1,4 +1,4 @@
-/* list_call.h - adds arguments that list.lua and heads.lua share. */
+/* list_call.h - adds the arguments that list.lua and heads.lua have in common. */
 #ifndef DUEPOST_STORE_LIST_CALL_H
 #define DUEPOST_STORE_LIST_CALL_H
 
@@ -6,14 +6,14 @@
 
 enum { LIST_SCORE_SIZE = 40 };
 
-/* Adds score and id of the job after which the list continues; at the beginning of the list, two empty texts.
+/* Adds score and id of the job after which the list continues, or two empty texts if it begins.
  * The call borrows score until its callback. */
 void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
 
 /* Adds the list's limits of time: after_ms and before_ms. */
 void list_call_bounds(struct script_call *, const struct store_list *);
 
-/* Adds the word for the list's order. */
+/* Adds the list's order: the word oldest or newest. */
 void list_call_order(struct script_call *, const struct store_list *);
 
 #endif

@@ -16,9 +16,9 @@ struct outbox_batch {
     uint64_t connection; /* shard_worker_connections when the texts were read */
     int64_t place, disturbed;
     size_t count, bytes;
-    struct buffer ends; /* the first field, then the last one */
+    struct buffer ends; /* names of the first and the last field, one after the other */
     size_t first_size;
-    size_t without_text[OUTBOX_READ_MAX]; /* numbers of the fields without a text, from 1 */
+    size_t without_text[OUTBOX_READ_MAX]; /* positions of the fields without a text, from 1 */
     size_t without_text_count;
 };
 
@@ -38,8 +38,8 @@ struct slice outbox_id(const struct outbox_text *text)
 
 /* ---- reading ---- */
 
-/* Adds the texts of a list of fields and the list of their texts. Returns false if archive.lua cannot have
- * sent these lists. */
+/* Adds the fields of one list, each with its text from the other list. Returns false if archive.lua cannot
+ * have sent these lists. */
 static bool add_texts(const struct redis_reply *fields, const struct redis_reply *texts,
                       struct outbox_text *into, struct outbox_read *read, size_t *bytes)
 {
@@ -55,7 +55,7 @@ static bool add_texts(const struct redis_reply *fields, const struct redis_reply
     return true;
 }
 
-/* Returns false if the reply cannot come from archive.lua. */
+/* Returns false if archive.lua cannot have sent this reply. */
 static bool read_texts(const struct redis_reply *reply, struct outbox_text texts[OUTBOX_READ_MAX],
                        struct outbox_read *read)
 {

@@ -1,12 +1,13 @@
-/* outbox.h - the outbox of a shard: jobs that have ended and are on their way to the history.
+/* outbox.h - the outbox of a shard: jobs that have ended and are not in the history (a database) yet.
  *
- * The scripts that end jobs write the texts, see scripts/lib/outbox.lua. The archiver reads them, adds them
- * to the database, and then removes exactly the texts that it has read. A text that is not removed is read
- * again by the next archiver, so no text is lost if a process dies between any two steps.
+ * A script that ends a job writes the job's data to the outbox, as one text (scripts/lib/outbox.lua). The
+ * archiver, a part of duepost, reads texts, adds them to the database, and then removes exactly the texts
+ * that it has read. A text that is not removed is read again by the next archiver, so no text is lost if a
+ * process dies between any two steps.
  *
  * A batch of texts is identified by its place in the outbox's list: the number of texts that were removed
- * before it. If the list was changed in any other way, nothing is removed, and the archiver reads the list
- * again. */
+ * before it. If another archiver has removed texts since then, or a repair has changed the list
+ * (disturb_archiver in outbox.lua), nothing is removed, and the archiver reads the list again. */
 #ifndef DUEPOST_STORE_OUTBOX_H
 #define DUEPOST_STORE_OUTBOX_H
 
@@ -22,7 +23,7 @@ enum {
 
 /* A text of the outbox. Valid until the callback returns. */
 struct outbox_text {
-    struct slice field; /* topic/jobId; followed by a newline and more if the id has ended again */
+    struct slice field; /* topic/jobId; with a newline and more if the outbox already had a text of this id */
     /* text as in the hash "kept", see scripts/lib/ended.lua; empty: the field no longer has a text */
     struct slice text;
 };
@@ -36,8 +37,8 @@ struct outbox_read {
     bool is_full; /* the outbox may have more texts */
     int64_t entries, bytes,
         dropped; /* texts in the outbox, their size, and number of texts dropped since the data was created */
-    int64_t removed;   /* number of texts removed so far; the place of the next batch */
-    int64_t disturbed; /* how often the list was changed in any other way */
+    int64_t removed;   /* number of texts removed so far, which is the place of the next batch */
+    int64_t disturbed; /* how often repairs have changed the list */
 };
 
 /* Turns the outbox of this shard on or off, as configured in the store's options, and reads the next texts.
@@ -46,7 +47,7 @@ struct outbox_read {
 typedef void outbox_read_fn(void *arg, enum status, const struct outbox_read *);
 void outbox_read(struct shard *, size_t in_hand, outbox_read_fn *, void *arg);
 
-/* The texts that one call of outbox_read returned, for their removal. */
+/* The texts that one call of outbox_read returned; outbox_remove removes them. */
 struct outbox_batch;
 
 /* Creates a batch of these texts, with their place in the list. in_hand must be the same number as in the
@@ -58,8 +59,8 @@ void outbox_batch_free(struct outbox_batch *); /* NULL is ignored */
  * then, so there may be other texts at this place. */
 bool outbox_batch_is_current(const struct shard *, const struct outbox_batch *);
 
-/* Removes the texts of the batch. removed is the number of texts that were removed; it is 0 if the outbox is
- * not as it was read. Borrows the batch only during the call. */
+/* Removes the texts of the batch. removed is the number of texts that were removed; it is 0 if the outbox
+ * has changed since the texts were read. Borrows the batch only during the call. */
 typedef void outbox_removed_fn(void *arg, enum status, size_t removed);
 void outbox_remove(struct shard *, const struct outbox_batch *, outbox_removed_fn *, void *arg);
 

@@ -1,4 +1,5 @@
-/* patterns.c - reads and replaces the settings of all patterns, of which each shard has a copy. */
+/* patterns.c - reads and replaces the settings of all topic patterns. Each shard has a copy of all of
+ * them. */
 #include "base/memory.h"
 #include "job/topic_patterns.h"
 #include "store/reply.h"
@@ -162,8 +163,9 @@ void store_set_patterns(struct store *store, const struct store_patterns *patter
 
 /* ---- mending ---- */
 
-/* The steps: reads the versions of all shards; reads the patterns of a shard with the highest version; writes
- * them to the shards with lower versions. */
+/* Mending copies the newest patterns to shards that have older ones. It reads the versions of all shards,
+ * then reads the patterns of a shard with the highest version, and writes these patterns to the shards
+ * with lower versions. */
 struct mending {
     struct store *store;
     size_t awaited, count;
@@ -204,7 +206,7 @@ static void on_highest(void *arg, enum status status, const struct store_pattern
 {
     struct mending *mending = arg;
     mending->status = status;
-    /* One for this function, so that no callback ends the mending before all calls are sent. */
+    /* Counts this function, too, so that no callback ends the mending before all calls are sent. */
     mending->awaited = 1;
     mending->highest = (struct store_patterns){.version = found->version, .patterns = mending->patterns};
     for (size_t i = 0; status == STATUS_OK && i < found->count; i++, mending->highest.count++)

@@ -18,10 +18,10 @@ enum {
                             next call follows */
     FIRST_PULLED = 5,    /* index of the first job in a result */
     PULLED_PARTS = 5,    /* id, due time, time of the lease, deadline, record */
-    LOST_PULLS_MAX =
-        64, /* maximum number of lost calls that are abandoned; the leases of further calls run out */
+    LOST_PULLS_MAX = 64, /* maximum number of calls without a reply whose jobs are released; the leases of
+                            others run out */
     ABANDON_SPARE_MS =
-        1000, /* time by which Redis's clock may step without harm when lost calls are abandoned */
+        1000, /* abandon.lua finds the leases of a lost call even if Redis's clock has stepped by this time */
 };
 
 struct pull {
@@ -31,8 +31,8 @@ struct pull {
     struct nonce nonce;
     int64_t sent_us; /* time at which the call was sent (CLOCK_BOOTTIME) */
     unsigned tries;
-    /* Owned: what.once; after '!', the nonce of an answer to remove and a space, if there is one; empty:
-     * none. */
+    /* Owned: '!', the nonce of the stored answer that the next call removes, a space, and what.once;
+     * empty: the next call removes no answer. */
     struct buffer forgetting;
     store_pull_fn *fn;
     void *arg;
@@ -57,7 +57,7 @@ static void note_lost(const struct pull *pull)
 {
     struct shard *shard = pull->shard;
     if (pull->what.once.size || shard->lost_pull_count == LOST_PULLS_MAX)
-        /* Not needed: the worker repeats the request with its idempotency key, or the leases run out. */
+        /* Not noted: the worker repeats the request with its idempotency key, or the leases run out. */
         return;
     struct lost_pull *lost = NEW(struct lost_pull);
     *lost =
@@ -113,7 +113,7 @@ static void pull_add(struct pull *pull)
 
 /* ---- the answer ---- */
 
-/* The jobs of one result. */
+/* The jobs in one result of lease.lua. */
 struct pull_result {
     struct job *jobs;
     struct store_pulled_job *given;
@@ -121,7 +121,8 @@ struct pull_result {
     struct pulled *unfit; /* jobs that the worker does not get */
     size_t unfit_count;
     bool has_stored; /* lease.lua has stored the jobs under the idempotency key: they have not all expired */
-    bool is_forgotten; /* the jobs belong to an earlier answer that has now been removed from its key */
+    bool is_forgotten; /* the jobs are those of an earlier answer, which this call has removed from its
+                          idempotency key */
     struct store_pulled pulled;
 };
 
@@ -221,8 +222,8 @@ static bool is_key_used_up(const struct pull *pull, const struct pull_result *to
 }
 
 /* Makes the next call remove the answer that is stored under the idempotency key, so that this request, or
- * its repetition, leases other jobs. The unfit jobs are ended only after that. If this process dies before, a
- * repeated request gets these jobs again. */
+ * its repetition, leases other jobs. The jobs that the worker cannot use are buried or released only after
+ * that call. If this process dies before it, a repeated request gets the same answer. */
 static void forget_answer(struct pull *pull, const struct redis_reply *result)
 {
     buffer_printf(&pull->forgetting, "!%.*s ", SLICE_ARG(redis_reply_text(redis_reply_at(result, 0))));
@@ -231,7 +232,7 @@ static void forget_answer(struct pull *pull, const struct redis_reply *result)
 }
 
 /* Calls back with the jobs. If all jobs of this call have expired or are otherwise unfit for the worker,
- * calls lease.lua again for other jobs instead. Returns whether it does. */
+ * calls lease.lua again for other jobs instead, and returns true. */
 static bool pull_tell(struct pull *pull, const struct redis_reply *result, struct pull_result *to)
 {
     for (size_t i = 0; i < to->unfit_count; i++)

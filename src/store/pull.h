@@ -11,11 +11,11 @@
  *                      ├──────▶ release       the job returns to its place; no attempt is counted
  *                      └──────▶ the deadline has passed: a failed attempt with the error lease_expired. The
  *                               carry worker ends it within a second (worker/lapse.h); until then the token
- *                               still completes, retries, buries and releases the job, but extends nothing
+ *                               can still complete, retry, bury or release the job, but not extend the lease
  *
  * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. Workers do
- * not get jobs that have expired, whose record cannot be read, or that need a later version: the first two
- * are buried, and the last is released.
+ * not get jobs that have expired or whose record cannot be read: these are buried. They do not get jobs that
+ * need a later version of duepost, either: these are released.
  *
  * These functions also update the metrics and write the log lines of the attempts and deaths that they
  * cause. */
@@ -37,8 +37,9 @@ struct store_pull {
      * call store_pull again before this time is over. */
     int64_t wait_ms;
     /* If the request has an idempotency key: the request's fingerprint, a space and topic/idempotency key;
-     * else empty. The first answer is kept as long as its leases last, but at least a minute. A repeated
-     * request gets the jobs of that answer that are still leased with its token. */
+     * else empty. The answer to the first request with this key is kept as long as its leases last, but at
+     * least a minute. A repeated request gets those jobs of this answer that are still leased with the
+     * answer's token. */
     struct slice once;
 };
 
@@ -76,9 +77,10 @@ typedef void store_pull_fn(void *arg, enum status, const struct store_pulled *);
  * one script call, in their order. */
 void store_pull(struct store *, const struct store_pull *, store_pull_fn *, void *arg);
 
-/* Sets the only listener. fn is called when a job of a pull topic may be leased, if a call of store_pull for
- * this topic had a wait_ms. fn gets an empty topic if messages may have been lost, because then any topic may
- * have jobs. When fn is called, another process may already have leased the job. */
+/* Sets the listener; a store has only one. fn is called when a job of a pull topic may be leased, if a
+ * call of store_pull for this topic had a wait_ms. fn gets an empty topic if messages may have been lost,
+ * because then any topic may have jobs. When fn is called, another process may already have leased the
+ * job. */
 typedef void store_pull_wake_fn(void *arg, struct slice topic);
 void store_on_pull_wake(struct store *, store_pull_wake_fn *, void *arg);
 
@@ -92,6 +94,7 @@ enum store_pull_action {
     STORE_PULL_RELEASE,
 };
 
+/* Words before a colon: only these actions use the member. */
 struct store_pull_end {
     enum store_pull_action action;
     struct slice id;    /* topic/jobId */
@@ -103,13 +106,14 @@ struct store_pull_end {
     const struct retry_schedule *schedule; /* RETRY: default for jobs and topics without a schedule */
 };
 
-/* The result of ending one lease. */
+/* The result of ending or extending one lease. Words before a colon: only with this status or action is
+ * the member set. */
 struct store_pull_ended {
     int64_t now_ms;
     /* OK: EXTEND: the new deadline; RETRY: when the next attempt is due. */
     int64_t at_ms;
     bool is_dead;        /* OK, RETRY: no retries were left, and the job is dead now */
-    struct slice reason; /* OK, RETRY and BURY: why the job is dead; a literal, else empty */
+    struct slice reason; /* OK, RETRY and BURY: why the job is dead, a literal; empty: it is not dead */
     bool is_repeated; /* OK, COMPLETE: the same token has already completed the job, within the last minute */
     /* STALE: if has_state, state is the job's current state. Otherwise the job does not exist, or its state
      * could not be read. */

@@ -1,8 +1,9 @@
 /* pull_end.c - ends and extends leases at the request of workers.
  *
- * complete, release and extend take one script call each. retry and bury read the job first, because C writes
- * its record and its callbacks. complete also reads a job with callbacks first. The token fences each
- * call. */
+ * complete, release and extend take one script call each. retry and bury read the job first, because C
+ * writes the job's new record and its callbacks. If complete.lua reports that the job has callbacks,
+ * complete reads the job, too, and calls the script again. Each script ends or extends a lease only if the
+ * token is that lease's nonce. */
 #include <stdio.h>
 
 #include "base/log.h"
@@ -12,7 +13,7 @@
 #include "store/reply.h"
 #include "store/shard_private.h"
 
-enum { COMPLETED_BEFORE = 2 /* a result of complete.lua */ };
+enum { COMPLETED_BEFORE = 2 /* result of complete.lua: the same token has completed the job before */ };
 
 /* ---- items ---- */
 
@@ -153,8 +154,9 @@ static void pull_call_refuse(struct pull_call *call)
     shard_read(call->shard, call->what.id, true, on_state, call);
 }
 
-/* Refuses a call after a read. If the job was cancelled, its attempt no longer counts as in flight, because
- * its worker has reported. A release with a token that holds no lease changes nothing else. */
+/* Refuses a call whose token holds no lease, after a release with this token. If the job was cancelled,
+ * the release ends the count of its attempt as in flight, because the worker has reported. Otherwise it
+ * changes nothing. */
 static void on_lingering_ended(void *arg, enum status status, int64_t code, int64_t now_us)
 {
     (void)status, (void)code, (void)now_us;

@@ -8,10 +8,12 @@
 #include "base/utf8.h"
 #include "store/shard_private.h"
 
-/* How long a job that this version cannot serve is held, so that another version may serve it. */
+/* Time for which a job is held that this version of duepost cannot deliver. Another version may deliver it
+ * then. */
 #define UNSERVED_WAIT_MS INT64_C(60000)
 
-/* An ending under way. It has copies of the texts, and the data to write. */
+/* The ending of one lease, while it is under way: copies of the caller's texts, and the data to write to
+ * Redis. */
 struct pull_ending {
     struct shard *shard;
     struct lease lease;
@@ -32,7 +34,7 @@ struct pull_ending {
     void *arg;
 };
 
-/* ---- the end of the ending ---- */
+/* ---- when Redis has replied ---- */
 
 static void pull_ending_free(struct pull_ending *ending)
 {
@@ -227,7 +229,9 @@ static struct ending_facts facts_of(struct pull_ending *ending, const struct pul
     };
 }
 
-/* Decides the ending and writes its texts. Returns false if there is no memory for them. */
+/* Decides how the lease ends (complete, retry, bury or release), and writes the texts for Redis: the job's
+ * record, a line about the attempt, and the callbacks. Returns false if there is not enough memory for
+ * these texts. */
 static bool pull_ending_decide(struct pull_ending *ending, const struct pull_ending_facts *facts,
                                enum ending_cause cause)
 {
@@ -236,7 +240,7 @@ static bool pull_ending_decide(struct pull_ending *ending, const struct pull_end
     struct ending_facts all = facts_of(ending, facts, cause);
     ending->ending = ending_decide(job, &all);
     if (ending->cause == PULL_CAUSE_COMPLETED)
-        ending->ending.has_line = true; /* with a line, complete.lua expects the callbacks in its arguments */
+        ending->ending.has_line = true; /* with a line, complete.lua takes the callbacks from its arguments */
     return ending_write(&ending->ending, &all, job, buffer_slice(&ending->record), &ending->texts);
 }
 

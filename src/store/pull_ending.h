@@ -22,13 +22,14 @@ enum pull_cause {
     PULL_CAUSE_UNFIT,    /* the job was not given to a worker, because it has expired or cannot be read */
 };
 
+/* Words before a colon: only these causes use the member. */
 struct pull_ending_facts {
     enum pull_cause cause;
     int64_t now_ms;
-    struct slice error; /* FAILED, REJECTED: text of the worker; empty: none */
-    bool has_delay;     /* FAILED */
+    struct slice error; /* FAILED or REJECTED: the worker's description of the error; empty: none */
+    bool has_delay;     /* FAILED: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
-    /* FAILED, LAPSED: default for jobs and topics without a schedule */
+    /* FAILED or LAPSED: default retry schedule for jobs and topics that have none. */
     const struct retry_schedule *schedule;
     bool is_confirmed; /* a client relies on the change, so the change gets the configured durability. Nothing
                           changes if the job or its topic's settings need a later version or cannot be read */
@@ -47,8 +48,8 @@ void pull_end(struct shard *, const struct pulled *, const struct pull_ending_fa
 /* Called with the status of the call. code is the script's result for the item. */
 typedef void pull_sent_fn(void *arg, enum status, int64_t code, int64_t now_us);
 
-/* Sends an item of a batch SHARD_BATCH_PULL_... number is the wait of RETRY, or the lease of EXTEND, in ms.
- * end may be NULL. Borrows all arguments until the callback. */
+/* Adds an item to the batch SHARD_BATCH_PULL_... number is the wait before the next attempt (RETRY) or the
+ * length of the lease (EXTEND), in ms. end may be NULL. Borrows all arguments until the callback. */
 void pull_send(struct shard *, int batch, const struct lease *, int64_t number, const struct shard_end *end,
                pull_sent_fn *, void *arg);
 
