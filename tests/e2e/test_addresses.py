@@ -210,7 +210,7 @@ def test_an_answer_that_flips_is_judged_each_time(topic):
                 schedule(server, topic, f"{turn}.{i}", f"http://{i}.flip.example/".encode(), headers={"Connection-Is": "new"}).expect(201)
         for i in range(30):
             for turn in range(3):
-                until(lambda: (server.job(topic, f"{turn}.{i}") or {"state": "dead"})["state"] == "dead", 10, "its end")
+                until(lambda: (server.job(topic, f"{turn}.{i}") or {"state": "dead"})["state"] == "dead", 10, "the job has ended")
         assert field.forbidden() == {} and field.heard[GOOD4]
         assert 0 < receiver.count(topic) < 90
 

@@ -207,7 +207,7 @@ def test_a_redis_that_is_killed_loses_no_row(receiver, redis, topic):
         ids = schedule(server, receiver, topic, 0)
         with history.away():
             until(lambda: receiver.count(topic) >= len(ids), 30, "all deliveries")
-            until(lambda: counter(server, "duepost_outbox_jobs") >= 1, 10, "they wait")
+            until(lambda: counter(server, "duepost_outbox_jobs") >= 1, 10, "a job in the outbox")
             redis.kill()
             redis.start()
             until(lambda: server.get("/readyz").status == 200, 20, "ready")
@@ -269,7 +269,7 @@ def test_a_history_that_is_switched_off_leaves_the_outbox_for_the_next_one(recei
     try:
         with history.away():
             ids = schedule(server, receiver, topic, 0, 5)
-            until(lambda: counter(server, "duepost_outbox_jobs") == 5, 20, "they wait")
+            until(lambda: counter(server, "duepost_outbox_jobs") == 5, 20, "5 jobs in the outbox")
             server.kill()
             server.stop()
         server = Duepost(redis=redis)

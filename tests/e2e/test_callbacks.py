@@ -99,7 +99,7 @@ def test_a_job_that_expires_is_reported_without_an_attempt(start, receiver, topi
     put(server, topic, paused=True).expect(200)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), ttl=0.2, **all_three(receiver))
     expires = datetime.datetime.fromisoformat(server.job(topic, "a")["expiresAt"])
-    until(lambda: datetime.datetime.now(datetime.timezone.utc) > expires, 10, "its end")
+    until(lambda: datetime.datetime.now(datetime.timezone.utc) > expires, 10, "the job has expired")
     put(server, topic).expect(200)
     server.wait_for_state(topic, "a", "dead", 20)
     found, = callbacks_of(server, receiver, topic, 1)
@@ -110,7 +110,7 @@ def test_a_cancelled_job_has_no_callback(server, receiver, topic):
     receiver.script(topic, Answer(200, delay=1.5 * SLOW), job_id="running")
     server.schedule(topic=topic, jobId="waiting", url=receiver.url(), delay=3600, **all_three(receiver))
     server.schedule(topic=topic, jobId="running", url=receiver.url(), **all_three(receiver))
-    until(lambda: receiver.of(topic, "running"), 10, "its attempt")
+    until(lambda: receiver.of(topic, "running"), 10, "the attempt of the job 'running'")
     for name in ("waiting", "running"):
         server.cancel(topic, name).expect(200)
     until(lambda: receiver.of(topic, "running")[0].answered_at_ms, 10, "the answer")
@@ -265,7 +265,7 @@ def test_a_callback_is_retried_and_has_no_callbacks(server, receiver, topic):
 def test_pause_and_limits_of_the_topic_hold_no_callback(server, receiver, topic):
     receiver.script(topic, Answer(200, delay=0.3), job_id="a")
     server.schedule(topic=topic, jobId="a", url=receiver.url(), onDelivered=receiver.url("/done"))
-    until(lambda: receiver.of(topic, "a"), 10, "its attempt")
+    until(lambda: receiver.of(topic, "a"), 10, "the attempt of the job 'a'")
     put(server, topic, paused=True, maxInFlight=1).expect(200)
     callbacks_of(server, receiver, topic, 1)
 
@@ -332,7 +332,7 @@ def test_each_end_has_one_callback_whichever_process_is_killed(start, redis, rec
     def count(name, *states):
         return sum(server.get(f"/jobs/count?state={state}&topic={name}").expect(200)["count"] for state in states)
     until(lambda: count(topic, "delivered", "dead") == len(names), 60, "all ends")
-    until(lambda: count(f"{topic}~callbacks", "delivered") == len(names), 60, "their callbacks")
+    until(lambda: count(f"{topic}~callbacks", "delivered") == len(names), 60, "the callbacks of all jobs")
     assert count(f"{topic}~callbacks", "delayed", "ready", "leased", "dead") == 0
     told = {}
     for arrival in receiver.of(f"{topic}~callbacks"):

@@ -298,7 +298,7 @@ def test_a_history_that_is_in_use(start, redis, tmp_path):
     behind, path = redis(), tmp_path / "history.sqlite"
     start("--history", f"sqlite:{path}", redis=behind)
     until(path.with_name("history.sqlite-shm").exists, 10, "the database is open")
-    until(lambda: check(*of(behind), "--history", f"sqlite:{path}").line("history") == ("ok", f"{path}, tables of version 1"), 10, "its tables")
+    until(lambda: check(*of(behind), "--history", f"sqlite:{path}").line("history") == ("ok", f"{path}, tables of version 1"), 10, "the history has its tables")
 
 
 def test_a_history_in_postgresql(start, redis):
@@ -307,7 +307,7 @@ def test_a_history_in_postgresql(start, redis):
     try:
         assert check(*options).line("history") == ("ok", "PostgreSQL has no tables yet; the first start creates them")
         start("--history", database.url, redis=behind)
-        until(lambda: check(*options).line("history") == ("ok", "PostgreSQL, tables of version 1"), 10, "its tables")
+        until(lambda: check(*options).line("history") == ("ok", "PostgreSQL, tables of version 1"), 10, "the history has its tables")
     finally:
         database.stop()
     assert check(*options).line("history")[0] == "FAIL"

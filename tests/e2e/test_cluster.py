@@ -125,7 +125,7 @@ def test_all_keys_of_a_topic_are_in_its_shard(cluster, server, receiver, topic):
         server.request("PUT", f"/topics/{name}", f'{{"onDead": "{receiver.url("/dead")}"}}', {"Content-Type": "application/json"}).expect(200)
         receiver.script(f"{name}~callbacks", 500)
         server.run(name, "dies").expect(202)
-        until(lambda: server.get(f"/jobs/count?state=delayed&topic={name}~callbacks").expect(200)["count"] == 1, 10, "its notice's retry")
+        until(lambda: server.get(f"/jobs/count?state=delayed&topic={name}~callbacks").expect(200)["count"] == 1, 10, "the callback waits for its retry")
         assert {key for key in cluster.keys() if key.endswith(f":{name}~callbacks")} == {
             f"duepost:{{{shard_of(name)}}}:{kind}:{name}~callbacks" for kind in ("bucket",)}
         server.request("DELETE", f"/jobs?state=delayed&topic={name}~callbacks&all=true").expect(200)
@@ -370,7 +370,7 @@ def test_a_redis_without_cluster_mode_is_503(start, redis, receiver, topic):
     alone = redis(tcp=True)
     server = start(redis=f"cluster://127.0.0.1:{alone.port}", ready=False)
     assert "Cluster" in post(server, receiver, topic).expect(503)["detail"]
-    until(lambda: "cluster support disabled" in server.log(), 5, "its words in the log")
+    until(lambda: "cluster support disabled" in server.log(), 5, "the error of Redis in the log")
 
 
 def test_a_group_is_sent_to_from_each_shard(server, receiver, topic):

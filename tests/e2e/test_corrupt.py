@@ -192,7 +192,7 @@ def test_settings(server_of_settings, corrupt, receiver, topic, text):
     assert receiver.count(topic) == 0, "a job went out without the settings of its topic"
     assert server.request("PATCH", f"/topics/{topic}", "{}", {"Content-Type": "application/json"}).status == 409
     server.request("PUT", f"/topics/{topic}", '{"timeout":5}', {"Content-Type": "application/json"}).expect(200)
-    until(lambda: receiver.count(topic) == 1, 20, "its job is delivered once its settings are replaced")
+    until(lambda: receiver.count(topic) == 1, 20, "the topic's job is delivered after its settings were replaced")
 
 
 @pytest.fixture

@@ -208,7 +208,7 @@ def test_a_job_that_lost_its_consumers_has_a_line_in_the_log(start, redis):
     its = redis()
     server = start(redis=its)
     its.command("EVAL", LOSE, "4", *(f"duepost:{{0}}:{key}" for key in ("jobs", "leases", "holders:t", "crashes")))
-    until(lambda: "event=job_dead job=t/a reason=consumer_lost" in server.log(), 15, "its line")
+    until(lambda: "event=job_dead job=t/a reason=consumer_lost" in server.log(), 15, "the event job_dead in the log")
     assert server.job("t", "a")["reason"] == "consumer_lost"
     assert 'duepost_jobs_ended_total{topic="t",how="dead"} 1' in server.get("/metrics").body.decode()
 

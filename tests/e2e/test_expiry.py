@@ -15,7 +15,7 @@ def dead_by_expiry(server, topic, url, **members):
     """Returns a job that has expired while its topic was paused. It was due before its expiry."""
     set_paused(server, topic, True)
     server.schedule(topic=topic, jobId="a", url=url, **members)
-    until(lambda: time.time() * 1000 > to_ms(server.job(topic, "a")["expiresAt"]), 5, "its end")
+    until(lambda: time.time() * 1000 > to_ms(server.job(topic, "a")["expiresAt"]), 5, "the job's expiry")
     set_paused(server, topic, False)
     return server.wait_for_state(topic, "a", "dead")
 

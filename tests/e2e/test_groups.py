@@ -398,7 +398,7 @@ def test_jobs_of_a_group_are_signed(server, receiver, topic):
 def test_the_durability_class_holds(start, redis, topic):
     """duepost refuses all requests about groups if Redis does not provide the configured durability."""
     server = start("--durability", "fsync", redis=redis(aof=False), ready=False)
-    until(lambda: "fsync" in server.get("/readyz").expect(503)["detail"], 10, "it says why")
+    until(lambda: "fsync" in server.get("/readyz").expect(503)["detail"], 10, "/readyz names the durability")
     for reply in (put(server, topic, {"a": URL}), remove(server, topic), server.post({"topic": topic, "group": topic}),
                   cancel(server, topic, "j", topic)):
         assert "durability" in reply.expect(503)["detail"]
@@ -502,6 +502,6 @@ def test_a_send_is_forgotten_some_time_after_its_jobs(start, redis, receiver, to
     until(lambda: server.job(topic, "short~a") is None and server.job(topic, "short~b") is None, 10, "both are over")
     for job_id in "short", "long":  # moves the time at which duepost may forget the send into the past
         behind.command("ZADD", "duepost:{0}:sends_until", "XX", "1", f"{topic}/{job_id}")
-    until(lambda: states(server, topic, "short", topic) is None, 10, "it is forgotten")
+    until(lambda: states(server, topic, "short", topic) is None, 10, "the send is forgotten")
     assert states(server, topic, "long", topic) == {"a": "delayed", "b": "delayed"}
     until(lambda: behind.command("ZCOUNT", "duepost:{0}:sends_until", "-inf", "1") == b":0\r\n", 10, "the other one is looked at later")

@@ -99,7 +99,7 @@ def test_a_delivered_job_can_be_read(keeper, receiver, topic):
 
 def test_a_job_can_be_read_at_any_moment_of_its_end(keeper, receiver, topic):
     keeper.schedule(topic=topic, jobId="a", url=receiver.url())
-    until(lambda: receiver.count(topic) == 1, 15, "it is sent")
+    until(lambda: receiver.count(topic) == 1, 15, "the job is sent")
     end = time.monotonic() + 3
     while time.monotonic() < end:
         assert keeper.get(f"/jobs/{topic}/a").expect(200)["state"] in ("leased", "delivered")
@@ -214,7 +214,7 @@ def test_a_dead_job_that_redis_has_no_more_is_run_from_the_history(receiver, top
         assert server.get(f"/jobs/{topic}/old/why").expect(200)["why"] == "dead"
         receiver.script(topic, 200, job_id="old")
         assert server.run(topic, "old").expect(202)["jobId"] == "old"
-        until(lambda: server.get(f"/jobs/{topic}/old").expect(200)["state"] == "delivered", 15, "it is delivered")
+        until(lambda: server.get(f"/jobs/{topic}/old").expect(200)["state"] == "delivered", 15, "the job is delivered")
         assert json.loads(receiver.of(topic, "old")[-1].body) == {"n": 1}
         server.run(topic, "old").expect(409)
     finally:
@@ -259,7 +259,7 @@ def test_a_delivered_job_is_sent_again_only_on_request(keeper, receiver, topic):
     refused = keeper.run(topic, "a").expect(409)
     assert refused["state"] == "delivered" and "resend=true" in refused["detail"]
     keeper.request("POST", f"/jobs/{topic}/a/run?resend=true").expect(202)
-    until(lambda: receiver.count(topic) == 2, 15, "it is sent again")
+    until(lambda: receiver.count(topic) == 2, 15, "the job is sent again")
     keeper.request("POST", f"/jobs/{topic}/a/run?resend=maybe").expect(400)
 
 

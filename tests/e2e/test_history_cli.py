@@ -57,7 +57,7 @@ def test_ended_jobs_are_shown_and_listed(keeper, receiver, topic):
     assert sorted(row[1:3] for row in table[1:]) == [["a", "delivered"], ["b", "dead"]] and all(row[3].endswith("Z") for row in table[1:])
     assert "use the option --resend." in ask(keeper, "run", f"{topic}/a", code=1)
     ask(keeper, "run", f"{topic}/a", "--resend")
-    until(lambda: len(receiver.of(topic, "a")) == 2, 15, "it is sent again")
+    until(lambda: len(receiver.of(topic, "a")) == 2, 15, "the job is sent again")
 
 
 def test_jobs_are_exported_byte_for_byte(keeper, receiver, topic):

@@ -341,7 +341,7 @@ def test_health_is_answered_until_the_end(start, receiver, topic):
     server.schedule(topic=topic, url=receiver.url())
     until(lambda: receiver.count(topic), 5, "the attempt")
     server.process.terminate()
-    until(lambda: health.get("/readyz").status == 503, 5, "it is not ready any more")
+    until(lambda: health.get("/readyz").status == 503, 5, "/readyz answers 503")
     assert health.get("/readyz").json["detail"] == "duepost is stopping" and health.get("/healthz").status == 200
     assert server.process.wait(10 * SLOW) == 0
 

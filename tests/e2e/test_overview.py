@@ -130,7 +130,7 @@ def test_the_figures_of_all_processes_are_summed(redis, receiver, topic):
         until(lambda: [process["pid"] for process in overview(first)["processes"]] == [first.pid], 15, "one process is left")
         assert total(first, "accepted") == 40
         first.schedule(topic=topic, jobId="last", url=receiver.url())
-        until(lambda: total(first, "delivered") == 41, 10, "it goes on counting")
+        until(lambda: total(first, "delivered") == 41, 10, "the first process counts one more delivery")
     finally:
         for server in first, second:
             server.stop()
@@ -192,9 +192,9 @@ def test_processes_publish_no_figures_without_a_client(redis):
         before = published(redis)
         time.sleep(3)
         assert published(redis) == before
-        until(lambda: len(overview(servers[0])["processes"]) == 2, 15, "they tell")
+        until(lambda: len(overview(servers[0])["processes"]) == 2, 15, "both processes are in the answer")
         assert published(redis) > before
-        until(lambda: is_quiet(redis), 60, "they stop telling")
+        until(lambda: is_quiet(redis), 60, "the processes stop publishing figures")
     finally:
         for server in servers:
             server.stop()

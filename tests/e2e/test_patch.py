@@ -131,7 +131,7 @@ def test_a_dead_job_stays_dead_until_it_is_run(server, receiver, topic):
 def test_an_expired_job_comes_to_life_with_a_later_time_and_a_run(server, receiver, topic):
     pause(server, topic)
     server.schedule(topic=topic, jobId="a", url=receiver.url(), ttl=0.2)
-    until(lambda: time.time() * 1000 > to_ms(server.job(topic, "a")["expiresAt"]), 3, "its end")
+    until(lambda: time.time() * 1000 > to_ms(server.job(topic, "a")["expiresAt"]), 3, "the job's expiry")
     resume(server, topic)
     server.wait_for_state(topic, "a", "dead")
     assert patch(server, topic, "a", expiresAt=from_ms(int(time.time() * 1000) - 1)).expect(200)["state"] == "dead"

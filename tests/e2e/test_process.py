@@ -163,7 +163,7 @@ def test_a_second_sigterm_ends_at_once(start, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), timeout=60)
     until(lambda: receiver.count(topic), 5, "the attempt")
     server.process.send_signal(signal.SIGTERM)
-    watch(0.5, lambda: server.process.poll() is None, "it did not drain")
+    watch(0.5, lambda: server.process.poll() is None, "the process ended without draining")
     server.process.send_signal(signal.SIGTERM)
     server.process.wait(2 * SLOW)
 

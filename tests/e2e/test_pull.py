@@ -200,7 +200,7 @@ def test_a_cancelled_job_holds_its_place_until_its_worker_reports(server, topic,
     job = lease_one(server, topic, lease=3600)
     assert server.cancel(topic, "a").expect(200)["attemptInFlight"]
     end(server, action, topic, {"jobId": "a", "token": "p123"}).expect(409)
-    assert lease(server, topic, max=2) == []  # maxInFlight is 1, and the cancelled job still counts as in flight
+    assert lease(server, topic, max=2) == []  # the cancelled job still counts as in flight
     with concurrent.futures.ThreadPoolExecutor() as pool:
         waiter = pool.submit(lease, server, topic, wait=50)
         await_waiting(server, 1)
@@ -245,7 +245,7 @@ def test_a_key_is_not_used_up_by_a_job_that_has_expired(server, topic):
     make_pull(server, topic, paused=True)
     server.schedule(topic=topic, jobId="old", ttl=1)
     expires = to_ms(server.job(topic, "old")["expiresAt"])
-    until(lambda: to_ms(server.post({"topic": topic, "delay": 600}).expect(201)["dueAt"]) > expires + 600_000, 10, "it has expired")
+    until(lambda: to_ms(server.post({"topic": topic, "delay": 600}).expect(201)["dueAt"]) > expires + 600_000, 10, "the job's ttl is over")
     server.schedule(topic=topic, jobId="new")
     server.request("PATCH", f"/topics/{topic}", '{"paused":null}', JSON).expect(200)
     first = ask(server, topic, {"Idempotency-Key": "k"}, max=1).expect(200)["jobs"]

@@ -197,7 +197,7 @@ def test_jobs_of_an_answer_that_is_not_read_come_back_at_once(start, topic):
     for number in range(20):
         server.schedule(topic=topic, jobId=str(number), body="x" * 400_000)
     waiter = Waiter(server, topic, receive_bytes=4096, max=20, lease="1h")
-    until(lambda: "event=leases_returned" in server.log(), 20, "they come back")
+    until(lambda: "event=leases_returned" in server.log(), 20, "the log has leases_returned")
     taken = lease(server, topic, max=20, wait=10)
     assert taken and all(job["attempt"] == 1 for job in taken)
     waiter.leave()

@@ -198,7 +198,7 @@ def test_a_failed_run_and_its_failure_callback(qstash, receiver, topic, answers,
     receiver.script(f"/{topic}/failed", *answers)
     run = failing(qstash, receiver, topic, FAILS, upstash_failure_callback_retry_delay="10")
     message, = run.step(step(1, 1))
-    until(lambda: log_of(run)["workflowState"] == "RUN_FAILED", 10, "it fails")
+    until(lambda: log_of(run)["workflowState"] == "RUN_FAILED", 10, "the run fails")
     failure = until(lambda: log_of(run)["failureFunction"]["state"] == state and log_of(run)["failureFunction"], 20, lambda: f"{state}: {log_of(run)}")
     found = log_of(run)
     letter, = [one for one in qstash.call("GET", "workflows/dlq").expect(200)["messages"] if one["workflowRunId"] == run.id]
@@ -220,7 +220,7 @@ def test_a_failed_branch_has_its_errors(qstash, receiver, topic):
     run = Run(qstash, receiver, f"/{topic}")
     arrivals(receiver, run.path, 1)
     run.step(json.dumps({"stepId": 0, "stepName": "a", "stepType": "Run", "concurrent": 2, "targetStep": 1}))
-    until(lambda: log_of(run)["workflowState"] == "RUN_FAILED", 10, "it fails")
+    until(lambda: log_of(run)["workflowState"] == "RUN_FAILED", 10, "the run fails")
     found = log_of(run)
     assert groups(found)[1:] == [("parallel", [("a", "STEP_FAILED")])]
     assert [error["status"] for error in found["steps"][1]["steps"][0]["errors"]] == [489]

@@ -118,7 +118,7 @@ def test_a_breaker_opens_is_probed_once_and_closes(start, receiver, topic):
     assert first <= to_ms(opened["probeAt"]) + 500 * SLOW
 
     # The probe failed: the wait doubles, and the attempt counts.
-    again = until(lambda: known(server, receiver)["failures"] == FAILURES + 1 and known(server, receiver), 5, "its report")
+    again = until(lambda: known(server, receiver)["failures"] == FAILURES + 1 and known(server, receiver), 5, "the failure of the probe is recorded")
     assert to_ms(again["probeAt"]) - first == pytest.approx(2000 * WAIT, abs=300 * SLOW)
     receiver.script(topic, 200)
     watch(2 * WAIT - 0.5, lambda: receiver.count(topic) == FAILURES + 1, "an attempt before the wait is over")

@@ -199,7 +199,7 @@ def test_connections_to_a_replica_are_retried_with_growing_waits(start, redis):
     def connections():
         return int(re.search(rb"total_connections_received:(\d+)", behind.command("INFO", "stats"))[1])
     behind.command("REPLICAOF", "127.0.0.1", "1")
-    until(lambda: server.get("/readyz").status == 503, 15, "it is seen")
+    until(lambda: server.get("/readyz").status == 503, 15, "/readyz answers 503")
     time.sleep(2)  # until the waits between attempts have grown to a second
     before, links, seconds = connections(), 5, 3
     time.sleep(seconds)

@@ -48,7 +48,7 @@ def test_a_job_that_waits_for_a_retry_starts_over_and_a_dead_one_stays_dead(serv
         job = server.job(topic, job_id)
         assert job["state"] == "delayed" and job["attempts"] == 0 and "lastAttempt" not in job
         put(server, topic, job_id, url=receiver.url()).expect(200)
-        until(lambda: len(receiver.of(topic, job_id)) == 2, 5, "its attempt")
+        until(lambda: len(receiver.of(topic, job_id)) == 2, 5, "the new job's attempt")
         server.wait_for_state(topic, job_id, state)
         assert [arrival.attempt for arrival in receiver.of(topic, job_id)] == [1, 1]
 

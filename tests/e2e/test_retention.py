@@ -72,7 +72,7 @@ def test_an_attempt_that_ends_behind_its_cancel_changes_nothing(server, receiver
     cancelled = server.job(topic, "a")
     assert cancelled["state"] == "cancelled"
     until(lambda: receiver.of(topic)[0].answered_at_ms, 5, "the answer")
-    watch(0.5, lambda: server.job(topic, "a") == cancelled, "it has changed")
+    watch(0.5, lambda: server.job(topic, "a") == cancelled, "the cancelled job has changed")
     assert attempts(server, topic) == []
 
 
@@ -136,7 +136,7 @@ def test_a_new_job_has_its_own_history_and_its_end_takes_the_place(server, recei
     server.schedule(topic=topic, jobId="a", url=receiver.url(), delay=60, retrySchedule=[3600])
     assert server.job(topic, "a")["state"] == "delayed" and attempts(server, topic) == []
     server.run(topic, "a").expect(202)
-    until(lambda: outcomes(server, topic) == [(1, 501)], 5, "its own attempt")
+    until(lambda: outcomes(server, topic) == [(1, 501)], 5, "only the attempt of the new job is listed")
     server.cancel(topic, "a").expect(200)
     assert server.job(topic, "a")["state"] == "cancelled" and outcomes(server, topic) == [(1, 501)]
 
@@ -299,7 +299,7 @@ def test_a_retention_of_all_topics_counts_where_a_topic_has_none(start, receiver
     assert server.get(f"/topics/{topic}").expect(200)["settings"] == {"retention": 3600}
     # A changed retention also applies to jobs that are already dead.
     keep(server, "*", retention=2)
-    until(lambda: server.job(f"{topic}-early", "a") is None, 10, "it is gone")
+    until(lambda: server.job(f"{topic}-early", "a") is None, 10, "the dead job is removed")
     server.request("DELETE", "/topics/*").expect(200)
     server.schedule(topic=topic, jobId="b", url=receiver.url())
     server.wait_for_state(topic, "b", None)
@@ -367,8 +367,8 @@ def test_thousands_of_dead_jobs_in_many_topics_go_in_time(start, redis):
     behind = redis()
     server = start(redis=behind)
     behind.command("EVAL", FILL, "1", "duepost:{0}:", str(int(time.time() * 1000) - 60_000))
-    until(lambda: metric(server, "duepost_jobs{state=\"dead\"}") == 3000, 10, "those of topics with a retention are gone")
-    until(lambda: metric(server, "duepost_dead_removed_by_retention_total") == 3000, 5, "they are counted")
+    until(lambda: metric(server, "duepost_jobs{state=\"dead\"}") == 3000, 10, "the dead jobs of topics with a retention are removed")
+    until(lambda: metric(server, "duepost_dead_removed_by_retention_total") == 3000, 5, "the removed jobs are counted")
     assert "books_are_off" not in server.log() and "mended" not in server.log()
 
 
@@ -382,10 +382,10 @@ def test_dead_jobs_of_the_first_format_are_taken_over(start, redis, receiver):
     behind.command("ZADD", keys + "dead", str(int(time.time() * 1000)), "old/a", str(int(time.time() * 1000)), "old/b")
     behind.command("HSET", keys + "crashes", "old/b", "5 nonce")
     server = start(redis=behind)
-    until(lambda: behind.command("HLEN", keys + "jobs") == b":0\r\n", 10, "they have left the pool")
+    until(lambda: behind.command("HLEN", keys + "jobs") == b":0\r\n", 10, "the dead jobs have left the pool")
     assert sorted(dead_ids(server)) == ["old/a", "old/b"]
     assert server.job("old", "a")["state"] == "dead" and server.job("old", "b")["reason"] == "consumer_lost"
     assert behind.command("HGET", keys + "meta", "format") == b"$1\r\n2\r\n"
     assert receiver.count("old") == 0
     server.run("old", "b").expect(202)
-    until(lambda: receiver.count("old") == 1, 5, "it is delivered")
+    until(lambda: receiver.count("old") == 1, 5, "the job is delivered")

@@ -67,7 +67,7 @@ def test_rights_that_are_taken_away_are_named_until_they_are_back(start, redis, 
         status = server.post({"topic": topic, "jobId": name, "url": "http://127.0.0.1:9/", "delay": 600 - number}).status
         exists = behind.command("HEXISTS", "duepost:{0}:jobs", f"{topic}/{name}") == b":1\r\n"
         assert status in (201, 503) and exists == (status == 201)
-    until(lambda: "the channels" in server.get("/readyz").json.get("detail", ""), 15, "it is told")
+    until(lambda: "the channels" in server.get("/readyz").json.get("detail", ""), 15, "/readyz names the missing right")
     assert server.get("/readyz").status == 503
     behind.command("ACL", "SETUSER", "duepost", "&duepost:*")
     until(lambda: server.get("/readyz").status == 200, 10, "ready again")

@@ -118,7 +118,7 @@ def test_a_paused_schedule_creates_no_job_and_continues_with_the_next_time(serve
     watch(2.5, lambda: receiver.count(topic) <= number, "nothing while it is paused")
     shown = patch(server, topic, "a", paused=False).expect(200)
     assert len(shown["next"]) == 5
-    until(lambda: receiver.count(topic) > number, 30, "it goes on")
+    until(lambda: receiver.count(topic) > number, 30, "another job of the schedule")
     occurrences(receiver, topic)
     server.request("DELETE", f"/schedules/{topic}/a").expect(200)
 
@@ -191,7 +191,7 @@ def test_overlap_skip_waits_for_the_last_one(server, receiver, topic):
     until(lambda: last(server, topic, "a").get("outcome") == "overlap", 30, "an overlap")
     first = receiver.of(topic)[0].job_id
     assert last(server, topic, "a")["jobId"] == first
-    until(lambda: receiver.count(topic) >= 2, 60, "it goes on when the first is dead")
+    until(lambda: receiver.count(topic) >= 2, 60, "the second job, when the first is dead")
     server.request("DELETE", f"/schedules/{topic}/a").expect(200)
     assert steps(occurrences(receiver, topic)[:2]) != {1000}
 
@@ -202,7 +202,7 @@ def test_the_last_occurrence_is_followed_to_its_end(server, receiver, topic):
     put(server, topic, "a", every=1, job={"url": receiver.url()})
     until(lambda: receiver.count(topic) >= 1, 30, "an occurrence")
     patch(server, topic, "a", paused=True).expect(200)
-    found = until(lambda: (lambda seen: seen if seen.get("state") in ("delivered", "dead") else None)(last(server, topic, "a")), 30, "its end")
+    found = until(lambda: (lambda seen: seen if seen.get("state") in ("delivered", "dead") else None)(last(server, topic, "a")), 30, "the job has ended")
     assert found["outcome"] == "fired" and not found["missed"]
     assert found["state"] == "delivered" or found["reason"] == "gone"
 
@@ -257,7 +257,7 @@ def test_a_full_pool_delays_and_loses_none(start, receiver, topic):
     server.request("POST", f"/schedules/{topic}.s/a/run").expect(507)
     held = last(server, f"{topic}.s", "a")["time"]
     server.cancel(topic, "there").expect(200)
-    until(lambda: receiver.count(f"{topic}.s") >= 3, 30, "it goes on")
+    until(lambda: receiver.count(f"{topic}.s") >= 3, 30, "more jobs of the schedule")
     server.request("DELETE", f"/schedules/{topic}.s/a").expect(200)
     times = occurrences(receiver, f"{topic}.s")
     assert times[0] == stamp(held) and steps(times) == {1000}
@@ -285,7 +285,7 @@ def test_each_time_is_fired_once_whichever_process_dies(start, redis, receiver, 
     behind.kill()
     behind.start()
     number = receiver.count(topic)
-    until(lambda: receiver.count(topic) >= number + 15, 60, "it goes on")
+    until(lambda: receiver.count(topic) >= number + 15, 60, "15 more jobs")
     for i in range(5):
         until(lambda: servers[0].request("DELETE", f"/schedules/{topic}/s{i}").status in (200, 404), 30, "deleted")
     until(lambda: servers[0].get(f"/jobs/count?topic={topic}").expect(200)["count"] == 0, 60, "all are delivered")
@@ -307,7 +307,7 @@ def test_another_process_takes_over_within_seconds(start, redis, receiver, topic
     two = start(redis=behind)
     one.kill()
     number = receiver.count(topic)
-    until(lambda: receiver.count(topic) >= number + 3, 30, "it goes on")
+    until(lambda: receiver.count(topic) >= number + 3, 30, "3 more jobs")
     two.request("DELETE", f"/schedules/{topic}/a").expect(200)
     assert steps(occurrences(receiver, topic)) == {1000}
 
@@ -329,7 +329,7 @@ def test_unreadable_data_is_reported_and_nothing_is_lost(start, redis, receiver,
     behind.command("ZADD", KEYS + "fires", "1", f"{topic}/a", "1", f"{topic}/b")
     for name in "a", "b":
         until(lambda: last(server, topic, name).get("outcome") == "held", 30, "held")
-    until(lambda: "schedule_unreadable" in server.log() and "schedule_unserved" in server.log(), 10, "it is logged")
+    until(lambda: "schedule_unreadable" in server.log() and "schedule_unserved" in server.log(), 10, "the log has both events")
     put(server, topic, "a", status=200, every=1, job={"url": receiver.url()})
     until(lambda: receiver.count(topic) >= 1, 30, "a PUT replaces what cannot be read")
     for name in "a", "b":
@@ -463,7 +463,7 @@ def test_a_schedule_sends_to_each_endpoint_of_a_group(server, receiver, topic):
     make_group(server, topic, a=receiver.url("/a"), b=receiver.url("/b"))
     shown = put(server, topic, "s", every=1, job={"group": topic, "body": {"n": 1}}).expect(201)
     assert shown["job"]["group"] == topic and "url" not in shown["job"]
-    until(lambda: len(receiver.of(topic)) >= 4, 15, "it fires twice")
+    until(lambda: len(receiver.of(topic)) >= 4, 15, "4 deliveries")
     make_group(server, topic, b=receiver.url("/b"), c=receiver.url("/c"))
     until(lambda: any(arrival.target == "/c" for arrival in receiver.of(topic)), 15, "the group has changed")
     patch(server, topic, "s", paused=True).expect(200)
@@ -506,7 +506,7 @@ def test_a_group_that_does_not_fit_is_reported(server, receiver, topic):
     run = server.request("POST", f"/schedules/{topic}/s/run")
     assert run.fields() == ["job.body"]
     make_group(server, topic, a=receiver.url("/a"))
-    until(lambda: last(server, topic, "s")["outcome"] == "fired", 10, "it goes on")
+    until(lambda: last(server, topic, "s")["outcome"] == "fired", 10, "the schedule fires")
     until(lambda: receiver.count(topic) > 0, 10, "and the job arrives")
     text = server.get("/metrics").body.decode()
     assert re.search(r"^duepost_fires_refused_total [1-9]", text, re.M), text
@@ -522,7 +522,7 @@ def test_all_jobs_of_a_send_or_none_are_created(server, receiver, topic):
     server.cancel(topic, f"{first}~a").expect(200)
     watch(1.5, lambda: last(server, topic, "s")["jobId"] == first, "one of the two is left")
     server.cancel(topic, f"{first}~b").expect(200)
-    until(lambda: last(server, topic, "s")["jobId"] != first, 10, "it goes on")
+    until(lambda: last(server, topic, "s")["jobId"] != first, 10, "the next job of the schedule")
     server.request("DELETE", f"/schedules/{topic}/s").expect(200)
     # A job of a client already has the id of one of the occurrence's jobs. So duepost creates no job for this
     # occurrence.
@@ -531,7 +531,7 @@ def test_all_jobs_of_a_send_or_none_are_created(server, receiver, topic):
     at = start.strftime("%Y%m%dT%H%M%SZ")
     server.schedule(topic=topic, jobId=f"t~{at}~y", url=receiver.url(), delay=3600)
     put(server, topic, "t", every=3600, startAt=start.strftime("%Y-%m-%dT%H:%M:%SZ"), job={"group": topic})
-    until(lambda: last(server, topic, "t").get("outcome") == "conflict", 20, "its id is taken")
+    until(lambda: last(server, topic, "t").get("outcome") == "conflict", 20, "the outcome conflict, because the id is taken")
     assert server.job(topic, f"t~{at}~x") is None
 
 
@@ -556,7 +556,7 @@ def test_a_run_is_repeated_under_its_key(server, receiver, topic):
     for name in "s", "t":
         put(server, topic, name, every=3600, job={"url": receiver.url()})
     first = run(server, topic, "s", "k").expect(202)
-    until(lambda: receiver.count(topic) == 1, 10, "it arrives")
+    until(lambda: receiver.count(topic) == 1, 10, "the job arrives")
     until(lambda: server.job(topic, first["jobId"]) is None, 10, "and is over")
     assert run(server, topic, "s", "k").expect(202) == first
     patch(server, topic, "s", job={"body": 1}).expect(200)

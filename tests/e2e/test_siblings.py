@@ -85,7 +85,7 @@ def test_each_death_has_one_notice_whichever_process_is_killed(start, redis, rec
         servers[number % 2] = start("--breaker", "off", redis=behind.address)
     server = servers[0]
     until(lambda: server.get(f"/jobs/count?state=dead&topic={topic}").expect(200)["count"] == len(names), 60, "all deaths")
-    until(lambda: server.get(f"/jobs/count?state=delivered&topic={callbacks}").expect(200)["count"] == len(names), 60, "their notices")
+    until(lambda: server.get(f"/jobs/count?state=delivered&topic={callbacks}").expect(200)["count"] == len(names), 60, "the callbacks of all jobs")
     assert all(server.get(f"/jobs/count?state={state}&topic={callbacks}").expect(200)["count"] == 0 for state in ("delayed", "ready", "leased", "dead"))
     ids = collections.defaultdict(set)
     for arrival in receiver.of(callbacks):

@@ -52,7 +52,7 @@ def test_a_name_with_a_private_address_is_dead_at_once(strict, receiver, topic):
     strict.schedule(topic=topic, jobId="a", url=f"http://{private_name()}:{receiver.port}/", retrySchedule=[0.05])
     job = strict.wait_for_state(topic, "a", "dead")
     assert job["reason"] == "target_refused" and job["lastAttempt"]["error"] == "target_refused" and job["attempts"] == 1
-    watch(0.5, lambda: not receiver.count(topic), "it was contacted all the same")
+    watch(0.5, lambda: not receiver.count(topic), "the receiver got a request that must be refused")
 
     # The error names the address, the rule and the option, and says that running the job again does not help.
     assert job["lastAttempt"]["errorDetail"] == LOOPBACK_RULE

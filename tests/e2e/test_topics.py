@@ -312,7 +312,7 @@ def test_a_notice_is_a_job_of_the_sibling_topic(server, receiver, topic):
     server.schedule(topic=topic, jobId="a", url=receiver.url(), body="mine")
     arrival, = until(lambda: receiver.of(callbacks), 5, "the notice")
     assert "webhook-signature" in arrival.headers, "signed with the secrets of its owner"
-    listed, = until(lambda: server.get(f"/jobs?state=delayed&topic={callbacks}").expect(200)["jobs"], 5, "its retry")
+    listed, = until(lambda: server.get(f"/jobs?state=delayed&topic={callbacks}").expect(200)["jobs"], 5, "the callback waits for its retry")
     assert listed["jobId"] == arrival.job_id and "body" not in listed
     assert f"{callbacks}" in [entry["topic"] for entry in server.get("/topics").expect(200)["topics"]]
     patch(server, topic, {"paused": True}).expect(200)  # a paused topic does not hold its sibling topics

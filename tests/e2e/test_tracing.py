@@ -369,7 +369,7 @@ def test_spans_that_the_collector_rejects_are_counted(start, receiver, topic, co
     spans = collector(answer='{"partialSuccess":{"rejectedSpans":%s,"errorMessage":"no"}}' % rejected)
     server = start("--otlp-url", spans.url)
     server.post({"topic": topic, "jobId": "a", "url": receiver.url(), "delay": 60}).expect(201)
-    until(lambda: metric(server, "duepost_spans_dropped_total") == 1, 15, "it is dropped")
+    until(lambda: metric(server, "duepost_spans_dropped_total") == 1, 15, "the span is counted as dropped")
     assert metric(server, "duepost_spans_exported_total") == 0
 
 

@@ -108,7 +108,7 @@ def test_a_change_keeps_what_the_next_version_wrote(versions, receiver, topic):
     patch(this, topic, 1, retry=3).expect(200)
     this.terminate()
     later.run(topic, 1).expect(202)
-    until(lambda: receiver.count(topic) == 1, 10, "its delivery")
+    until(lambda: receiver.count(topic) == 1, 10, "the delivery")
     assert receiver.of(topic)[0].headers["duepost-next"] == "a note"
 
 
@@ -125,7 +125,7 @@ def test_the_needs_of_a_job_are_checked_before_it_is_rewritten(start, redis, rec
     this.cancel(topic, "2").expect(200)
     later.run(topic, "1").expect(202)
     this.terminate()
-    until(lambda: len(receiver.of(topic, "1")) == 2, 20, "its delivery")
+    until(lambda: len(receiver.of(topic, "1")) == 2, 20, "the second delivery")
     assert receiver.of(topic, "1")[1].headers["duepost-next"] == "needed"
 
 

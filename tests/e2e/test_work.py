@@ -252,7 +252,7 @@ def test_a_command_that_ends_well_after_sigterm_completes_its_job(server, topic,
     pull(server, topic)
     server.schedule(topic=topic, jobId="a")
     worker = work(server, topic, plan="trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.1; done")
-    until(lambda: "ready" in worker.log(), 15, "its trap")
+    until(lambda: "ready" in worker.log(), 15, "the command has set its trap")
     worker.terminate()
     assert server.job(topic, "a") is None
 
@@ -262,13 +262,13 @@ def test_a_command_that_ignores_sigterm_is_killed_after_the_grace(server, topic,
     server.schedule(topic=topic, jobId="a")
     plan = "trap '' TERM; echo ready >&2; while :; do sleep 0.1; done"
     worker = work(server, topic, "--grace", "200ms", plan=plan)
-    until(lambda: "ready" in worker.log(), 15, "its trap")
+    until(lambda: "ready" in worker.log(), 15, "the command has set its trap")
     worker.terminate()
     assert server.wait_for_state(topic, "a", "ready")["attempts"] == 0
     impatient = work(server, topic, "--grace", "1h", plan=plan)
-    until(lambda: "ready" in impatient.log(), 15, "its trap")
+    until(lambda: "ready" in impatient.log(), 15, "the command has set its trap")
     impatient.process.send_signal(signal.SIGTERM)
-    watch(0.3, lambda: impatient.process.poll() is None, "it did not wait")
+    watch(0.3, lambda: impatient.process.poll() is None, "the worker did not wait for its command")
     impatient.terminate()  # the second signal kills the command
     assert server.wait_for_state(topic, "a", "ready")["attempts"] == 0
 

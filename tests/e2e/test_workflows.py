@@ -97,7 +97,7 @@ def test_an_invoked_workflow_names_its_parent(qstash, receiver, topic):
 def test_how_workflows_end(qstash, receiver, topic):
     receiver.script(f"/{topic}", Answer(489, headers=(("Upstash-NonRetryable-Error", "true"),)))
     failed = begin(qstash, receiver.url(f"/{topic}"))
-    until(lambda: read(qstash, failed)["state"] == "failed", 10, "it fails")
+    until(lambda: read(qstash, failed)["state"] == "failed", 10, "the workflow fails")
     found = read(qstash, failed)
     assert found["failedBy"] == {name: found["elements"][0][name] for name in ("topic", "jobId")} and found["jobs"] == []
     assert ms(found["endedAt"]) >= ms(found["createdAt"])

@@ -395,7 +395,7 @@ class Callbacks(Part):
         world.shop.script("told~callbacks", 500)
         world.schedule("told", "a", body={"n": 1}, onDelivered=world.shop.url("/told"))
         until(lambda: world.shop.count("told~callbacks") == 1, 10, "the callback")
-        until(lambda: world.answer("/jobs?topic=told~callbacks")["jobs"][0].get("attempts") == 1, 10, "its failure")
+        until(lambda: world.answer("/jobs?topic=told~callbacks")["jobs"][0].get("attempts") == 1, 10, "the first attempt of the callback has failed")
         world.notes["callback"] = json.loads(world.shop.of("told~callbacks")[0].body)
 
     def check_later(self, world):
@@ -513,13 +513,13 @@ class Runs(Part):
         assert world.server.call("POST", "wait/picked-up", body, Upstash_Workflow_RunId=run.id, Upstash_Workflow_CallType="step").status == 200
         assert world.server.call("POST", f"notify/{run.id}/later", b"kept").expect(201) == []
         runs["/over"].step(STEP_1)
-        until(lambda: world.shop.count("/over") == 2, 20, "its step")
+        until(lambda: world.shop.count("/over") == 2, 20, "two requests to /over")
         assert runs["/over"].end(b'"result"').status == 200
         world.server.call("DELETE", f"workflows/runs/{runs['/cancelled'].id}").expect(200)
         failing(world.server, world.shop, "fails", Answer(500), id="wfr_fails").step(STEP_1, upstash_retries="0")
         letters = until(lambda: world.server.call("GET", "workflows/dlq").expect(200)["messages"], 20, "the failed run")
         world.notes["run letter"] = letters[0]["dlqId"]
-        until(lambda: world.shop.count("/fails/failed") == 1, 20, "its failure callback")
+        until(lambda: world.shop.count("/fails/failed") == 1, 20, "the failure callback of the run")
         for path in (*runs, "/fails"):
             world.show(f"/workflows/qstash/wfr_{path[1:]}")
         world.show("/v2/waiters/picked-up", "/workflows?state=succeeded", "/workflows?state=failed")
@@ -544,7 +544,7 @@ class Runs(Part):
         until(lambda: world.shop.count("/sleeps") == 2, 20, "the step after it")
         assert decoded(world.shop.of("/sleeps")[1])[-1] == step(3, "three")
         assert run.end(b'"done"').status == 200
-        until(lambda: world.answer("/workflows/qstash/wfr_sleeps")["state"] == "succeeded", 10, "its end")
+        until(lambda: world.answer("/workflows/qstash/wfr_sleeps")["state"] == "succeeded", 10, "the run has succeeded")
         assert world.shop.count("/over") == world.shop.count("/cancelled") == 0
 
 

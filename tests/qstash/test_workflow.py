@@ -62,7 +62,7 @@ def test_calls_of_third_parties(application, receiver, topic):
 
 def test_waits_end_by_an_event(application, topic):
     run = application.trigger("waits", {"event": topic, "timeout": "1h"})
-    waiters = until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    waiters = until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "the run waits for the event")
     assert len(waiters) == 1 and waiters[0]["headers"]["Upstash-Workflow-Runid"] == [run]
     told = application.client("return client.notify({eventId: event, eventData: {some: 'news'}})", event=topic)
     assert [one["workflowRunId"] for one in told] == [run] and told[0]["messageId"]
@@ -86,7 +86,7 @@ def test_an_event_of_a_run_is_kept_until_it_waits(application, topic):
 
 def test_a_run_notifies_others(application, topic):
     waiting = application.trigger("waits", {"event": topic, "timeout": "1h"})
-    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "the run waits for the event")
     telling = application.trigger("notifies", {"event": topic})
     assert application.result(waiting)["eventData"] == {"news": "good"}
     assert application.result(telling) == 1
@@ -98,7 +98,7 @@ def test_webhooks(application, is_early):
     url = until(lambda: [one["url"] for one in application.effects(run) if one["step"] == "webhook"], 20, "the address is made")[0]
     if not is_early:
         event = url.rpartition("/")[2]
-        until(lambda: application.client("return client.getWaiters({eventId: event})", event=event), 20, "it waits")
+        until(lambda: application.client("return client.getWaiters({eventId: event})", event=event), 20, "the run waits for the event")
     assert application.post(f"{url}?a=%20b", b"from outside", {"X-Own": "1"}) == 200
     assert application.result(run) == {"timeout": False, "method": "POST", "query": "?a=%20b", "header": "1", "body": "from outside"}
 
@@ -122,7 +122,7 @@ def test_a_step_that_fails_is_retried(application):
 @pytest.mark.parametrize("workflow, retries, breaks", [("fails", 1, 2), ("fails_at_once", 3, 1)])
 def test_a_run_that_fails_calls_its_failure_function(application, workflow, retries, breaks):
     run = application.trigger(workflow, {"of": "us"}, retries=retries, retryDelay="10", headers={"x-shop": "one"})
-    failure = until(lambda: [one for one in application.effects(run) if one["step"] == "failure"], 20, "it is told")[0]
+    failure = until(lambda: [one for one in application.effects(run) if one["step"] == "failure"], 20, "the failure function is called")[0]
     assert failure["payload"] == {"of": "us"} and failure["shop"] == "one"
     assert application.steps(run).count("breaks") == breaks
     assert failure["failStatus"] == (489 if workflow == "fails_at_once" else 500)
@@ -133,7 +133,7 @@ def test_a_run_that_fails_calls_its_failure_function(application, workflow, retr
 def letter(application, run):
     """Waits until the client lists the dead letter of the run, and returns this dead letter."""
     listed = "return (await client.dlq.list({filter: {workflowRunId: run}})).messages"
-    return until(lambda: application.client(listed, run=run), 20, "it is dead")[0]
+    return until(lambda: application.client(listed, run=run), 20, "the run has a dead letter")[0]
 
 
 numbers = itertools.count(1)
@@ -192,7 +192,7 @@ def test_a_failure_function_that_fails_is_called_again(application):
     assert found["failureCallbackInfo"]["responseStatus"] == 500
     calls = len([one for one in application.effects(run) if one["step"] == "failure"])
     assert application.client("return client.dlq.retryFailureFunction({dlqId: id})", id=dead["dlqId"])["workflowRunId"] == run
-    until(lambda: len([one for one in application.effects(run) if one["step"] == "failure"]) > calls, 20, "it is called again")
+    until(lambda: len([one for one in application.effects(run) if one["step"] == "failure"]) > calls, 20, "the failure function is called again")
     ended = listed.replace("CALLBACK_FAIL", "CALLBACK_SUCCESS")
     until(lambda: application.client(ended, run=run), 20, "the failure function has ended")
 
@@ -203,7 +203,7 @@ def test_logs_of_runs(application, topic):
     run = application.trigger("plain", {"first": 1}, label=topic)
     assert application.result(run)["sum"] == 4
     failed = application.trigger("fails_at_once", {"of": "us"}, retries=0, label=topic)
-    until(lambda: application.is_over(failed), 20, "it fails")
+    until(lambda: application.is_over(failed), 20, "the run fails")
     logs = application.client("return client.logs({filter: {label: topic}})", topic=topic)["runs"]
     states = {one["workflowRunId"]: one["workflowState"] for one in logs}
     assert states == {run: "RUN_SUCCESS", failed: "RUN_FAILED"}
@@ -217,7 +217,7 @@ def test_logs_of_runs(application, topic):
 
 def test_a_run_cancels_itself(application):
     run = application.trigger("cancels")
-    until(lambda: application.is_over(run), 20, "it is cancelled")
+    until(lambda: application.is_over(run), 20, "the run is cancelled")
     assert application.steps(run) == ["before"]
 
 
@@ -232,7 +232,7 @@ def test_runs_are_cancelled(application, topic):
 
 def test_the_deprecated_cancel_of_a_run(application, javascript, topic):
     run = application.trigger("waits", {"event": topic, "timeout": "1h"})
-    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "the run waits for the event")
     assert javascript("return await client.workflow.cancel(run);", run=run) is True
     assert application.client("return client.getWaiters({eventId: event})", event=topic) == []
     assert javascript("return await client.workflow.cancel(run);", run=run)["status"] == 404
@@ -320,7 +320,7 @@ def test_logs_of_calls(application, receiver, topic):
 
 def test_logs_of_waits_and_of_what_comes_next(application, topic):
     run = application.trigger("waits", {"event": topic, "timeout": "1h"})
-    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "it waits")
+    until(lambda: application.client("return client.getWaiters({eventId: event})", event=topic), 20, "the run waits for the event")
     until(lambda: log_of(application, run)["steps"][-1]["type"] != "next", 20, "nothing is delivered")
     found = log_of(application, run)
     assert found["workflowState"] == "RUN_STARTED" and groups(found)[1:] == [("sequential", [("for news", "Wait", "STEP_PROGRESS")])]
@@ -343,7 +343,7 @@ def test_logs_of_invoked_runs(application):
 
 def test_logs_of_failures(application):
     run = application.trigger("fails", {"of": "us"}, retries=1, retryDelay="10")
-    until(lambda: log_of(application, run).get("failureFunction", {}).get("state") == "CALLBACK_SUCCESS", 20, "its failure function has run")
+    until(lambda: log_of(application, run).get("failureFunction", {}).get("state") == "CALLBACK_SUCCESS", 20, "the failure function of the run has ended")
     found = log_of(application, run)
     assert found["workflowState"] == "RUN_FAILED" and found["dlqId"] == found["failureFunction"]["dlqId"]
     assert found["failureFunction"]["failStatus"] == 500 and "broken for good" in found["failureFunction"]["failResponse"]

@@ -81,7 +81,7 @@ def trigger_all(application, round_number):
             ("waits", {"event": f"never-{name}", "timeout": "2s"}, {"isOver": True}),
             ("invokes", {"how": "plain"}, {"body": {"six": 6}, "isCanceled": False, "isFailed": False}),
         ]:
-            run = until(lambda: trigger(application, workflow, body, f"{workflow}-{name}"), 60, "it is triggered")
+            run = until(lambda: trigger(application, workflow, body, f"{workflow}-{name}"), 60, "the run is triggered")
             expected[run] = result
     return expected
 

@@ -61,7 +61,7 @@ def test_one_job_of_a_group_is_selected(browser, graveyard):
     browser.click("checkbox", "left/left-3")
     browser.click("button", "Redrive 1 job")
     browser.click("button", "1 job", root=browser.await_one("dialog"))
-    until(lambda: graveyard.receiver.count("left") == GONE + 1, 30, "it is sent again")
+    until(lambda: graveyard.receiver.count("left") == GONE + 1, 30, "the job is sent again")
     assert len(graveyard.receiver.of("left", "left-3")) == 2
 
 

@@ -24,16 +24,16 @@ def test_run_now(browser, world, topic):
     add(world, topic)
     show(browser, world, topic)
     browser.click("button", "Run now", exact=True)
-    until(lambda: world.receiver.count(topic) == 1, 15, "it is delivered")
+    until(lambda: world.receiver.count(topic) == 1, 15, "the job is delivered")
     browser.await_text("delivered", seconds=15)
 
 
 def test_a_delivered_job_is_sent_again(browser, world, topic):
     add(world, topic, delay=0)
-    until(lambda: count(world.server, state="delivered", topic=topic) == 1, 20, "it is in the history")
+    until(lambda: count(world.server, state="delivered", topic=topic) == 1, 20, "the job is in the history")
     show(browser, world, topic)
     browser.click("button", "Send again", exact=True)
-    until(lambda: world.receiver.count(topic) == 2, 15, "it is delivered again")
+    until(lambda: world.receiver.count(topic) == 2, 15, "the job is delivered again")
 
 
 def test_the_page_of_a_job_follows_its_life(browser, world, topic):

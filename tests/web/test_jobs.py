@@ -399,7 +399,7 @@ def test_the_next_attempts_of_a_wait_by_expression(browser, server, topic):
     browser.click("button", "Edit")
     browser.fill("Wait as an expression", "retried * 500")
     browser.click("button", "Save")
-    until(lambda: server.get(f"/jobs/{topic}/a").expect(200)["retryWait"] == "retried * 500", 10, "it is changed")
+    until(lambda: server.get(f"/jobs/{topic}/a").expect(200)["retryWait"] == "retried * 500", 10, "the job is changed")
 
 
 def test_a_job_is_sent_as_a_new_one(browser, server, receiver, topic):

@@ -85,7 +85,7 @@ def test_a_rate_keeps_its_window(browser, server):
     assert browser.await_one("field", "Rate").get_attribute("value") == "10/60 window"
     browser.fill("Rate", "20/60 window", root=browser.await_one("dialog"))
     browser.click("button", "Save")
-    until(lambda: own_settings(server, "orders")["rate"]["jobs"] == 20, 10, "it is changed")
+    until(lambda: own_settings(server, "orders")["rate"]["jobs"] == 20, 10, "the rate is changed")
     assert own_settings(server, "orders")["rate"]["window"] is True
 
 
@@ -108,7 +108,7 @@ def test_topics_and_jobs_of_the_server_itself(browser, server, receiver):
     job = browser.route()
     browser.open(server, job)  # as from a bookmark
     browser.click("button", "Run now")
-    until(lambda: receiver.count("orders~callbacks") == 2, 20, "it is run")
+    until(lambda: receiver.count("orders~callbacks") == 2, 20, "the callback is sent again")
     browser.open(server, "#/jobs")
     browser.fill("Topic", "orders~callbacks", exact=True)
     browser.press(Keys.ENTER)
@@ -142,9 +142,9 @@ def test_a_topic_is_paused_and_resumed(browser, server):
     server.schedule(topic="mail", url="http://127.0.0.1:9/", delay=LATER)
     browser.open(server, "#/topics")
     browser.click("button", "Pause mail")
-    until(lambda: own_settings(server, "mail") == {"paused": True}, 10, "it is paused")
+    until(lambda: own_settings(server, "mail") == {"paused": True}, 10, "the topic is paused")
     browser.click("button", "Resume mail")
-    until(lambda: own_settings(server, "mail") == {}, 10, "it is resumed")
+    until(lambda: own_settings(server, "mail") == {}, 10, "the topic is resumed")
 
 
 def test_a_setting_is_saved_and_says_where_it_comes_from(browser, server):
@@ -155,7 +155,7 @@ def test_a_setting_is_saved_and_says_where_it_comes_from(browser, server):
     browser.click("button", "Change Timeout")
     browser.fill("Timeout", "1m")
     browser.click("button", "Save")
-    until(lambda: own_settings(server, "orders-eu") == {"timeout": 60}, 10, "it is saved")
+    until(lambda: own_settings(server, "orders-eu") == {"timeout": 60}, 10, "the setting is saved")
     until(lambda: "this topic" in browser.await_one("row", "Timeout").text, 10, browser.shown)
     browser.click("button", "Change Timeout")
     browser.click("button", "Remove own value")
@@ -178,7 +178,7 @@ def test_a_wrong_setting_is_explained_where_it_was_typed(browser, server):
     browser.await_text("Expected attempts/seconds")
     browser.fill("Rate", "10/1 burst 5")
     browser.click("button", "Save")
-    until(lambda: own_settings(server, "orders") == {"rate": {"jobs": 10, "per": 1, "burst": 5}}, 10, "it is saved")
+    until(lambda: own_settings(server, "orders") == {"rate": {"jobs": 10, "per": 1, "burst": 5}}, 10, "the setting is saved")
     browser.click("button", "Change Weight")
     browser.fill("Weight", "1000")
     browser.click("button", "Save")
@@ -246,11 +246,11 @@ def test_a_schedule_is_run_paused_changed_and_deleted(browser, server):
     browser.click("button", "Run now")
     browser.await_text("daily~run-")
     browser.click("button", "Pause")
-    until(lambda: server.get("/schedules/reports/daily").expect(200)["paused"], 10, "it is paused")
+    until(lambda: server.get("/schedules/reports/daily").expect(200)["paused"], 10, "the schedule is paused")
     browser.click("button", "Change")
     browser.fill("Cron expression", "15 4 * * *")
     browser.click("button", "Save")
-    until(lambda: server.get("/schedules/reports/daily").expect(200)["cron"] == "15 4 * * *", 10, "it is changed")
+    until(lambda: server.get("/schedules/reports/daily").expect(200)["cron"] == "15 4 * * *", 10, "the schedule is changed")
     assert server.get("/schedules/reports/daily").expect(200)["paused"]
     browser.await_none("dialog")
     browser.click("button", "Delete")
@@ -258,7 +258,7 @@ def test_a_schedule_is_run_paused_changed_and_deleted(browser, server):
     assert server.get("/schedules/reports/daily").expect(200)
     browser.open(server, "#/schedules/reports/daily")
     browser.click("button", "Delete")
-    until(lambda: server.request("GET", "/schedules/reports/daily").status == 404, 15, "it is deleted")
+    until(lambda: server.request("GET", "/schedules/reports/daily").status == 404, 15, "the schedule is deleted")
     browser.expect(" 404 ")
 
 
@@ -270,7 +270,7 @@ def test_an_edit_of_a_schedule_keeps_hidden_values(browser, server, receiver):
     browser.fill("Times", "fixed interval")
     browser.fill("Every", "2h")
     browser.click("button", "Save")
-    until(lambda: server.get("/schedules/reports/daily").expect(200).get("every") == 7200, 10, "it is changed")
+    until(lambda: server.get("/schedules/reports/daily").expect(200).get("every") == 7200, 10, "the schedule is changed")
     browser.await_none("dialog")
     browser.click("button", "Run now")
     [arrival] = await_arrivals(receiver, 1)
@@ -336,10 +336,10 @@ def test_a_group_is_made_changed_and_deleted(browser, server):
     browser.await_text("type its hidden headers again")
     browser.fill("Headers", "X-From: duepost", root=browser.await_one("[role=group]", "west"))
     browser.click("button", "Save")
-    until(lambda: set(server.get("/groups/shops").expect(200)["endpoints"]) == {"west"}, 10, "it is changed")
+    until(lambda: set(server.get("/groups/shops").expect(200)["endpoints"]) == {"west"}, 10, "the group is changed")
     browser.await_none("dialog")
     browser.click("button", "Delete shops")
-    until(lambda: server.request("GET", "/groups/shops").status == 404, 15, "it is deleted")
+    until(lambda: server.request("GET", "/groups/shops").status == 404, 15, "the group is deleted")
     browser.await_text("No groups yet")
 
 
@@ -353,7 +353,7 @@ def test_an_edit_of_a_group_keeps_hidden_values(browser, server, receiver):
     browser.fill("Headers", "Authorization: ***\nX-More: 1", root=north)
     browser.fill("Method", "PUT", root=browser.await_one("[role=group]", "south"))
     browser.click("button", "Save")
-    until(lambda: server.get("/groups/shops").expect(200)["endpoints"]["south"].get("method") == "PUT", 10, "it is changed")
+    until(lambda: server.get("/groups/shops").expect(200)["endpoints"]["south"].get("method") == "PUT", 10, "the group is changed")
     server.schedule(topic="orders", group="shops", body={})
     south, north = sorted(await_arrivals(receiver, 2), key=lambda arrival: arrival.target, reverse=True)
     assert north.target == "/north?key=s3cret" and north.headers["authorization"] == "Bearer s3cret" and north.headers["x-more"] == "1"

@@ -21,7 +21,7 @@ def compose(browser, world, topic, **fields):
 def test_a_job_is_sent_and_followed_to_its_end(browser, world, topic):
     compose(browser, world, topic, **{"Job id": "one", "Body": '{"order": 1.10}'})
     browser.click("button", "send the job")
-    arrival, = until(lambda: world.receiver.of(topic, "one"), 10, "it arrives")
+    arrival, = until(lambda: world.receiver.of(topic, "one"), 10, "the job arrives")
     assert arrival.body == b'{"order": 1.10}'
     browser.await_text(f"{topic}/one", "delivered", seconds=15)
 
@@ -73,5 +73,5 @@ def test_the_code_does_what_the_form_says(browser, world, topic, language, tmp_p
     done = subprocess.run(commands[language], input=text, text=True, capture_output=True, timeout=30 * SLOW, check=False, cwd=tmp_path,
                           env={**os.environ, "HOME": str(tmp_path)})
     assert done.returncode == 0, done.stderr + text
-    arrival, = until(lambda: world.receiver.of(topic, "of-code"), 10, lambda: f"it arrives\n{done.stdout}{text}")
+    arrival, = until(lambda: world.receiver.of(topic, "of-code"), 10, lambda: f"the job arrives\n{done.stdout}{text}")
     assert json.loads(arrival.body) == json.loads(body), text
