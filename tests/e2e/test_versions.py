@@ -1,5 +1,6 @@
-"""Two versions on one Redis, side by side, as in an upgrade: the version under test and "next", which has one more
-job member, topic setting and need (script/build next)."""
+"""Two versions on one Redis, side by side, as in an upgrade: the version under test and "next" (script/build next).
+The next version has one more job member, one more topic setting, and one more feature that a job or topic can require
+from the versions that handle it ("needs")."""
 
 import json
 import os

@@ -20,7 +20,7 @@ def instructions(path):
 
 
 def copy_context(source, context):
-    """Copies the files that .dockerignore allows: it excludes everything, then lists exceptions."""
+    """Copies the files that .dockerignore allows. This file must exclude everything, and then list exceptions."""
     rules = [line for line in (source / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
     assert rules[0] == "*" and all(rule.startswith("!") for rule in rules[1:]), "another form of .dockerignore"
     for rule in rules[1:]:
@@ -36,8 +36,7 @@ def _copy(source, target):
 
 
 def make_slim(root):
-    """Makes a root of Debian as its slim images are: without the packages that debootstrap leaves, without an index of packages
-    and without documentation."""
+    """Makes a root of Debian like Debian's slim images: without package files, package caches and documentation."""
     for package in (root.path / "var/cache/apt/archives").glob("*.deb"):
         package.unlink()
     (root.path / "etc/apt/apt.conf.d/docker-clean").write_text('Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";\n')

@@ -54,7 +54,8 @@ mount --bind "$archives" "$root/var/cache/apt/archives"
 """
 RUN = ENTER + 'exec chroot "$root" "$@"'
 
-# Mounts as a container manager does: the kernel settings are those of the host, and the control groups are private.
+# Mounts file systems as a container manager does, and starts systemd. The kernel settings are those of the host and
+# read-only; the control groups are private.
 BOOT = ENTER + r"""
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys"
@@ -129,7 +130,7 @@ class Process:
         self._lines.put(None)
 
     def line_with(self, words, seconds):
-        """Returns the next line of output that contains words."""
+        """Waits for the next line of output that contains words, and returns it."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -142,7 +143,7 @@ class Process:
                 return line
 
     def all_text(self):
-        """Waits for the end of the process."""
+        """Waits until the process has ended. Returns all its output."""
         self._reader.join(10)
         return "".join(self.text)
 
@@ -182,8 +183,8 @@ class Roots:
             raise Failed(f"{command[0]} failed")
 
     def _sources(self):
-        """Returns [(address, release)]: the sources of this host's apt, with the suite in place of the host's
-        release."""
+        """Returns the sources of packages as [(address, release)]. For Debian, these are the sources of this host's
+        apt, with the suite in place of the host's release."""
         if self.suite in UBUNTUS:
             return [(UBUNTU, self.suite + part) for part in ("", "-updates", "-security")]
         lines = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"],
@@ -248,7 +249,7 @@ class Roots:
         shutil.rmtree(root.path, ignore_errors=True)
         root.path.mkdir(parents=True)
         self._call("tar", "--extract", "--file", archive, "--directory", root.path, "--numeric-owner", "--xattrs")
-        # An installer or a container manager writes these files; debootstrap does not.
+        # debootstrap does not write these files. On a usual system, an installer or a container manager writes them.
         shutil.copy("/etc/resolv.conf", root.path / "etc/resolv.conf")
         (root.path / "etc/hosts").write_text("127.0.0.1 localhost clean-root\n::1 localhost ip6-localhost ip6-loopback\n")
         if LOCAL_AUTHORITIES.is_dir():

@@ -15,8 +15,8 @@ TESTS = [name for file in sorted(SOURCES.glob("*_test.go")) for name in re.finda
 
 @pytest.fixture(scope="module")
 def tests(tmp_path_factory):
-    """Builds the tests with the modules that tests/qstash/install has fetched. A newer Go needs other versions in
-    go.mod than an older one, so the tests are built in a copy."""
+    """Builds the tests with the modules that tests/qstash/install has fetched. A newer Go may have to
+    change versions in go.mod, so the build uses copies of go.mod and go.sum."""
     folder = tmp_path_factory.mktemp("go")
     for name in "go.mod", "go.sum":
         (folder / name).write_bytes((SOURCES / name).read_bytes())

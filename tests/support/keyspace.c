@@ -233,8 +233,8 @@ static int compare_texts(const void *a, const void *b)
     return strcmp((*left)->str, (*right)->str);
 }
 
-/* Sorts a reply by every step-th element. The elements between stay behind theirs: for a hash, step is 2,
- * and each value stays behind its field. */
+/* Sorts a reply whose elements are in groups, by the first element of each group. step: the size of a
+ * group; 2 for a hash, whose groups are a field and its value. */
 static void sort(redisReply *reply, size_t step)
 {
     if (reply->elements)

@@ -21,7 +21,7 @@ void postgres_server_free(struct postgres_server *);
 void postgres_server_kill(struct postgres_server *);
 void postgres_server_start(struct postgres_server *);
 
-/* Suspend all processes of the server, and continue them. */
+/* Suspend all processes of the server, and let them continue. */
 void postgres_server_freeze(struct postgres_server *);
 void postgres_server_thaw(struct postgres_server *);
 

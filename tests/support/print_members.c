@@ -1,4 +1,4 @@
-/* Prints the tables of members as JSON, for tests/members. */
+/* Prints the tables of the members of jobs and settings as JSON, for tests/members. */
 #include <stdio.h>
 
 #include "job/job_members.h"

@@ -62,8 +62,8 @@ static int compare_lines(const void *a, const void *b)
     return order ? order : (left->size > right->size) - (left->size < right->size);
 }
 
-/* Appends the keyspace with its lines sorted as in a dump, because examples are composed of parts in any
- * order. */
+/* Appends the text of a keyspace, and sorts its lines as a dump does. Examples put their lines together in
+ * any order. */
 static void append_sorted(struct buffer *out, const char *text)
 {
     struct slice lines[KEYS_MAX], rest = slice_of(text);

@@ -17,8 +17,8 @@ extern int
 /* Loads all scripts. Redis must return the digests that the product uses. */
 void scripts_load(redisContext *);
 
-/* Runs a script. words are the script's name, then its arguments after the limit. The caller frees the reply,
- * which may be an error. */
+/* Runs a script. words: the name of the script, then its arguments without the first one, the limit. The
+ * caller frees the reply, which may be an error. */
 redisReply *script_run(redisContext *, size_t count, const char *const *words);
 
 /* Runs a script whose words are in one text, separated by spaces. '' is an empty word, and 'a,b' a word with

@@ -141,7 +141,7 @@ static void reset(struct tls_relay *relay)
     setsockopt(relay->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
 }
 
-/* Returns false when the relay is over. */
+/* Passes on bytes from the client. Returns false if the relay must end. */
 static bool pass_from_client(struct tls_relay *relay)
 {
     char room[16 * 1024];
@@ -159,7 +159,7 @@ static bool pass_from_client(struct tls_relay *relay)
     return SSL_pending(relay->tls) == 0 || pass_from_client(relay);
 }
 
-/* Returns false when the relay is over. */
+/* Passes on bytes from the server. Returns false if the relay must end. */
 static bool pass_from_server(struct tls_relay *relay)
 {
     char room[16 * 1024];

@@ -32,8 +32,8 @@ void wire_read_to_end(int fd, struct wire_text *);
 /* Reads until the bytes read so far contain text. Returns false if the peer closes the connection first. */
 bool wire_read_for(int fd, struct wire_text *, const char *text);
 
-/* Reads a whole request or answer; without Content-Length, it has no body. Returns false if the peer closes
- * the connection first. */
+/* Reads a whole request or answer. A message without Content-Length must have no body. Returns false if
+ * the peer closes the connection first. */
 bool wire_read_message(int fd, struct wire_text *);
 
 /* Returns how often text occurs. */

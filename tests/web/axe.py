@@ -48,7 +48,7 @@ def fetch():
 
 @functools.cache
 def source():
-    """Returns the text of axe.min.js. If it cannot be fetched, the test is skipped, which is a failure with CI=true."""
+    """Returns the text of axe.min.js. If the file cannot be fetched, the test is skipped, or fails with CI=true."""
     try:
         package = fetch()
     except (OSError, ValueError) as error:

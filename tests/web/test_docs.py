@@ -6,7 +6,8 @@ CONTRACT = (Path(__file__).parents[2] / "api/openapi.yaml").read_text()
 
 
 def test_the_contract_is_shown(browser, world):
-    """The page violates no policy and sends no request to another host; browser checks both."""
+    """The fixture browser also checks that the page violates no content security policy and sends no request to another
+    host."""
     browser.open(world.server, "docs")
     browser.await_text("Takes a job over HTTP now and POSTs it to a URL when it is due.", "Schedule a job", seconds=60)
     browser.await_true("document.querySelectorAll('.opblock').length > 30")

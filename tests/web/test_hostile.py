@@ -111,7 +111,7 @@ def test_an_answer_of_a_receiver_is_text(browser, hostile):
 
 
 def test_typed_text_is_shown_as_text(browser, hostile):
-    """The page that composes a job shows the job as programs, too."""
+    """The page with the form for a job also shows programs that schedule the job. They contain the typed texts."""
     browser.open(hostile, "#/try")
     browser.await_one("h1, h2")
     for field in ("topic", "job ID", "body"):

@@ -28,7 +28,7 @@ def await_arrivals(receiver, number):
 
 
 def scroll_until(browser, text):
-    """Scrolls down until the last row is there."""
+    """Scrolls down, again and again, until the page has the text."""
     def shown():
         browser.script("window.scrollTo(0, document.documentElement.scrollHeight)")
         return browser.script("return document.querySelector('main').textContent.includes(arguments[0])", text)

@@ -54,7 +54,7 @@ def test_durations_and_sizes_are_short(page):
 
 
 def test_a_route_keeps_each_name(page):
-    """The name is the same in href(), in the address and in the router."""
+    """A name with special characters is unchanged on its way through href(), the address and the router."""
     for name in NAMES:
         found = value(page, "router.js", "(location.hash = of.href(['none', values[0]], {q: values[0]}), of.startRouter, "
                       "dispatchEvent(new HashChangeEvent('hashchange')), [of.route.segments[1], of.route.query.q])", name)

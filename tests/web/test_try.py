@@ -60,7 +60,7 @@ def test_the_form_is_filled_in_from_the_query(browser, world):
 
 @pytest.mark.parametrize("language", ["curl", "Python", "Node"])
 def test_the_code_does_what_the_form_says(browser, world, topic, language, tmp_path):
-    """The code is run."""
+    """Runs the code that the page shows, and checks the job that it schedules."""
     body = """{"text": "it's \\"quoted\\" $HOME `id` \\\\ ü", "number": 12345678901234567890}"""
     compose(browser, world, topic, **{"Job id": "of-code", "Body": body})
     browser.click("button", language, exact=True)
