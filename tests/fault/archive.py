@@ -14,7 +14,7 @@ class Archive:
         self.options = ("--history", f"sqlite:{self.path}")
 
     def rows(self):
-        """Returns {topic/jobId: the times when its jobs were created}. Empty until duepost has created the table."""
+        """Returns topic/jobId -> the creation times of the jobs with this id. Empty until duepost has created the table."""
         found = collections.defaultdict(list)
         if not self.path.exists():
             return found
@@ -26,7 +26,7 @@ class Archive:
         return found
 
     def faults(self, lane):
-        """Returns the jobs that are missing and those that have two rows. All jobs of the lane must have ended."""
+        """Returns the jobs without a row and those with two rows. All jobs of the lane must have ended."""
         size = lambda: lane.ask("HLEN", lane.keys + "ended")  # noqa: E731
         try:
             until(lambda: size() == 0, 60, "an empty outbox")

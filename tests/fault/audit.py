@@ -22,13 +22,13 @@ NAMES = {"jobs": "hash", "due": "zset", "turns": "zset", "ready": "list", "lease
 ENDS = ("dead", "delivered", "cancelled")
 OF_ONE = {"bucket": "zset", "held": "zset", "breaker": "zset", "holders": "hash", "hour": "hash", "begun": "hash", "completed": "hash",
           "workflow": "hash", "elements": "list", "element_jobs": "list", "open": "hash", "waiters": "zset", "event_names": "hash",
-          "events": "list", **dict.fromkeys(ENDS, "zset")}  # before ':' and the name of a topic, receiver, hour, token or workflow
+          "events": "list", **dict.fromkeys(ENDS, "zset")}  # words of keys that continue with ':' and the name of a topic, receiver, hour, token or workflow
 MAX_IN_FLIGHT = 256
 AUDIT_TOPICS = 1000
 
 
 class Books:
-    """Everything in the keyspace of one prefix, read in one transaction."""
+    """All data under one key prefix, read in one transaction."""
 
     def __init__(self, link, keys=KEYS):
         names = link("KEYS", keys.replace("{", "\\{") + "*")
@@ -156,7 +156,7 @@ def calendar_faults(books):
     for topic in (due.keys() | turns.keys()) - books.buckets.keys():
         yield f"topic {topic} is in {'due' if topic in due else 'turns'} without a bucket"
     for topic, bucket in books.buckets.items():
-        first = math.floor(min(bucket.values()))  # jobs of the same ms differ by fractions
+        first = math.floor(min(bucket.values()))  # jobs of the same ms have scores that differ by fractions
         if topic not in due and topic not in turns:
             yield f"topic {topic} is in neither due nor turns"
         elif topic in turns and first > books.now_ms:

@@ -21,7 +21,8 @@ def ids_of(lane):
 
 
 def faults(lane, skipped=()):
-    """Returns the broken promises as sentences, when no job is left. skipped: jobs that lost their callbacks when they were replaced. Jobs of a group have none."""
+    """Returns the broken promises as sentences. The caller has waited until no job is left.
+    skipped: jobs without callbacks because they were replaced. Jobs of a group have no callbacks."""
     found, books = ids_of(lane), lane.books()
     for (job_id, outcome), ids in found.items():
         if outcome != "attempt" and len(ids) > 1:

@@ -1,4 +1,4 @@
-"""Runs without faults: each job comes once, and none early."""
+"""Runs without faults: each job arrives once, and no job arrives early."""
 
 import time
 

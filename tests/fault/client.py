@@ -43,7 +43,7 @@ class Order:
 
 
 def mixed_orders(seed, jobs, seconds, topics=20, cancels=0.1, delay_ms=3000, mix=MIX):
-    """Jobs of all kinds, scheduled within this number of seconds."""
+    """Yields jobs of all kinds, which clients schedule within this number of seconds."""
     chance = random.Random(f"orders {seed}")
     shares = [share for share, _, _ in mix]
     for number in range(jobs):
@@ -59,7 +59,7 @@ def mixed_orders(seed, jobs, seconds, topics=20, cancels=0.1, delay_ms=3000, mix
 
 @dataclasses.dataclass(slots=True)
 class Told:
-    """The client's record of one job. A status of 0 is a lost answer."""
+    """The client's record of one job. Status 0: the answer was lost."""
     scheduled: int = None        # status of the schedule
     sent_us: int = 0
     answered_us: int = 0

@@ -84,13 +84,13 @@ def to_receiver(report, redis, judge):
                 proxy.stop()
 
 
-# Mode of the proxies: the missing safeguard that a run in this mode detects. With leases, that of a slow attempt is renewed. Without the
+# Mode of the proxies -> the removed safeguard that a run in this mode must detect. duepost renews the lease of a slow attempt. Without the
 # destructive pop, a job stays in the pool if the reply to its claim never came.
 MODES = {"delay": "no leases", "slice": "no leases", "blackhole": "destructive pop", "half-open": "destructive pop"}
 
 
 def in_mode(seed, mode, binary=None):
-    """Runs jobs through proxies on both sides of duepost: slow and sliced connections lose and repeat no job; silent
+    """Runs jobs through proxies on both sides of duepost: no job is lost or repeated over slow and sliced connections; silent
     connections are closed. Returns the verdict."""
     redis = Redis()
     proxy = Proxy(redis.port)

@@ -26,7 +26,7 @@ class Arrival:
 
     @property
     def is_failure(self):
-        """The receiver's behaviour fails the attempt, provided that a duepost without faults waited for it."""
+        """Returns whether the receiver's action makes the attempt fail even when nothing disturbs duepost."""
         return not (self.action[0] == "2" or self.action.startswith("drip"))
 
 
@@ -49,7 +49,7 @@ class _Log:
         if words[0] == "A":
             self.jobs.setdefault(words[5], []).append(Arrival(int(words[1]), words[2], int(words[3]), words[4]))
             return
-        for arrival in reversed(self.jobs.get(words[3], ())):  # the last arrival of this attempt that has no answer yet
+        for arrival in reversed(self.jobs.get(words[3], ())):  # of this attempt's arrivals, the last one without an answer
             if arrival.attempt == int(words[2]) and arrival.answered_us is None:
                 arrival.answered_us = int(words[1])
                 return

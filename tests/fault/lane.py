@@ -33,7 +33,7 @@ class Lane:
         return self.nodes[-1].start(wait=wait, **extra)
 
     def schedule(self, node, job_id, path="/200", url=None, **job):
-        """Returns the status; 0 if the answer was lost."""
+        """Returns the status of the answer; 0 if it was lost."""
         key = f"{self.name}/{job_id}"
         told = self.told.setdefault(key, Told(sent_us=time.time_ns() // 1000))
         body = {"topic": self.name, "jobId": job_id, "url": (url or self.judge.url) + path,

@@ -31,7 +31,7 @@ def now_us():
 
 
 def bursts(seed, kills, rounds, burst=5.0, calm=6.0):
-    """Returns a plan: rounds of kills that follow each other closely, with other faults between them. After each round, there is time to recover."""
+    """Returns a plan: rounds of kills in quick succession, with other faults between them. After each round, there is time to recover."""
     chance = random.Random(f"nemesis {seed}")
     per_round = kills / rounds
     steps = []

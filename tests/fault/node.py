@@ -22,7 +22,7 @@ _processes = []
 
 
 def next_source():
-    """Returns 127.1.0.1, 127.1.0.2 and so on, because other processes send from 127.0.0.1."""
+    """Returns 127.1.0.1, 127.1.0.2 and so on, one address per call. 127.0.0.1 is not used, because other processes send from it."""
     number = next(_sources)
     return f"127.1.{number // 250}.{number % 250 + 1}"
 

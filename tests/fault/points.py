@@ -104,7 +104,7 @@ class Story:
             self.lane.stop()
 
     def leave_litter(self):
-        """Leaves data that only repairs and sweeps find: an entry in a bucket without a job, and a kept job and an
+        """Leaves data that only repairs and sweeps find: an entry in a topic's bucket (its waiting jobs) whose job does not exist, and a kept job and an
         idempotency key that have expired long ago."""
         self.lane.ask("ZADD", self.lane.keys + "dead", 1, f"{self.lane.name}/nobody")
         self.lane.ask("HSET", self.lane.keys + "kept", f"{self.lane.name}/nobody", 'delivered 1 0 15 {"createdAt":1}')
@@ -360,7 +360,7 @@ def run(report):
     controls = stories_of(redis, judge, ["before http_call", "before may_send", "after claim"], "kill",
                           control.without("destructive pop"), "control-")
     lost = stories_of(redis, judge, ["after http_call"], "kill", control.without("follow-ups"), "unreported-")
-    # Only the end of a job with callbacks shows this bug, and only if the other process has recorded the same end before.
+    # This bug shows only if a job has callbacks and the other process has recorded the job's end before.
     doubled = [story for number in range(4)
                for story in stories_of(redis, judge, ["before complete"], "stop", control.without("fence of follow-ups"), f"doubled-{number}-", is_plain=True)]
     try:

@@ -39,7 +39,7 @@ class Stage:
         self.judge.stop()
 
 
-# ---- jobs of a dead consumer are delivered by another ----
+# ---- another consumer delivers the jobs of a dead one ----
 
 ORPHAN_S = 10  # maximum of the p99 of the time from the consumer's death to the next attempt, whatever the job's timeout is
 
@@ -105,7 +105,7 @@ def waits_of(stage, lane, source, died_us):
     return waits
 
 
-# ---- a job that outlives five consumers ----
+# ---- a job whose attempts kill five consumers ----
 
 def losses(stage, binary):
     """Kills the consumer at each attempt. The waits between the attempts are shortened."""
@@ -124,7 +124,7 @@ def losses(stage, binary):
         until(lambda: node.request("GET", f"/jobs/{lane.name}/killer")[1].get("state") not in ("leased", None)
               or len(lane.arrivals("killer")) > 5, 25,
               lambda: f"the fifth recovery: {node.request('GET', f'/jobs/{lane.name}/killer')}")
-        time.sleep(0.5)  # a sixth attempt would come in this time
+        time.sleep(0.5)  # a sixth attempt, which would be an error, would come in this time
         job = node.request("GET", f"/jobs/{lane.name}/killer")[1]
         said = lane.verdict()
         is_right = (job.get("state"), job.get("reason"), job.get("attempts")) == ("dead", "consumer_lost", 0)
@@ -146,7 +146,7 @@ def five_losses(stage, report):
 # ---- drain ----
 
 DRAIN_S = 3
-HEARD_US = 1_000_000  # on a busy host duepost may not read an answer that came so shortly before the end of the drain
+HEARD_US = 1_000_000  # on a busy host, duepost may miss an answer that comes this shortly before the end of the drain
 
 
 def drained(stage, seed, end):
@@ -192,7 +192,7 @@ def drain(stage, report):
     report.control("no drain", wrong)
 
 
-# ---- a frozen consumer, and a job cancelled meanwhile ----
+# ---- a job is cancelled while its consumer is frozen ----
 
 def frozen(stage, still_clock):
     """The consumer is stopped for longer than its lease, just before its request would leave."""
@@ -201,7 +201,7 @@ def frozen(stage, still_clock):
     try:
         second = lane.start()
         second.await_ready()
-        freeze(second.pid)  # so that the other process gets the job
+        freeze(second.pid)  # so that the first process gets the job
         first = lane.start(wait=False, DUEPOST_TEST_POINT="before may_send 1 stop")
         until(first.is_ready, 20, "ready")
         lane.schedule(first, "a")
@@ -227,7 +227,7 @@ def frozen_and_cancelled(stage, report):
     report.control("a lease by a clock that stands still", wrong)
 
 
-# ---- an outcome of an earlier job that comes when a new job has the same id ----
+# ---- the outcome of a cancelled job arrives when a new job has its id ----
 
 def late(stage, binary):
     lane = stage.lane("late", binary=binary)
@@ -243,7 +243,7 @@ def late(stage, binary):
         assert lane.cancel(second, "a") == 200
         lane.told.clear()
         assert lane.schedule(second, "a", "/500w4500/200") == 201
-        time.sleep(max(0, 3.3 - (time.monotonic() - frozen_at)))  # until the answer to the first request is there
+        time.sleep(max(0, 3.3 - (time.monotonic() - frozen_at)))  # the receiver has now answered the first process
         first.signal(signal.SIGCONT)
         lane.await_settled(20)
         said = lane.verdict(is_cut=True)
@@ -315,7 +315,8 @@ class Embedded:
 
 
 class EmbeddedLane(Lane):
-    """A lane whose duepost has its private Redis in data. is_unsafe: Redis never calls fsync, and changes in memory are confirmed."""
+    """A lane whose duepost runs its private Redis in the directory data. is_unsafe:
+    Redis never calls fsync, and duepost confirms changes that are only in memory."""
 
     def __init__(self, stage, name, data, is_unsafe=False, extra=None):
         # With two reactors, one may be ready and the other may get the next job.

@@ -11,18 +11,18 @@ import dataclasses
 import datetime
 import re
 
-STORIES = 5  # number of broken promises that are reported with all details
+STORIES = 5  # maximum number of broken promises that are reported with all details
 LEASE_US = 5_000_000
 RETRY_MS = 500  # the shortest wait in the retry schedules of most jobs, see client.MIX
-REPLY_US = 3_000_000   # the longest that a duepost waits for a reply
+REPLY_US = 3_000_000   # the longest time for which a duepost waits for a reply of Redis
 RECORD_US = 3_000_000  # the longest time from an answer to its record in Redis, on a busy host
 HURRY_MS = 5000  # longer than the timeout of jobs that hang, and shorter than all other timeouts, see client.MIX
-DRIP_US = 2_000_000    # time for the rest of a body after its status
+DRIP_US = 2_000_000    # time for the rest of an answer's body after the status
 
 
 @dataclasses.dataclass
 class Fault:
-    """A fault from begin_us to end_us, in which outcomes may have been lost. sources None: outcomes of all processes."""
+    """A fault from begin_us to end_us, in which outcomes of attempts may have been lost. sources: the processes that it affected; None: all."""
     kind: str
     begin_us: int
     end_us: int = None

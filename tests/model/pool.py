@@ -67,11 +67,11 @@ class Pool(Workflows):
         self.now_us = 0
         self.jobs = {}  # id -> record
         self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> ms, in the bucket with a fraction, see put
-        self.pull_notes = {}  # id -> (when the worker's lease began, whether it may have callbacks: + or -)
+        self.pull_notes = {}  # id -> (when the worker's lease began; + if the job may have callbacks, else -)
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
         self.awaited = {}  # pull topic -> end of the wait of a process for its jobs, ms
         self.calls = []  # pull topics whose waiting processes the call has notified
-        self.shown, self.last_scores = None, {}  # the buckets as the current call sees them, see put
+        self.shown, self.last_scores = None, {}  # the buckets without the entries that the current call adds, see show
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
         self.crashes = {}  # id -> (losses, nonce)
@@ -100,7 +100,7 @@ class Pool(Workflows):
         self.touched = {}  # topics that the call has touched, in order -> True, False if jobs were only put into its bucket, or FREED if only attempts have ended
         self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints, createdAt) of what was sent to a group
-        self.sends_until = {}  # topic/jobId -> when a call examines the send again, ms
+        self.sends_until = {}  # topic/jobId -> ms, when a call has to examine again what was sent to the group
         self.schedules = {}  # topic/scheduleId -> definition
         self.fired = {}  # topic/scheduleId -> (tag, outcome, missed, time, when that was written, id of the last job)
         self.skipped = {}  # topic/scheduleId -> until, front, first, last, ...: times that were missed and skipped
@@ -163,7 +163,7 @@ class Pool(Workflows):
         self.line[topic] = (at, due, job_id)
 
     def let_go(self, job_id, due=0):
-        """If the job is the head of a line, its next attempt may begin from due on; 0: at once."""
+        """If the job is the head of a line, allows its next attempt from the time `due` on; 0: at once."""
         topic = topic_of(job_id)
         if self.is_fifo(topic):
             if topic in self.line and self.line[topic][2] == job_id:
@@ -171,7 +171,7 @@ class Pool(Workflows):
             self.touched[topic] = True
 
     def keep_line(self, topic):
-        """Keeps the head the first job of its topic. Removes the line if its job has ended."""
+        """Makes sure that the head of a fifo topic's line stays its first job. Removes the line if the head has ended."""
         waiting = self.waiting(topic)
         held = sorted((due, job_id) for job_id, due in self.held.items() if topic_of(job_id) == topic)
         if waiting and held and held[0][0] < waiting[0][0]:
@@ -191,7 +191,7 @@ class Pool(Workflows):
             del self.line[topic]
 
     def again(self, job_id, due, at):
-        """Puts a job back for its next attempt at the time at. None: it is due at once."""
+        """Puts a job back for its next attempt at the time `at`; None: at once."""
         is_fifo = self.is_fifo(topic_of(job_id))
         if is_fifo or at is None or due > at:
             self.put_back(job_id, due)
@@ -211,7 +211,7 @@ class Pool(Workflows):
                 self.held[job_id] = held
 
     def rate_of(self, topic):
-        """Returns (us between two attempts, us that may be spent ahead, us up to which the rate is spent), or None."""
+        """Returns the state of the topic's rate: (us between two attempts, us that may be used in advance, us up to which the rate is used up), or None."""
         rate = self.settings_of(topic).get("rate")
         if not rate:
             return None
@@ -383,7 +383,7 @@ class Pool(Workflows):
         return counts
 
     def show(self):
-        """Notes the buckets as the script sees them: it writes new places only at its end."""
+        """Copies the buckets before their first change, because the script writes new entries only at its end and reads the old ones until then."""
         if self.shown is None:
             self.shown = dict(self.bucket)
 
@@ -396,7 +396,7 @@ class Pool(Workflows):
         self.bucket[job_id] = score
 
     def put(self, job_id, at):
-        """Puts a job after the others of the same ms. In the model, all jobs fit into one ms. Returns the ms."""
+        """Puts a job after the others that are due in the same ms. In the model, one ms has room for all jobs. Returns the ms."""
         self.show()
         topic = topic_of(job_id)
         if (topic, at) not in self.last_scores:
@@ -647,7 +647,7 @@ class Pool(Workflows):
         answers = []
         for job_id, when, record, tags in items:
             is_there = job_id in self.jobs
-            if tags.startswith("!"):  # the tags after the mark are those that the job must not have
+            if tags.startswith("!"):  # tags after the mark: the job must have none of these
                 is_excluded = is_there and (tags == "!*" or self.tag(job_id) in tags)
                 tags = ""
             else:
