@@ -37,7 +37,7 @@ struct batch_item {
 struct batch_kind {
     enum script_id script;
     unsigned max_calls; /* maximum number of calls under way; a full call may exceed it by one */
-    bool is_confirmed;  /* clients rely on the change, so wait until it has the configured durability */
+    bool is_confirmed;  /* clients rely on the change: items end only when it has the configured durability */
     /* Adds the arguments that the script needs once for all items. NULL if it needs only ARGV[1], the
      * default limit of a topic's jobs in flight. */
     void (*add_shared)(const struct shard *, struct script_call *);
@@ -52,8 +52,8 @@ struct batch_owner {
     struct shard *shard; /* argument of the functions below and in batch_kind */
     const struct store_options *options;
     struct script_call *(*new_call)(struct shard *, enum script_id);
-    void (*on_refusal)(const struct shard *); /* Redis has refused a call */
-    void (*on_lag)(const struct shard *);     /* too few replicas have confirmed a change */
+    void (*on_refusal)(const struct shard *); /* called when Redis has refused a call */
+    void (*on_lag)(const struct shard *);     /* called when too few replicas have confirmed a change */
 };
 
 struct batch {

@@ -26,7 +26,7 @@ struct shard_walk {
     struct coming_walk *walk;
     int64_t began_ms, topics; /* time of the first step, and number of topics then */
     int64_t examined, left;   /* numbers of topics */
-    int64_t waiting;          /* number of waiting jobs of all topics */
+    int64_t waiting;          /* number of waiting jobs of the shard, in all topics */
     int64_t counts[COUNTS];
 };
 

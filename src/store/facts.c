@@ -16,7 +16,7 @@ enum {
     ASK_SOON_US = 500 * 1000, /* interval of the queries while Redis cannot be used */
     REFRESH_US = 1000 * 1000,
     US_PER_S = 1000 * 1000,
-    REDIS_MAJOR_MIN = 7, /* first version with script flags */
+    REDIS_MAJOR_MIN = 7, /* first version that knows flags of scripts */
 };
 
 struct facts {
@@ -32,8 +32,8 @@ struct facts {
     struct rights *rights;
     bool aof_is_broken;
     char trouble[160];             /* Redis's error when it refuses writes; empty: none */
-    char refusal[RIGHTS_TEXT_MAX]; /* reason why Redis cannot be used, from the last complete round; empty:
-                                      none */
+    char refusal[RIGHTS_TEXT_MAX]; /* reason why Redis cannot be used, from the last complete round of
+                                      queries; empty: it can be used */
 };
 
 /* Returns the value of a "name:value" line of INFO. */

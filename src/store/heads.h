@@ -12,7 +12,7 @@
 /* Maximum number of topics that a walk examines. */
 enum {
     HEADS_TOPICS_MAX = 10000,
-    HEADS_SIBLINGS_MAX = 100000, /* maximum number of siblings of one owner */
+    HEADS_SIBLINGS_MAX = 100000, /* maximum number of siblings of one owner topic that a walk examines */
 };
 
 struct heads_page {

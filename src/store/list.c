@@ -16,8 +16,8 @@ enum {
     LEASED_MAX = 2000, /* maximum number of ids of leased jobs in one call */
     FOUND = 3,         /* in a reply, index of the number of jobs */
     FIRST_JOB = 4,     /* index of the first job */
-    JOB_PARTS = 7,     /* id, time, record, lost consumers, settings of the topic, kept until, last attempt */
-    SEEN_PARTS = 2,    /* id, tag */
+    JOB_PARTS = 7, /* id, time, record, lost consumers (number), topic's settings, kept until, last attempt */
+    SEEN_PARTS = 2, /* id, tag */
 };
 
 /* The kind of result that a walk returns. */
@@ -29,7 +29,7 @@ struct walk {
     struct store_list list; /* from.shard is the shard of the current call */
     char score[LIST_SCORE_SIZE];
     /* The next two members are for leased jobs. */
-    struct buffer ids; /* ids of the page, one per line */
+    struct buffer ids; /* ids of the page's jobs, one per line */
     bool has_more;     /* more ids follow these */
     /* For waiting jobs of all topics, ids has names of topics instead. The page then ends at the job with
      * this score and id. */

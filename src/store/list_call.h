@@ -6,8 +6,8 @@
 
 enum { LIST_SCORE_SIZE = 40 };
 
-/* Adds score and id of the job after which the list continues, or two empty texts if it begins.
- * The call borrows score until its callback. */
+/* Adds score and id of the job after which the list continues, or two empty texts at the beginning of the
+ * list. The call borrows score until its callback. */
 void list_call_place(struct script_call *, const struct store_list *, char score[LIST_SCORE_SIZE]);
 
 /* Adds the list's limits of time: after_ms and before_ms. */

@@ -1,17 +1,17 @@
 /* pull.h - leases of jobs of pull topics, for workers that request jobs over HTTP.
  *
  * The rules of store.h about calls, callbacks and statuses apply here, too. A job of a pull topic is leased
- * until a deadline. A worker proves with a token that it holds the lease. The token is the nonce of the
- * call that leased the job, so all jobs of one call have the same token, and a token is valid only together
- * with the id of a job.
+ * until a deadline. A worker proves with a token that it holds the lease. The token is the nonce (random
+ * text) of the call that leased the job. All jobs of one call have the same token, so a token is valid only
+ * together with the id of a job.
  *
  *     store_pull ──▶ leased ──▶ complete      the job is delivered
  *                      │ ▲ └──▶ retry, bury   a failed attempt
  *                      │ └extend              the lease gets a later deadline
- *                      ├──────▶ release       the job returns to its place; no attempt is counted
- *                      └──────▶ the deadline has passed: a failed attempt with the error lease_expired. The
- *                               carry worker ends it within a second (worker/lapse.h); until then the token
- *                               can still complete, retry, bury or release the job, but not extend the lease
+ *                      ├──────▶ release       the job waits again, with its old due time; no attempt is
+ * counted └──────▶ the deadline has passed: a failed attempt with the error lease_expired. The carry worker
+ * ends it within a second (worker/lapse.h); until then the token can still complete, retry, bury or release
+ * the job, but not extend the lease
  *
  * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. Workers do
  * not get jobs that have expired or whose record cannot be read: these are buried. They do not get jobs that
@@ -56,8 +56,8 @@ struct store_pulled {
     int64_t now_ms;     /* time at which the script ran */
     struct slice token; /* lease token of all these jobs; empty if there are no jobs */
     const struct store_pulled_job *jobs;
-    /* Number of jobs; less than max if no more jobs are due, a limit is reached, or the records exceed 4
-     * MiB. */
+    /* Number of jobs. It is less than max if no more jobs are due, a limit is reached, or the records
+     * exceed 4 MiB. */
     size_t count;
     bool is_repeated; /* the jobs are those of an earlier call with the same idempotency key */
     bool has_more;    /* more jobs may be leased now */
@@ -66,15 +66,15 @@ struct store_pulled {
     int64_t next_ms;
 };
 
-/* Called with OK (also without jobs), NOT_PULL (jobs of the topic are POSTed), REUSED (the idempotency key
- * belongs to another request), LACKING or UNREADABLE (the topic's settings need a later version, or cannot be
- * read), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is OK. If the status is
- * UNKNOWN, jobs may have been leased. The store releases these jobs as soon as Redis answers again, unless
- * the call has an idempotency key. */
+/* Called with OK (even if there are no jobs), NOT_PULL (jobs of the topic are POSTed), REUSED (the
+ * idempotency key belongs to another request), LACKING or UNREADABLE (the topic's settings need a later
+ * version, or cannot be read), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is
+ * OK. If the status is UNKNOWN, jobs may have been leased. The store releases these jobs as soon as Redis
+ * answers again, unless the call has an idempotency key. */
 typedef void store_pull_fn(void *arg, enum status, const struct store_pulled *);
 
-/* Leases due jobs of a pull topic. Borrows the slices until the callback. All calls of one turn are sent in
- * one script call, in their order. */
+/* Leases due jobs of a pull topic. Borrows the slices until the callback. All calls of one turn of the
+ * loop are sent in one script call, in their order. */
 void store_pull(struct store *, const struct store_pull *, store_pull_fn *, void *arg);
 
 /* Sets the listener; a store has only one. fn is called when a job of a pull topic may be leased, if a
@@ -103,7 +103,7 @@ struct store_pull_end {
     bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
     int64_t lease_ms;                      /* EXTEND: length of the lease from now on */
-    const struct retry_schedule *schedule; /* RETRY: default for jobs and topics without a schedule */
+    const struct retry_schedule *schedule; /* RETRY: retry schedule of jobs and topics without one */
 };
 
 /* The result of ending or extending one lease. Words before a colon: only with this status or action is
@@ -127,8 +127,8 @@ struct store_pull_ended {
  * the configured durability. */
 typedef void store_pull_end_fn(void *arg, enum status, const struct store_pull_ended *);
 
-/* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn are
- * sent together. */
+/* Ends or extends a lease. Borrows the slices and the schedule until the callback. All calls of one turn
+ * of the loop are sent together. */
 void store_pull_end(struct store *, const struct store_pull_end *, store_pull_end_fn *, void *arg);
 
 #endif

@@ -154,8 +154,8 @@ static void pull_call_refuse(struct pull_call *call)
     shard_read(call->shard, call->what.id, true, on_state, call);
 }
 
-/* Refuses a call whose token holds no lease, after a release with this token. If the job was cancelled,
- * the release ends the count of its attempt as in flight, because the worker has reported. Otherwise it
+/* Refuses a call because its token holds no lease. Before that, sends a release with this token: if the
+ * job was cancelled, its attempt no longer counts as in flight after this release. Otherwise, the release
  * changes nothing. */
 static void on_lingering_ended(void *arg, enum status status, int64_t code, int64_t now_us)
 {

@@ -81,7 +81,7 @@ static struct slice topic_of(const struct pull_ending *ending)
     return topic;
 }
 
-/* Updates the metrics and writes the log lines of an ending that Redis has stored. */
+/* Updates the metrics and writes the log lines after Redis has stored the ending. */
 static void note_end(const struct pull_ending *ending)
 {
     struct metrics *metrics = ending->shard->options->metrics;
@@ -164,7 +164,7 @@ static void send_ending(struct pull_ending *ending)
 /* ---- deciding ---- */
 
 /* Copies a worker's description of an error. Replaces each character that JSON would escape by a similar one.
- * Leaves out characters that no longer fit. */
+ * Cuts the text before the first character that does not fit. */
 static struct slice copy_detail(struct slice error, char detail[ATTEMPT_DETAIL_MAX + 1])
 {
     size_t used = 0;
