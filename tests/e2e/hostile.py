@@ -1,5 +1,6 @@
-"""Hostile receivers. Each has a name, a behaviour and a url of its own, and runs until the client closes the
-connection. A complete answer head has the status 500, so that the job is dead and shows how long its attempt took."""
+"""Hostile receivers. Each receiver has its own name, behaviour and url, and sends until the client closes the
+connection. If a receiver sends a complete answer head, the status is 500. So the job is dead, and shows how long its
+attempt took."""
 
 import asyncio
 import gzip

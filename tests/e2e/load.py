@@ -1,5 +1,5 @@
-"""Schedules jobs continuously while Redis has faults, and checks them at the end: confirmed jobs are delivered, none
-early, none after its cancel."""
+"""Schedules jobs continuously while Redis has faults, and checks the jobs at the end: all confirmed jobs are
+delivered, no job is early, and no job is delivered after its cancel."""
 
 import concurrent.futures
 import dataclasses
@@ -86,7 +86,7 @@ class Load:
             if not reply:
                 job.state = UNKNOWN
             elif reply.status == 200:
-                job.state = CANCELLED  # after 404 the job stays CONFIRMED, and the final check reports it as lost
+                job.state = CANCELLED  # after a 404, the job stays CONFIRMED, and the final check reports the job as lost
 
     def _numbers(self, topic, state):
         return {number for number, job in list(self.jobs[topic].items()) if job.state == state}

@@ -1,4 +1,4 @@
-"""A private PostgreSQL, on a unix socket in a folder of its own, and optionally on a port with TLS."""
+"""A private PostgreSQL, on a unix socket in its own folder, and optionally also on a port with TLS."""
 
 import contextlib
 import os

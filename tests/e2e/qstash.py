@@ -11,7 +11,7 @@ from patience import until
 
 
 class QStashWithBreakers(Duepost):
-    """A duepost with this API."""
+    """A duepost with the API of QStash."""
 
     def __init__(self, *options, **named):
         super().__init__("--qstash", "on", *options, **named)

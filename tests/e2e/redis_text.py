@@ -12,7 +12,7 @@ LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 
 
 class Link:
-    """Commands to a RedisServer; replies of bytes, integers and lists."""
+    """A connection for commands to a RedisServer. Replies are bytes, integers or lists."""
 
     def __init__(self, server):
         self.encode = server.encode

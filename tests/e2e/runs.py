@@ -42,7 +42,7 @@ class Run:
         return self.qstash.call("POST", "batch", list(items))
 
     def step(self, *bodies, **headers):
-        """Sends a step, and returns the ids of its messages."""
+        """Sends one step, or several parallel steps, and returns the ids of their messages."""
         return [one["messageId"] for one in self.send(*[self.item(body, **headers) for body in bodies]).expect(200)]
 
     def is_active(self):
@@ -63,7 +63,7 @@ def call(run, destination, body='{"ask":1}', **headers):
 
 
 def failing(qstash, receiver, topic, answer, **more):
-    """A run with a failure callback to /<topic>/failed."""
+    """Creates a run with a failure callback to /<topic>/failed."""
     receiver.script(f"/{topic}", TAKEN)
     back = {f"upstash-failure-callback-{name}": value for name, value in {
         "forward-shop": "one", "forward-upstash-workflow-is-failure": "true", "workflow-runid": f"wfr_{topic}", "workflow-init": "false",

@@ -31,7 +31,7 @@ def refused(*words, code=2, **options):
 
 @pytest.fixture(scope="module")
 def listener():
-    """A server that must not get a request: each test asks whether a connection came."""
+    """A listening socket that must not get a connection. Each test checks this at its end."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server

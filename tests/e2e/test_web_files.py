@@ -15,7 +15,7 @@ def page(server, **headers):
 
 
 def files(server):
-    """The addresses of all files that the page names itself."""
+    """Returns the addresses of all files that the page itself names."""
     found = re.findall(r'(?:src|href)="(web/[^"]+)"', page(server).body.decode())
     assert found
     return ["/" + path for path in found]

@@ -1,4 +1,4 @@
-"""Why a job is not delivered yet."""
+"""GET /jobs/.../why: why a job is not delivered yet."""
 
 import json
 import time

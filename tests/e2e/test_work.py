@@ -33,7 +33,7 @@ def attempts(server, topic, job_id):
     return server.get(f"/jobs/{topic}/{job_id}/attempts").expect(200)["attempts"]
 
 
-# ---- what a command gets ----
+# ---- the input of a command: body, variables, process ----
 
 @pytest.mark.parametrize("text", ['{"n":1.10, "x" : "\u00e9\\n"}', "[]", "0", "null", "-1.50e+3", '"\\u20ac \\"quoted\\"\\n\\ttext"', '""'])
 def test_a_command_gets_the_body_as_a_receiver_would(server, topic, work, text):

@@ -14,7 +14,7 @@ def line_for(name, text, fields):
 
 
 class TokenFile:
-    """add() gives the token's text; nothing takes effect before a start or a reload."""
+    """add() returns the token's text. duepost knows a new token only after a start or a reload."""
 
     def __init__(self):
         self.path = scratch.file("tokens")

@@ -138,7 +138,7 @@ class UnderWay(Part):
         assert world.server.cancel("under-way", "cancelled").expect(200)["attemptInFlight"]
 
     def check(self, world):
-        """A job that was lost twice waits up to 20 s, which are over when the clock has moved."""
+        """A job that was lost twice waits up to 20 s. The test moves the clock, and this wait is over."""
         until(lambda: world.server.job("under-way", "lost")["state"] != "leased", 60, "the lease is lost")
 
     def check_later(self, world):
@@ -187,7 +187,7 @@ class Topics(Part):
 
 
 class Order(Part):
-    """A fifo topic whose head waits for a retry."""
+    """A topic with order fifo, whose first job waits for a retry."""
 
     def write(self, world):
         world.settings("cart-1", order="fifo", onHeadDead="pause")
@@ -250,7 +250,7 @@ class Pull(Part):
 
     def check(self, world):
         server, held = world.server, world.notes["leases"]
-        end(server, "complete", "pull", name(held["ended"])).expect(200)  # the same call again
+        end(server, "complete", "pull", name(held["ended"])).expect(200)  # the client repeats its request
         end(server, "extend", "pull", name(held["extended"], lease="11h")).expect(200)
         end(server, "complete", "pull", name(held["held"])).expect(200)
         same, = ask(server, "pull", {"Idempotency-Key": "k"}, max=1, lease="12h").expect(200)["jobs"]
@@ -369,8 +369,8 @@ class Breakers(Part):
         world.show("/jobs/down/held")
 
     def is_held(self, world):
-        """A reactor that has not read yet that the breaker is open may attempt a job: then there is one more
-        attempt."""
+        """Schedules a job, and returns whether the breaker holds this job. A reactor that does not know yet that the
+        breaker is open may have attempted the job. Then the job is deleted, and the result is False."""
         world.server.schedule(topic="down", jobId="held", url=self.url)
         until(lambda: world.answer("/jobs/down/held/why")["why"] in ("breaker", "waits_for_retry"), 10, "held, or attempted")
         if world.answer("/jobs/down/held/why")["why"] == "breaker":
@@ -491,7 +491,7 @@ class Runs(Part):
     """Durable workflows in all states."""
 
     def _run(self, world, path):
-        """The run of write(), for messages to it."""
+        """Returns the run that write() has created, to send messages for it."""
         run = Run.__new__(Run)
         run.qstash, run.receiver, run.path, run.id, run.url = world.server, world.shop, path, f"wfr_{path[1:]}", world.shop.url(path)
         return run

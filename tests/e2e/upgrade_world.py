@@ -1,7 +1,7 @@
 """A duepost of any version with a Redis, a history, a receiver, and a clock that begins at a fixed time.
 
-Deliveries go through the receiver as their proxy. So urls can name hosts that do not exist, and the data of one run
-fit the next run."""
+Deliveries go through the receiver as their proxy. So urls can name hosts that do not exist, and the urls in the data
+are valid in each later run."""
 
 import contextlib
 import json

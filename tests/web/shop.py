@@ -100,7 +100,8 @@ class Shop:
                 self.send([self.job(topic, longest * self.random.random() ** 2, retrySchedule=[4, 15, 60]) for _ in range(whole)])
 
     def retried(self):
-        """A job with an interesting timeline: it fails twice, and is then delivered."""
+        """Schedules a job with an interesting timeline: two attempts fail, and the third one delivers it. Returns topic and id
+        of the job."""
         self.receiver.script("orders.close", Answer(503, body=b'{"error": "database is locked"}', delay=0.4), Answer(503, delay=1.1),
                              Answer(200, delay=0.08), job_id="order-1041")
         self.server.schedule(topic="orders.close", jobId="order-1041", url=self.receiver.url("/orders/close"), delay=6, retrySchedule=[9, 14],

@@ -60,7 +60,7 @@ def test_a_page_with_a_fault_fails(browser, site, path, fault):
     browser.open(site, path)
     until(lambda: any(fault in text for text in browser.faults()), 10, lambda: f"{fault}, found {browser.faults()}")
     browser.expect(".")
-    browser.requests = []  # otherwise check() would report this request to another host again
+    browser.requests = []  # forgets this request to another host, which check() would otherwise report again
 
 
 def test_a_page_without_faults_passes(browser, site):

@@ -1,4 +1,4 @@
-"""Actions for a job on its page, and for a thousand in the list."""
+"""Actions for one job on the job's page, and for a thousand jobs in the list."""
 
 import json
 

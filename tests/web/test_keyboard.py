@@ -1,4 +1,4 @@
-"""The page is used without a mouse."""
+"""All of the dashboard can be used without a mouse."""
 
 import pytest
 from selenium.webdriver.common.keys import Keys

@@ -1,4 +1,5 @@
-"""With tokens, the page asks for one, keeps it in memory only, and enables the actions that the token allows."""
+"""If the server requires tokens, the page asks for a token, keeps the token in memory only, and enables the actions that the
+token allows."""
 
 import json
 

@@ -106,7 +106,7 @@ def test_topics_and_jobs_of_the_server_itself(browser, server, receiver):
     browser.await_one("heading", "paid~delivered")
     assert "Only the server" in browser.await_one("button", "Edit").get_attribute("title")
     job = browser.route()
-    browser.open(server, job)  # as from a bookmark
+    browser.open(server, job)  # loads the page anew, as from a bookmark
     browser.click("button", "Run now")
     until(lambda: receiver.count("orders~callbacks") == 2, 20, "the callback is sent again")
     browser.open(server, "#/jobs")

@@ -62,7 +62,8 @@ def test_a_route_keeps_each_name(page):
 
 
 def reasons():
-    """The texts of GET .../why, from the program's source: literals that follow each other are one text."""
+    """Yields the texts of GET /jobs/.../why that name requests, from the source of duepost. Literals that follow each other in
+    C are one text."""
     source = (ROOT / "src" / "api" / "why.c").read_text()
     for text in re.findall(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*', source):
         text = "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)).replace('\\"', '"')

@@ -56,7 +56,7 @@ def test_a_page_of_another_site_can_do_nothing(browser, start, receiver, topic):
     browser.driver.get(receiver.url("/"))
     seen = until(lambda: browser.script("return window.seen && [window.seen]"), 20, "the page's requests have ended")[0]
     assert seen == []
-    # These requests have reached the server: those without a preflight request, the beacon and the forms.
+    # The requests that reached the server, and were refused there: those without a preflight request, the beacon and the forms.
     until(lambda: refused(server) >= 10, 10, lambda: f"only {refused(server)} requests were refused")
     assert server.get("/jobs?state=delayed").expect(200) == before
     assert server.get("/jobs/count?state=ready").expect(200)["count"] == 0
