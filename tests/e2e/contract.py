@@ -63,7 +63,7 @@ def validator(schema):
     they resolve references to other documents."""
     if id(schema) not in _validators:
         whole = {**schema, "components": document["components"]}
-        _validators[id(schema)] = schema, jsonschema.Draft202012Validator(whole)  # the schema is kept, so that no other object gets its id()
+        _validators[id(schema)] = schema, jsonschema.Draft202012Validator(whole)  # keeps the schema alive, so that no other object can get the same id()
     return _validators[id(schema)][1]
 
 

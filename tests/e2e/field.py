@@ -74,7 +74,8 @@ class Field(Namespace):
         return self.started[-1]
 
     def forbidden(self):
-        """Returns the packets to or from addresses that are not public, after all earlier packets have been read."""
+        """Waits until all earlier packets have been counted. Returns {address: number of packets} for the addresses
+        that are not public."""
         marker = "9.9.9.10"
         with self, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             before = self.heard[marker]

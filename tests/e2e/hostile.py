@@ -139,7 +139,8 @@ async def tls_drip(writer):
 
 
 async def tls_endless_handshake(writer):
-    """A certificate that never ends: records of 16 KiB of one handshake message of 16 MiB."""
+    """A certificate that never ends: the receiver sends records of 16 KiB, which belong to one handshake message of
+    16 MiB."""
     hello = b"\x02\x00\x00\x26\x03\x03" + bytes(32) + b"\x00\xc0\x2f\x00"
     await repeat_once(writer, b"\x16\x03\x03\x00" + bytes([len(hello)]) + hello + b"\x16\x03\x03\x00\x04\x0b\xff\xff\xff")
     await repeat(writer, b"\x16\x03\x03\x40\x00" + KILO * 16)

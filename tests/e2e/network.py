@@ -110,14 +110,14 @@ class Network:
         self.heal()
 
     def lose(self, senders, receivers):
-        """From now on, packets from these hosts to those are dropped. The other direction is not affected."""
+        """From now on, the router drops packets from senders to receivers. The other direction is not affected."""
         rules = [f"iif {sender.link} to {receiver.net}.0/24 pref 100 blackhole"
                  for sender in senders for receiver in receivers if sender is not receiver]
         self.router.ip(*("rule add " + rule for rule in rules))
         self.lost += rules
 
     def part(self, side):
-        """From now on, packets between these hosts and the others are dropped."""
+        """From now on, the router drops packets between these hosts and all other hosts, in both directions."""
         others = [host for host in self.hosts if host not in side]
         self.lose(side, others)
         self.lose(others, side)

@@ -253,7 +253,7 @@ def test_a_key_is_not_used_up_by_a_job_that_has_expired(server, topic):
     assert ask(server, topic, {"Idempotency-Key": "k"}, max=1).expect(200)["jobs"] == first
 
 
-# ---- what holds jobs back ----
+# ---- limits and pauses that hold jobs back ----
 
 def test_pause_limit_rate_and_order_hold(server, topic):
     def patched(**settings):

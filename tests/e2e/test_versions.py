@@ -37,7 +37,7 @@ def flaky():
 
 @pytest.fixture
 def versions(start, redis):
-    """This version and the next one, on one Redis."""
+    """A duepost of this version and one of the next version, on one Redis."""
     place = redis()
     return start("--breaker", "off", redis=place), start("--breaker", "off", redis=place, binary=NEXT)
 
