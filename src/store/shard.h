@@ -1,7 +1,8 @@
-/* shard.h - one shard, for the roles that deliver its jobs.
+/* shard.h - one shard, for the parts of duepost that deliver its jobs.
  *
- * The rules of store.h about calls and callbacks apply here, too. Each shard has its own connections, carry
- * lock and doorbell. No shard waits for another.
+ * The rules of store.h about calls and callbacks apply here, too. Each shard has its own connections,
+ * doorbell (wakes consumers when jobs can be claimed) and carry lock (its owner moves topics with due jobs to
+ * the ready list, which is called carrying). No shard waits for another.
  *
  * A shard has five connections, so that a slow or blocked connection does not delay the others. The
  * connections are: changes (changes by the owners of jobs; a WAIT for replicas may follow a change and delays
@@ -50,7 +51,7 @@ struct shard_claim {
     int64_t now_us; /* time at which the script ran, by Redis's clock */
     const struct shard_claimed *jobs;
     size_t count;
-    size_t more;         /* number of topics that are still ready */
+    size_t more;         /* number of topics that are still in the ready list */
     int64_t next_due_ms; /* earliest due time, after a carry; -1: no job waits */
     int64_t receivers;   /* version of the shard's records of receivers, see store_news */
     /* The name and settings of a topic that the claim skipped, because its settings cannot be read or need a
@@ -67,8 +68,8 @@ enum shard_claim_kind {
     SHARD_CLAIM_CARRY_ALONE, /* the same, and no other process has a carry worker */
 };
 
-/* Leases up to max jobs, for STORE_LEASE_MS from a time before the call. The claim is sent after the outcomes
- * of the same turn, together with them. */
+/* Leases up to max jobs for STORE_LEASE_MS, counted from a time before the call. The claim is sent together
+ * with the outcomes of the same turn, after them. */
 void shard_claim(struct shard *, size_t max, enum shard_claim_kind, shard_claim_fn *, void *arg);
 
 enum { SHARD_NO_WAIT = -1 };
@@ -126,23 +127,23 @@ void shard_on_receivers(struct shard *, loop_fn *, void *arg);
  */
 void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
 
-/* Calls fn when the connection for claims and outcomes came up. Failed outcomes and claims can then be tried
- * again, and Redis may have lost its last confirmed changes. There are at most STORE_UP_LISTENERS
+/* Calls fn when the connection for claims and outcomes came up. The caller can then try failed outcomes
+ * and claims again. Redis may have lost its last confirmed changes. There are at most STORE_UP_LISTENERS
  * listeners. */
 void shard_on_up(struct shard *, loop_fn *, void *arg);
 
-/* Calls fn when the doorbell's connection came up, which is independent of the connection for claims. There
- * is one listener. */
+/* Calls fn when the doorbell's connection came up. This connection is independent of the one for claims.
+ * There is one listener. */
 void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 
 /* ---- For the carry worker and the janitor ---- */
 
 struct shard_carry {
     struct slice me;   /* name of this process */
-    bool is_tick;      /* raises the beat */
+    bool is_tick;      /* raises the beat, which shows that the owner runs */
     bool is_unwatched; /* no other process can be running, so the beat need not be raised */
     bool is_leaving;   /* releases the lock */
-    /* If this process does not hold the lock: offers topics that have been overdue for this time. */
+    /* If this process does not hold the lock, it carries only topics that have been overdue for this time. */
     int64_t patience_ms;
     /* Take over the lock from this owner if its beat is still stuck_beat; empty: do not take it. */
     struct slice stuck_owner;
@@ -156,7 +157,7 @@ struct shard_carried {
     int64_t next_due_ms;   /* earliest due time of the shard; -1: no job waits */
     int64_t until_lost_ms; /* time until the next lease expires; 0: a lease has expired; -1: there are no
                               leases */
-    bool is_full;          /* there may be more topics, because the call reached its maximum */
+    bool is_full;          /* more topics may have due jobs, because the call reached its maximum */
     bool has_keys_to_forget;
     int64_t next_fire_ms; /* earliest time at which a schedule fires; -1: none */
 };
@@ -204,15 +205,15 @@ struct shard_lapsed {
 typedef void shard_lapsed_fn(void *arg, enum status, const struct shard_lapsed *);
 void shard_list_lapsed(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
 
-/* Ends a worker's lease that has run out as a failed attempt: the job is retried by its schedule, or dies.
- * schedule is the default retry schedule for jobs and topics. Copies the texts. The status is STALE if the
- * lease has already ended. The status is NO_MEMORY if memory was short and nothing has changed; fn is then
- * called before this function returns. */
+/* Ends a worker's lease that has run out. This counts as a failed attempt: the job is retried by its
+ * schedule, or dies. schedule is the default retry schedule for jobs and topics. Copies the texts. The
+ * status is STALE if the lease has already ended. If memory is short, nothing changes, and fn is called
+ * with NO_MEMORY before this function returns. */
 void shard_end_lapsed(struct shard *, const struct shard_lapsed_job *, int64_t now_ms,
                       const struct retry_schedule *schedule, shard_done_fn *, void *arg);
 
-/* Removes a limited number of expired idempotency keys, and of entries of sends whose jobs have ended. If
- * is_full, more of them may remain. */
+/* Removes a limited number of expired idempotency keys, and a limited number of entries of sends (jobs for
+ * a group) whose jobs have ended. is_full: more of both may remain. */
 typedef void shard_forget_fn(void *arg, enum status, bool is_full);
 void shard_forget(struct shard *, shard_forget_fn *, void *arg);
 
@@ -226,9 +227,9 @@ struct shard_swept {
 typedef void shard_sweep_fn(void *arg, enum status, const struct shard_swept *);
 void shard_sweep(struct shard *, shard_sweep_fn *, void *arg);
 
-/* One step of limited size in the count of due jobs, which is needed while takes_survey of store_counts is
- * true. cursor is empty at first and at the end, and has at most SHARD_SURVEY_CURSOR_MAX bytes. The other
- * members are the result so far. */
+/* One step of the survey, which counts due jobs in steps of limited size. The survey is needed while
+ * takes_survey of store_counts is true. cursor is empty at first and at the end, and has at most
+ * SHARD_SURVEY_CURSOR_MAX bytes. The other members are the result so far. */
 enum { SHARD_SURVEY_CURSOR_MAX = 256 };
 struct shard_survey {
     struct slice cursor;
@@ -238,19 +239,22 @@ struct shard_survey {
 typedef void shard_survey_fn(void *arg, enum status, const struct shard_survey *);
 void shard_survey(struct shard *, const struct shard_survey *, shard_survey_fn *, void *arg);
 
-/* Offers a limited number of topics again after the patterns have changed. is_full: more topics remain. */
+/* Decides again which topics can be claimed now, after the settings of patterns have changed. Examines a
+ * limited number of topics. is_full: more topics remain. */
 typedef void shard_reoffer_fn(void *arg, enum status, size_t count, bool is_full);
 void shard_reoffer(struct shard *, shard_reoffer_fn *, void *arg);
 
 /* Counts the jobs of this shard. */
 void shard_audit(struct shard *, store_audit_fn *, void *arg);
 
-/* Does one step of limited size of the walk in mend.lua. cursor is "0" at first and at the end. */
+/* Does one step of mend.lua, which walks through the data of Redis and repairs it. cursor is "0" at first
+ * and at the end. */
 typedef void shard_mend_fn(void *arg, enum status, struct slice cursor, const struct slice *mended,
                            size_t count);
 void shard_mend(struct shard *, struct slice walk, struct slice cursor, shard_mend_fn *, void *arg);
 
-/* Sets the only listener: fn is called when a topic gets an earlier due time than all topics had before. */
+/* Sets the only listener: fn is called when a topic gets a due time that is earlier than the due times of
+ * all other topics. */
 typedef void shard_wake_fn(void *arg, int64_t due_ms);
 void shard_on_wake(struct shard *, shard_wake_fn *, void *arg);
 

@@ -1,18 +1,18 @@
 /* store.h - jobs in Redis. Only this layer and its scripts know the keys.
  *
  * A store belongs to one reactor. No call blocks, and no callback runs before its call has returned. Each
- * call leads to exactly one callback. All calls of one turn are sent to Redis together.
+ * call leads to exactly one callback. All calls of one turn of the reactor's loop are sent to Redis together.
  *
- * The status UNAVAILABLE means that Redis is unreachable or refuses; nothing changed. UNKNOWN means that the
- * command was sent but no answer came, so it may or may not have been executed. FULL means that Redis is out
- * of memory, or max_jobs is reached; nothing changed.
+ * The status UNAVAILABLE means that Redis is unreachable or refuses the call; nothing changed. UNKNOWN means
+ * that the command was sent but no answer came, so it may or may not have been executed. FULL means that
+ * Redis is out of memory, or max_jobs is reached; nothing changed.
  *
  * A store has one shard or, in a Redis Cluster, many. A topic is in one shard, and each shard may be
- * unavailable independently. This header has the calls for the owners of jobs, which find the shard of a
- * topic. shard.h has the calls for the roles that deliver.
+ * unavailable independently. This header has the calls for the owners of jobs; these calls find the shard of
+ * the topic. shard.h has the calls for the parts of duepost that deliver jobs.
  *
- * An id is topic/jobId. Times are ms since 1970 by the clock of Redis. A call borrows its slices until its
- * callback. */
+ * An id is topic/jobId. Times are ms since 1970 by the clock of Redis. A call borrows its texts (slices)
+ * until its callback. */
 #ifndef DUEPOST_STORE_STORE_H
 #define DUEPOST_STORE_STORE_H
 
@@ -54,14 +54,16 @@ struct store_options {
     int64_t breaker_wait_ms;       /* first wait of an open breaker; doubles with each failed probe */
     /* maximum size of the outbox, which has ended jobs that wait for the history; 0: there is no history */
     int64_t history_backlog_bytes;
-    const char *history_bodies;   /* bodies that reach the history: "on", "errors" or "off"; a literal */
-    struct durability durability; /* required of a confirmed change */
+    /* A literal: the history keeps all bodies ("on"), those of jobs that were not delivered ("errors"), or
+     * none ("off"). */
+    const char *history_bodies;
+    struct durability durability; /* durability that each confirmed change must have */
     bool is_durability_set; /* the operator configured the durability; otherwise Redis's own durability is
                                required */
     bool trusts_durability; /* if Redis does not show whether it syncs each write, assume that it does */
-    bool is_read_only;      /* data without a layout, or in an older format, remains as it is */
-    /* Borrowed. Points to the reason why Redis does not run, a literal; or to NULL while no reason is known.
-     * If outage itself is NULL, no reason is ever known. */
+    bool is_read_only;      /* does not give data a layout, and does not convert an older format */
+    /* Borrowed. Points to a literal that says why Redis does not run, or to NULL while the reason is
+     * unknown. outage itself is NULL if nothing reports such reasons. */
     const char *_Atomic *outage;
     struct metrics *metrics; /* borrowed */
 };
@@ -101,11 +103,11 @@ struct store_facts {
                        shards */
 };
 
-/* Writes the configured durability as a word, which is "auto" if the operator configured none. */
+/* Writes the configured durability as a word: "auto" if the operator configured none. */
 void store_durability_configured(const struct store *, char text[DURABILITY_TEXT_MAX]);
 
-/* Writes in_force as a word, which is "unknown" while Redis is unreachable, or when the fsync setting is
- * hidden and no replica is online. */
+/* Writes in_force as a word: "unknown" while Redis is unreachable, or while the fsync setting is hidden
+ * and no replica is online. */
 void store_facts_durability(const struct store_facts *, char text[DURABILITY_TEXT_MAX]);
 
 /* Return STATUS_INVALID if duepost cannot use a Redis with these facts at all; problem then has the
@@ -277,9 +279,9 @@ typedef void store_attempts_fn(void *arg, enum status, struct slice lines);
 /* Borrows the id until the callback. */
 void store_attempts(struct store *, struct slice id, store_attempts_fn *, void *arg);
 
-/* Where a walk continues: in this shard, after the job with this score and id. If id is empty, at the start
- * of the shard. A walk leaves out jobs that were created, died or became ready after it began. So every walk
- * ends. */
+/* Where a walk (a list of jobs that is read page by page) continues: in this shard, after the job with
+ * this score and id. If id is empty, the walk continues at the start of the shard. A walk leaves out jobs
+ * that were created, died or became ready after it began. Therefore every walk ends. */
 struct store_cursor {
     int64_t began_ms;     /* time at which the walk began; 0: it begins with this page */
     enum job_state state; /* the state of the jobs that the walk lists next */
@@ -297,10 +299,10 @@ struct store_list {
     struct slice owner; /* if topic is empty: only this topic and its siblings; empty: all */
     struct slice host;  /* host of the url, in lower case, with or without its port; empty for all */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
-    /* Words separated by commas; empty for all. reasons says why a job died. statuses are those of the last
-     * attempt, such as 503, or 5xx for all that begin with 5. */
+    /* Words separated by commas; empty for all. reasons says why a job died. statuses has statuses of the
+     * last attempt, such as 503, or 5xx for all that begin with 5. */
     struct slice reasons, statuses;
-    struct slice labels; /* labels that a job must all have, separated by newlines; empty: any */
+    struct slice labels; /* a job must have all these labels, separated by newlines; empty: any job */
     /* Limits of a job's at_ms (see store_job): at or after after_ms, and before before_ms; 0: no limit. */
     int64_t after_ms, before_ms;
     /* For store_see: leave out waiting jobs that became due, or whose last attempt began, after the walk
@@ -331,7 +333,7 @@ typedef void store_seen_fn(void *arg, enum status, const struct store_seen *jobs
                            struct store_cursor next, int64_t now_ms);
 void store_see(struct store *, const struct store_list *, store_seen_fn *, void *arg);
 
-/* Called with the number of matching jobs. max is ignored. */
+/* Called with the number of matching jobs. The member max of store_list is ignored. */
 typedef void store_count_fn(void *arg, enum status, int64_t count, struct store_cursor next);
 void store_count(struct store *, const struct store_list *, store_count_fn *, void *arg);
 
@@ -352,8 +354,8 @@ struct store_topic {
     int64_t held;
     int64_t now_ms; /* time of reading */
     int64_t due_ms; /* due time of the first waiting job; -1: no job waits */
-    /* Time until which the first waiting job is held although it is due. FREE if this job is not held; HELD
-     * if no time is known, because a pause or a limit holds the job. */
+    /* Time until which the first waiting job is held although it is due. STORE_TOPIC_FREE if this job is
+     * not held; STORE_TOPIC_HELD if no time is known, because a pause or a limit holds the job. */
     int64_t held_ms;
     /* The head of a fifo topic: id of the job that all later jobs wait for, which is the job in flight or
      * else the first waiting job. Empty if the topic is not fifo or has no jobs. */
@@ -451,12 +453,12 @@ struct store_send_job {
 struct store_send {
     struct slice id; /* topic/jobId */
     struct slice group;
-    struct slice mark; /* identifies the content of the send */
+    struct slice mark; /* a text that identifies the content of the send */
     struct store_when when;
     struct slice once; /* as in store_schedule */
     const struct store_send_job *jobs;
     size_t count;     /* number of jobs; 0: only looks for an earlier send */
-    bool is_only_new; /* replacement: send only if none of the jobs is in the pool */
+    bool is_only_new; /* only store_replace_sent: send only if none of the jobs is in the pool */
 };
 
 /* A job of a send. Slices are valid until the callback returns. */
@@ -474,8 +476,8 @@ struct store_sent {
     size_t count;
     struct slice
         taken; /* EXISTS: the id that another job has; LEASED: the id of the job with a running attempt */
-    bool was_there;             /* replacement: jobs were replaced or cancelled */
-    size_t replaced, cancelled; /* replacement: numbers of such jobs */
+    bool was_there;             /* only store_replace_sent: jobs were replaced or cancelled */
+    size_t replaced, cancelled; /* only store_replace_sent: how many */
 };
 
 /* Called with OK, REPEATED (the request was answered before), EXISTS, NOT_FOUND (count was 0, and there was
@@ -545,8 +547,8 @@ typedef void store_receivers_fn(void *arg, enum status, const struct store_recei
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
 
 /* Called with the records of a shard that are newer than the requested version, up to a maximum number.
- * version is that of the last of these records. last is the highest version in the shard, which is higher
- * than version if there are more records. */
+ * version is the version of the last of these records. last is the highest version in the shard; it is
+ * higher than version if there are more records. */
 typedef void store_news_fn(void *arg, enum status, const struct store_receiver *, size_t count,
                            int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
@@ -571,7 +573,7 @@ struct store_reported {
     int64_t probe; /* number of the probe that is granted; 0: none */
     bool has_opened, has_closed,
         has_halved;  /* whether this report has opened or closed the breaker, or halved the limit */
-    int64_t version; /* version of the shard's last report at that time, see store_news_fn */
+    int64_t version; /* highest version in the shard when the script ran, see store_news_fn */
     /* The receiver's record after this report; NULL: there is no record. */
     const struct store_receiver *receiver;
 };
