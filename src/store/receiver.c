@@ -43,7 +43,7 @@ static struct store_receiver read_receiver(struct slice name, struct slice recor
     receiver.wait_ms = take_number(&record);
     receiver.probe = take_number(&record);
     receiver.limit = take_number(&record);
-    take_number(&record); /* skips the time when the limit was last halved */
+    take_number(&record); /* skips a part of the record: the time when the limit was last halved */
     receiver.failed_ms = take_number(&record);
     slice_cut(record, ' ', &receiver.cause, &record);
     receiver.reported_ms = take_number(&record);

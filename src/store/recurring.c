@@ -8,11 +8,11 @@
 #include "store/shard_private.h"
 
 enum {
-    SCHEDULES_MAX = 100, /* maximum number in one page */
+    SCHEDULES_MAX = 100, /* maximum number of schedules in one page */
     FIRST_OF_PAGE = 2,   /* index of the first schedule in a reply */
     FIRST_OF_FIRES = 3,
     SCHEDULE_PARTS = 4,
-    FIRES_PARTS = 5, /* the last part is the progress */
+    FIRES_PARTS = 5, /* the last part is the progress (recurrence_progress.h) */
 };
 
 /* ---- reading ---- */

@@ -35,7 +35,7 @@ struct store_recurring {
     struct slice progress; /* text of recurrence_progress.h; only in shard_fires */
     struct {
         enum store_fired outcome;
-        bool is_missed;   /* the times of this outcome were missed by more than the schedule's grace */
+        bool is_missed;   /* the times with this outcome were missed by more than the permitted grace */
         int64_t time_ms;  /* time of the occurrence */
         int64_t at_ms;    /* time at which the outcome was written */
         struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */
@@ -81,7 +81,8 @@ void store_define(struct store *, const struct store_define *, store_recurring_f
  * An empty tag matches every schedule. After OK the schedule creates no more jobs. */
 void store_undefine(struct store *, struct slice id, struct slice tag, store_recurring_fn *, void *arg);
 
-/* An occurrence, or a step of a schedule without an occurrence. */
+/* An occurrence (a time of the schedule, and the job for it), or a change of the schedule's next time
+ * without a job. */
 struct store_fire {
     struct slice id;
     struct slice tag;
@@ -91,7 +92,7 @@ struct store_fire {
     /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job; MOVED: only change the next
      * time. With MOVED, expected_ms is -1 if there was no next time. */
     enum store_fired kind;
-    struct slice progress; /* the new text; empty: it is removed; data is NULL: it does not change */
+    struct slice progress; /* the new text; empty: the text is removed; data is NULL: the text stays */
     int64_t time_ms;       /* time of the occurrence */
     bool is_missed;
     bool is_exclusive;   /* no occurrence is created while the last one is in the pool */
@@ -115,10 +116,10 @@ typedef void store_fire_fn(void *arg, enum status, struct slice job, int64_t due
 /* Creates an occurrence that a client requested. Borrows the slices until the callback. */
 void store_fire(struct store *, const struct store_fire *, store_fire_fn *, void *arg);
 
-/* ---- For the role that fires ---- */
+/* ---- For the part of duepost that fires schedules ---- */
 
-/* Creates an occurrence for the role that fires schedules. Uses the shard's connection for claims and
- * outcomes. */
+/* Creates an occurrence for the part of duepost that fires schedules. Uses the shard's connection for
+ * claims and outcomes. */
 void shard_fire(struct shard *, const struct store_fire *, store_fire_fn *, void *arg);
 
 struct shard_fires {

@@ -10,8 +10,8 @@
 bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count);
 
-/* Returns whether this version accepts the name. If another program or a later version has written the name,
- * logs it and returns false; callers then leave the entry out of a page. */
+/* Returns whether this version accepts the name. If not, another program or a later version has written
+ * the name: logs the name and returns false. Callers then leave the entry out of a page. */
 bool reply_has_id(struct slice id);
 bool reply_has_topic(struct slice topic);
 

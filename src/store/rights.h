@@ -1,8 +1,8 @@
 /* rights.h - checks that the ACL of Redis grants this user all rights that duepost needs.
  *
  * If a command is denied in the middle of a script, the earlier writes of the script remain, because Redis
- * does not roll back. So before any script runs, each command of the scripts and the channel are tried in a
- * way that changes nothing. */
+ * does not roll back. So before any script runs, this file tries each command of the scripts, and the
+ * channel for wake-ups, in a way that changes nothing. */
 #ifndef DUEPOST_STORE_RIGHTS_H
 #define DUEPOST_STORE_RIGHTS_H
 
@@ -12,7 +12,8 @@ struct rights;
 
 enum { RIGHTS_LINE_MAX = 448, RIGHTS_TEXT_MAX = 640 };
 
-/* Borrows all arguments. Calls on_known after each round that Redis has answered. */
+/* Borrows all arguments. Calls on_known after each round (a set of queries) that Redis has
+ * answered. */
 struct rights *rights_new(struct redis_link *, struct slice jobs_key, const struct store_options *,
                           loop_fn *on_known, void *arg);
 void rights_free(struct rights *); /* NULL is ignored */

@@ -14,7 +14,7 @@ struct run {
     struct shard *shard;
     struct slice id, tags;
     struct store_when when;
-    struct buffer old_record, new_record; /* empty in the first call; only a dead job needs both */
+    struct buffer old_record, new_record; /* empty in the first call; set only for a dead job */
     int tries;
     store_run_fn *fn;
     void *arg;

@@ -100,8 +100,8 @@ void script_call_when(struct script_call *call, struct store_when when)
 }
 
 /* Returns the status for an error reply of Redis by the reply's first word (see the table in README.md).
- * Except for errors from within a script, an error means that the script did not run. If the slot is being
- * migrated, the script stopped at its probe. */
+ * Except for errors from within a script, an error means that the script did not run. If Redis Cluster is
+ * migrating the slot, the script stopped at its probe (probe.lua), before its first write. */
 static enum status script_error_status(struct slice error)
 {
     static const struct {

@@ -35,7 +35,7 @@ typedef void script_fn(void *arg, enum status, const struct redis_reply *reply);
 /* Creates a call of a script with KEYS[1] = key. Borrows key until the callback. */
 struct script_call *script_call_new(enum script_id, struct slice key);
 
-/* Adds the next argument of ARGV. Borrows a text until the callback. */
+/* Each adds the next argument of ARGV. The text is borrowed until the callback. */
 void script_call_text(struct script_call *, struct slice text);
 void script_call_number(struct script_call *, int64_t number);
 void script_call_when(struct script_call *, struct store_when); /* "@ms" for a time, "ms" for a delay */

@@ -8,7 +8,7 @@
 enum {
     /* The weight of a job in a batch: 512 jobs are a full call, which takes Redis about 5 ms. */
     JOB_WEIGHT = BATCH_BYTES_MAX / 512,
-    UNSEND_WEIGHT = BATCH_BYTES_MAX / 4, /* a send may have 100 jobs */
+    UNSEND_WEIGHT = BATCH_BYTES_MAX / 4, /* heavy, because a send may have 100 jobs */
     SEEN_PARTS = 3,                      /* endpoint, state, time */
     CODE_PARTS = 2,                      /* endpoint, code */
     FIRST_OF_REPLACED = 3,               /* index of the first due time */

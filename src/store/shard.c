@@ -15,7 +15,7 @@
 /* Maximum times to wait for one reply. A claim or an outcome whose reply takes longer than a lease is
  * useless. */
 #define REPLY_DEADLINE_US INT64_C(3000000)
-#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* Redis itself waits a second in BLPOP */
+#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* BLPOP waits a second in Redis */
 
 enum { KEY_MAX = 512, TAG_MAX = 16 };
 
@@ -163,7 +163,8 @@ static void on_subscriber_up(void *arg)
 static void on_subscriber_down(void *arg, const char *why)
 {
     const struct shard *shard = arg;
-    /* The carry worker's tick replaces the wake-ups until the next subscription. */
+    /* Until the subscription is restored, there are no wake-ups; the carry worker then works at its tick,
+     * once a second. */
     on_lost(shard, "subscriber", why);
     if (rights_deny(slice_of(why)))
         facts_note_subscription(shard->facts, true);

@@ -9,7 +9,7 @@
 
 enum {
     OWNER_CALLS_MAX =
-        1, /* maximum number of calls of one kind under way; further items wait for the next call */
+        1, /* maximum number of calls of one batch under way; further items wait for the next call */
     ABANDON_LOOK_MAX = 5000, /* maximum number of leases that abandon.lua examines */
 };
 
@@ -191,10 +191,10 @@ void shard_add_max_jobs(const struct shard *, struct script_call *);
 /* Adds this shard's part of max_jobs, and the time for which idempotency keys are kept. */
 void shard_add_limits(const struct shard *, struct script_call *);
 
-/* Returns this shard's part of a limit for all shards. */
+/* Divides a limit for all shards by the number of shards, and returns this shard's part. */
 int64_t shard_part(const struct shard *, int64_t bound);
 
-/* Sets until_ms of a dead job to the time when --dead-max-age removes it, if that is earlier. */
+/* Sets until_ms of a dead job to the time when --dead-max-age removes the job, if that time is earlier. */
 void shard_bound_age(const struct shard *, struct store_job *);
 
 /* Creates a call that is not part of a batch. The call's first argument is max_in_flight_topic. */

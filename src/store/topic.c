@@ -24,7 +24,7 @@ struct topic_walk {
 
 static void ask(struct topic_walk *);
 
-/* Reads a topic, or a group, whose text is in the place of the settings. */
+/* Reads a topic or a group. A group has its text where a topic has its settings. */
 static struct store_topic read_topic(const struct redis_reply *reply, size_t at, bool is_group)
 {
     if (is_group)

@@ -13,7 +13,7 @@ enum {
     FORGET_MAX = 1000,
     FORGET_SENDS_MAX = 20, /* maximum number of sends in one call; each is checked for up to 100 jobs */
     MENDED_MAX = 64,       /* maximum number of repairs that one call reports */
-    SWEEP_MAX = 1024,      /* maximum number of jobs in one call */
+    SWEEP_MAX = 1024,      /* maximum number of jobs that one call removes */
     AUDIT_TOPICS_MAX = 1000,
     REOFFER_MAX = 300, /* maximum number of topics in one call, which takes Redis a few milliseconds */
     SURVEY_MAX = 2000, /* maximum number of topics in one call; the call ends earlier if it takes long */
@@ -22,7 +22,7 @@ enum {
 /* Nonces of recovery begin with this mark, see is_recovering in scripts/lib/crashes.lua. */
 #define RECOVERY_MARK "!"
 
-/* A running call of one of the functions below. fn has the type of callback that this function takes. */
+/* A running call of one of the functions below. fn is the callback of this function. */
 struct upkeep {
     struct nonce nonce; /* recover: nonce of the leases of doomed jobs */
     union {

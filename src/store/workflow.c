@@ -71,9 +71,9 @@ static void begin_add_item(const struct batch_item *item, struct script_call *ca
     script_call_text(call, entry->begin.replaces ? SLICE("1") : SLICE("0"));
     script_call_text(call, entry->begin.from);
     script_call_number(call, (int64_t)entry->begin.kept);
-    script_call_number(call,
-                       (int64_t)(entry->begin.kept_bytes +
-                                 entry->begin.kept)); /* in Redis, each element has one more byte: its kind */
+    script_call_number(
+        call, (int64_t)(entry->begin.kept_bytes +
+                        entry->begin.kept)); /* Redis stores the kind of each element in one more byte */
     add_entry(&entry->begin.first, call);
 }
 

@@ -13,7 +13,7 @@
 
 #include "store/store.h"
 
-/* The role of a job in its workflow decides its body and the effect of its death. */
+/* The role of a job in its workflow decides which body the job has and what happens if the job dies. */
 enum workflow_role {
     WORKFLOW_STEP, /* the body is the list of elements up to the job's own; the job's death fails the workflow
                     */
@@ -37,14 +37,15 @@ enum workflow_state { WORKFLOW_ACTIVE, WORKFLOW_SUCCEEDED, WORKFLOW_FAILED, WORK
 
 struct workflow_begin {
     struct slice id, settings; /* settings is a text of the caller, stored with the workflow */
-    /* The parent is the workflow that gets an element when this workflow ends; empty: none. The two entries
-     * are this element, for each way in which the workflow may end. */
+    /* The parent is the workflow that gets an element when this workflow ends; empty: none. The two
+     * entries below are this element if the workflow fails, and if it is cancelled. */
     struct slice parent; /* owner/workflowId/time, see workflow_place */
     struct workflow_entry if_failed, if_cancelled;
     bool replaces; /* if a workflow with this id is active, it starts again */
     /* The failed workflow that this one continues; empty: none. A failed workflow can be continued once,
      * because this removes the dead job that failed it. The new workflow begins with copies of the first
-     * elements of the failed one: kept is their number, and kept_bytes the size of their texts. */
+     * elements of the failed workflow: kept is the number of these elements, and kept_bytes the size of
+     * their texts. */
     struct slice from; /* owner/workflowId/time, see workflow_place */
     size_t kept, kept_bytes;
     struct workflow_entry first;
@@ -92,7 +93,8 @@ struct workflow_waiting {
     struct slice kept;
 };
 
-/* The status is OK, STALE (kept is set), NOT_FOUND, EXISTS, FULL, UNAVAILABLE or UNKNOWN. */
+/* The status is OK, STALE (kept is set), NOT_FOUND (no workflow with this id is active), EXISTS (a job has
+ * the id), FULL, UNAVAILABLE or UNKNOWN. */
 typedef void workflow_waiting_fn(void *arg, enum status, const struct workflow_waiting *);
 void workflow_wait(struct store *, const struct workflow_wait *, workflow_waiting_fn *, void *arg);
 
@@ -171,8 +173,8 @@ struct workflow_query {
     struct slice id;
     int64_t made_ms; /* 0: the latest workflow with this id */
     bool with_jobs;
-    /* Maximum size of all elements, bytes; if they are larger, only the text of the first one is read; 0:
-     * none is read. */
+    /* Maximum size of all elements, bytes; if the elements are larger, only the text of the first element
+     * is read; 0: no text is read. */
     size_t texts_max;
 };
 
@@ -200,12 +202,13 @@ enum { WORKFLOW_PAGE_MAX = 100 };
 typedef void workflow_list_fn(void *arg, enum status, const struct workflow *, size_t count,
                               struct workflow_cursor next);
 
-/* Lists workflows, the latest first; with several shards, shard by shard. The listed workflows have neither
- * elements nor jobs, and settings and results of more than 8 KiB are empty. A page may have few workflows, or
- * none, although more pages follow. Borrows all arguments until the callback. */
+/* Lists workflows, the latest first; with several shards, shard by shard. The result has no elements and
+ * no jobs of the workflows; settings and results of more than 8 KiB are empty. A page may have few
+ * workflows, or none, although more pages follow. Borrows all arguments until the callback. */
 void workflow_list(struct store *, const struct workflow_list *, workflow_list_fn *, void *arg);
 
-/* Splits a place, owner/workflowId/time, into its parts. Returns false if the text is not a place. */
+/* Splits a place (the text owner/workflowId/time, which names one workflow) into its parts. Returns false
+ * if the text is not a place. */
 bool workflow_place_parse(struct slice place, struct slice *id, int64_t *made_ms);
 
 #endif

@@ -1,4 +1,5 @@
-/* workflow_place.c - places of workflows: owner/workflowId/time. Tests with a fake store link this file. */
+/* workflow_place.c - splits the place of a workflow, the text owner/workflowId/time, into its parts. Tests
+ * with a fake store link this file. */
 #include <string.h>
 
 #include "store/workflow.h"

@@ -4,7 +4,8 @@
 #include "store/shard_private.h"
 #include "store/workflow.h"
 
-/* Size of an item that fills a call, so that each call of wait.lua and notify.lua has only one item. */
+/* Weight of an item (one wait or one notice) that fills a call, so that each call of wait.lua and
+ * notify.lua has only one item. */
 enum { ALONE = BATCH_BYTES_MAX };
 
 /* ---- wait ---- */
