@@ -94,7 +94,7 @@ class Application:
 
 
 def measure(bench, runs, steps, result_bytes):
-    """Returns CPU us a step, steps a second, the size of the longest list that was sent in a delivery, and how many
+    """Returns us of CPU per step, steps per second, the size of the longest list that was sent in a delivery, and how many
     lists the application had to fetch."""
     with Application(bench.server.port, steps, result_bytes) as application:
         def step():

@@ -96,7 +96,7 @@ static int64_t due_ms_of(const struct load *load)
     return now_ms + settings[DELAY_MIN_MS] + (span_ms ? random() % span_ms : 0);
 }
 
-/* Returns the size of the body without its padding and the two bytes at its end. */
+/* Returns the size of the body, not counting its padding and the two bytes at its end. */
 static int write_body(int64_t number, int64_t due_ms, char body[PAD_MAX])
 {
     return snprintf(body, PAD_MAX, "{\"n\":%lld,\"due\":%lld,\"pad\":\"", (long long)number,
@@ -156,7 +156,8 @@ static size_t write_message(struct load *load, char *text, char head[HEAD_ROOM],
     return (size_t)size;
 }
 
-/* As write_message. The job has 60 s before beanstalkd gives it to another worker. */
+/* Like write_message, but writes a put of beanstalkd. If a worker does not end the job within 60 s,
+ * beanstalkd gives it to another one. */
 static size_t write_put(struct load *load, char *text, char head[HEAD_ROOM], int *head_size)
 {
     int64_t now_ms = now_us(CLOCK_REALTIME) / 1000, wait_ms = due_ms_of(load) - now_ms;

@@ -42,7 +42,7 @@ def first_line(process, seconds, what, lines=1):
 
 
 def cpu_seconds(pid):
-    """Returns the user and system time of all threads and of ended children, to the ns where the kernel counts it."""
+    """Returns the process's user and system time, with all threads and ended children; in ns where the kernel counts them."""
     base = pathlib.Path(f"/proc/{pid}")
     fields = (base / "stat").read_text().rpartition(")")[2].split()
     children_s = (int(fields[13]) + int(fields[14])) * TICK_S

@@ -26,7 +26,8 @@
 
 enum {
     CLASSES = 4,
-    NUMBERS_MAX = 1 << 24, /* numbers of a class, from 0; jobs with larger numbers are not counted */
+    NUMBERS_MAX =
+        1 << 24, /* only jobs whose number in their class is below this are counted; numbers begin at 0 */
     FDS_MAX = 65536,
     ROOM = 16 * 1024, /* bytes of a connection's buffer: one request must fit */
     EVENTS_MAX = 256,
@@ -38,7 +39,7 @@ enum {
 
 struct class
 {
-    uint8_t *seen; /* by number: whether the job has ever come */
+    uint8_t *seen; /* for each number of a job: whether the job has ever come */
     int32_t *late_us;
     size_t received, capacity;
     size_t duplicates, early;
@@ -62,7 +63,8 @@ struct late_answer {
 
 static struct class classes[CLASSES];
 static struct peer *peers[FDS_MAX];
-static struct late_answer late_answers[FDS_MAX]; /* a ring: all take equally long, so the first is the next */
+static struct late_answer
+    late_answers[FDS_MAX]; /* a ring: all waits are equally long, so the oldest answer is due first */
 static size_t first_late, late_count;
 static uint64_t connections;
 

@@ -82,7 +82,7 @@ static const struct {
     {"#TS:1700000000\r\n" SET_ONE "#TS:1700000001\r\n", MULTI "#TS:1700000002\r\n" SET_ONE},
     /* The transaction was torn at an earlier start, so its first command is executed with the next EXEC. */
     {MULTI SET_ONE MULTI SET_ONE EXEC SET_ONE, ""},
-    /* The file is damaged before its end: it stays as it is, because redis-server reports that. */
+    /* The file is damaged before its end. It stays as it is, because redis-server reports such damage. */
     {SET_ONE "*3\r\nSET" SET_ONE, ""},
     {SET_ONE "*one\r\n", ""},
     {SET_ONE "\n\n\n\n", ""},
@@ -134,7 +134,7 @@ END_TEST
 
 static const struct {
     const char *text;
-    int64_t cut; /* bytes of MULTI if the file is found */
+    int64_t cut; /* bytes that are cut: the torn MULTI if the manifest names the file, else 0 */
 } manifests[] = {
     {MANIFEST "\n", sizeof MULTI - 1},
     /* Redis 8, while it runs and after a stop */

@@ -1,4 +1,4 @@
-/* Tests which lines of redis.log say how a redis-server ended. */
+/* Tests how duepost finds in redis.log the reason why a redis-server ended. */
 #include "server/redis_log.h"
 
 #include <fcntl.h>

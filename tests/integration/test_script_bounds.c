@@ -289,7 +289,8 @@ START_TEST(run_reads_no_record_for_which_it_has_no_use)
 }
 END_TEST
 
-/* The topic keeps ended jobs, so each end moves a record: of five jobs of 1 MiB, four end in one call. */
+/* The topic keeps ended jobs, so each end of a job moves its record. With records of 1 MiB, one call ends
+ * four of five jobs. */
 START_TEST(ends_move_a_few_mib_at_a_time)
 {
     static const char *const complete[] = {"complete", "t/1", "n1",  "",   "t/2", "n1",  "",   "t/3",
@@ -405,7 +406,7 @@ START_TEST(leased_finds_each_lease_that_stays)
     ck_assert_int_ge(steps, 3);
     for (int i = 0; i < LEASED; i++)
         ck_assert_msg((seen[i] > 0) == (i > 1), "t/%d was found %d times", i,
-                      seen[i]); /* only jobs after t/1 */
+                      seen[i]); /* only jobs whose ids come after t/1 */
 }
 END_TEST
 
@@ -471,8 +472,8 @@ START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
 }
 END_TEST
 
-/* With large records, mend needs several steps, and reads each job once. A step ends with the bucket of the
- * hash table in which it has read enough; in Valkey 8.1, a bucket holds seven records and more. */
+/* With large records, mend needs several steps, and reads each job once. A step ends with the bucket of
+ * Redis's hash table in which it has read enough; in Valkey 8.1, a bucket holds seven records and more. */
 START_TEST(mend_reads_a_few_mib_of_records_in_a_step)
 {
     enum { BYTES = 1024 * 1024, NUMBER = 48, STEP_MAX = 16 };
@@ -665,7 +666,8 @@ START_TEST(a_crowd_delays_nobody_elses_jobs)
     redis_server_set_time(server, NOW_US + 61 * INT64_C(1000000));
     const char *const carry[] = {"carry", "me", "1", "256", "", "0", "5000", "250"};
     redisReply *reply = run_timed(SCRIPT_CARRY, 8, carry);
-    ck_assert_int_eq(reply->element[5]->integer, 2); /* number of topics, and not of jobs */
+    ck_assert_int_eq(reply->element[5]->integer,
+                     2); /* the number is that of the due topics, not of the due jobs */
     freeReplyObject(reply);
 
     struct served all = {0, 0};

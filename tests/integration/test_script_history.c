@@ -112,7 +112,8 @@ START_TEST(attempts_of_no_job_are_found_and_mended)
         {TWO DEAD, "mend attempts 0", "0 attempts t/a", DEAD},
         {TWO, "mend attempts 0", "0 attempts t/a", ABSENT},
         {"attempts: t/a=1| t/b=2|\n" DELAYED, "mend attempts 0", "0 attempts t/b", ONE DELAYED},
-        /* The attempts are removed together with a place without a job. */
+        /* An entry in leases or in a bucket whose job does not exist is removed, and so are the job's
+         * attempts. */
         {TWO "leases: t/a@now-5\n", "mend leases 0", "0 empty t/a", ABSENT},
         {TWO "bucket:t: t/a@now-5\nturns: t@1\n", "claim 10 n5 5000 2 1000 0", "0 0 0", ABSENT}, );
 }

@@ -80,7 +80,7 @@ START_TEST(the_place_of_a_lost_attempt_expires)
         {HELD, "recover 5000 now 10 1 !r", "0 0", NULL},
         /* The deadline was written before Redis's clock stepped back. */
         {FAR_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
-        /* One call removes a bounded number of places. */
+        /* One call removes a bounded number of expired entries of cancelled jobs' attempts. */
         {"holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now-2 t/a|n2@now-1\n", "recover 5000 now 1 1 !r",
          "0 0", "holders:t: t/a|n2=\nlingering: t/a|n2@now-1\n"}, );
 }

@@ -105,7 +105,7 @@ START_TEST(a_later_end_of_the_id_gets_a_field_of_its_own)
          "ended: t/a=" OLD
          " t/a|b1=delivered,now,0,3,{r}2|\nended_ids: t/a t/a|b1\nended_last: t/a=t/a|b1\n" ON
          "numbers: hours=5666666 outbox_again=1 outbox_bytes=77\n"},
-        /* Both texts begin alike, and have the same size. */
+        /* The old and the new text of the end differ only near their ends, and have the same size. */
         {DIED("now-5000", "0,34," URL("1")) ENDED("dead,now-5000,0,34," URL("1")) ON,
          "change t/a * - " URL("2"), "0",
          DIED("now-5000", "0,34," URL("2")) "ended: t/a=dead,now-5000,0,34," URL(

@@ -27,7 +27,8 @@ START_TEST(a_topic_gets_settings_of_its_longest_pattern)
          CLAIMED_T BELL "patterns: *=" PAUSED "\ntopics: t=" GOES_ON "\n"},
         {READY "patterns: t*=" PAUSED "\ntopics: t={\"maxInFlight\":1}\n", CLAIM, "0 0 0",
          STAYS AS_HELD BELL "patterns: t*=" PAUSED "\ntopics: t={\"maxInFlight\":1}\n"},
-        /* The pattern has a need that this process does not know; or duepost did not write its text. */
+        /* The pattern's settings list in "needs" a feature that this process does not know; or duepost did
+         * not write their text. */
         {READY "patterns: t*={\"needs\":[\"wings\"]}\n", CLAIM, "0 0 0 t {\"needs\":[\"wings\"]}",
          STAYS IN_TURNS BELL "patterns: t*={\"needs\":[\"wings\"]}\n"},
         {READY "patterns: t*=x\n", CLAIM, "0 0 0 t x", STAYS AS_HELD BELL "patterns: t*=x\n"}, );
@@ -103,7 +104,7 @@ START_TEST(topics_are_offered_again)
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n" META("", VERSION)},
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer_lines=0\n", "reoffer 2", "0 0",
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"},
-        /* Both walks are under way. */
+        /* Both walks have begun: through the topics in "turns", and through the lines of fifo topics. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\nmeta: reoffer=turns/1/1 reoffer_lines=0\n",
          "reoffer 1", "0 0", "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n"}, );
 }

@@ -171,7 +171,8 @@ START_TEST(lease_repeats_an_answer)
     freeReplyObject(script_run_text(examples_redis(), "release t/b p1 -1 0 - 0", NOW_MS));
     check_lease("9", "p3", "f t/other", "(p3 0 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "f t/k", "(p1 1 0 -1 " HEAD ")");
-    /* An answer is forgotten on request: only if it has this nonce, and its jobs are returned once more. */
+    /* A request with !NONCE deletes the answer that is stored under its key if the answer has this nonce.
+     * This request still gets the stored answer. */
     check_lease("9", "p4", "!p1 f t/other", "(p3 1 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "!p3 f t/other", "(p3 2 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "!p3 f t/other", "(p4 0 0 -1 " HEAD ")");

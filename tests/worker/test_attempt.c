@@ -643,7 +643,8 @@ START_TEST(a_cut_gives_back_what_waits_for_its_permit)
     check_ending(WORLD_RELEASE);
     world_answer(WORLD_RELEASE, STATUS_OK);
     check_over();
-    world_end_turn(); /* Redis grants the right to probe after this, and the right is returned */
+    world_end_turn(); /* only now does Redis grant the right to probe; the attempt has ended, so the right is
+                         returned */
     world_answer_report(STATUS_OK, 2, 1, world_open(30000));
     world_end_turn();
     ck_assert_int_eq(world_asked()->report.probe, 1);

@@ -435,7 +435,7 @@ START_TEST(where_nobody_else_can_be_alive_the_lock_is_taken_at_once)
 {
     begin_alone();
     ck_assert(world_call(WORLD_CARRY)->carry.is_unwatched);
-    stand_by(-1, 7); /* the beat is that of a process that has ended */
+    stand_by(-1, 7); /* the last beat came from a process that has ended */
     ck_assert_str_eq(world_call(WORLD_CARRY)->stuck_owner, OTHER);
     ck_assert(world_call(WORLD_CARRY)->carry.is_tick);
 }

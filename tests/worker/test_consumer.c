@@ -154,7 +154,7 @@ START_TEST(one_claim_is_under_way_at_a_time)
     poke();
     ck_assert_uint_eq(claims(), 1);
     claim(0, 0);
-    ck_assert_uint_eq(claims(), 1); /* the claim of the second poke */
+    ck_assert_uint_eq(claims(), 1); /* sent for the second poke, after the reply to the first claim */
 }
 END_TEST
 
@@ -266,7 +266,8 @@ START_TEST(what_redis_did_not_take_has_no_slot_but_is_bounded)
     world_come_up(0);
     ck_assert_uint_eq(world_under_way(WORLD_COMPLETE), 4);
     world_end_turn();
-    ck_assert_uint_eq(claims(), 0); /* no claim, because the attempts use their slots again */
+    ck_assert_uint_eq(
+        claims(), 0); /* no claim, because the ends that are sent again occupy the slots of their attempts */
     world_answer(WORLD_COMPLETE, STATUS_OK);
     world_end_turn();
     ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 1);

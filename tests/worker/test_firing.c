@@ -206,8 +206,8 @@ START_TEST(a_schedule_that_cannot_be_read_is_held)
 }
 END_TEST
 
-/* The clock of Redis has been two hours ahead. The times from one minute to the next hour were skipped, the
- * next time is that after two hours. */
+/* The clock of Redis was two hours ahead, so the schedule skipped its times of the next hour. Its next time
+ * is two hours away. */
 static struct store_recurring ahead(const char *record, char progress[100])
 {
     struct store_recurring schedule = each_minute(record);
@@ -256,7 +256,7 @@ START_TEST(after_a_step_back_a_schedule_goes_on_with_a_time_that_was_skipped)
 }
 END_TEST
 
-/* The times of a schedule that is held, or cannot be read, are not known: it is tried now. */
+/* If a schedule is held or cannot be read, its times are not known. So the role tries the schedule now. */
 START_TEST(after_a_step_back_a_held_schedule_is_tried_at_once)
 {
     char progress[100];

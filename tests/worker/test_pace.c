@@ -31,7 +31,7 @@ static void on_reply(void *arg)
     loop_stop(loop);
 }
 
-/* Counts a step, whose reply comes after 2 ms. */
+/* Counts a step of the paced work. The reply to the step comes after 2 ms. */
 static void step(void *arg)
 {
     (void)arg;

@@ -37,7 +37,8 @@ static void end_badly(struct permit *permit)
     permit_end(permit, &result);
 }
 
-/* An attempt that runs until the end of the test keeps the receiver in the copy. */
+/* The permit of an attempt that runs until the end of the test. A running attempt keeps its receiver in the
+ * copy. */
 static struct permit running;
 
 static void on_turn_end(void *arg)
@@ -352,7 +353,7 @@ START_TEST(the_first_jobs_come_back_when_the_receiver_may_be_probed)
     for (int i = 1; i <= 100; i++)
         ck_assert_int_eq(held_ms(), 20000 + 2 * i);
     world_pass(15 * INT64_C(1000000));
-    learn_open(10, 10000); /* the same record comes again a second later */
+    learn_open(10, 10000); /* a second later, the reactor reads the same record again */
     ck_assert_int_eq(held_ms(), 10000);
 }
 END_TEST

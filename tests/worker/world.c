@@ -153,7 +153,7 @@ void world_end_turn(void)
             hook->fn(hook->arg);
 }
 
-/* ---- random numbers: each is another ---- */
+/* ---- random numbers: each differs from the one before ---- */
 
 static uint32_t random_state;
 

@@ -74,7 +74,8 @@ struct world_call {
     bool is_under_way;
     size_t shard;
     int64_t at_us;
-    /* The arguments of the call, by kind. Texts are copies, which are valid until world_begin. */
+    /* The arguments of the call; its kind decides which are set. Texts are copies, which are valid until
+     * world_begin. */
     size_t max; /* outbox: number of texts in hand or in the batch; append: number of entries */
     enum shard_claim_kind claim_kind;
     char id[64], nonce[STORE_NONCE_MAX + 1];
