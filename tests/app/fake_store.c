@@ -394,7 +394,7 @@ void store_pull(struct store *store, const struct store_pull *pull, store_pull_f
     kept->fn.pulled = fn;
 }
 
-/* Members of the call: tags is the token, record the error. */
+/* Members of the call: tags is the token, and record is the error. */
 void store_pull_end(struct store *store, const struct store_pull_end *end, store_pull_end_fn *fn, void *arg)
 {
     struct fake_call *kept = add_call("pull_end", end->id, arg);

@@ -129,7 +129,7 @@ START_TEST(a_redrive_at_a_rate_spreads_its_jobs_over_pages)
     app_bulk(app, &fake_all, &bulk, fake_on_verdict, &fake_verdict);
     see(1, 10100);
     struct fake_call *call = fake_take("run");
-    ck_assert_int_eq(call->when.ms, 11500); /* after the last job of the previous page */
+    ck_assert_int_eq(call->when.ms, 11500); /* later than the due time of the previous page's last job */
     call->fn.run(call->arg, STATUS_OK, 0);
     fake_expect(APP_DONE);
 }
@@ -154,7 +154,7 @@ START_TEST(a_bulk_action_ends_as_the_store_says)
 }
 END_TEST
 
-/* ---- a limit of all pages ---- */
+/* ---- a limit that counts the jobs of all pages together ---- */
 
 START_TEST(a_limit_counts_over_pages)
 {
@@ -260,7 +260,8 @@ START_TEST(the_newest_first_is_the_other_way_round)
     list.before_ms = 5000;
     reschedule();
     expect_side(1001, 5000, 0, false, 0);
-    expect_side(10, 1000, 2, false, 1000); /* the second side begins in the same call */
+    expect_side(10, 1000, 2, false,
+                1000); /* the call finds no job on the first side, and continues with the second side */
     fake_expect(APP_DONE);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }

@@ -221,7 +221,7 @@ static struct app_send *sending;
 
 static struct app_send *send_of(const struct app_caller *caller, const char *members)
 {
-    static char text[FAKE_TEXT_MAX]; /* the job borrows it */
+    static char text[FAKE_TEXT_MAX]; /* the job's members point into this text */
     struct job job;
     struct job_errors errors;
     snprintf(text, sizeof text, "{%s}", members);

@@ -109,7 +109,7 @@ START_TEST(topics_of_several_processes_are_summed)
     ck_assert_uint_eq(topics[0].failed, 22);
     ck_assert_str_eq(topics[1].name, "mail");
     hear("process " OTHER " 1 1 1 1 v h\nsecond 1893456000 0 0 0 0 0\n", 1,
-         looking); /* a second in which nothing has happened */
+         looking); /* all figures of this second are 0 */
     ck_assert_uint_eq(live_board_topics(board, 1, topics), 1);
 }
 END_TEST
@@ -146,7 +146,8 @@ START_TEST(own_lines_and_nonsense_are_ignored)
         "process 0123456789ABCDEF 1 1 1 1 v h\nsecond 1893456000 1 1 1 1 1\n",
         "process " OTHER " 1 1 1 1 v\nsecond 1893456000 1 1 1 1 1\n",
         "process " OTHER " 1 1 1 -1 v h\nsecond 1893456000 1 1 1 1 1\n",
-        "process " OTHER " 1 1 1 1 v h\nsecond 1893455100 1 1 1 1 1\n", /* the second is 15 minutes ago */
+        "process " OTHER
+        " 1 1 1 1 v h\nsecond 1893455100 1 1 1 1 1\n", /* refused, because this second is 15 minutes ago */
         "process " OTHER " 1 1 1 1 v h\nsecond 1893456061 1 1 1 1 1\n",
         "process " OTHER " 1 1 1 1 v h\nsecond 1893456000 1 1 1 1\n",
         "process " OTHER " 1 1 1 1 v h\nsecond 1893456000 1 1 1 1 99999999999999999\n",

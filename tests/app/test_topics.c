@@ -57,7 +57,7 @@ static void list_topics(const struct app_caller *caller, const char *from)
     app_topics(app, caller, 2, cursor, on_topic, fake_on_verdict, &fake_verdict);
 }
 
-/* Ends a call whose page begins after this name. */
+/* Ends a call of the store. The call must request the page that begins after this name. */
 static void end_topics(const char *behind, const struct store_topic *topics, size_t count, const char *next)
 {
     struct fake_call *call = fake_take("topics");

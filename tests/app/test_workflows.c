@@ -139,7 +139,8 @@ START_TEST(a_workflow_is_read_with_what_is_asked_for)
     ck_assert_uint_eq(seen.end, APP_DONE);
     ck_assert_str_eq(seen.text, "t/w 0 1 7-0<3 t/p/5  {} e:0,7,2,t/a,e1 e:1,8,2,t/b,e2 o:1,0,2,t/b, "
                                 "o:0,1,0,t/c,text o:2,0,0,t/d,");
-    /* without elements and jobs; a parent that is not a place is left out */
+    /* the workflow has neither elements nor jobs; its parent is left out, because the text is not a
+     * workflow's place */
     workflow = (struct workflow){.id = SLICE("t/w"),
                                  .state = WORKFLOW_FAILED,
                                  .made_ms = 7,

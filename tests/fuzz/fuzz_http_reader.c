@@ -5,7 +5,7 @@
 /* All that a reader found in an answer. */
 struct found {
     struct buffer lines, body;
-    enum http_read end; /* MORE: the bytes were used up */
+    enum http_read end; /* MORE: the reader has read all bytes and expects more */
     bool is_last, may_close;
     int status;
     size_t left; /* number of bytes after the answer */

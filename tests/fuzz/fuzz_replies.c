@@ -128,7 +128,7 @@ struct sent {
     struct redis_link *link;
     redis_reply_fn *fn;
     void *arg;
-    bool is_load; /* FUNCTION LOAD of a script, whose answer is not used */
+    bool is_load; /* the command is SCRIPT LOAD, whose answer does not come from the input */
 };
 
 static unsigned current; /* number of the store that makes the calls now */

@@ -64,7 +64,7 @@ static void make_database(const char *user)
     options.postgres_url = url;
 }
 
-/* Appends until the database takes it. */
+/* Appends the job again and again until the database accepts it. */
 static void await_append(const char *id)
 {
     history_world_await(&world, true);
@@ -397,7 +397,8 @@ START_TEST(credentials_that_change)
     postgres_server_run(server, database, sql); /* without this right the tables cannot be created */
     await_append("orders/1");
     postgres_server_run(server, database,
-                        "REVOKE CREATE ON SCHEMA public FROM keeper"); /* the right is needed only once */
+                        "REVOKE CREATE ON SCHEMA public FROM keeper"); /* once the tables exist, the history
+                                                                          works without this right */
     postgres_server_run(server, "postgres", "ALTER ROLE keeper PASSWORD 'other-secret'");
     snprintf(sql, sizeof sql,
              "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '%s'", database);

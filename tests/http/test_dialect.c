@@ -357,7 +357,7 @@ START_TEST(both_dialects_are_served)
 {
     expect("GET /first", "", "", "200 OK", "first");
     expect("GET /neither", "", "", "404 Not Found",
-           "first: 404"); /* the first dialect answers for paths of no dialect */
+           "first: 404"); /* paths that belong to no dialect get the error of the first dialect */
 }
 END_TEST
 

@@ -43,7 +43,8 @@ END_TEST
 
 #define IS_OFF "topics: t=" OFF "\n"
 
-/* The expected data while the jobs of topic t are resumed: no job yet, or the jobs up to t/a, t/b ... */
+/* The expected data while a walk resumes the jobs of t. AFTER_NONE: no job is resumed yet; AFTER_A: t/a is,
+ * and so on. */
 #define AFTER_NONE PLACES_T "due: t@now+7001\nheld: t@now-3000\n" HELD_IN_T JOBS_T "resuming: t@0\n" IS_OFF
 #define AFTER_A                                                                                              \
     "bucket:t: t/a@now-3000 t/c@now+7001 t/b@now+8001\nheld: t@now-2000\n"                                   \

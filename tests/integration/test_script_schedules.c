@@ -219,8 +219,8 @@ START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
         {AHEAD, "define t/s T d =", "1",
          NAMED NEVER(D_TAG) AT("now+9000") SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")},
         {AHEAD, "undefine t/s T", "1", ABSENT},
-        /* They are listed after the schedules whose time has come, and carry says that there is something to
-           do. */
+        /* Schedules with skipped times are listed after those whose time has come, and carry reports that
+         * work is left. */
         {AHEAD, "fires 9", "1 now+9000 t/s now+9000 d T - 0 0 0  now+40 now+60 now+20 now+40", NULL},
         {AHEAD, "fires 0", "1 now+9000", NULL},
         {PAUSED SKIPPED("9,9,9,9") UNTIL("now+40"), "fires 9", "1 -1 t/s -1 d T - 0 0 0  9 9 9 9", NULL},

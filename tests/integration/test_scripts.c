@@ -346,7 +346,8 @@ START_TEST(run_brings_a_dead_job_back)
         {DEAD, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
         {DEAD_BY_LOSSES, "run 0 t/a 0 '' {q} {f}", "-9", NULL},
         {DEAD_BY_LOSSES, "run 0 t/a 0 '' {r} {f}", "now", DUE_NOW("{f}")},
-        /* A dead job returns only if its id is free. If two items of a call name it, the first one counts. */
+        /* A dead job returns to the pool only if no job of the pool has its id. If two items of a call name
+         * the job, only the first item runs it. */
         {DELAYED, "run 0 t/a 0 '' {r} {f}", "-6", NULL}, {DEAD LEASED, "run 0 t/a 0 '' {r} {f}", "-3", NULL},
         {DEAD DELAYED, "run 0 t/a 0 '' '' ''", "now", DEAD DUE_NOW("{r}")},
         {DEAD, "run 0 t/a 0 '' {r} {f} t/a 0 '' {r} {f}", "now -6", DUE_NOW("{f}")},
@@ -644,7 +645,8 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
         {PASSED "bucket:u: u/a@now-9\ntopics: t=" LACKS "\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1000 0",
          "1 0 1 u/a now-9 {5} t " LACKS,
          PASSED "holders:u: u/a=n5,now-9\nleases: u/a@now+5000\nready: t\ntopics: t=" LACKS "\nturns: t@4\n"},
-        /* No other topic is ready: the doorbell is not rung, and the answer has no ready topics. */
+        /* No other topic is ready, so the script does not ring the doorbell, and its answer counts no ready
+         * topics. */
         {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000 0", "0 0 0 t " LACKS,
          PASSED "topics: t=" LACKS "\nturns: t@3\n"},
         {PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n", "claim 10 n5 5000 2 1000 0",
@@ -787,7 +789,7 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "holders:t: t/b=n1,now-9 t/c=n1,now-9\n"
          "jobs: t/a={1} t/b={2} t/c={3}\n"
          "leases: t/b@now+9 t/c@now+9\n"},
-        /* Places without a job are removed, with their counts of lost consumers. */
+        /* Entries whose jobs do not exist are removed, with the jobs' counts of lost consumers. */
         {"bucket:t: t/a@now-5 t/b@now-4\ncrashes: t/a=2,n1\njobs: t/b={2}\nturns: t@1\n",
          "claim 10 n5 5000 2 1000 0", "0 0 1 t/b now-4 {2}",
          "holders:t: t/b=n5,now-4\njobs: t/b={2}\nleases: t/b@now+5000\n"}, );
@@ -915,7 +917,7 @@ START_TEST(topics_tells_what_there_is)
         {"bucket:t: t/a@now-5 t/b@now-4 t/c@now+7\nheld: t@now-90\nheld:t: t/c@now-90 t/b@now-80\n"
          "jobs: t/a={1} t/b={1} t/c={1}\nturns: t@1\n",
          "topics t '' 1", "0 t '' 0 1 0 0 now-90 -1 2 0 0 0 '' '' '' 0 0", NULL},
-        /* The topic is held by its rate. */
+        /* The topic's rate does not allow an attempt yet. */
         {"bucket:t: t/a@now-9\ndue: t@now+2001\njobs: t/a={1}\nrates: t=1700000002123456\ntopics: "
          "t=" ONE_EACH_2_S "\n",
          "topics t '' 1", "0 t " ONE_EACH_2_S " 0 1 0 0 now-9 now+2001 0 0 0 0 " ONE_EACH_2_S " '' '' 0 0",
@@ -1009,7 +1011,7 @@ END_TEST
     "due: t@now+5001\n"                                                                                      \
     "jobs: t/a={e}\n"
 
-/* As READY, with the record that a retry has written. */
+/* Like READY, but with {e}, the record that a retry has written. */
 #define READY_E "bucket:t: t/a@now-1000\njobs: t/a={e}\nready: t\nturns: t@1\n"
 
 START_TEST(retry_lets_a_job_wait_from_now)
@@ -1721,13 +1723,14 @@ END_TEST
 START_TEST(mend_repairs_each_kind_of_damage)
 {
     CHECK_EXAMPLES(
-        /* The job has no place: it becomes ready, because a late delivery is better than a lost job. */
+        /* The job is in no bucket and has no lease. mend makes it ready, because a delivery too many is
+         * better than a lost job. */
         {"jobs: t/a={r}\n", "mend jobs 0", "0 lost t/a", DUE_NOW("{r}")},
         {"crashes: t/a=2,n1\nholders:t: t/a=n1,now\njobs: t/a={r}\n", "mend jobs 0", "0 lost t/a holder t/a",
          "bucket:t: t/a@now\ncrashes: t/a=2,n1\njobs: t/a={r}\nready: t\nturns: t@1\n"},
-        /* The job is in two places, or in three. */
+        /* The job is both in a bucket and leased. */
         {"bucket:t: t/a@now-1\n" LEASED "turns: t@1\n", "mend jobs 0", "0 doubled t/a", LEASED},
-        /* A place without a job. */
+        /* An entry of a bucket, of leases or of an index names a job that does not exist. */
         {"bucket:t: t/a@now+5\ndue: t@now+5\n", "mend due 0", "0 empty t/a", ABSENT},
         {"bucket:t: t/a@now-5\nturns: t@1\n", "mend turns 0", "0 empty t/a", ABSENT},
         {"crashes: t/a=2,n0\nholders:t: t/a=n1,now\nleases: t/a@now+5\n", "mend leases 0", "0 empty t/a",

@@ -50,14 +50,14 @@ static struct fixture {
     struct result results[POSTS_MAX];
     size_t wanted; /* number of results after which run() ends */
     atomic_size_t done;
-    atomic_int connections, requests, ended; /* numbers that the receiver has counted */
+    atomic_int connections, requests, ended; /* counted by the receiver */
     atomic_int half_closed;
     bool uses_libcurl_only, uses_tls;
     bool may_connect, may_send, needs_fresh, wants_large_answer;
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
-    int64_t freeze_us;                        /* time that may_send takes */
+    int64_t freeze_us;                        /* may_send blocks for this time */
     int connect_questions, send_questions;
-    int epoll_sets;  /* number of sets that were made */
+    int epoll_sets;  /* number of epoll sets that libev has made */
     char last[4096]; /* text of the last request */
 } fx;
 

@@ -35,7 +35,8 @@ START_TEST(shares_are_counted_in_and_out)
     ck_assert_int_eq(enter(limits, "192.0.2.1", &shares[0]), HTTP_ROOM);
     ck_assert_int_eq(enter(limits, "192.0.2.1", &shares[1]), HTTP_ROOM);
     ck_assert_int_eq(enter(limits, "192.0.2.2", &shares[2]), HTTP_ROOM_NONE);
-    http_limits_leave(limits, &shares[2]); /* the share holds nothing, so this has no effect */
+    http_limits_leave(
+        limits, &shares[2]); /* shares[2] was refused and holds no connection, so leaving has no effect */
     ck_assert_int_eq(enter(limits, "192.0.2.2", &shares[2]), HTTP_ROOM_NONE);
     http_limits_leave(limits, &shares[0]);
     http_limits_leave(limits, &shares[0]);
@@ -45,7 +46,7 @@ START_TEST(shares_are_counted_in_and_out)
 }
 END_TEST
 
-/* Whether two addresses count as one. */
+/* Pairs of addresses, and whether the limits count them as one address. */
 static const struct {
     const char *one, *other;
     bool is_same;

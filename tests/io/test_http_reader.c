@@ -5,7 +5,7 @@
 /* The result of reading an answer: the body, and how the answer ended. */
 struct found {
     struct buffer body;
-    enum http_read end; /* MORE: the bytes were used up */
+    enum http_read end; /* MORE: the reader has read all bytes and expects more */
     bool is_last, may_close;
     int status;
     size_t left;

@@ -847,7 +847,7 @@ START_TEST(connection_that_was_idle_longest_makes_room)
     connect_all(&last, 1);
     wire_read_to_end(fds[0], &text);
     ck_assert_uint_eq(text.size, 0);
-    connect_all(&fds[0], 1); /* for this connection, the second one is closed */
+    connect_all(&fds[0], 1); /* the server closes fds[1] to make room for this connection */
     wire_read_to_end(fds[1], &text);
     wire_send(last, SLICE("GET /2 HTTP/1.1\r\nHost: x\r\n\r\n"));
     ck_assert(wire_read_message(last, &text));

@@ -44,7 +44,8 @@ START_TEST(they_end_by_themselves)
     ck_assert(may_begin("http://a.example/", 31 * SECOND));
     abandon(NAME_LOOKUPS_MAX - 1, 31 * SECOND);
     ck_assert(!may_begin("http://a.example/", 31 * SECOND));
-    abandon(1000, 40 * SECOND); /* more abandoned lookups than are counted: the oldest are dropped */
+    abandon(1000, 40 * SECOND); /* these are more abandoned lookups than can be counted, so the oldest ones
+                                   are no longer counted */
     ck_assert(!may_begin("http://a.example/", 61 * SECOND - 1));
     ck_assert(may_begin("http://a.example/", 61 * SECOND));
 }

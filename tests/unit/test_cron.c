@@ -55,7 +55,8 @@ START_TEST(finds_the_next_times)
         {"0 0 * * 5-7", "2026-11-20T00:00:00Z", 3,
          "2026-11-21T00:00:00 2026-11-22T00:00:00 2026-11-27T00:00:00"},
         {"0 0 * * Mon-fri", "2026-11-20T00:00:00Z", 1, "2026-11-23T00:00:00"},
-        /* Day of month or day of week, if neither begins with an asterisk; otherwise both. */
+        /* If neither day of month nor day of week begins with an asterisk, one of them must match; otherwise
+         * both. */
         {"0 0 13 * 5", "2026-11-01T00:00:00Z", 4,
          "2026-11-06T00:00:00 2026-11-13T00:00:00 2026-11-20T00:00:00 2026-11-27T00:00:00"},
         {"0 0 13 * */5", "2026-01-01T00:00:00Z", 3,
@@ -63,7 +64,7 @@ START_TEST(finds_the_next_times)
         {"0 0 */13 * 5", "2026-01-01T00:00:00Z", 3,
          "2026-02-27T00:00:00 2026-03-27T00:00:00 2026-05-01T00:00:00"},
         {"0 0 13 * 0-7", "2026-11-01T00:00:00Z", 2, "2026-11-02T00:00:00 2026-11-03T00:00:00"},
-        /* A step that is larger than the range leaves its first value. */
+        /* If the step is larger than the range, only the first value of the range is left. */
         {"*/100 0 * * *", "2026-11-01T00:00:00Z", 1, "2026-11-02T00:00:00"},
         {"0 0 29 2 *", "2096-03-01T00:00:00Z", 2, "2104-02-29T00:00:00 2108-02-29T00:00:00"},
         {"0 0 29 2 */7", "2096-01-01T00:00:00Z", 2, "2128-02-29T00:00:00 2156-02-29T00:00:00"},

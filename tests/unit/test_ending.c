@@ -90,7 +90,8 @@ START_TEST(a_2xx_that_says_not_yet_begins_a_new_round)
               !ending.keeps_place);
     ck_assert(ending.attempts == 0 && ending.uncounted == 0 && ending.rounds == 6);
     ck_assert(ending.has_record && ending.has_line);
-    job.has_expires_at = true; /* the job comes back when it expires */
+    job.has_expires_at =
+        true; /* the job expires before the requested time, so it waits only until it expires */
     job.expires_at_ms = NOW_MS + 20000;
     ck_assert_int_eq(ending_decide(&job, &facts).wait_ms, 20000);
     job.expires_at_ms = NOW_MS + 40000;
@@ -154,7 +155,7 @@ START_TEST(a_job_without_waits_is_not_retried)
     struct ending_facts facts = facts_of(&result);
     facts.schedule = &no_waits;
     ck_assert_int_eq(ending_decide(&job, &facts).verdict, ENDING_BURY);
-    facts.result = &idle; /* this reset does not use up a retry either */
+    facts.result = &idle; /* the receiver had closed the idle connection, so this reset uses up no retry */
     ck_assert(ending_decide(&job, &facts).keeps_place);
 }
 END_TEST

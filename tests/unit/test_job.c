@@ -126,7 +126,8 @@ START_TEST(waits_as_the_expression_of_the_job_says)
     job.retry = 7;
     ck_assert_int_eq(job_max_retries(&job, &none), 7);
     ck_assert_int_eq(job_wait_ms(&job, &none, 7), 700);
-    job.retry_wait = SLICE("0 / retried"); /* the value is not a number before the first retry */
+    job.retry_wait = SLICE(
+        "0 / retried"); /* before the first retry, this divides by 0, so the wait of the schedule applies */
     ck_assert_int_eq(job_wait_ms(&job, &two, 1), 10);
     ck_assert_int_eq(job_wait_ms(&job, &two, 2), 0);
     ck_assert_int_eq(job_wait_ms(&job, &none, 1), retry_schedule_default.wait_ms[0]);
@@ -153,7 +154,7 @@ START_TEST(expires_at_a_time_or_so_long_after_it_was_created)
 }
 END_TEST
 
-/* ---- the same job again ---- */
+/* ---- the same job is submitted again ---- */
 
 #define BASE "\"topic\":\"t\",\"jobId\":\"i\",\"url\":\"http://h/\""
 

@@ -145,7 +145,8 @@ static void fire_times(int now, int64_t now_ms)
     set_next(decision.next_ms);
 }
 
-/* Does what is to be done one second after this minute. No time is fired twice or early. */
+/* Fires the schedule's times that are due one second after this minute. Checks that no time is fired twice or
+ * early. */
 static void at_minute(int now)
 {
     int64_t now_ms = zero_ms + now * (int64_t)MINUTE + 1000;

@@ -24,10 +24,10 @@ START_TEST(members_come_from_the_longest_layer_that_has_them)
         {"{\"timeout\":1}", "{\"rate\":{\"jobs\":1},\"timeout\":2}",
          "{\"timeout\":1,\"rate\":{\"jobs\":1},\"from\":{\"rate\":\"a*\"}}"},
         {"{\"rate\":{\"jobs\":2}}", "{\"rate\":{\"jobs\":1,\"burst\":3}}", "{\"rate\":{\"jobs\":2}}"},
-        /* A member that the pattern has from a shorter pattern keeps the name of the shorter pattern. */
+        /* If the pattern got a member from a shorter pattern, "from" names the shorter pattern. */
         {"{\"a\":1}", "{\"b\":2,\"c\":3,\"from\":{\"c\":\"*\"}}",
          "{\"a\":1,\"b\":2,\"c\":3,\"from\":{\"b\":\"a*\",\"c\":\"*\"}}"},
-        /* A process must know the needs of both layers. */
+        /* The merged "needs" have the features of both layers, because a process must know all of them. */
         {"{\"needs\":[\"x\"],\"a\":1}", "{\"b\":2,\"needs\":[\"y\",\"z\"]}",
          "{\"a\":1,\"b\":2,\"needs\":[\"x\",\"y\",\"z\"],\"from\":{\"b\":\"a*\"}}"},
         /* Headers may be secret: they do not follow the url to another origin. */

@@ -21,8 +21,9 @@ static void check_writes(const char *text, const char *written)
 START_TEST(writes_what_is_set)
 {
     check_writes("{}", "");
-    check_writes("{\"paused\":false}",
-                 "{\"paused\":false}"); /* false is written, because a pattern may pause the topic */
+    check_writes(
+        "{\"paused\":false}",
+        "{\"paused\":false}"); /* false is written, because it overrides a pattern that pauses topics */
     check_writes(" { \"jitter\" : 0.000001 , \"paused\" : true } ", "{\"paused\":true,\"jitter\":1e-06}");
     check_writes("{\"paused\":true,\"jitter\":1e-06}", "{\"paused\":true,\"jitter\":1e-06}");
     check_writes("{\"breaker\":true}", "{\"breaker\":true}");
