@@ -9,8 +9,8 @@
 #include "base/buffer.h"
 #include "job/attempt_line.h"
 
-/* Writes the array. Ends before the first line that duepost did not write. Writes nothing if there is no
- * line. *last is the last attempt, if there is one. Returns the number of attempts. */
+/* Writes the array. Stops at the first line that duepost did not write. Writes nothing if there is no
+ * line. *last becomes the last attempt, if there is one. Returns the number of attempts. */
 size_t attempts_json_write(struct slice lines, struct buffer *, struct attempt_line *last);
 
 /* Writes a line (attempt_line.h) for each object of the array, up to the first object that is not an

@@ -15,7 +15,7 @@ enum call_state {
 };
 
 struct history_call {
-    struct list link;     /* in a queue of the thread; when done, in a list of the history */
+    struct list link;     /* link in a queue of the thread; when the call is done, in a list of the history */
     struct list of_owner; /* link in the list of the history's calls; only the reactor uses it */
     enum call_kind kind;
     enum call_state state;
@@ -28,7 +28,7 @@ struct history_call {
     struct history_entry *entries; /* owned */
     size_t entry_count;
     struct slice id;
-    struct history_list list; /* also the filter of a count and a deletion */
+    struct history_list list; /* also has the filter of a count or a deletion */
     struct history_stats stats;
 
     enum status status;

@@ -251,7 +251,7 @@ bool history_parse_entry(struct history_parse *parse, const struct history_entry
         take_unreadable(parse, &ended, is_split ? parts.record : entry->text);
     read_lines(parse, parts.lines);
     if (columns->outcome == JOB_STATE_DEAD && columns->reason.size == 0)
-        columns->reason = SLICE("consumer_lost"); /* the same reason as in lists from Redis */
+        columns->reason = SLICE("consumer_lost"); /* lists that are read from Redis show the same reason */
     leave_out_body(columns, bodies);
     columns->bytes = (int64_t)(ROW_BYTES + 2 * (columns->topic.size + columns->job_id.size) +
                                columns->url.size + columns->labels.size * 3 + columns->headers.size +

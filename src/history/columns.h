@@ -25,7 +25,8 @@ struct history_columns {
     struct slice body; /* JSON, or base64 text */
     bool is_base64;
     bool is_body_left_out;
-    struct slice rest; /* JSON object of the other members. Unreadable record: JSON string of its text */
+    struct slice rest; /* JSON object of the record's other members; if the record is unreadable: its text as
+                          a JSON string */
     struct slice attempt_log; /* JSON array, see attempts_json.h */
     int64_t bytes;            /* size of the texts, and an estimate of the size of index entries */
 };
@@ -42,8 +43,8 @@ void history_parse_init(struct history_parse *);
 void history_parse_fini(struct history_parse *);
 
 /* Parses an entry. A text that duepost did not write becomes a dead job with the reason unreadable, which
- * ended at now_ms if the text does not say when. Returns false if the id is not topic/jobId: then there is no
- * row. The previous columns become invalid. */
+ * ended at now_ms if the text has no time of its end. Returns false if the id is not topic/jobId: such an
+ * entry gets no row. The columns of the previous call become invalid. */
 bool history_parse_entry(struct history_parse *, const struct history_entry *, enum history_bodies,
                          int64_t now_ms) MUST_USE;
 

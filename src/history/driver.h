@@ -1,6 +1,7 @@
 /* driver.h - one kind of database, as history/thread.c uses it. Only the history's thread calls a driver.
  *
- * SQL has the parameters $1, $2, ... in the order in which they first occur, because SQLite numbers them so.
+ * The parameters of SQL are $1, $2, ... They must first occur in this order, because SQLite numbers
+ * parameters by their first occurrence.
  */
 #ifndef DUEPOST_HISTORY_DRIVER_H
 #define DUEPOST_HISTORY_DRIVER_H
@@ -31,7 +32,7 @@ struct sql {
  * function returns. */
 typedef bool sql_row_fn(void *arg, const struct sql_value *columns, size_t count);
 
-/* A sql_row_fn for a result of one number: copies it to *arg, which is an int64_t. */
+/* A sql_row_fn for a result of one number: copies the number to *arg, which is an int64_t. */
 static inline bool sql_take_number(void *arg, const struct sql_value *columns, size_t count)
 {
     int64_t *number = arg;
@@ -69,7 +70,7 @@ struct driver_kind {
     enum status (*append_begin)(struct driver *, struct problem *);
     enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
     enum status (*append_end)(struct driver *, struct problem *);
-    /* Writes the added rows to disk. NULL if each append_end does so. */
+    /* Writes the added rows to disk. NULL if each append_end already writes the rows to disk. */
     enum status (*sync)(struct driver *, struct problem *);
 
     /* Removes the rows with these ids. */
@@ -90,7 +91,7 @@ struct driver_kind {
 struct driver {
     const struct driver_kind *kind;
     int64_t deadline_us;            /* deadline of the call under way, by CLOCK_MONOTONIC */
-    const atomic_bool *is_stopping; /* borrowed: when it becomes true, the call under way fails at once */
+    const atomic_bool *is_stopping; /* borrowed: when set to true, the call under way fails at once */
     int stop_fd;                    /* borrowed: readable when is_stopping is true */
 };
 

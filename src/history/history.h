@@ -11,12 +11,12 @@
  *
  * Statuses of all calls:
  *     OK
- *     UNAVAILABLE  the database cannot be reached, refuses, is full or is too slow; nothing was read, and
- *                  an append or a delete may have happened. Both can be repeated without harm
+ *     UNAVAILABLE  the database cannot be reached, refuses, is full or is too slow. Nothing was read. An
+ *                  append or a delete may have happened; both can be repeated without harm
  *     INVALID      more than 16 words in reasons or statuses, or too long an id_prefix
  *     FULL         too many calls, or too many bytes, are waiting; nothing was done
- * A callback's why is "" if OK; otherwise it is a sentence for people, which contains no secrets. It is valid
- * until the callback returns. */
+ * The argument why of a callback is "" if OK; otherwise it is a sentence for people, without secrets. why
+ * is valid until the callback returns. */
 #ifndef DUEPOST_HISTORY_HISTORY_H
 #define DUEPOST_HISTORY_HISTORY_H
 
@@ -49,8 +49,8 @@ struct history_options {
     const char *sqlite_path;  /* path of the file; NULL: PostgreSQL */
     const char *postgres_url; /* postgresql://..., perhaps with a password; never logged */
     enum history_bodies bodies;
-    int64_t max_age_ms; /* maximum age of a row; rows of jobs that ended earlier are removed */
-    int64_t max_bytes;  /* maximum size; if the rows are larger, the oldest rows are removed */
+    int64_t max_age_ms; /* rows of jobs that ended longer ago than this are removed */
+    int64_t max_bytes;  /* maximum size of all rows; above it, the oldest rows are removed */
 };
 
 /* Checks a postgresql:// url without connecting. *has_password says whether the url contains a password. The
@@ -108,8 +108,8 @@ struct history_entry {
  * if a job has ended twice, the later end is kept, so an append can be repeated. A text that duepost did not
  * write becomes a row with the reason unreadable.
  *
- * The database is synced at most once a second, so an answer may take a second. Do not wait for the answer
- * before the next append. Copies the entries. */
+ * The database is synced at most once a second, so an answer may take a second. Callers should not wait
+ * for the answer before the next append. Copies the entries. */
 void history_append(struct history *, const struct history_entry *, size_t count, history_done_fn *,
                     void *arg);
 
@@ -122,7 +122,7 @@ struct history_row {
     struct slice record;   /* see job.h. The order of its members may differ; body may be left out */
     struct slice lines;    /* attempts, see attempt_line.h */
     bool is_body_left_out; /* the job had a body, which was not kept */
-    bool is_unreadable;    /* record is the text that duepost did not write, made valid UTF-8 */
+    bool is_unreadable;    /* record is a text that duepost did not write, made valid UTF-8 */
 };
 
 /* row is NULL if no job was found, or if the status is not OK. */
@@ -135,11 +135,11 @@ void history_find(struct history *, struct slice id, history_found_fn *, void *a
 struct history_filter {
     unsigned states;        /* bits 1 << state, for DEAD, DELIVERED and CANCELLED; 0: all three */
     struct slice topic;     /* name of the topic; empty: all */
-    struct slice labels;    /* labels that a job must all have, separated by newlines */
+    struct slice labels;    /* a job must have all these labels, separated by newlines */
     struct slice id_prefix; /* beginning of the jobId */
     struct slice host;      /* host of the job's own url, in lower case, with or without its port */
-    /* Words separated by commas. reasons says why a job died. statuses are those of the last attempt, such as
-     * 503, or 5xx for all that begin with 5. */
+    /* Words separated by commas. reasons says why a job died. statuses has statuses of the last attempt,
+     * such as 503, or 5xx for all that begin with 5. */
     struct slice reasons, statuses;
     int64_t after_ms, before_ms; /* the job ended at or after after_ms, and before before_ms */
 };
@@ -168,8 +168,8 @@ struct history_list {
     struct history_cursor from;
 };
 
-/* Reads a page. A call examines a limited number of rows, whatever the filter is, so a page may have few rows
- * or none although there are more pages. A page also ends after 4 MiB of records. */
+/* Reads a page. A call examines a limited number of rows, whatever the filter is. So a page may have few
+ * rows or none, although more pages follow. A page also ends after 4 MiB of records. */
 void history_list(struct history *, const struct history_list *, history_page_fn *, void *arg);
 
 struct history_counts {
@@ -193,7 +193,8 @@ typedef void history_stats_fn(void *arg, enum status, const struct history_count
 
 void history_stats(struct history *, const struct history_stats *, history_stats_fn *, void *arg);
 
-/* Called with the number of rows removed. If has_more is true, there are more such rows: call again. */
+/* Called with the number of rows removed. If has_more is true, more matching rows remain: call
+ * history_delete again. */
 typedef void history_deleted_fn(void *arg, enum status, size_t deleted, bool has_more, const char *why);
 
 /* Removes at most HISTORY_DELETE_MAX jobs that match the filter, the oldest first. Only states, topic,

@@ -1,7 +1,7 @@
 /* postgres.c - the history in PostgreSQL.
  *
- * Each call is one statement, hence one round trip and one transaction. All waits end at the deadline of the
- * call. The statement of an append takes its rows as one JSON text. */
+ * Each call is one statement, so it takes one round trip and is one transaction. All waits end at the
+ * deadline of the call. The statement of an append takes its rows as one JSON text. */
 #include <assert.h>
 #include <errno.h>
 #include <libpq-fe.h>
@@ -63,8 +63,9 @@ struct postgres {
 
 static const char *const steps[SCHEMA_VERSION] = {TABLE};
 
-/* If several rows are of one job, the last row counts. The documents are strings within the JSON, because
- * PostgreSQL refuses \u0000 in JSON that it unpacks. The size of an updated row is counted as unchanged. */
+/* If an append has several rows of one job, only the last row is stored. Members that are JSON themselves
+ * (labels, headers, rest, attempt_log) are passed as strings, because PostgreSQL refuses \u0000 in JSON
+ * that it unpacks. If a row is updated, the stored total size of the rows does not change. */
 #define APPEND                                                                                               \
     "WITH given AS (SELECT DISTINCT ON (job_id, topic, created_at) * FROM json_to_recordset($1::json) AS r"  \
     "(n bigint, topic text, job_id text, outcome text, created_at bigint, due_at bigint, ended_at bigint,"   \
@@ -364,7 +365,8 @@ static enum status postgres_find_version(struct driver *driver, int64_t *version
     return status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE;
 }
 
-/* If the tables have this version, no right to create tables is needed. */
+/* If the tables already have this version, returns without creating anything, so the user needs no right
+ * to create tables. */
 static enum status postgres_prepare(struct driver *driver, struct problem *problem)
 {
     static const struct sql read = {"SELECT value FROM duepost_meta WHERE name = 'version'", NULL, 0};

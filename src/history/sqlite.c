@@ -1,8 +1,8 @@
 /* sqlite.c - the history in a file of SQLite, in WAL mode.
  *
  * The appends of a second are one transaction, because each commit writes all pages that it has changed.
- * sync() commits it and syncs the WAL. The file is checkpointed and vacuumed in steps by tidy(), never within
- * a commit. */
+ * sync() commits this transaction and syncs the WAL. tidy() checkpoints and vacuums the file in steps,
+ * never within a commit. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,7 @@ enum {
     BUSY_MS = 5000,        /* how long to wait while another process writes or migrates */
     PROGRESS_STEPS = 5000, /* steps of SQLite's virtual machine between calls of on_progress: about 0.1 ms */
     CHECKPOINT_FRAMES = 4000, /* 16 MiB of WAL */
-    VACUUM_MIN_PAGES = 2000,  /* free pages are reused; only if there are more than this, they are returned to
-                                 the file system */
+    VACUUM_MIN_PAGES = 2000,  /* tidy() returns free pages to the file system only if there are more */
     VACUUM_STEP_US = 20000,
     VACUUM_PAGES = 64,
 };
@@ -30,7 +29,7 @@ enum {
 struct statement {
     char *text;
     sqlite3_stmt *stmt;
-    int64_t used; /* number of the call that used it last */
+    int64_t used; /* number of the call that last used the statement */
 };
 
 struct sqlite {
@@ -519,8 +518,8 @@ static const struct driver_kind sqlite_kind = {
 struct driver *sqlite_new(const char *path)
 {
     struct sqlite *sqlite = NEW(struct sqlite);
-    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS,
-                         0); /* avoids a mutex for each allocation; only the first call has an effect */
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* without memory statistics, SQLite takes no mutex for
+                                                         each allocation; only the first call has an effect */
     sqlite->driver.kind = &sqlite_kind;
     sqlite->path = slice_dup(slice_of(path));
     sqlite->vacuum_pages = VACUUM_PAGES;

@@ -17,7 +17,7 @@
 #define TIDY_PAUSE_US INT64_C(20000)   /* pause between steps of upkeep */
 #define APPENDER_US   (10 * SECOND_US) /* time after an append in which this process also removes old rows */
 #define PRUNE_US      (60 * SECOND_US)
-#define STEP_US       INT64_C(20000) /* target duration of a step that removes rows */
+#define STEP_US       INT64_C(20000) /* a step that removes rows should take this time */
 #define CONNECT_US    (60 * SECOND_US)
 #define READ_US       (8 * SECOND_US)
 #define APPEND_US     (30 * SECOND_US)
@@ -41,7 +41,7 @@ struct history_thread {
 
     /* Only the thread uses these. */
     bool is_open;
-    bool was_reported;         /* the log has a line that the database is unavailable */
+    bool was_reported;         /* the log already says that the database is unavailable */
     int64_t retry_us, wait_us; /* time of the next connection attempt, and the current wait */
     struct list unsynced;      /* appends whose rows are committed */
     int64_t synced_us;         /* when the last sync began */
@@ -50,8 +50,8 @@ struct history_thread {
      * rows. */
     int64_t prune_us;
     int64_t tidy_us;   /* time of the next step of upkeep */
-    bool appends_next; /* the next call is an append */
-    size_t remove_max; /* maximum number of rows of a step */
+    bool appends_next; /* if calls of both kinds wait, the next call is an append */
+    size_t remove_max; /* maximum number of rows that a step removes */
 };
 
 void history_call_free(struct history_call *call)
@@ -91,7 +91,7 @@ static void give_reason(struct history_call *call, const char *why)
                 is_append ? why : "its database cannot be used, and the log has the reason");
 }
 
-/* Passes a finished call back to its reactor. */
+/* Passes a finished call back to the reactor that made the call. */
 static void finish_locked(struct history_thread *thread, struct history_call *call)
 {
     thread->waiting--;
@@ -192,7 +192,7 @@ static void set_state(struct history_thread *thread, bool is_available, const ch
     history_thread_unlock(thread);
 }
 
-/* Closes the database after a failure, to open it again after a wait. */
+/* Closes the database after a failure. The thread opens it again after a wait. */
 static void thread_fail(struct history_thread *thread, const struct problem *problem)
 {
     int64_t now_us = clock_steady_us();
@@ -243,8 +243,9 @@ static enum status append_all(struct history_thread *thread, const struct histor
                                                            : status;
 }
 
-/* Appends the entries. If the database refuses the data, appends each half, to find the entry that is
- * refused. This entry is dropped, because it would block all other entries forever. */
+/* Appends the entries. If the database refuses the data, appends each half of the entries by itself, and
+ * so finds the entry that is refused. This entry is dropped, because otherwise it would block all other
+ * entries forever. */
 static enum status append_parts(struct history_thread *thread, const struct history_entry *entries,
                                 size_t count, struct problem *problem)
 {

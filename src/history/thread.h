@@ -12,8 +12,8 @@ typedef void history_thread_done_fn(struct history *owner, struct history_call *
  * once. */
 void history_thread_send(struct history_thread *, struct history_call *, history_thread_done_fn *);
 
-/* Withdraws a call. Returns false if the thread runs the call and will free it; else the caller frees it.
- * Call under the lock. */
+/* Withdraws a call. Returns true if the caller must free the call, and false if the thread runs the call
+ * and will free it. Call under the lock. */
 bool history_thread_withdraw(struct history_thread *, struct history_call *);
 
 void history_thread_lock(struct history_thread *);

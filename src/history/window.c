@@ -7,8 +7,8 @@
 
 #define ALL_STATES (1u << JOB_STATE_DEAD | 1u << JOB_STATE_DELIVERED | 1u << JOB_STATE_CANCELLED)
 
-/* A text that sorts after each text with a certain prefix, if it is appended to the prefix: it consists of
- * the largest characters. */
+/* The largest characters. A prefix with this text appended sorts after all texts that begin with the
+ * prefix. */
 #define LARGEST "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"
 
 void window_sql_init(struct window_sql *sql)
@@ -60,7 +60,7 @@ unsigned window_states(const struct history_filter *filter)
     bool may_be_delivered = rest.size == 0;
     if (filter->reasons.size)
         states &= 1u << JOB_STATE_DEAD;
-    while (rest.size) { /* delivered jobs are included, because a 2xx delivers a job */
+    while (rest.size) { /* only a status that begins with 2 can match delivered jobs */
         slice_cut(rest, ',', &word, &rest);
         may_be_delivered |= word.size && word.data[0] == '2';
     }
@@ -83,7 +83,8 @@ bool window_is_covered(const struct window *window)
 }
 
 /* Appends the conditions on ended_at and row. The range begins at the position of the list, or at the
- * filter's limit of time if this comes later in the list's order; it ends at the filter's other limit. */
+ * filter's limit of time if that comes later in the list's order. The range ends at the filter's other
+ * limit. */
 static void put_range(struct window_sql *sql, const struct window *window, const char *id)
 {
     const struct history_filter *filter = &window->filter;
@@ -413,8 +414,8 @@ void window_write_prefix(struct window_sql *sql, struct slice prefix)
     put_sql(sql, ") s");
 }
 
-/* Appends the number of rows with this outcome in each step. A step is a range of an index, so its rows are
- * only counted. GROUP BY would sort all rows: ten times slower. */
+/* Appends the number of rows with this outcome in each step. A step is a range of an index, so the
+ * database only counts its rows. GROUP BY would sort all rows, which is ten times slower. */
 static void put_steps(struct window_sql *sql, const struct history_stats *stats, enum job_state state)
 {
     buffer_printf(&sql->text, "SELECT '%s',n,(SELECT count(*) FROM duepost_jobs WHERE ",

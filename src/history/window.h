@@ -2,8 +2,9 @@
  * functions do no I/O.
  *
  * A window is a part of one index: at most rows_max rows after a position, in the order in which the jobs
- * ended. So the time of a call does not depend on the size of the tables. Conditions that the index does not
- * cover are a column of the result, so that the caller knows where the window ended. */
+ * ended. So the time of a call does not depend on the size of the tables. A column of the result says
+ * whether a row meets the conditions that the index does not cover. Rows that do not meet them are
+ * returned, too, so that the caller knows where the window ended. */
 #ifndef DUEPOST_HISTORY_WINDOW_H
 #define DUEPOST_HISTORY_WINDOW_H
 
@@ -13,7 +14,7 @@ enum {
     WINDOW_VALUES_MAX = 128,
     WINDOW_WORDS_MAX = 16, /* maximum number of reasons or statuses */
     WINDOW_TEXT_MAX = 16384,
-    WINDOW_PREFIX_MAX = 2048, /* maximum number of rows of an id prefix that are sorted by their ends */
+    WINDOW_PREFIX_MAX = 2048, /* if an id prefix matches more rows, they are not sorted by their end */
 };
 
 struct window {
@@ -41,10 +42,10 @@ struct sql window_sql_of(struct window_sql *);
 /* Returns whether the window's index covers the whole filter. */
 bool window_is_covered(const struct window *);
 
-/* Returns the states that can match the filter, as bits. */
+/* Returns the states that jobs matching the filter can have, as bits. */
 unsigned window_states(const struct history_filter *);
 
-/* Each of these functions writes one statement.
+/* Each function below writes the statement in its comment.
  *
  * "SELECT id, ended_at, bytes, matches" of the rows of the window. Fails if reasons or statuses have more
  * than WINDOW_WORDS_MAX words. */

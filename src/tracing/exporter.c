@@ -21,7 +21,7 @@ enum {
 #define WAIT_MIN_US INT64_C(1000000) /* wait before a batch is sent again */
 #define WAIT_MAX_US INT64_C(30000000)
 #define GIVE_UP_US  INT64_C(60000000) /* a batch is dropped after this time */
-#define LINGER_US   INT64_C(2000000)  /* time for the last batches when the server stops */
+#define LINGER_US   INT64_C(2000000)  /* when the server stops: maximum time to send the last batches */
 
 struct exporter {
     struct tracer *tracer;
@@ -42,7 +42,7 @@ struct exporter {
     struct buffer body; /* body of the batch that is being sent */
     size_t batch;       /* number of spans in this batch; 0: no batch is being sent */
     int64_t began_us, wait_us;
-    bool was_reported; /* the log has a line that the collector is unavailable */
+    bool was_reported; /* the log already says that the collector is unavailable */
     bool is_stopping;
 };
 
@@ -156,8 +156,8 @@ static void make_batch(struct exporter *exporter)
     exporter->began_us = clock_boot_us();
 }
 
-/* Sends the current batch again, or a new batch. If there are no spans, waits, or ends the loop if the
- * exporter is stopping. */
+/* Sends the current batch again, or a new batch. If there are no spans, waits; if the exporter is also
+ * stopping, ends the loop. */
 static void exporter_send(struct exporter *exporter)
 {
     struct slice headers[EXPORTER_HEADERS_MAX + 1] = {SLICE_INIT("Content-Type: application/json")};

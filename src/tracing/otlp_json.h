@@ -16,8 +16,9 @@ void otlp_json_end(struct buffer *);
 
 enum { OTLP_RESOURCE_MAX = 16 * 1024 };
 
-/* Writes the attributes of this process as items of a JSON array. given has additional attributes, or other
- * values: "service.name=shop,deployment.environment.name=test". Returns INVALID if it has another form. */
+/* Writes the attributes of this process as items of a JSON array. given adds attributes or replaces their
+ * values; its form is "service.name=shop,deployment.environment.name=test". Returns INVALID if given has
+ * another form. */
 enum status otlp_resource_write(struct buffer *, struct slice given, struct problem *) MUST_USE;
 
 /* Returns the number of spans that an answer says were rejected. */

@@ -19,16 +19,15 @@ enum {
     SPAN_MESSAGE_SIZE = 208,
 };
 
-/* An empty text is left out, and so is a number that is 0, except where the comment of the member says
- * otherwise.
- */
+/* The exporter leaves out empty texts, and numbers that are 0 unless the comment of the member says
+ * otherwise. */
 struct span {
     char context[TRACE_PARENT_BYTES]; /* a traceparent: the trace, and this span */
     char parent[TRACE_PARENT_BYTES];  /* trace id and the parent's span id */
     bool has_parent;
     enum span_kind kind;
     bool is_error;
-    int64_t start_us, end_us; /* since 1970, by this host's clock */
+    int64_t start_us, end_us; /* microseconds since 1970, by this host's clock */
     int64_t late_ms;          /* CLIENT: always written */
     int port, status;
     int attempt; /* CLIENT: number of the attempt, from 1 */

@@ -11,7 +11,7 @@
 struct tracer;
 
 /* Creates a tracer. The tracer records one in one_in of the traces that begin in this process. When the
- * number of waiting spans reaches many, the thread that recorded the last one calls wake. */
+ * number of waiting spans reaches many, the thread that recorded the last of these spans calls wake. */
 struct tracer *tracer_new(int64_t one_in, size_t many, void (*wake)(void *arg), void *arg);
 void tracer_free(struct tracer *);
 
@@ -24,14 +24,13 @@ void tracer_record(struct tracer *, const struct span *);
 
 struct tracer_counts {
     uint64_t exported; /* number of spans that the collector has accepted */
-    uint64_t dropped;  /* number of spans dropped because the queue was full, or the collector did not accept
-                          them */
+    uint64_t dropped; /* number of spans dropped because the queue was full, or that the collector rejected */
 };
 
 struct tracer_counts tracer_count(const struct tracer *);
 
-/* For the exporter: return the number of waiting spans; take a span; count spans that were sent or
- * dropped. */
+/* For the exporter. The first returns the number of waiting spans, the second takes a span, the third
+ * counts spans that were sent or dropped. */
 size_t tracer_waiting(struct tracer *);
 bool tracer_take(struct tracer *, struct span *); /* false: no span waits */
 void tracer_note_sent(struct tracer *, size_t exported, size_t dropped);
