@@ -83,7 +83,7 @@ void history_thread_state(struct history_thread *thread, struct history_state *s
 /* ---- calls ---- */
 
 /* Sets the reason why the database is not available. The database's error may name files, hosts and users,
- * which clients must not see. So only appends get the error, because clients do not send appends. */
+ * which clients must not see. Clients do not send appends, so only appends get this error. */
 static void give_reason(struct history_call *call, const char *why)
 {
     bool is_append = call->kind == CALL_APPEND;

@@ -28,7 +28,7 @@ struct rights {
     char refusal[RIGHTS_TEXT_MAX];
 };
 
-/* A query that tries a right, and the name of this right. */
+/* A query that Redis refuses if a right is missing, and the name of this right. */
 struct question {
     struct rights *rights;
     const char *name;

@@ -73,8 +73,8 @@ struct claim {
 struct shard_events {
     loop_fn *on_change; /* called when the result of shard_is_ready or the facts may have changed */
     /* on_peer, on_error and on_recheck are NULL when no Sentinel or Cluster names the primary. */
-    void (*on_peer)(void *arg, const struct redis_node *); /* the shard connects to this node */
-    void (*on_error)(void *arg, struct slice error);       /* an error in a reply of Redis */
+    void (*on_peer)(void *arg, const struct redis_node *); /* called when the shard connects to this node */
+    void (*on_error)(void *arg, struct slice error);       /* called with an error in a reply of Redis */
     loop_fn *on_recheck; /* the primary may have changed, because a connection was lost or replicas do not
                             confirm changes */
     bool (*find)(void *find_arg, struct redis_node *, struct problem *why);
