@@ -83,19 +83,19 @@ bit may_run = 1;
 
 /* ---- the data ---- */
 
-/* The data in Redis about an id. The members from life on exist only in the model, and are lost in a failover
- * like the others. */
+/* Redis's data about an id. The members from life on exist only in the model; a failover
+ * takes them back like the others. */
 typedef job_in_redis {
   bit in_jobs;
   bit in_bucket;
   bit in_leases;
-  bit in_dead;           /* not a place of a job: the id may be in the pool, too */
+  bit in_dead;           /* a dead job with the id is kept; the pool may have another job with the id */
   unsigned dead_life : 2;
   unsigned dead_nonce : 2; /* nonce of the consumer whose loss made the job dead; 0: none */
   unsigned due : 2;      /* in the bucket: ticks until the job is due */
   unsigned left : 2;     /* in leases: ticks until the deadline, or FAR */
   unsigned holder : 2;   /* nonce of the holder; 0: none */
-  bit is_doomed;         /* recovery holds the lease, with holder NOBODY, until it has buried the job */
+  bit is_doomed;         /* recovery has listed the job, and leases it as NOBODY until it has buried it */
   unsigned holder_due : 2; /* due time at the claim */
   unsigned losses : 3;   /* crashes: number of lost consumers, and the nonce of the last one */
   unsigned lost_nonce : 2;
@@ -120,7 +120,7 @@ typedef redis {
   unsigned linger_left : 2; /* ticks until this place expires, or FAR */
 #endif
 #ifdef FIFO
-  unsigned line : 2;      /* number of the job that holds the line, from 1; 0: none */
+  unsigned line : 2;      /* index of the job that holds the line, plus 1; 0: none */
   unsigned line_left : 2; /* ticks until this job's next attempt may begin */
   bit first;              /* index of the job with the lower score */
   bit first_due;          /* only in the model: index of the first job by due time and arrival */
@@ -136,7 +136,7 @@ redis primary, replica;
 #define IDLE    0
 #define CLAIMED 1 /* claimed and not sent yet */
 #define POSTING 2
-#define KNOWN   3 /* the outcome is known, or there will not be one; this must be sent to Redis */
+#define KNOWN   3 /* the attempt is over, with or without an outcome; Redis has not confirmed this yet */
 #define GIVE_BACK 0
 #define FAILED  1
 #define DONE    2
@@ -257,19 +257,20 @@ inline check_sent(c)
          (ME.was_cancelled || ME.is_claim_lost) && promise[ME.job].since_cancel < LEASE);
   /* a job is not sent again after its success was recorded, unless Redis lost the record */
   assert(!HAS(R(ME.job).delivered, ME.life) || ME.is_claim_lost);
-  /* two POSTs of the same job run at once only if the other one has lost its lease, or Redis lost one of the claims */
+  /* two POSTs of a job run at once only if the earlier POST's consumer lost its lease, or Redis lost one of the claims */
   assert(!(OTHER.is_sent && OTHER.job == ME.job && OTHER.life == ME.life) || OTHER.is_recorded ||
          OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost);
 #ifdef ONE_PLACE
-  /* no two POSTs run at once, unless the other one has lost its place in flight */
+  /* two POSTs run at once only if the earlier one no longer counts as in flight */
   assert(OTHER.state != POSTING || OTHER.age >= LEASE || OTHER.is_claim_lost || ME.is_claim_lost);
 #endif
 }
 
-/* c reports an outcome after it was lost and the job has died with it. */
+/* Consumer c counted as lost, and the job is dead because of this loss. c now reports its outcome. */
 #define IS_DEAD_OF(c) (!R(ME.job).in_jobs && R(ME.job).in_dead && R(ME.job).dead_nonce == NONCE(c))
 
-/* c reports an outcome after it was lost, and the job is listed for burial and not buried yet. */
+/* Consumer c counted as lost, and recovery has listed the job and not buried it yet. c now
+ * reports its outcome. */
 #define IS_DOOMED_OF(c) (R(ME.job).is_doomed && R(ME.job).lost_nonce == NONCE(c))
 
 /* Redis may refuse the outcome of c only if the outcome is already recorded, or c has lost its lease, or the
@@ -404,7 +405,7 @@ inline put_back(id, at)
   R(id).due = at
 }
 
-/* Puts the job after the jobs with the same time. */
+/* Puts the job into the bucket, after the jobs with the same due time. */
 inline put(id, at)
 {
 #ifdef FIFO
@@ -422,7 +423,7 @@ inline put(id, at)
   put_back(id, at)
 }
 
-/* If the job is the head, its attempt may begin at once. */
+/* Allows the head's next attempt to begin at once. */
 inline let_go(id)
 {
 #ifdef BUG_LET_GO_IS_PASSED
@@ -469,7 +470,7 @@ inline forget_job(id)
   not_begun(id)
 }
 
-/* Notes that the job counts as a job without attempts: its owner has moved it, or it has ended. */
+/* Notes that the job has no attempts any more, because its owner has moved it or it has ended. */
 inline not_begun(id)
 {
 #ifdef FIFO
@@ -662,8 +663,8 @@ inline claim(c, id)
   assert(R(id).not_before == 0);                            /* a claim is never early */
   assert(!HAS(promise[id].cancelled, R(id).life));           /* no attempt begins after a confirmed cancel */
 #ifdef FIFO
-  assert(!R(1 - id).has_begun);                              /* no attempt passes the head */
-  assert(R(id).has_begun || !R(1 - id).in_jobs || primary.first_due == id); /* in order of due time and arrival */
+  assert(!R(1 - id).has_begun);                              /* no attempt begins while another job has begun its attempts */
+  assert(R(id).has_begun || !R(1 - id).in_jobs || primary.first_due == id); /* jobs begin in order of due time and arrival */
   R(id).has_begun = 1;
 #endif
   ME.state = CLAIMED;

@@ -61,10 +61,10 @@ class Attempt:
     def __init__(self, claim, nonce, claimed_ms, sent_us, life):
         self.id, self.due, self.record = claim
         self.nonce, self.claimed_ms = nonce, claimed_ms
-        self.renewed_us = sent_us  # when the claim or renewal was sent, by the consumer's own clock
+        self.renewed_us = sent_us  # when the last claim or renewal was sent, by the consumer's own clock
         self.life = life
         self.is_posting = False
-        self.outcome = None  # None or (script, the arguments after id and nonce)
+        self.outcome = None  # None, or (name of the script that reports the outcome, its arguments after id and nonce)
         self.is_lost = self.is_lingering = False
 
 
@@ -86,7 +86,7 @@ class Pulled:
 
 
 class CarryWorker:
-    """Does what src/worker/carry_worker.c does."""
+    """Stands for src/worker/carry_worker.c."""
 
     def __init__(self, name):
         self.name = name
@@ -104,7 +104,7 @@ class CarryWorker:
 
 
 class Life:
-    """One job, from the time when its 201 was sent."""
+    """A job that was accepted: what its owner may expect of it."""
 
     def __init__(self, job_id, due):
         self.id, self.due = job_id, due
@@ -129,7 +129,7 @@ class World:
         self.lives = {}  # id -> the Life of the job in the pool
         self.doomed = []  # (id, nonce, record) that recovery has listed, and has not buried yet
         self.waits = 0  # number of waits and events so far
-        self.workflows_behind = ""  # the workflow after which the next page of the list begins
+        self.workflows_behind = ""  # the next page of the list of workflows begins after this one
         self.seen_tags, self.listed = {}, []  # tags and times of schedules, as a process read them some time ago
         self.deaths = {}  # id -> the Life of the dead job that is kept, and when it died
         self.nonces = 0
@@ -156,7 +156,7 @@ class World:
         return self.boot_us < self.away_until_us
 
     def pass_time(self, us, step_us=250_000):
-        """Lets time pass. Timers run when they are due, or a step later; the timers of frozen consumers and workers do not run."""
+        """Lets time pass. Timers run when they are due, or a step later. Timers of frozen consumers and carry workers do not run."""
         end_us = self.boot_us + us
         while self.boot_us < end_us:
             self.boot_us = min(self.boot_us + step_us, end_us)
@@ -180,7 +180,8 @@ class World:
         self.check_keyspace(f"{script} {arguments}")
 
     def call_items(self, script, shared, items, follow=()):
-        """Runs a script with items on Redis and in the model. follow: (number of an item, id, when, record) of the jobs that follow from items."""
+        """Runs a script with items on Redis and in the model. follow: (position of an item, id, when, record) of
+        each job that is scheduled if this item succeeds."""
         flat = [word for item in items for word in item]
         flat += [word for entry in follow for word in entry] + ([f"+{len(follow)}"] if follow else [])
         answer = self.call(script, *shared, *flat)
@@ -195,7 +196,7 @@ class World:
         return answer
 
     def some_follow(self, items):
-        """Returns jobs that follow from some of the items. In topic c, no jobs follow."""
+        """Returns jobs to be scheduled if some of the items succeed. Items of topic c get none."""
         return [(number, f"{topic_of(job_id)}~c/{job_id.split('/')[1]}~{nonce}", self.chance.choice(("0", "0", "300")), '"f":1}')
                 for number, (job_id, nonce, *_) in enumerate(items, 1)
                 if topic_of(job_id) in "ab" and self.chance.random() < 0.25]
@@ -409,7 +410,7 @@ class World:
             expect(at is None or at == min(times) or is_held and at > min(times), topic, "is due", at, "after", after)
 
     def listen(self):
-        """Passes the published messages on to the carry workers."""
+        """Passes Redis's published messages on to the carry workers."""
         self.listener.send("PING")
         called = set()
         while (message := self.listener.receive())[0] == "message":
@@ -473,9 +474,9 @@ class World:
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
             if waiting and self.pool.is_due(waiting[0][0]):
-                # A topic that a rate holds gets its turn in the next whole ms.
+                # If a rate delays a topic within the present ms, the topic gets its turn in the next ms.
                 comes = self.pool.due.get(topic) == self.pool.soonest
-                # After a clock step, a topic may wait for the old end of its window, although the window no longer holds it.
+                # After a clock step, a topic may wait for the old end of its rate's window, although the window would allow an attempt.
                 waits = self.pool.now < self.pool.due.get(topic, 0) < self.window_ends.get(topic, 0) + 1
                 expect(topic in self.pool.turns or self.pool.held_until(topic) or comes or waits or self.pool.is_pull(topic), topic, "is stuck")
 
@@ -673,7 +674,7 @@ class World:
             self.abandon(consumer.lost_nonce)
         consumer.lost_nonce = nonce if loses_reply else None
         if loses_reply and self.chance.random() < 0.3:
-            self.abandon(nonce)  # abandon comes before Redis runs the claim
+            self.abandon(nonce)  # Redis runs abandon before the claim that it belongs to
         most_bytes = self.chance.choice((1, 80, 1_000_000))
         kind = self.chance.choice((0, 0, 1, 2))  # 1, 2: the claim carries first; 2: the claim wakes no carry worker, see below
         answer = self.call("claim", slots, nonce, LEASE_MS, SHARE, most_bytes, kind)
@@ -1214,7 +1215,7 @@ class World:
         expect(found == [counts[5], oldest], "survey", found, "instead of", counts[5], oldest)
 
     def look_at_coming(self):
-        """Checks a walk in steps. Each step begins where the previous one ended, and the spans count from the time of the first step."""
+        """Checks the script coming, which counts jobs in steps. Each step begins where the previous one ended. The spans begin at the time of the first step."""
         pool, spans, answer = self.pool, (1000, 60000), [0, 0, 0, 1]
         found = [0] * (len(spans) + 2)
         while answer[3]:
@@ -1245,7 +1246,7 @@ class World:
         expect(not by_number or len(self.pool.dead) >= dead_max, "too few dead are left")
 
     def step_mend(self):
-        """A walk for repairs. If the data is intact, it repairs nothing, and topics stay where a carry has put them."""
+        """Runs mend over all data. Intact data stays as it is, and each topic stays where a carry has put it."""
         owner = next((worker for worker in self.workers if worker.is_owner and not worker.is_frozen), None)
         if self.is_away or not owner:
             return
@@ -1400,8 +1401,8 @@ class World:
         self.note_resumed(held)
 
     def note_resumed(self, held):
-        """held: the jobs that were held before the call. Those that are no longer held get back the due times that they had
-        before the hold. So do heads of lines, which stay held if their place is before their due time."""
+        """Notes that jobs are due again as before they were held. held: the jobs that were held before the call, with these due times.
+        This applies to jobs that are no longer held, and to heads of fifo lines whose wait ends at this due time or before."""
         for job_id, due in held.items():
             at, _, head = self.pool.line.get(topic_of(job_id), (INF, 0, ""))
             is_let_go = head == job_id and at <= due
@@ -1539,7 +1540,8 @@ class World:
             self.set(self.chance.choice(TOPICS), self.chance.choice(kinds + ({"paused": False}, {"maxInFlight": 2})))
 
     def check_rate(self, topic, nonce, number):
-        """Checks that in each second the attempts that begin do not exceed the rate and the burst. A window with too many attempts differs from that of the pool."""
+        """Checks that the attempts that begin in a second never exceed the rate and the burst. Rates with a window
+        are not checked here, because pool.py has the same window."""
         if not self.pool.rate_of(topic) or self.pool.window_rate(topic) or not number:
             return
         begun = self.begun.setdefault(topic, {})
@@ -1552,7 +1554,7 @@ class World:
             expect(total <= self.pool.most_in_second(topic), topic, "is over its rate:", begun)
 
     def unbegin(self, topic, nonce):
-        """Forgets that a job has begun: it was released without being sent. If the rate or the clock has changed since
+        """Reduces the count of begun attempts by one, because a job was released without being sent. If the rate or the clock has changed since
         the job began, more tokens may be returned than were taken."""
         begun = self.begun.get(topic, {})
         if nonce in begun:

@@ -70,9 +70,9 @@ typedef job_in_redis {
   unsigned left : 2;       /* in pulled: ticks until the deadline */
   unsigned holder : 4;     /* token of the holder; 0: none */
   unsigned attempts : 2;   /* attempts in the job's record */
-  unsigned completed : 4;  /* token that has completed a job of this id; 0: none is kept */
+  unsigned completed : 4;  /* token of the lease that completed a job of this id; 0: none is kept */
   unsigned remembers : 2;  /* ticks until this token is no longer kept */
-  unsigned life : 2;       /* number of the job that has, or had, the id */
+  unsigned life : 2;       /* which of the jobs with this id has it, or had it last; from 1 */
   unsigned failures : 2;   /* from here on: the events so far, as sets of lives */
   unsigned delivered : 3;
   unsigned cancelled : 3;
@@ -95,7 +95,7 @@ typedef lease_of_worker {
   unsigned left : 2;       /* ticks until the deadline, by the worker's clock */
   unsigned outcome : 2;
   bit has_read;
-  unsigned attempts : 2;   /* attempts that pulled has read */
+  unsigned attempts : 2;   /* number of attempts that the script pulled has read */
   unsigned life : 2;       /* the members from here on exist only in the model */
   bit has_sent;            /* Redis has stored the end, and the reply was lost */
 };
@@ -154,7 +154,8 @@ inline check()
   assert(IN_FLIGHT <= LIMIT)
 }
 
-/* A worker gets a job only if no other worker has the lease by its own clock, or has ended it. */
+/* A worker gets a job only if the job has not ended, and no other worker still has a
+ * lease of it by that worker's own clock. */
 inline check_lease(w, id)
 {
   assert(!(OTHER(w).state >= HELD && OTHER(w).job == id && OTHER(w).life == R[id].life && OTHER(w).left > 0 && !OTHER(w).has_sent));

@@ -107,7 +107,7 @@ class Redis:
 
 
 def known_needs():
-    """Returns the needs that an ordinary build knows, as they are in the scripts."""
+    """Returns the values of "needs" (features that a job or topic requires) that an ordinary build knows, as the scripts contain them."""
     build = pathlib.Path(__file__).parents[2] / "CMakeLists.txt"
     return re.search(r'set\(DUEPOST_KNOWN_NEEDS "(.*)"\)', build.read_text())[1]
 

@@ -11,20 +11,20 @@ def size_of(event, data):
 
 
 class Workflows:
-    """The workflows of a pool, which is the class that has the jobs."""
+    """The workflows of a Pool (pool.py), which is derived from this class and has the jobs."""
 
     def __init__(self):
         self.last_made = {}  # owner/workflowId -> when the last workflow with this id was created, ms
         self.workflows = {}  # place (owner/workflowId/ms) -> fields of its hash
         self.elements = {}  # place -> texts
-        self.element_jobs = {}  # place -> 'kind time bytes job' of each element
+        self.element_jobs = {}  # place -> for each element a text 'role time bytes jobId'
         self.open = {}  # place -> the workflow's jobs that have not ended, in the order in which they were scheduled
-        self.members = {}  # id of such a job -> (role, elements up to its own, their bytes, place)
-        self.over = {}  # place -> when it ended, ms
+        self.members = {}  # id of a job in open -> (role, elements up to the job's own, their bytes, place)
+        self.over = {}  # place -> ms when the workflow ended
         self.waits = {}  # id of a job that waits -> (event, text, element at its deadline)
         self.waiters = {}  # (owner or place, event) -> job -> when the job began to wait, ms
         self.kept_events = {}  # place -> event -> data
-        self.dropped_members, self.prepared_members = [], []  # by the call under way: (id, whether it was leased), (id, due)
+        self.dropped_members, self.prepared_members = [], []  # jobs that the call under way drops: (id, whether it was leased); jobs that it prepares: (id, due)
 
     def active_place(self, workflow):
         place = f"{workflow}/{self.last_made.get(workflow)}"
