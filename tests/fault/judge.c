@@ -49,7 +49,7 @@ struct peer {
     char room[ROOM];
 };
 
-/* An action for a peer at a later time. The waits are a heap, the earliest first. */
+/* The judge must do something for a peer at at_us. The waits are a heap, the earliest first. */
 struct wait {
     int64_t at_us;
     int fd;

@@ -17,7 +17,7 @@ import verdict
 
 class Lane:
     def __init__(self, site_redis, judge, name, *, redis=None, binary=None, extra=None, options=("--reactors", "1"), members=None):
-        """members: further members of each job."""
+        """members: JSON members that each job of the lane gets in addition to its own."""
         self.redis, self.judge, self.name = site_redis, judge, name
         self.keys = f"{name}:{{0}}:"
         self.members = members or {}

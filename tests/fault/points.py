@@ -177,7 +177,7 @@ class Story:
             request(node, "POST", "/receivers/127.0.0.1:1/close", None)
         for job_id in "run", "lost", "doomed":
             lane.told.setdefault(f"{lane.name}/{job_id}", Told()).due_ms = 0
-        lane.told[f"{lane.name}/run"].nothing_changed = False  # a PUT has scheduled the job, too, whatever the answer to the POST was
+        lane.told[f"{lane.name}/run"].nothing_changed = False  # the PUT may have scheduled the job even if the answer to the POST was that nothing changed
         if self.can_go_on(node):
             self.lose_a_lease("lost", 0)
             self.lose_a_lease("doomed", 4)
@@ -239,7 +239,7 @@ class Story:
         self.go_on(node)
 
     def go_on(self, node):
-        """Continues the failed run, twice; it fails again."""
+        """Continues the failed run by resume, and then by restart; it fails again each time."""
         for action in "resume", "restart":
             deadline = time.monotonic() + 3 * SLOW
             while time.monotonic() < deadline and self.can_go_on(node):
@@ -283,7 +283,7 @@ class Story:
                 request(node, "PUT", target, body)
 
     def hold_job(self, job_id):
-        """Holds the job as a breaker holds a job that is due now. Returns whether the job waits."""
+        """Writes the data of a job that a breaker holds and that is due now. Returns False if the job was not waiting."""
         lane, keys = self.lane, self.lane.keys
         lane.told[f"{lane.name}/{job_id}"].due_ms = 0
         script = ("local now, bucket = tonumber(redis.call('TIME')[1]) * 1000, KEYS[1] .. 'bucket:' .. ARGV[2] "
@@ -311,7 +311,7 @@ class Story:
         self.lane.ask("EVAL", script, 1, keys, key, self.lane.name, losses)
 
     def drain(self, node):
-        """Drains the process during an attempt, which must be cut off and released."""
+        """Drains the process (SIGTERM) during an attempt. The drain must abort the attempt and release its job."""
         if not self.can_go_on(node):
             return
         job_id = f"held-{next(self.numbers)}"

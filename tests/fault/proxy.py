@@ -34,8 +34,8 @@ class Proxy:
         self.target = port
         self.mode = "pass"
         self.passed = 0             # number of bytes passed on since arm()
-        self.cut_after = cut_after  # the cut comes when passed reaches this number; None: no cut
-        self.cut_before = None      # instead, the cut comes before the first reply that contains this
+        self.cut_after = cut_after  # the connection is cut when passed reaches this number; None: no cut
+        self.cut_before = None      # instead, the connection is cut before the first reply that contains these bytes
         self.cuts = []              # times of the cuts, us
         self.garbage = None         # the client side gets this instead of the next reply
         self._links = set()

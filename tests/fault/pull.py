@@ -27,7 +27,7 @@ import scratch
 
 WORKERS, LEASE_MS, WAIT_MS, RETRIES, IN_FLIGHT = 8, 1500, 300, 3, 4
 TOPICS = {"plain": {}, "narrow": {"maxInFlight": IN_FLIGHT}, "line": {"order": "fifo"}}
-SHARES = ("plain", "narrow", "plain", "line", "plain", "narrow")  # topics of the jobs, each with its share
+SHARES = ("plain", "narrow", "plain", "line", "plain", "narrow")  # topics of the jobs; a topic that is listed twice gets twice as many jobs
 ROUNDING_MS = 2
 SETTLE_S = 90
 
@@ -50,7 +50,8 @@ class Lease:
         return min([self.until_ms, *(sent for action, sent, _, _ in self.ends if action != "extend")])
 
     def may_have_ended(self, before_ms):
-        """Returns whether an end may have arrived before this time. The token of an expired lease is valid until the carry worker has ended the lease."""
+        """Returns whether Redis may have accepted an end before this time. An expired lease can still be ended with its token until the
+        carry worker has ended it."""
         return any(action != "extend" and sent < before_ms and status != 409 for action, sent, status, _ in self.ends)
 
     def confirmed(self, *actions):
@@ -130,7 +131,7 @@ def lease_faults(lease):
 
 
 def end_faults(job, is_confirmed, ledger, dead):
-    """Returns how a job has ended. The caller has waited until no job is left."""
+    """Yields the faults in the end of a job. The caller has waited until no job is left."""
     leases = ledger.of(job)
     sent = {action for lease in leases for action, *_ in lease.ends}
     reason = dead.get(job, {}).get("reason")

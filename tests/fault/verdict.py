@@ -101,7 +101,7 @@ class Case:
                 yield f"attempt {arrival.attempt} came early, {(arrival.at_us - min(ends_us)) / 1e6:.3f} s after the one before"
 
     def is_first_reset(self, number):
-        """Returns whether a job is sent again at once after this attempt, if its connection was a reused one."""
+        """Returns whether this is the job's first attempt that was reset. After it, duepost sends the job again at once if the connection was reused."""
         resets = {a.attempt for a in self.arrivals if a.action == "reset"}
         return bool(resets) and min(resets) == number
 
@@ -114,7 +114,7 @@ class Case:
                 yield f"came {(arrival.at_us - self.told.cancelled_us) / 1e6:.3f} s after its cancel"
 
     def repeated(self):
-        """An attempt that ended and was repeated."""
+        """Yields each attempt that was repeated although no fault explains it."""
         for before, after in zip(self.arrivals, self.arrivals[1:]):
             if after.attempt > before.attempt and (not before.is_success or self.context.is_cut):
                 continue

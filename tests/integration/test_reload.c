@@ -8,7 +8,7 @@
 
 enum { REACTORS = 2, CALLS_MAX = 16 };
 
-/* Replaces the reactors: keeps each call until it is answered. */
+/* Stands for the reactors. Keeps each call to a reactor until the test answers it. */
 static struct {
     loop_fn *on_reloaded;
     void *arg;

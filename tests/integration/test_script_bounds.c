@@ -41,7 +41,7 @@ static void tear_down(void)
     redisFree(redis);
 }
 
-/* Runs a call. Its answer must begin with this text. */
+/* Runs a call of a script. Its answer must begin with this text. */
 static void check_answer(const char *call, const char *beginning)
 {
     struct buffer answer;
@@ -579,7 +579,7 @@ START_TEST(of_too_many_receivers_those_are_forgotten_that_were_reported_first)
     ck_assert_int_eq(count->integer, KEPT);
     freeReplyObject(count);
     count = redis_command(redis, "HLEN " KEY "receivers");
-    ck_assert_int_eq(count->integer, KEPT + 1); /* the version counts as an element, too */
+    ck_assert_int_eq(count->integer, KEPT + 1); /* the hash also has the field "version" */
     freeReplyObject(count);
     check_answer("receivers h99:80 0 1", "10100 0");
     check_answer("receivers h100:80 0 1", "10100 0 h100:80");

@@ -21,7 +21,8 @@ START_TEST(an_end_schedules_what_follows)
          "jobs: t/a={d} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"},
         {LEASED, "complete t/a n1 '' 1 t~c/f 5 \"x\"} +1", "1 wake now+6",
          "bucket:t~c: t~c/f@now+6\ndue: t~c@now+6\njobs: t~c/f={\"createdAt\":now+1,\"x\"}\n"},
-        /* Only the second of two items has a follow-up; then one item has several. */
+        /* In the first call, only the second of two items has a follow-up. In the next one, an item has
+         * several. */
         {TWO_LEASED, "complete t/a n2 '' t/b n1 '' " FOLLOWS("2"), "0 1",
          "holders:t: t/a=n1,now-9\nleases: t/a@now+9\nbucket:t~c: t~c/f@now\n"
          "jobs: t/a={a} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"},

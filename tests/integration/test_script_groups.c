@@ -125,7 +125,7 @@ START_TEST(schedule_all_schedules_all_or_none)
         {LEASED, "schedule_all 0 9 2 t/b 0 \"r\"} - t/a 0 \"q\"} -", "-6", NULL},
         {ABSENT, "schedule_all 0 9 2 t/a 0 \"r\"} - t/a 0 \"q\"} -", "-6", NULL},
         {ABSENT, "schedule_all 0 9 2 t/a 0 \"r\"} 'f,k' t/b 0 \"q\"} 'f,k'", "-6", NULL},
-        /* The second list does not fit, and the third one does. */
+        /* The second list of jobs exceeds the limit of jobs, and the third one does not. */
         {ABSENT,
          "schedule_all 2 9 1 u/a @now+9 \"r\"} - 2 t/b 0 \"r\"} - t/c 0 \"q\"} - 1 u/b @now+9 \"q\"} -",
          "(now+9) -7 (now+9) wake now+9",
@@ -253,17 +253,18 @@ START_TEST(other_jobs_with_their_ids_do_not_belong_to_a_send)
         {TAKEN OF("a,d"), "unsend t/s g", "(a -1 d -1)", TAKEN},
         {LEFT OF("a,b,c"), "unsend t/s g", "(a -1 b 0 c -1)",
          "bucket:t: t/s~a@now+9\ndue: t@now+9\njobs: t/s~a=" OTHER("now-1") "\n"},
-        /* a of the send is dead, and another job has its id */
+        /* the send's job a is dead, and another job of the pool has its id */
         {"bucket:t: t/s~a@now+9\ndue: t@now+9\ndead: t/s~a@now-4\ndead:t: t/s~a@now-4\ndead_due: t@inf\n"
          "jobs: t/s~a=" OTHER("now-1") "\nkept: t/s~a=dead,now-4,0,32," OTHER("now-2") "\n" OF("a"),
          "unsend t/s g", "(a 0)", "bucket:t: t/s~a@now+9\ndue: t@now+9\njobs: t/s~a=" OTHER("now-1") "\n"},
         /* their states are not those of the send */
         {LEFT OF("a,b,c"), "sent t/s g", "a ended 0 b delayed now+9 c ended 0", NULL},
-        /* what was sent has ended, so it is not sent twice; but the id is taken */
+        /* the send's job has ended. It is not sent again, because another job has its id */
         {LEFT OF("a"), "send 0 9 t/s 0 - m g 1 a \"r\"}", "(taken t/s~a)", NULL},
         {LEFT OF("a"), "send 0 9 t/s 0 - m g 0", "-1", NULL},
         {LEFT OF("a,b"), "send 0 9 t/s 0 - m g 0", "(same a ended 0 b delayed now+9)", NULL},
-        /* PUT replaces all jobs that have its ids, and of the others only those of the earlier send */
+        /* PUT replaces all jobs that have ids of the new send. It also removes the other jobs of the earlier
+         * send, and no other jobs */
         {LEFT OF("a,b"), "replace_send 0 t/s @now+9 '' n h 1 c \"r\"}", "(replaced 0 1 now+9)",
          "bucket:t: t/s~a@now+9 t/s~c@now+9.0005\ndue: t@now+9\n"
          "jobs: t/s~a=" OTHER("now-1") " t/s~c=" OTHER(
@@ -284,7 +285,7 @@ START_TEST(forget_drops_sends_whose_jobs_have_ended)
         {OLD_SENDS "sends_until: t/s@now-2 t/u@now-1 t/v@now+1\n", "forget 9 1", "0 1",
          OLD_SENDS "sends_until: t/u@now-1 t/v@now+1 t/s@now+3600000\n"},
         {"sends_until: t/s@now\n", "forget 9 9", "0 1", ABSENT},
-        /* a is another job; b was sent */
+        /* t/s~a does not belong to the send; t/s~b does */
         {LEFT "sends: t/s=m,g,a,@now-2 t/u=m,g,a,@now-2\nsends_until: t/s@now t/u@now\n", "forget 9 9", "0 2",
          LEFT},
         {LEFT "sends: t/s=m,g,a,b,@now-2\nsends_until: t/s@now\n", "forget 9 9", "0 1",

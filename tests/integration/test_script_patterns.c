@@ -61,7 +61,7 @@ START_TEST(a_change_is_made_under_the_version_that_was_read)
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns 6 '' 3 0", "0", NULL},
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns 7 '' 3 0", VERSION,
          META("", VERSION)},
-        /* A copy of the patterns replaces only a lower version. */
+        /* A shard's copy of the patterns is replaced only by a higher version. */
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns '' 9 3 1 u* {}", "9",
          META("", "9") "patterns: u*={}\n"},
         {"meta: format=3 patterns=7\npatterns: t*=" PAUSED "\n", "set_patterns '' 7 3 1 u* {}", "7", NULL},

@@ -10,7 +10,7 @@
 #define ONE_EACH_2_S "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define FIVE_EACH_S  "{\"rate\":{\"jobs\":5,\"per\":1,\"burst\":3}}"
 
-/* Slots have 2 ms. The field is the current slot; first is the first slot that still counts. */
+/* A slot has 2 ms. The first field is the current slot; "first" is the first slot that still counts. */
 #define BEGUN(number) "begun:t: 850000000061=" number " first=849999999561 sum=" number "\n"
 
 START_TEST(claim_keeps_to_the_rate)
@@ -22,7 +22,8 @@ START_TEST(claim_keeps_to_the_rate)
          CLAIM, "0 0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+1991",
          BEGUN("1") "bucket:t: t/b@now-8\ndue: t@now+1991\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\n"
                     "leases: t/a@now+5000\nrates: t=1700000002114000\ntopics: t=" ONE_EACH_2_S "\n"},
-        /* At most 100 ms of lateness are made up for, even if the job has waited much longer. */
+        /* The next attempt may come at most 100 ms earlier to make up for a late claim, even if the job has
+         * waited much longer. */
         {"bucket:t: t/a@now-9000 t/b@now-8\njobs: t/a={1} t/b={2}\nrates: t=1600000000000000\n"
          "topics: t=" ONE_EACH_2_S "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9000 {1} t " ONE_EACH_2_S " wake now+1901",

@@ -7,9 +7,9 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-/* Two places are 1/2048 ms apart. Redis shows 17 digits of a score: .0005, .001 and, for the last place of a
- * ms, .9995.
- */
+/* The scores of two successive jobs of a ms are 1/2048 ms apart. Redis shows 17 digits of a score: .0005,
+ * .001 and, for the last place of a ms, .9995.
+ * */
 #define ONE "bucket:t: t/b@now+5\ndue: t@now+5\njobs: t/b={b}\n"
 
 START_TEST(a_new_job_comes_behind_those_of_its_ms)

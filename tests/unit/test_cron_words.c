@@ -110,7 +110,7 @@ START_TEST(says_times_in_words)
 }
 END_TEST
 
-/* The words come from the times and not from the text. */
+/* Expressions with the same times get the same words, however they are written. */
 START_TEST(says_equal_times_equally)
 {
     static const char *const pairs[][2] = {

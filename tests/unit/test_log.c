@@ -201,7 +201,7 @@ START_TEST(gathered_lines_need_no_more_than_their_room)
 }
 END_TEST
 
-/* A reader of a pipe gets whole lines in each piece, and each line that was not written is counted. */
+/* Each read from the pipe returns whole lines. Lines that could not be written are counted. */
 START_TEST(a_pipe_gets_whole_lines)
 {
     enum { LINES = 2000 };

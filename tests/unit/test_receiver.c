@@ -43,7 +43,7 @@ END_TEST
 START_TEST(a_receiver_is_called_by_host_and_port)
 {
     static const struct {
-        const char *spelt, *name; /* NULL: not a receiver */
+        const char *spelt, *name; /* NULL: the text is not the name of a receiver */
     } cases[] = {
         {"example.com:80", "example.com:80"},
         {"Example.com.:443", "example.com:443"},

@@ -48,7 +48,7 @@ START_TEST(has_the_times_of_another_implementation)
 }
 END_TEST
 
-/* ---- cases of its own ---- */
+/* ---- further cases ---- */
 
 static const char *next_of(const char *after)
 {
@@ -138,7 +138,7 @@ START_TEST(jitter_is_less_than_the_gap_and_the_same_each_time)
     ck_assert(sum_ms > 1000 * 27000 && sum_ms < 1000 * INT64_C(33000));
     recurrence.jitter_ms = 1;
     ck_assert_int_le(recurrence_jitter_ms(&recurrence, at_ms), 1);
-    recurrence.last_ms = at_ms; /* no time is later than last_ms */
+    recurrence.last_ms = at_ms; /* at_ms is now the last time of the schedule */
     recurrence.jitter_ms = 86400000;
     ck_assert_int_le(recurrence_jitter_ms(&recurrence, at_ms), 86400000);
     recurrence.jitter_ms = 0;

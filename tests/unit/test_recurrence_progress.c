@@ -210,9 +210,9 @@ START_TEST(the_clock_may_step_several_times)
     run(0, 10);
     run(70, 70);
     run(10, 20);
-    run(100, 101); /* while the times from 21 on are fired for the first time */
+    run(100, 101); /* the next time that was not fired is that of minute 21 */
     run(20, 30);
-    run(15, 40); /* back to times that were fired */
+    run(15, 40); /* the clock steps back to times that were already fired */
     run(1000, 1000);
     run(40, 110);
     check_fired("1-110 1000-1000 ");

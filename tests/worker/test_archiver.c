@@ -122,7 +122,8 @@ START_TEST(after_a_removal_that_found_less_it_begins_again_without_batches)
 }
 END_TEST
 
-/* Redis may have lost its last changes, so what is at the place of the texts may be something else. */
+/* Redis may have lost its last changes, so the outbox may have other texts at the positions of those that
+ * were read. */
 START_TEST(after_a_lost_connection_nothing_is_removed)
 {
     struct outbox_read read = {

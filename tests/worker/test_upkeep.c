@@ -58,7 +58,7 @@ START_TEST(a_step_of_forgetting_that_failed_ends_it_until_the_next_run)
 }
 END_TEST
 
-/* ---- jobs whose time is over ---- */
+/* ---- ended jobs that are no longer kept ---- */
 
 START_TEST(a_sweep_goes_on_while_its_steps_are_full)
 {

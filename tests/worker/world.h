@@ -204,7 +204,7 @@ const struct world_reading *world_reading(void);
 
 /* Return Redis's record of a receiver with a closed breaker, an open breaker, or a limit. */
 struct store_receiver world_closed(void);
-struct store_receiver world_open(int64_t probe_in_ms); /* the breaker opened when the clock began */
+struct store_receiver world_open(int64_t probe_in_ms); /* its breaker opened at the start of the fake clock */
 struct store_receiver world_limited(int64_t limit);
 
 /* Answers a report. version is the version of the shard. probe is the number of the granted probe, or 0. */
