@@ -288,8 +288,7 @@ def one(kind, judge):
 
 
 def moved_name(report, judge):
-    """The host name of Redis now resolves to another Redis, and the old one is a replica: every connection that writes leaves
-    it, including the doorbell's."""
+    """The host name of Redis now resolves to another Redis, and the old Redis is a replica. Every connection that writes, including the doorbell's, must move to the new Redis."""
     old, new = Redis(), Redis()
     proxy = Proxy(old.port)
     lane = Lane(new, judge, "moved", redis=f"redis://127.0.0.1:{proxy.port}/0")

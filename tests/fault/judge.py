@@ -31,7 +31,7 @@ class Arrival:
 
 
 class _Log:
-    """The log of the judge so far. It must be fast, because hundreds of stories read it many times a second."""
+    """The log of the judge so far. Reading it must be fast, because hundreds of stories read it many times a second."""
 
     def __init__(self, path):
         self.jobs = {}  # key of a job -> its arrivals

@@ -67,7 +67,7 @@ def is_busy(site):
 
 
 def await_work(site, seconds):
-    """Waits this long, and then until a request is under way, for at most two seconds."""
+    """Waits this long. Then waits for at most two more seconds until a request is under way."""
     time.sleep(seconds)
     deadline = time.monotonic() + 2
     while not is_busy(site) and time.monotonic() < deadline:

@@ -161,7 +161,7 @@ static const char *ask(const char *socket_path, const char *command)
     return answer;
 }
 
-/* Runs the loop until a condition is true. */
+/* For await: a look asks again and again, and stops the loop when its condition is true. */
 struct renewal {
     struct embedded_redis *redis;
     struct timer *timer;
