@@ -23,7 +23,7 @@ struct fake_history_call {
     void *arg;
 };
 
-/* Returns the history for struct app, without a call. */
+/* Returns the fake history, for struct app. Forgets the last call. */
 struct history *fake_history(void);
 
 /* Takes the last call, which must be of this function. */

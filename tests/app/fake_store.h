@@ -92,7 +92,7 @@ extern struct fake_verdict {
 /* Removes the verdict. */
 void fake_forget(void);
 
-/* Checks that exactly one verdict has come, with this end. */
+/* Checks that exactly one verdict has come, and that it has this end. */
 void fake_expect(enum app_end);
 
 /* Checks that the audit log has the text, and empties the log. "" means that the log must be empty. */

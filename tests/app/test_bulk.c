@@ -18,7 +18,7 @@ static void end(void)
     fake_end();
 }
 
-/* Each status with which the store ends a call, and the verdict that follows from it. */
+/* Each failure that the store reports, and the verdict that follows from it. */
 static const struct {
     enum status status;
     enum app_end end;
@@ -209,7 +209,8 @@ static void reschedule(void)
     app_bulk(app, &fake_all, &bulk, fake_on_verdict, &fake_verdict);
 }
 
-/* Answers the request for a page, which must have these limits, and the calls that move the page's jobs. */
+/* Answers the request for a page, which must have these limits of due times, and then the calls that
+ * reschedule the jobs of the page. */
 static void expect_side(int64_t after_ms, int64_t before_ms, size_t count, bool has_more, int64_t due_ms)
 {
     struct store_cursor next = behind_b;
@@ -242,7 +243,8 @@ START_TEST(a_reschedule_walks_before_the_new_time_and_then_after_it)
     reschedule();
     expect_side(0, 1000, 2, true, 1000);
     go_on();
-    expect_side(0, 1000, 2, false, 1003); /* the ms 1000 was full, so the last job is due at 1003 */
+    expect_side(0, 1000, 2, false,
+                1003); /* no further jobs fit into the ms 1000, so the last job is due at 1003 */
     go_on();
     expect_side(1004, 0, 1, true, 1004);
     go_on();
@@ -260,8 +262,8 @@ START_TEST(the_newest_first_is_the_other_way_round)
     list.before_ms = 5000;
     reschedule();
     expect_side(1001, 5000, 0, false, 0);
-    expect_side(10, 1000, 2, false,
-                1000); /* the call finds no job on the first side, and continues with the second side */
+    expect_side(10, 1000, 2, false, 1000); /* no job is due after the new time, so the call continues with the
+                                              jobs that are due before it */
     fake_expect(APP_DONE);
     ck_assert_str_eq(fake_verdict.cursor, "");
 }

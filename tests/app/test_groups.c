@@ -365,7 +365,8 @@ START_TEST(a_replacement_is_refused)
 }
 END_TEST
 
-/* Writes the mark of a send whose job has these members. */
+/* Begins to send a job with these members. Copies the mark, which is a text that identifies the content of
+ * the send. */
 static void mark_of(const char *members, char mark[FAKE_TEXT_MAX])
 {
     struct store_sent nothing = {.count = 0};

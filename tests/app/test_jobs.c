@@ -28,7 +28,7 @@ static struct job job_of(const char *text)
     return job;
 }
 
-/* A status with which the store ends a call, and the verdict that follows from it. */
+/* A status that the store reports, and the verdict that follows from it. */
 struct ending {
     enum status status;
     enum app_end end;
@@ -96,7 +96,7 @@ START_TEST(a_job_without_an_id_gets_one)
 }
 END_TEST
 
-/* The end of one of several submissions. */
+/* The verdict about one of several submissions. */
 struct one_end {
     enum app_end end;
     char id[JOB_KEY_MAX + 1];
@@ -470,7 +470,7 @@ START_TEST(a_run_ends_as_the_store_says)
     static const struct {
         enum status status;
         enum app_end end;
-        enum job_state state; /* state in the verdict */
+        enum job_state state; /* state of the job, in the verdict */
     } endings[] = {
         {STATUS_OK, APP_DONE, JOB_STATE_DELAYED},
         {STATUS_LEASED, APP_LEASED, JOB_STATE_LEASED},

@@ -314,7 +314,7 @@ START_TEST(jobs_of_an_answer_that_was_not_sent_go_back)
     fake_expect_none();
     leased.is_kept = true;
     app_grant_end(app_grant_new(app, &leased), false);
-    fake_expect_none(); /* the worker repeats the request with its key */
+    fake_expect_none(); /* nothing is returned, because the worker will repeat the request with its key */
     leased.is_kept = false;
     app_grant_end(app_grant_new(app, &leased), false);
     struct fake_call *call = fake_take("pull_end");

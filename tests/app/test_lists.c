@@ -29,7 +29,7 @@ static void on_job(void *arg, const struct app_job *job)
     jobs++;
 }
 
-/* Each status with which the store ends a call, and the verdict that follows from it. */
+/* Each failure that the store reports, and the verdict that follows from it. */
 static const struct {
     enum status status;
     enum app_end end;

@@ -57,7 +57,7 @@ static void list_topics(const struct app_caller *caller, const char *from)
     app_topics(app, caller, 2, cursor, on_topic, fake_on_verdict, &fake_verdict);
 }
 
-/* Ends a call of the store. The call must request the page that begins after this name. */
+/* Answers a call of the store. The call must request the page that begins after this name. */
 static void end_topics(const char *behind, const struct store_topic *topics, size_t count, const char *next)
 {
     struct fake_call *call = fake_take("topics");
@@ -92,7 +92,8 @@ START_TEST(a_caller_sees_the_topics_that_it_reaches)
     struct store_topic topics[] = {topic_of("orders-1"), topic_of("outside")};
     list_topics(&fake_some, "");
     struct fake_call *call = fake_take("topics");
-    ck_assert_ptr_eq(strstr(call->id, "orders"), call->id); /* the walk skips all names before "orders" */
+    ck_assert_ptr_eq(strstr(call->id, "orders"),
+                     call->id); /* the caller has a right only to orders-*, so the page begins there */
     call->fn.topics(call->arg, STATUS_OK, topics, 2, (struct store_topic_cursor){.name = SLICE("outside")});
     fake_expect(APP_DONE);
     ck_assert_str_eq(names, "orders-1 ");

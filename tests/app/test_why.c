@@ -164,7 +164,7 @@ START_TEST(a_due_job_may_be_held_by_its_receiver)
     end_receiver("h:80", NULL);
     expect(APP_WHY_IN_TURN);
     app->is_breaker_on = false;
-    ask(); /* the receiver is not read */
+    ask(); /* no breaker can hold the job, so the record of the receiver is not read */
     expect(APP_WHY_IN_TURN);
 }
 END_TEST

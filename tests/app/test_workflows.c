@@ -87,7 +87,7 @@ static struct {
     char text[512];
 } seen;
 
-/* Writes the workflow of the callback as a text. */
+/* Writes the workflow that the callback got to seen.text. */
 static void on_workflow(void *arg, const struct app_verdict *verdict, const struct app_workflow *workflow)
 {
     ck_assert_ptr_eq(arg, &seen);
@@ -139,8 +139,8 @@ START_TEST(a_workflow_is_read_with_what_is_asked_for)
     ck_assert_uint_eq(seen.end, APP_DONE);
     ck_assert_str_eq(seen.text, "t/w 0 1 7-0<3 t/p/5  {} e:0,7,2,t/a,e1 e:1,8,2,t/b,e2 o:1,0,2,t/b, "
                                 "o:0,1,0,t/c,text o:2,0,0,t/d,");
-    /* the workflow has neither elements nor jobs; its parent is left out, because the text is not a
-     * workflow's place */
+    /* the workflow has neither elements nor jobs; its parent is left out, because "nonsense" is not the place
+     * of a workflow */
     workflow = (struct workflow){.id = SLICE("t/w"),
                                  .state = WORKFLOW_FAILED,
                                  .made_ms = 7,

@@ -16,7 +16,8 @@ static void check_embedded(const struct address *v4)
     }
 }
 
-/* libc's resolver reads the address when the client connects, so both must find the same address. */
+/* libc reads the text again when the client connects, so our parser must find the same address as libc's
+ * inet_aton. */
 static void check_loose(const char *text, bool is_loose, const struct address *address)
 {
     struct in_addr in;
@@ -61,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_loose(copy, is_loose, &address);
         free(copy);
     }
-    if (size == sizeof address.bytes) { /* the input as the answer of a resolver */
+    if (size == sizeof address.bytes) { /* the input is an address in binary, as a resolver answers it */
         address = (struct address){.is_v6 = true};
         memcpy(address.bytes, data, size);
         check_address(&address);

@@ -33,8 +33,8 @@ static void read_piece(struct http_reader *reader, struct slice *piece, struct f
     }
 }
 
-/* Reads an answer in pieces of at most this size. Each piece is a copy, so that reading beyond it is found.
- */
+/* Reads an answer in pieces of at most this size. Each piece is a copy, so that a sanitizer detects a read
+ * beyond its end. */
 static void read_in_pieces(struct slice answer, size_t size, bool is_answer_to_head, struct found *found)
 {
     struct http_reader reader;

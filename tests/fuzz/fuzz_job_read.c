@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buffer record, rewritten;
     if (job_read(SLICE("mail/1"), input_of(data, size), &job) != STATUS_OK)
         return 0;
-    if (job.lacks.size) { /* a job with unknown needs must not be written */
+    if (job.lacks.size) { /* a job whose "needs" list an unknown feature must not be written */
         job_fini(&job);
         return 0;
     }

@@ -6,7 +6,7 @@
 
 enum opinion { UNSURE, SOUND, UNSOUND };
 
-/* jansson's verdict on the grammar. It stops at a number that is too large for it. */
+/* jansson's verdict on the grammar. jansson stops at a number that is too large for it. */
 static enum opinion jansson_says(struct slice text)
 {
     json_error_t error;

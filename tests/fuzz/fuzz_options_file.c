@@ -1,7 +1,8 @@
 #include "fuzz.h"
 #include "server/options_file.h"
 
-/* Each option that is read from an accepted file must have the number of a line of this file. */
+/* Each option that is read from an accepted file must have a line number, and the file must have a line with
+ * this number. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct option_layer layer = {0};

@@ -7,7 +7,7 @@ enum { TEXT_MAX = 1 << 20 };
 
 static struct recurrence_decision decision;
 
-/* If the clock steps back, only times that the decision has skipped are fired. */
+/* If the clock steps back, only times may fire that the earlier decision has skipped. */
 static void check_progress(const struct recurrence *recurrence, struct recurrence_progress *progress,
                            int64_t now_ms)
 {

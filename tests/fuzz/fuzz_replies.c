@@ -1,8 +1,8 @@
-/* fuzz_replies.c - any answers of a Redis, of a Sentinel or of a node of a Cluster. Each call of the store
- * must end with its callback, and the callback's data must be valid. The links to Redis are fakes, which keep
- * the commands. The input has the answers, in RESP, one after another. A byte before them selects the call,
- * and a store with one Redis, with Sentinels or with a Cluster. When the answers are used up, further answers
- * count as lost. */
+/* fuzz_replies.c - the input is any answers of a Redis, of a Sentinel or of a node of a Cluster. Each call of
+ * the store must end with its callback, and the callback's data must be valid. The links to Redis are fakes,
+ * which keep the commands. The input begins with a byte that selects the call, and a store with one Redis,
+ * with Sentinels or with a Cluster. The answers follow, in RESP. After the last answer, every further command
+ * counts as lost. */
 #include <stdio.h>
 
 #include "api/view.h"
@@ -119,7 +119,7 @@ struct redis_link {
     struct redis_link_events events;
     redis_message_fn *on_message;
     void *message_arg;
-    unsigned store; /* number of the store that has the link */
+    unsigned store; /* the store that has the link; a number */
     bool is_used;
 };
 
@@ -131,7 +131,7 @@ struct sent {
     bool is_load; /* the command is SCRIPT LOAD, whose answer does not come from the input */
 };
 
-static unsigned current; /* number of the store that makes the calls now */
+static unsigned current; /* the store that makes the calls now; a number */
 static struct redis_link links[THINGS_MAX];
 static struct list sent = {&sent, &sent};
 static size_t sent_count;
@@ -349,7 +349,8 @@ static const struct retry_schedule retries = {.count = 1, .wait_ms = {5}};
 
 static void on_lapse_ended(void *arg, enum status status)
 {
-    (void)arg, (void)status; /* not counted, because the call does not know how many jobs the reply lists */
+    (void)arg, (void)status; /* not counted, because the number of expected callbacks is fixed before the
+                                reply lists its jobs */
 }
 
 /* Ends the leases that are listed, as the carry worker does. */
@@ -906,8 +907,8 @@ static unsigned begin(struct store *store, unsigned number)
         shard_wait_bell(shard, on_set, NULL);
         return 1;
     case 28:
-        up_all(); /* the first answers are facts about Redis, and the answers of Sentinels and nodes of a
-                     Cluster */
+        up_all(); /* connects all links; the first answers are those about Redis's version and state, and
+                     those of Sentinels and nodes of a Cluster */
         return 0;
     case 29:
         store_send(store,
@@ -996,7 +997,7 @@ static void run(unsigned expected)
     assert(called == expected);
 }
 
-/* Describes the state of Redis so far. */
+/* Writes the texts about the state of Redis, as far as the answers have told it. */
 static void check_facts(const struct store *store)
 {
     struct problem problem;

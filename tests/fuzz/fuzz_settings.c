@@ -31,7 +31,7 @@ static void check_settings(const struct settings *settings)
     check_url(settings->failure_callback.url);
 }
 
-/* The data that a message keeps must be the same after it is written and read. */
+/* The QStash data that a job keeps must be the same after it is written and read. */
 static void check_data(const struct settings *settings)
 {
     static char room[JOB_FORM_DATA_MAX];

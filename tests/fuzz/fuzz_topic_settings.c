@@ -38,7 +38,7 @@ static void check_kept(struct slice kept)
     struct buffer text;
     if (topic_settings_read(kept, &settings) != STATUS_OK)
         return;
-    if (settings.lacks.size) { /* settings with unknown needs must not be written */
+    if (settings.lacks.size) { /* settings whose "needs" list an unknown feature must not be written */
         topic_settings_fini(&settings);
         return;
     }

@@ -27,7 +27,8 @@ static void sleep_ms(long ms)
 
 enum { BITS_TAKEN = 1, BITS_STRUCK = 2, BITS_STRUCK_AGAIN = 4, BITS_OTHER = 8 };
 
-/* Returns the result of a child process that was frozen between its check and the next instruction. */
+/* Returns the exit status of a child process that was frozen right after it entered the guard, or, if
+ * is_inside is false, after it left the guard. */
 static int freeze_child(long frozen_ms, bool is_inside)
 {
     pid_t child = fork();

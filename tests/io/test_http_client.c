@@ -57,7 +57,7 @@ static struct fixture {
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
     int64_t freeze_us;                        /* may_send blocks for this time */
     int connect_questions, send_questions;
-    int epoll_sets;  /* number of epoll sets that libev has made */
+    int epoll_sets;  /* number of epoll sets that libev has created */
     char last[4096]; /* text of the last request */
 } fx;
 
@@ -913,8 +913,8 @@ START_TEST(request_is_never_repeated_on_a_new_connection)
 }
 END_TEST
 
-/* This definition takes the place of the C library's, for libev, too. If an event is for a descriptor that is
- * no longer in use, libev makes a new set, and adds all descriptors to it. */
+/* Replaces the C library's function, also for libev. If an event is for a descriptor that is no longer in
+ * use, libev makes a new set, and adds all descriptors to it. */
 int epoll_create1(int flags)
 {
     fx.epoll_sets++;

@@ -705,8 +705,8 @@ static const struct attack {
      SLICE(POST "Transfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n" SMUGGLED)},
 };
 
-/* libmicrohttpd itself refuses some requests before any handler is called. Such an answer may have two heads
- * and one body. The connection is closed after it. */
+/* libmicrohttpd itself refuses some requests before any handler is called. Its answer to such a request may
+ * have two heads and one body. It then closes the connection. */
 START_TEST(doubtful_framing_is_refused_and_nothing_behind_it_runs)
 {
     const struct attack *attack = &attacks[_i];

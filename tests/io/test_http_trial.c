@@ -1,5 +1,5 @@
 /* The trial must refuse a libmicrohttpd of another version than the gate assumes. MHD_get_version is replaced
- * here, so that the gate sees another version than the one that parses. */
+ * here, so that the gate sees a version other than that of the library that is loaded. */
 #include "io/http_trial.h"
 
 #include <dlfcn.h>

@@ -180,7 +180,7 @@ START_TEST(replies_before_the_end_of_the_connection_count)
 }
 END_TEST
 
-/* ---- the end of a connection in a callback ---- */
+/* ---- callbacks that end the connection ---- */
 
 static void on_nothing(void *arg, const struct redis_reply *reply)
 {

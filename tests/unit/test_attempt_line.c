@@ -54,8 +54,7 @@ START_TEST(an_answer_of_any_bytes_becomes_a_json_string)
         {SLICE("\0\x1b[2J\x7f"), SHOWN SHOWN "[2J" SHOWN},
         {SLICE("\xc2\x9b"
                "1m\xc2\xa0"),
-         SHOWN SHOWN
-         "1m\xc2\xa0"}, /* a control character, which is replaced, and a character that is not one */
+         SHOWN SHOWN "1m\xc2\xa0"}, /* U+009B is a control character and is replaced; U+00A0 is kept */
         {SLICE("\x80\xff\xfe"), SHOWN SHOWN SHOWN},
         {SLICE("\xc0\xaf\xe0\x80\x80"), SHOWN SHOWN SHOWN SHOWN SHOWN}, /* overlong */
         {SLICE("\xed\xa0\x80x"), SHOWN SHOWN SHOWN "x"},                /* a surrogate */
@@ -82,7 +81,8 @@ START_TEST(a_character_that_the_cut_tore_is_left_out)
 }
 END_TEST
 
-/* A line must fit into ATTEMPT_LINE_MAX, for an answer longer than the limit, of any kind of bytes. */
+/* The line must fit into ATTEMPT_LINE_MAX, even if the answer is longer than its limit, and whatever bytes it
+ * has. */
 START_TEST(a_line_has_a_bound)
 {
     static const char bytes[] = {'a', '"', '\\', '\n', '\0', '\x1b', '\x80', '\xff', '\xe2'};

@@ -82,7 +82,7 @@ START_TEST(shows_no_secrets)
         {"{\"headers\":{\"X-A\":\"1\"},\"url\":\"http://h/?key=1\",\"method\":\"PUT\",\"includeBody\":true}",
          "{\"url\":\"http://h/?***\",\"method\":\"PUT\",\"headers\":{\"X-A\":\"***\"},\"includeBody\":true}"},
         {"{\"url\":\"http://h/\"}", "{\"url\":\"http://h/\"}"},
-        {"{\"no\":1}", "null"}, /* another program wrote the value */
+        {"{\"no\":1}", "null"}, /* a value that duepost did not write */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct buffer out;

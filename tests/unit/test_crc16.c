@@ -1,5 +1,5 @@
-/* Compares with the published check value, and with slots that redis-server 7.0 computes (CLUSTER
- * KEYSLOT). */
+/* Compares the results of crc16 with the published check value, and with slots that redis-server 7.0 computes
+ * (CLUSTER KEYSLOT). */
 #include "base/crc16.h"
 #include "support/suite.h"
 

@@ -7,8 +7,8 @@
 static struct cron cron;
 static struct problem problem;
 
-/* Returns the next times after a time, until the buffer is full or there are no more, with a space before
- * each but the first. Milliseconds and Z are left out. */
+/* Returns the first times, at most count, at which the expression is due and which are later than the
+ * argument after, separated by spaces. Milliseconds and Z are left out. */
 static const char *next_times(const char *text, const char *after, size_t count)
 {
     static char times[400];
@@ -89,7 +89,7 @@ START_TEST(stops_at_the_limit)
 }
 END_TEST
 
-/* Local times of the first hours of 1970 may be before 1970. */
+/* In the first hours of 1970 in UTC, the local time of a zone may still be in 1969. */
 START_TEST(finds_times_before_1970)
 {
     int64_t at_s = 0;

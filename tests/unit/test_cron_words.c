@@ -2,7 +2,7 @@
 
 #include "job/cron_words.h"
 
-/* Returns the words of an expression. */
+/* Returns the description of a cron expression in English words. */
 static const char *words_of(const char *text)
 {
     static char words[CRON_WORDS_MAX + 1];

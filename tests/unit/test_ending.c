@@ -320,7 +320,7 @@ START_TEST(a_death_keeps_the_headers_of_the_answer)
 }
 END_TEST
 
-/* The first line fits exactly, or is one byte too long. */
+/* The two headers fit exactly, or are one byte too long together. */
 START_TEST(headers_that_do_not_fit_are_left_out)
 {
     struct attempt_result result = {.at_ms = NOW_MS, .status = 410};
@@ -384,7 +384,7 @@ START_TEST(an_unreadable_record_is_kept_as_it_is)
 }
 END_TEST
 
-/* Writes the callbacks of an ending of t/j, whose topic has all three. */
+/* Writes the callbacks of an ending of the job t/j. The topic has a url for each of the three callbacks. */
 static void write_callbacks(struct ending_facts facts)
 {
     struct topic_settings settings = {.on_delivered = SLICE("\"http://x/delivered\""),

@@ -75,7 +75,7 @@ START_TEST(a_patch_changes_names_and_members)
         {GROUP(B), GROUP("\"b\":{\"method\":null,\"headers\":{\"x\":null,\"z\":\"3\"}}"),
          GROUP("\"b\":{\"url\":\"http://b/\",\"headers\":{\"Y\":\"2\",\"z\":\"3\"}}")},
         {GROUP(B), GROUP("\"c\":null," A), GROUP(B "," A)},
-        /* members that another version wrote are carried */
+        /* members that another version of duepost wrote are kept */
         {"{\"endpoints\":{\"a\":{\"url\":\"http://a/\",\"more\":[1]}},\"new\":{}}",
          GROUP("\"a\":{\"url\":\"http://c/\"},\"b\":{\"url\":\"http://b/\"}"),
          "{\"endpoints\":{\"a\":{\"url\":\"http://c/\",\"more\":[1]},\"b\":{\"url\":\"http://b/"

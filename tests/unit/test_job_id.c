@@ -62,7 +62,8 @@ START_TEST(bounds_their_sizes)
 }
 END_TEST
 
-/* Returns an id with these sizes: the topic's bytes from its '~' on, and the jobId's. */
+/* Returns an id topic~sibling/jobId whose parts have these sizes. The '~' counts for sibling_size;
+ * sibling_size 0: no such part. */
 static struct slice key_of(size_t topic_size, size_t sibling_size, size_t job_id_size)
 {
     struct slice key = letters(topic_size + sibling_size + 1 + job_id_size);

@@ -237,7 +237,7 @@ START_TEST(takes_the_bounds)
     take("\"retrySchedule\":[31536000],\"timeout\":3600,\"retry\":100,\"headers\":{}");
     ck_assert(job.has_headers && job.header_count == 0);
     job_fini(&job);
-    take("\"timeout\":0.0995"); /* the value is rounded up before it is compared with the minimum */
+    take("\"timeout\":0.0995"); /* 99.5 ms are rounded up to 100 ms, which is the minimum */
     job_fini(&job);
 }
 END_TEST

@@ -109,7 +109,8 @@ END_TEST
 
 static uint64_t seed;
 
-/* Returns a random number below this one. Uses Knuth's MMIX generator, so that each run has the same jobs. */
+/* Returns a pseudorandom number less than below. Uses Knuth's MMIX generator, so that each run has the same
+ * jobs. */
 static uint64_t roll(uint64_t below)
 {
     seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -160,7 +161,7 @@ static void fill_times(struct job *out)
     out->timeout_ms = out->has_timeout ? JOB_TIMEOUT_MIN_MS + (int64_t)roll(3000000) : JOB_TIMEOUT_MS;
 }
 
-/* Sets a body of either kind, or no body. */
+/* Sets a JSON body, a base64 body, or no body. */
 static void fill_body(struct job *out)
 {
     static const char *const bodies[] = {"",     "null", "\"a\\u00e9\\\"}\"", "{ \"a\":[1.10,\"]\"] }", "1E2",
@@ -248,7 +249,7 @@ START_TEST(reads_back_any_job)
 }
 END_TEST
 
-/* ---- what another version wrote ---- */
+/* ---- records that another version of duepost wrote ---- */
 
 static void check_rewrites(const char *text, const char *rewritten)
 {

@@ -242,8 +242,8 @@ START_TEST(limits_members)
 }
 END_TEST
 
-/* In objects of sizes around the limits of few keys, of inline keys and of the heap, each key in turn occurs
- * twice. */
+/* json_check compares up to 16 keys in one way and more keys in another, and stores many keys on the heap.
+ * The objects have sizes around these limits. In each object, one key occurs twice. */
 START_TEST(finds_each_twin_among_many)
 {
     static const size_t counts[] = {2, 15, 16, 17, 18, 63, 64, 65, 130, 999};

@@ -5,7 +5,7 @@
 
 enum { SIZE = 40 };
 
-/* Has no NUL after it, so that a sanitizer detects a read beyond its end. */
+/* The text has no NUL after its SIZE bytes, so that a sanitizer detects a read beyond its end. */
 static char *text;
 
 static void set_up(void)
@@ -39,7 +39,7 @@ START_TEST(finds_each_byte_that_is_not_plain_at_each_place)
 }
 END_TEST
 
-/* Bytes before and after the first special byte do not hide it. */
+/* The search must find the first special byte of any two adjacent bytes. */
 START_TEST(finds_the_first_of_two_bytes)
 {
     for (int first = 0; first < 256; first++)

@@ -107,8 +107,8 @@ START_TEST(goes_on_behind_what_stands_there)
 }
 END_TEST
 
-/* For each size of the buffer, the text is complete, or the buffer has failed and is not larger than its
- * maximum. */
+/* Writes the same object into buffers of each maximum size. Either the text is complete, or the buffer
+ * reports a failure and has not grown beyond its maximum. */
 START_TEST(fails_with_its_buffer)
 {
     static const char whole[] = "{\"name\":[true,\"text\"],\"next\":1}";
@@ -131,7 +131,7 @@ START_TEST(fails_with_its_buffer)
 }
 END_TEST
 
-/* Writes all byte values, alone and at each position of a character, as a name and as a value. */
+/* Writes names and values with each byte value at each position of a character of four bytes. */
 START_TEST(writes_sound_json_of_any_bytes)
 {
     static const struct json_limits limits = {1, 1};

@@ -44,7 +44,7 @@ static const char *read_file(const char *name)
     return text;
 }
 
-/* Returns the line without its time, the only part that differs. */
+/* Returns the part of the line that begins with mark. The time before it differs in each run. */
 static const char *behind_time(const char *line, const char *mark)
 {
     const char *found = strstr(line, mark);
@@ -231,7 +231,8 @@ static void on_signal(int number)
     (void)number;
 }
 
-/* The guard of frozen threads sends such signals while a reactor writes its log. */
+/* The freeze guard's timer sends such signals to a reactor, also while the reactor writes its log. A signal
+ * must not make the write wait longer. */
 START_TEST(a_signal_lets_no_write_wait_for_a_full_pipe)
 {
     static char lines[256 * 1024];

@@ -3,8 +3,8 @@
 
 #include "job/members.h"
 
-/* A struct with a member of each kind that a table of members knows. Other tests check the tables of jobs and
- * of settings. */
+/* A struct with one member of each kind that a table of members can describe. Other tests check the tables of
+ * jobs and of settings. */
 struct thing {
     struct slice name, note, raw, url;
     bool is_on, has_off, is_off;

@@ -28,7 +28,7 @@ static void expect(const char *line)
 START_TEST(reactors_are_summed_up)
 {
     static const char label[] =
-        "GET /jobs/{topic}/{jobId}"; /* the text equals that of a label of the metrics, at another address */
+        "GET /jobs/{topic}/{jobId}"; /* the same text as in the call below, at another address */
     for (size_t i = 0; i < 2; i++) {
         struct metrics *metrics = metrics_of(board, i);
         metrics_accepted(metrics, SLICE("mail"));

@@ -100,7 +100,8 @@ START_TEST(every_counts_from_its_base)
     ck_assert_str_eq(next_of("2026-01-01T00:00:00Z"), "2026-01-01T00:00:01.500Z");
     ck_assert_str_eq(next_of("2026-01-01T00:00:01.499Z"), "2026-01-01T00:00:01.500Z");
     ck_assert_str_eq(next_of("2026-01-01T00:00:01.500Z"), "2026-01-01T00:00:03.000Z");
-    recurrence.first_ms++; /* times are counted from the creation, and the creation itself is not a time */
+    recurrence.first_ms++; /* first_ms is now later than the time from which times are counted, so that time
+                              is no longer one of the schedule */
     ck_assert_str_eq(next_of("2025-01-01T00:00:00Z"), "2026-01-01T00:00:01.500Z");
 }
 END_TEST
@@ -189,8 +190,9 @@ static void roll_field(struct buffer *out, int min, int max)
     }
 }
 
-/* Each time is later than the one before. Each time is also the next time of every instant between the two.
- * Each time matches the wall clock unless the clock is changed then, as for summer time. */
+/* Each time of a schedule must be later than the one before. For any instant between two times, the second
+ * one must be the next time. The local time must match the expression, unless the zone's offset changes at
+ * this time, as for summer time. */
 START_TEST(times_are_later_and_none_is_left_out)
 {
     static const char *const zones[] = {"Europe/Berlin", "America/New_York",  "Australia/Lord_Howe",

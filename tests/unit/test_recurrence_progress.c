@@ -8,7 +8,7 @@
 static struct recurrence_progress progress;
 static struct recurrence_decision decision;
 
-/* Decides for a schedule that has skipped no time. */
+/* Decides what a schedule fires now. The schedule has skipped no time so far. */
 static void decide(int64_t expected_ms, int64_t now_ms)
 {
     recurrence_progress_read(SLICE(""), expected_ms, &progress);
@@ -79,7 +79,7 @@ START_TEST(fires_nothing_after_the_end)
 }
 END_TEST
 
-/* An expected time that is no longer a time of the schedule, because the rules of its zone have changed. */
+/* The expected time is no longer a time of the schedule, as if the rules of its zone had changed. */
 START_TEST(an_expected_time_that_is_wrong_fires_nothing)
 {
     set_cron("@hourly", time_zone_utc());
@@ -186,7 +186,7 @@ START_TEST(times_that_were_skipped_are_fired_when_the_clock_is_back)
     run(0, 10);
     run(70, 72);
     check_fired("1-10 70-72 ");
-    at_minute(11); /* the time of minute 11 is already past */
+    at_minute(11); /* the clock has stepped back; the time of minute 11 was one second ago */
     ck_assert_int_eq(next, 12);
     run(12, 200);
     check_fired("1-10 12-200 ");
@@ -210,7 +210,7 @@ START_TEST(the_clock_may_step_several_times)
     run(0, 10);
     run(70, 70);
     run(10, 20);
-    run(100, 101); /* the next time that was not fired is that of minute 21 */
+    run(100, 101); /* the first time that was not fired is now that of minute 21 */
     run(20, 30);
     run(15, 40); /* the clock steps back to times that were already fired */
     run(1000, 1000);

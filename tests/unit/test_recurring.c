@@ -246,7 +246,7 @@ START_TEST(merges_a_patch)
 }
 END_TEST
 
-/* ---- what clients are shown, and other functions ---- */
+/* ---- definitions as clients see them, and other functions ---- */
 
 static const char *shown(const char *record)
 {
@@ -332,7 +332,8 @@ START_TEST(names_occurrences)
 }
 END_TEST
 
-/* Writes and reads a definition with an id of its own for occurrences, and returns this id. */
+/* Writes and reads a definition whose "into" is set. Checks the text with which the ids of its occurrences
+ * begin. */
 static void check_base(const char *into, const char *expected)
 {
     struct recurring read;

@@ -4,7 +4,7 @@
 
 #include "job/signature.h"
 
-/* Test vectors of Standard Webhooks, which two of its implementations use. */
+/* Test vectors that two implementations of Standard Webhooks use. */
 #define SHARED_1 "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 #define SHARED_2 "whsec_plJ3nmyCDGBKInavdOK15jsl"
 #define PRIVATE_1                                                                                            \

@@ -141,7 +141,8 @@ START_TEST(finds_offsets)
 }
 END_TEST
 
-/* Checks that the spans of a zone cover all time, and that each second of a span returns the same span. */
+/* Checks that the spans of a zone cover all time, and that the first and the last second of a span return the
+ * same span. */
 static void check_spans(const struct time_zone *zone)
 {
     int64_t at_s = seconds_of("1970-01-01T00:00:00Z"), end_s = seconds_of("2150-01-01T00:00:00Z");

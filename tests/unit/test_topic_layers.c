@@ -1,4 +1,5 @@
-/* Tests settings of a topic in layers: each member comes from the right layer, which is shown. */
+/* Tests how a topic's settings are merged from layers, such as its own settings and those of patterns: each
+ * member comes from the right layer, and the result names this layer. */
 #include "job/topic_layers.h"
 
 #include "job/pattern_set.h"

@@ -73,13 +73,13 @@ START_TEST(topics_match)
 }
 END_TEST
 
-/* Names of topics in the order of Redis. */
+/* Names of topics, sorted as Redis sorts them. */
 static const char *const names[] = {"-",    "A",      "a",       "ab",        "abc",      "abc~d",
                                     "ab~c", "a~c",    "a~d",     "b",         "ba",       "bb",
                                     "c",    "orders", "orders-", "orders-eu", "orders~c", "z"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* Walks over the names, jumps to the next possible match, and collects the matches. */
+/* Collects the names that match a pattern. After each name, jumps to the next name that can match. */
 static void walk(const char *patterns, struct buffer *found)
 {
     struct buffer from;

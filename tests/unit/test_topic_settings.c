@@ -253,7 +253,7 @@ START_TEST(merges_a_patch)
 }
 END_TEST
 
-/* ---- what another version wrote ---- */
+/* ---- settings that another version of duepost wrote ---- */
 
 static void check_carries(const char *text, const char *written)
 {
