@@ -96,7 +96,7 @@ START_TEST(the_last_whole_change_is_the_end)
     buffer_append(&text, slice_of(ends[_i].cut));
     write_manifest();
     write_one("appendonly.aof.1.incr.aof",
-              SLICE(MULTI)); /* a file of an earlier rewrite, which is not read */
+              SLICE(MULTI)); /* a file from before the last rewrite; it is not read */
     write_one("appendonly.aof.2.incr.aof", buffer_slice(&text));
     ck_assert_int_eq(append_log_cut(dir_fd), (int64_t)strlen(ends[_i].cut));
     ck_assert_int_eq(size_left(), (int64_t)strlen(ends[_i].kept));

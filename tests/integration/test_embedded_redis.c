@@ -161,7 +161,8 @@ static const char *ask(const char *socket_path, const char *command)
     return answer;
 }
 
-/* For await: a look asks again and again, and stops the loop when its condition is true. */
+/* Context of await: the function look is called again and again, and stops the loop when its condition is
+ * true. */
 struct renewal {
     struct embedded_redis *redis;
     struct timer *timer;

@@ -214,7 +214,7 @@ static long calls_of(const char *command)
     return calls;
 }
 
-/* Makes the job with this id dead. Its record moves from the pool to kept. */
+/* Makes the job with this id dead. Its record moves from the key jobs to the key kept. */
 static void let_die(const char *id)
 {
     struct buffer text;
@@ -270,7 +270,7 @@ START_TEST(a_list_reads_a_few_mib_of_records_at_a_time)
 }
 END_TEST
 
-/* run reads only the record of a dead job, and only if the caller has read it. */
+/* The script run reads a record only if the job is dead and the call contains a record to compare it with. */
 START_TEST(run_reads_no_record_for_which_it_has_no_use)
 {
     store_large_ones("", 3);
@@ -332,8 +332,8 @@ END_TEST
 
 enum { LISTED = 2000, PAGE = 7, CHANGED_A_PAGE = 10 };
 
-/* Adds a dead job. Jobs with even numbers stay during the walk, and the others are added and removed. Forty
- * jobs have the same time. */
+/* Adds a dead job. While the test reads page after page, jobs with even numbers stay, and the others are
+ * added and removed. Forty jobs have the same time. */
 static void put_dead(int number)
 {
     redis_do(redis, "ZADD " KEY "dead:t %d t/%d", 1000 + number / 40, number);
@@ -381,8 +381,8 @@ START_TEST(pages_show_each_job_that_stays_exactly_once)
 }
 END_TEST
 
-/* Renewals move leases between pages. So leases are found in steps, and returned in the order of their
- * ids. */
+/* Renewals would move leases between pages that are sorted by deadline. So leases are found in steps, and
+ * returned in the order of their ids. */
 START_TEST(leased_finds_each_lease_that_stays)
 {
     enum { LEASED = 3000, STEP = 700 };
@@ -414,8 +414,8 @@ END_TEST
 
 enum { TOPICS = 600, TOPIC_PARTS = 17, FIRST_TOPIC = 2 };
 
-/* Writes the name of a topic. Many names have the same beginning, and some are the beginning of other
- * names. */
+/* Writes the name of the topic with this number. Many names have the same beginning, and some names are the
+ * beginning of others. */
 static void name_topic(int number, char name[64])
 {
     snprintf(name, 64, "a-name-that-begins-as-%s-do%.*d", number % 2 ? "all-others" : "others",
@@ -452,7 +452,8 @@ START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
     enum {
         SETTINGS_BYTES = 512 * 1024,
         LONG = 8
-    }; /* each text is returned twice: the topic's own settings, and the settings completed by patterns */
+    }; /* each text is returned twice: as the topic's own settings, and as the settings that are completed by
+          patterns */
     char *settings = memory_new(SETTINGS_BYTES + 1);
     memset(settings, ' ', SETTINGS_BYTES);
     memcpy(settings, "{}", 2);
@@ -472,8 +473,9 @@ START_TEST(a_page_of_topics_tells_a_few_mib_of_settings)
 }
 END_TEST
 
-/* With large records, mend needs several steps, and reads each job once. A step ends with the bucket of
- * Redis's hash table in which it has read enough; in Valkey 8.1, a bucket holds seven records and more. */
+/* With large records, mend needs several steps, and reads each job once. A step reads whole buckets of
+ * Redis's hash table, and ends after the bucket that fills the step's limit. In Valkey 8.1, a bucket holds
+ * seven records and more. */
 START_TEST(mend_reads_a_few_mib_of_records_in_a_step)
 {
     enum { BYTES = 1024 * 1024, NUMBER = 48, STEP_MAX = 16 };
@@ -507,7 +509,7 @@ static void bury_many(int from, int to)
     redis_do(redis, "EVAL %s 1 " KEY " %d %d", fill, from, to - 1);
 }
 
-/* Notes the commands that a script runs, with their arguments, as MONITOR shows them. */
+/* Runs a script, and appends the commands that it runs, with their arguments, as MONITOR shows them. */
 static void note_commands(size_t count, const char *const *words, struct buffer *commands)
 {
     redisContext *monitor = redis_server_connect(server);

@@ -4,8 +4,9 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-/* Two spans, to 1 s and to 1 min. An answer has: beginning of the walk, topics, topics examined, topics left,
- * waiting jobs; jobs that are overdue, within 1 s, within 1 min, later. */
+/* The histogram has two spans, which end in 1 s and in 1 min. An answer has these numbers: time when the walk
+ * through the topics began; topics, topics examined, topics left; waiting jobs; jobs that are overdue, due
+ * within 1 s, due within 1 min, due later. */
 #define FIRST(most) "coming 0 " most " 0 0 1000 60000"
 
 START_TEST(coming_counts_jobs_by_due_time)
@@ -35,7 +36,7 @@ END_TEST
     "due: t@now-7 u@now+5 v@now+70000\n"                                                                     \
     "jobs: t/a={r} u/a={r} u/b={r} v/a={r}\n"
 
-/* The spans begin when the walk began. */
+/* Later steps of a walk count from the time when the walk began. */
 START_TEST(coming_goes_on_where_the_last_step_ended)
 {
     CHECK_EXAMPLES( //
@@ -71,7 +72,7 @@ START_TEST(coming_counts_held_jobs_as_overdue)
 }
 END_TEST
 
-/* The head of a fifo topic waits for its next attempt at its old place. */
+/* The first job (the head) of a fifo topic keeps its old due time while it waits for its next attempt. */
 START_TEST(coming_counts_the_head_of_a_line_when_it_may_go)
 {
 #define LINE(line)                                                                                           \
@@ -85,8 +86,8 @@ START_TEST(coming_counts_the_head_of_a_line_when_it_may_go)
         {LINE("now-1,now-9,t/a"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
         {LINE("now+500,now-7,t/a"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
         {LINE("now+500,now-9,t/z"), FIRST("9"), "now 1 1 0 2 2 0 0 0", NULL},
-        /* The head of the line is also held by a breaker: the time of the line counts, and not that of the
-         * hold. */
+        /* A breaker also holds the head. The time in the key lines counts, and not the time until which the
+         * job is held. */
         {"bucket:t: t/a@now+2000 t/b@now+2001\n"
          "due: t@now+500\n"
          "held: t@now-8\n"

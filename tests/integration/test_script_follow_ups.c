@@ -1,5 +1,5 @@
-/* Tests jobs that are scheduled when a lease ends, and jobs that recovery lists because they must be
- * buried. */
+/* Tests follow-ups, which are jobs that are scheduled when a lease ends, and jobs that recover lists because
+ * they must be buried. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -21,8 +21,8 @@ START_TEST(an_end_schedules_what_follows)
          "jobs: t/a={d} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"},
         {LEASED, "complete t/a n1 '' 1 t~c/f 5 \"x\"} +1", "1 wake now+6",
          "bucket:t~c: t~c/f@now+6\ndue: t~c@now+6\njobs: t~c/f={\"createdAt\":now+1,\"x\"}\n"},
-        /* In the first call, only the second of two items has a follow-up. In the next one, an item has
-         * several. */
+        /* In the first call, only the second of two items has a follow-up. In the second call, the only item
+         * has several. */
         {TWO_LEASED, "complete t/a n2 '' t/b n1 '' " FOLLOWS("2"), "0 1",
          "holders:t: t/a=n1,now-9\nleases: t/a@now+9\nbucket:t~c: t~c/f@now\n"
          "jobs: t/a={a} t~c/f={\"createdAt\":now,\"x\"}\nready: t~c\nturns: t~c@1\n"},
@@ -30,8 +30,8 @@ START_TEST(an_end_schedules_what_follows)
          "bucket:t~c: t~c/f@now\nbucket:t~d: t~d/f@now\n"
          "jobs: t~c/f={\"createdAt\":now,\"x\"} t~d/f={\"createdAt\":now,\"y\"}\n"
          "ready: t~c\nturns: t~c@1 t~d@2\n"},
-        /* One job has two follow-ups in the same topic, which keep their order: for the attempt and for the
-         * end. */
+        /* One job has two follow-ups in the same topic, one for its attempt and one for its end. They keep
+         * this order. */
         {LEASED, "bury t/a n1 {d} '' 1 t~c/f 0 \"x\"} 1 t~c/g 0 \"y\"} +2", "1",
          "bucket:t~c: t~c/f@now t~c/g@now.0005\n"
          "jobs: t~c/f={\"createdAt\":now,\"x\"} t~c/g={\"createdAt\":now,\"y\"}\nready: t~c\nturns: "
@@ -112,12 +112,12 @@ START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
         {LAST_LEASE TELLS OF_ALL, RECOVER,
          "1 1 t/a {r} t [{\"onDead\":\"http://h/\"},{\"onDead\":\"http://a/\",\"retention\":10}]",
          DOOMED("now+5000") TELLS OF_ALL},
-        /* The caller did not bury the job, and its lease ran out: the job is listed again, and no further
-         * lost consumer is counted. */
+        /* The caller did not bury the job before its lease ran out: the job is listed again, and the loss of
+         * the caller is not counted. */
         {DOOMED("now+1"), RECOVER, "0 0", NULL},
         {DOOMED("now"), "recover 5000 now 256 1 !s", "1 1 t/a {r}",
          "crashes: t/a=5,n1\nholders:t: t/a=!s,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"},
-        /* An id without a record is not listed, and is removed from its place. */
+        /* An id without a record is not listed. Its lease is removed. */
         {"crashes: t/a=4,n0\nholders:t: t/a=n1,now-9\nleases: t/a@now\n", RECOVER, "1 0", ABSENT}, );
 }
 END_TEST
@@ -145,7 +145,7 @@ START_TEST(whoever_comes_before_the_burial_wins)
          "bucket:t: t/a@now-1000\njobs: t/a={d}\nready: t\nturns: t@1\n"},
         {DOOMED("now+9"), "release t/a n1 -1 now - 0", "0", NULL},
         {DOOMED("now+9"), "renew 5000 t/a n1", "0", NULL},
-        /* The owner cancels the job. No attempt is running, so none stays in flight. */
+        /* A client cancels the job. No attempt is running, so none counts as in flight afterwards. */
         {DOOMED("now+9"), "cancel t/a ''", "1", ABSENT}, );
 }
 END_TEST

@@ -178,16 +178,15 @@ START_TEST(replace_send_replaces_what_was_sent)
         {ABSENT, "replace_send 0 t/s 0 ! n h 2 b \"x\"} c \"y\"}", "(replaced 0 0 now now)", PUT_MADE},
         {SENT, "replace_send 0 t/s 0 ! n h 1 c \"y\"}", "-4", NULL},
         {SENT, "replace_send 0 t/s 0 ! n h 1 a \"y\"}", "-4", NULL},
-        /* an attempt is under way: of a job to be replaced, of a job to be cancelled, and of a job that a
-         * worker has leased
-         */
+        /* the script refuses because an attempt is under way: of a job to be replaced, of a job to be
+         * cancelled, of a job that a worker has leased */
         {"holders:t: t/s~b=n1,now-9\njobs: t/s~b={r}\nleases: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
         {"holders:t: t/s~a=n1,now-9\njobs: t/s~a={r}\nleases: t/s~a@now+9\nsends: t/s=m,g,a\n"
          "sends_until: t/s@now+9\n",
          PUT, "(leased t/s~a)", NULL},
         {"holders:t: t/s~b=p1,now-9\njobs: t/s~b={r}\npulled: t/s~b@now+9\n", PUT, "(leased t/s~b)", NULL},
-        /* The second of two replacements in a call cannot cancel a job of the first, because the job is in no
-         * bucket yet. */
+        /* When the script checks the second of two replacements in a call, the jobs of the first one are in
+         * no bucket yet, so the second one cannot cancel them. */
         {ABSENT, "replace_send 0 t/s 0 '' m g 1 b \"r\"} t/s 0 '' n h 2 b \"x\"} c \"y\"}",
          "(replaced 0 0 now) (replaced 1 0 now now)",
          "bucket:t: t/s~b@now.0005 t/s~c@now.001\n"
@@ -237,8 +236,8 @@ START_TEST(unsend_cancels_those_that_are_left)
 }
 END_TEST
 
-/* Two jobs of a send have ended, and other jobs have their ids now: a is a job of the pool, d a dead job.
- * Only b is still a job of the send. */
+/* The jobs a and d of a send have ended, and other jobs have their ids now: the other job a has not ended,
+ * and the other job d is dead. Only b is still a job of the send. */
 START_TEST(other_jobs_with_their_ids_do_not_belong_to_a_send)
 {
 #define OTHER(time) "{\"createdAt\":" time ",\"r\"}"
@@ -253,11 +252,11 @@ START_TEST(other_jobs_with_their_ids_do_not_belong_to_a_send)
         {TAKEN OF("a,d"), "unsend t/s g", "(a -1 d -1)", TAKEN},
         {LEFT OF("a,b,c"), "unsend t/s g", "(a -1 b 0 c -1)",
          "bucket:t: t/s~a@now+9\ndue: t@now+9\njobs: t/s~a=" OTHER("now-1") "\n"},
-        /* the send's job a is dead, and another job of the pool has its id */
+        /* the send's job a is dead, and another job, which waits, has its id */
         {"bucket:t: t/s~a@now+9\ndue: t@now+9\ndead: t/s~a@now-4\ndead:t: t/s~a@now-4\ndead_due: t@inf\n"
          "jobs: t/s~a=" OTHER("now-1") "\nkept: t/s~a=dead,now-4,0,32," OTHER("now-2") "\n" OF("a"),
          "unsend t/s g", "(a 0)", "bucket:t: t/s~a@now+9\ndue: t@now+9\njobs: t/s~a=" OTHER("now-1") "\n"},
-        /* their states are not those of the send */
+        /* the answer does not show the states of the other jobs */
         {LEFT OF("a,b,c"), "sent t/s g", "a ended 0 b delayed now+9 c ended 0", NULL},
         /* the send's job has ended. It is not sent again, because another job has its id */
         {LEFT OF("a"), "send 0 9 t/s 0 - m g 1 a \"r\"}", "(taken t/s~a)", NULL},

@@ -10,7 +10,7 @@
 #define HELD LINGERING ONE NEXT "due: t@inf\n"
 #define FREE ONE NEXT "ready: t\nturns: t@1\n"
 
-/* A new job with the same id, leased with the nonce n2. */
+/* Job t/a was cancelled during its attempt. A new job has this id now, and is leased with the nonce n2. */
 #define TWICE                                                                                                \
     "holders:t: t/a=n2,now-7 t/a|n1=\n"                                                                      \
     "jobs: t/a={r}\n"                                                                                        \
@@ -25,7 +25,7 @@ START_TEST(cancel_leaves_a_running_attempt_its_place)
         {EXPIRED, "cancel t/a ''", "1", PLACE "lingering: t/a|n1@now\n"},
         {LEASED ONE "bucket:t: t/b@now-1\ndue: t@inf\n", "cancel t/a ''", "1",
          LINGERING ONE "bucket:t: t/b@now-1\ndue: t@inf\n"},
-        /* The attempts of two claims of the same id count separately. */
+        /* Both attempts under the same id count as in flight. */
         {TWICE, "cancel t/a ''", "1",
          "holders:t: t/a|n1= t/a|n2=\nlingering: t/a|n1@now+3000 t/a|n2@now+4000\n"}, );
 }

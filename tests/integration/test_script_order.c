@@ -1,4 +1,5 @@
-/* Tests topics with order fifo: the head keeps its place and holds the line. */
+/* Tests topics with order fifo: the first job (the head) keeps its place until it ends, and the jobs after it
+ * (the line) wait. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -43,7 +44,7 @@ START_TEST(a_line_ends_with_its_job)
         {"bucket:t: t/a@now-9\njobs: t/a={a}\nlines: t=now-1,now-9,t/a\n" FIFO AT_ONE,
          "claim 10 n5 5000 2 1000 0", "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"}",
          "holders:t: t/a=n5,now-9\njobs: t/a={a}\nleases: t/a@now+5000\n" FIFO},
-        /* The same for a claim that first gives due topics their turns. */
+        /* The same for a claim that first moves the topic from "due" to "turns". */
         {"bucket:t: t/a@now-9\ndue: t@now-9\njobs: t/a={a}\n" FIFO, "claim 10 n5 5000 2 1000 1",
          "0 0 1 t/a now-9 {a} t {\"order\":\"fifo\"} -1",
          "holders:t: t/a=n5,now-9\njobs: t/a={a}\nleases: t/a@now+5000\n" FIFO},

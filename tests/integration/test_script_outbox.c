@@ -146,12 +146,13 @@ START_TEST(the_archiver_reads_texts)
          TWO "ended_ids: t/b\nended_read: t/a\n" ON},
         {TWO "ended_ids: t/a t/b\n" ON, "archive 1000000 on 500 1 0", "2 64 0 0 0 (t/a) (" A ")",
          TWO "ended_read: t/a t/b\n" ON},
-        /* Texts that an earlier caller has read come first, without those that this caller has in hand. */
+        /* Texts that an earlier caller has read are returned first. Texts that this caller still has are left
+         * out. */
         {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 0",
          "2 64 0 0 0 (t/a) (" A ") (t/b) (" B ")", TWO "ended_read: t/a t/b\n" ON},
         {TWO "ended_ids: t/b\nended_read: t/a\n" ON, "archive 1000000 on 500 9999 1",
          "2 64 0 0 0 (t/b) (" B ")", TWO "ended_read: t/a t/b\n" ON},
-        /* The lists name a field that has no text. */
+        /* The list ended_ids names a field that is missing in ended. */
         {"ended_ids: t/c\n" ON, "archive 1000000 on 500 9999 0", "0 0 0 0 0 (t/c) (nil)",
          "ended_read: t/c\n" ON}, );
 }

@@ -17,8 +17,8 @@ START_TEST(a_topic_gets_settings_of_its_longest_pattern)
         {READY "patterns: t*=" PAUSED "\n", CLAIM, "0 0 0", STAYS AS_HELD BELL "patterns: t*=" PAUSED "\n"},
         {READY "patterns: tt*=" PAUSED "\n", CLAIM, "0 0 1 t/a now-1000 {r}",
          CLAIMED_T BELL "patterns: tt*=" PAUSED "\n"},
-        /* The longer pattern counts. Its text contains the settings of the shorter pattern that it does not
-         * change. */
+        /* The longer of two matching patterns counts. Its stored text also contains those settings of the
+         * shorter pattern that the longer one does not change. */
         {READY "patterns: *=" PAUSED " t*=" GOES_ON "\n", CLAIM, "0 0 1 t/a now-1000 {r} t " GOES_ON,
          CLAIMED_T BELL "patterns: *=" PAUSED " t*=" GOES_ON "\n"},
         /* Each setting of the topic itself has priority over the pattern's. */
@@ -76,12 +76,14 @@ END_TEST
 START_TEST(topics_are_offered_again)
 {
     CHECK_EXAMPLES( //
-        /* Topics that the old patterns held are offered, and topics that the new patterns pause are held. */
+        /* Topics that only the old patterns paused move to "turns". Topics that the new patterns pause leave
+         * "turns". */
         {STAYS AS_HELD "patterns: t*=" PAUSED "\n", "set_patterns 0 '' 3 0", VERSION,
          STAYS IN_TURNS BELL META("", VERSION)},
         {STAYS IN_TURNS, "set_patterns 0 '' 3 1 t* " PAUSED, VERSION,
          STAYS AS_HELD META("", VERSION) "patterns: t*=" PAUSED "\n"},
-        /* The walk goes in steps: first the held topics by name, then the topics in "turns". */
+        /* The walk through all topics has several steps: first the topics in "behind", by name, then the
+         * topics in "turns". */
         {ABSENT, "reoffer 9", "0 0", NULL},
         {"bucket:a: a/a@now-9\nbucket:b: b/a@now-9\ndue: a@inf b@inf\njobs: a/a={1} b/a={1}\nmeta: "
          "reoffer=behind//\n",
@@ -97,8 +99,8 @@ START_TEST(topics_are_offered_again)
          "reoffer=turns/1/1\n"
          "patterns: a*=" PAUSED "\nready: b\nturns: b@1\n"},
         {"meta: reoffer=turns/1/1\n", "reoffer 2", "0 0", ABSENT},
-        /* A topic that was fifo is in neither list if its first job is not due. The head of this topic waits
-         * until the time of the topic's line. */
+        /* A topic that is no longer fifo is in neither of these sets if its first job is not due. Its first
+         * job now waits until the time in the key lines. */
         {BEFORE_ITS_TIME "lines: t=now+500,now+7.9995,t/a\npatterns: t*={\"order\":\"fifo\"}\n",
          "set_patterns 0 '' 3 0", VERSION,
          "bucket:t: t/b@now+8 t/a@now+500\ndue: t@now+8\njobs: t/a={1} t/b={1}\n" META("", VERSION)},

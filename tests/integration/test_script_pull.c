@@ -61,9 +61,8 @@ START_TEST(lease_gives_due_jobs)
 }
 END_TEST
 
-/* A place without a job is removed. A job that has expired is leased for a short time, so that the caller can
- * bury it.
- */
+/* An entry in a bucket without a job is removed. A job that has expired is leased for a short time, so that
+ * the caller can bury it. */
 START_TEST(lease_meets_jobs_that_cannot_be_given)
 {
 #define OLD "{\"createdAt\":now-5000,\"url\":\"\",\"ttl\":1}"
@@ -229,16 +228,17 @@ START_TEST(complete_ends_a_lease)
         {PULL "completed:p1: t/a=\n", "complete t/a p1 ''", "2", NULL},
         {PULL "completed:p1: t/a=\n", "complete t/b p1 ''", "0", NULL},
         {PULL_READY "completed:p1: t/a=\n", "complete t/a p1 ''", "2", NULL},
-        /* One field has all jobs that one call has completed. */
+        /* One field of completed:p1 has all jobs that one call has completed. */
         {TWO_PULLED, "complete t/a p1 '' t/b p1 ''", "now-1000 now-1000", PULL "completed:p1: t/a=|t/b|\n"},
         {PULL "completed:p1: t/a=|t/b|t/c|\n", "complete t/c p1 '' t/b p1 '' t/d p1 ''", "2 2 0", NULL},
         {PULL "completed:p1: t/a=|t/bb|\n", "complete t/b p1 ''", "0", NULL},
-        /* A job with callbacks must be read first: the script returns NO_RECORD. */
+        /* The caller must read a job with callbacks before it completes the job. So the script returns
+         * NO_RECORD. */
         {PULL "holders:t: t/a=p1,now-9,+,now-9\njobs: t/a={r}\npulled: t/a@now+9\n", "complete t/a p1 ''",
          "-34", NULL},
         {PULL "holders:t: t/a=p1,now-9,+,now-9\njobs: t/a={r}\npulled: t/a@now+9\n", "complete t/a p1 line",
          "now-9", PULL "completed:p1: t/a=\n"},
-        /* If the job is kept, the script writes the line of its attempt. */
+        /* If the topic keeps ended jobs, the script writes the line about the attempt. */
         {WITH("\"retention\":60") HELD_BY_WORKER, "complete t/a p1 ''", "now-1000",
          WITH("\"retention\":60") "completed:p1: t/a=\ndelivered:t: t/a@now\nkept_until: t/a@now+60000\n"
                                   "kept: t/a=delivered,now,0,3,{r}1 now-1000 1000 200|\n"}, );

@@ -10,7 +10,8 @@
 #define ONE_EACH_2_S "{\"rate\":{\"jobs\":1,\"per\":2,\"burst\":1}}"
 #define FIVE_EACH_S  "{\"rate\":{\"jobs\":5,\"per\":1,\"burst\":3}}"
 
-/* A slot has 2 ms. The first field is the current slot; "first" is the first slot that still counts. */
+/* begun:t counts attempts in slots of 2 ms. The first field is the current slot; "first" is the first slot
+ * that still counts. */
 #define BEGUN(number) "begun:t: 850000000061=" number " first=849999999561 sum=" number "\n"
 
 START_TEST(claim_keeps_to_the_rate)
@@ -22,8 +23,8 @@ START_TEST(claim_keeps_to_the_rate)
          CLAIM, "0 0 1 t/a now-9 {1} t " ONE_EACH_2_S " wake now+1991",
          BEGUN("1") "bucket:t: t/b@now-8\ndue: t@now+1991\nholders:t: t/a=n5,now-9\njobs: t/a={1} t/b={2}\n"
                     "leases: t/a@now+5000\nrates: t=1700000002114000\ntopics: t=" ONE_EACH_2_S "\n"},
-        /* The next attempt may come at most 100 ms earlier to make up for a late claim, even if the job has
-         * waited much longer. */
+        /* The claim was late by seconds. To make up for this, the next attempt may begin at most 100 ms
+         * earlier. */
         {"bucket:t: t/a@now-9000 t/b@now-8\njobs: t/a={1} t/b={2}\nrates: t=1600000000000000\n"
          "topics: t=" ONE_EACH_2_S "\nturns: t@1\n",
          CLAIM, "0 0 1 t/a now-9000 {1} t " ONE_EACH_2_S " wake now+1901",
@@ -31,8 +32,8 @@ START_TEST(claim_keeps_to_the_rate)
              "1") "bucket:t: t/b@now-8\ndue: t@now+1901\nholders:t: t/a=n5,now-9000\njobs: t/a={1} t/b={2}\n"
                   "leases: t/a@now+5000\nrates: t=1700000002023456\ntopics: t=" ONE_EACH_2_S "\n"},
         /* More attempts have begun than the rate ever allows, because the clock has stepped back, or because
-         * the burst of the rate was larger. This is corrected once, so that the next attempt begins two
-         * seconds later. */
+         * the burst of the rate was larger before. The excess is dropped, so that the next attempt begins in
+         * two seconds. */
         {"bucket:t: t/a@now-9\njobs: t/a={1}\nrates: t=1800000000000000\ntopics: t=" ONE_EACH_2_S
          "\nturns: t@1\n",
          CLAIM, "0 0 0 wake now+2001",
@@ -126,8 +127,8 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("5"),
          "release t/a n1 500 now-99 - 0 t/b n1 500 now-99 - 0", "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("5")},
-        /* The returned tokens are reduced, once for both jobs, by the time since the claim that exceeds 100
-         * ms. */
+        /* The jobs were released more than 100 ms after their claim. The time beyond 100 ms is not returned;
+         * it is subtracted once for both jobs. */
         {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-200 - 0 t/b n1 500 now-200 - 0",
          "1 1 wake now+501", SPENT("1700000000300912", TWO_HELD_BACK)},
         {SPENT("1700000000600456", TWO_LEASED), "release t/a n1 500 now-500 - 0 t/b n1 500 now-500 - 0",
@@ -188,8 +189,8 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
                                              "",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW_RATE(",\"since\":now-10122") "\n"},
-        /* The reset is 1 ms in the future, because the clock of the process that resets is ahead. The next
-         * window begins at that time. */
+        /* The time of the reset is 1 ms in the future, because the clock of the process that reset the window
+         * was ahead. The next window begins at that time. */
         {COUNTED("1699999990000000", "2") THREE_DUE
          "topics: t=" WINDOW_RATE(",\"since\":1700000000124") "\nturns: t@1\n",
          CLAIM, TWO_CLAIMED(",\"since\":now+1") " wake now+60001",
@@ -214,7 +215,7 @@ START_TEST(a_window_has_its_jobs_at_any_time_of_it)
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN
                                           "topics: t=" WINDOW "\n"},
         /* The rate had no window until now. Earlier attempts do not count in the new window, and their slots
-         * are removed from the key. */
+         * are removed from begun:t. */
         {"begun:t: 849999999900=2 first=849999999800 sum=2\n" THREE_DUE "topics: t=" WINDOW "\nturns: t@1\n",
          CLAIM, TWO_CLAIMED("") " wake now+60001",
          COUNTED("1700000000123456", "2") "bucket:t: t/c@now-7\ndue: t@now+60001\n" TWO_BEGUN

@@ -7,8 +7,8 @@
 #define OFF     "{\"breaker\":false}"
 #define LIMITED "{\"maxInFlight\":9}"
 
-/* Three held jobs of t, which will come back in another order than that in which they were due, and one held
- * job of u. */
+/* Three held jobs of t, whose holds end in another order than that of their due times, and one held job of
+ * u. */
 #define HELD_IN_T "held:t: t/a@now-3000 t/b@now-2000 t/c@now-1000\n"
 #define PLACES_T  "bucket:t: t/c@now+7001 t/b@now+8001 t/a@now+9001\n"
 #define JOBS_T    "jobs: t/a={1} t/b={2} t/c={3}\n"
@@ -43,8 +43,8 @@ END_TEST
 
 #define IS_OFF "topics: t=" OFF "\n"
 
-/* The expected data while a walk resumes the jobs of t. AFTER_NONE: no job is resumed yet; AFTER_A: t/a is,
- * and so on. */
+/* The expected data while a walk resumes the jobs of t. AFTER_NONE: no job is resumed yet; AFTER_A: t/a is
+ * resumed; and so on. */
 #define AFTER_NONE PLACES_T "due: t@now+7001\nheld: t@now-3000\n" HELD_IN_T JOBS_T "resuming: t@0\n" IS_OFF
 #define AFTER_A                                                                                              \
     "bucket:t: t/a@now-3000 t/c@now+7001 t/b@now+8001\nheld: t@now-2000\n"                                   \
@@ -131,7 +131,7 @@ START_TEST(a_change_of_patterns_finds_the_topics)
         {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\npatterns: *=" ON "\n", "reoffer 9", "0 0",
          HELD_IN_BOTH "patterns: *=" ON "\n"},
         {HELD_IN_SIBLING "meta: resume_held=0 resume_lost=*\n", "reoffer 9", "0 0", HELD_IN_SIBLING},
-        /* The topic whose walk has come least far is continued first. */
+        /* The script continues first with the topic whose jobs were resumed up to the earliest due time. */
         {HELD_IN_BOTH "resuming: t@now-4000 u@now-5000\n", "reoffer 1", "0 1",
          "bucket:t: t/a@now+9001\nbucket:u: u/a@now-2000\ndue: t@now+9001\nheld: t@now-3000\n"
          "held:t: t/a@now-3000\njobs: t/a={1} u/a={2}\nready: u\nresuming: t@now-4000 u@now-2000\nturns: "

@@ -27,7 +27,7 @@ START_TEST(a_delivered_job_is_kept_where_its_topic_says_so)
         {ONE LEASED KEEPS, "complete t/a n1 2", "1", DELIVERED("1|2|") KEEPS},
         {ONE LEASED KEEPS, "complete t/a n1 ''", "1", DELIVERED("1|") KEEPS},
         {LEASED KEEPS, "complete t/a nx 2", "0", NULL}, {DELAYED KEEPS, "complete t/a n1 2", "0", NULL},
-        /* The lease was lost before the outcome came. The kept text has the number of losses. */
+        /* The lease was lost before the outcome came. The entry in kept has the number of lost consumers. */
         {LOST KEEPS, "complete t/a n1 2", "1",
          "delivered:t: t/a@now\nkept: t/a=delivered,now,1,3,{r}2|\n" UNTIL BELL KEEPS},
         {DEAD_BY_LOSSES KEEPS, "complete t/a n1 2", "1", DELIVERED("2|") KEEPS},
@@ -196,14 +196,16 @@ START_TEST(sweep_removes_the_dead_by_the_retention_of_their_topic)
         {THREE_DEAD("now+5") KEEPS, SWEEP, "0 0 0 0 -1", NULL},
         /* The topic no longer has a retention. */
         {THREE_DEAD("now-1"), SWEEP, "0 0 0 0 -1", THREE_DEAD("inf")},
-        /* The last dead job of a topic is removed; and a topic in "dead_due" has no dead jobs. */
+        /* In the first example, the last dead job of a topic is removed. In the second one, a topic in
+         * "dead_due" has no dead jobs. */
         {LAST_DEAD("now-1") "topics: t={\"retention\":5}\n", SWEEP, "0 1 0 0 -1",
          "topics: t={\"retention\":5}\n"},
         {"dead_due: t@now-1\n" KEEPS, SWEEP, "0 0 0 0 -1", KEEPS}, );
 }
 END_TEST
 
-/* Dead jobs of three topics: t also has a younger dead job, u has a job in the pool, and v has settings. */
+/* Dead jobs of three topics: t also has a younger dead job, u has a job that has not ended, and v has
+ * settings. */
 #define DEAD_OF_THREE                                                                                        \
     "dead: t/a@now-9 u/b@now-8 v/c@now-7 t/d@now-6\ndead:t: t/a@now-9 t/d@now-6\ndead:u: u/b@now-8\n"        \
     "dead:v: v/c@now-7\ndead_due: t@inf u@inf v@inf\n"                                                       \

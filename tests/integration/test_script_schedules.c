@@ -1,5 +1,5 @@
-/* Tests what define, undefine, fires, fire and recurring do on each state of a schedule t/s with the tag
- * T. */
+/* Tests the scripts define, undefine, fires, fire and recurring on each state of the schedule t/s with the
+ * tag T. */
 #include "support/script_examples.h"
 #include "support/suite.h"
 
@@ -29,7 +29,8 @@ START_TEST(a_definition_is_written_if_it_is_as_the_caller_read_it)
         {COMING, "define t/s T d =", "1", NAMED NEVER(D_TAG) AT("now+9000")},
         {PAUSED, "define t/s T d =", "1", NAMED NEVER(D_TAG)},
         {PAUSED, "define t/s T d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
-        /* The last outcome stays, except a held occurrence, which belongs to the old definition. */
+        /* The last outcome in fired stays, unless it is a held occurrence, because this occurrence belongs to
+         * the old definition. */
         {NAMED FIRED("T,fire,0,5,6,t/x") AT("now+9"), "define t/s T d now+99", "1",
          NAMED FIRED(D_TAG ",fire,0,5,6,t/x") AT("now+99")},
         {NAMED FIRED("T,hold,0,5,6,t/x") AT("now+9"), "define t/s T d now+99", "1",
@@ -143,7 +144,7 @@ START_TEST(a_run_is_repeated_under_its_key)
         /* No answer is stored under the key if no job was created. */
         {COMING, "fire 0 9 t/s U - - fire now-10 0 0 = t/s~1 0 \"url\":\"u\"} 'f,k' 0", "0", NULL},
         {OTHER COMING, ASK("f,k"), "-6", NULL},
-        /* only an earlier answer is looked for */
+        /* the call can only find an earlier answer; it creates no job */
         {COMING KEPT, "fire 0 9 t/s T - - unsendable now-10 0 0 = t/s~2 0 '' 'f,k' 0", "(repeated now t/s~1)",
          NULL},
         {COMING, "fire 0 9 t/s T - - unsendable now-10 0 0 = t/s~2 0 '' 'f,k' 0", "0", NULL}, );
@@ -164,12 +165,12 @@ START_TEST(an_occurrence_goes_to_a_group)
         {DUE, FIRE(PAIR), "now", PAIR_MADE NAMED LAST("fire") AT("now+60")},
         {DUE, FIRE(PAIR) " t/s T now-10 now+60 " PAIR, "now 0", PAIR_MADE NAMED LAST("fire") AT("now+60")},
         {COMING, "fire 0 9 t/s T - - " PAIR, "now", PAIR_MADE COMING},
-        /* no job is created, because one id is taken, or the pool is full */
+        /* no job is created, because one id is taken, or because the limit of jobs is reached */
         {"bucket:t: t/s~1~b@now+9\ndue: t@now+9\njobs: t/s~1~b={r}\n" DUE, FIRE(PAIR), "-6",
          "bucket:t: t/s~1~b@now+9\ndue: t@now+9\njobs: t/s~1~b={r}\n" NAMED FIRED("T,conflict,0,now-10,now,")
              AT("now+60")},
         {DUE, "fire 1 9 t/s T now-10 now+60 " PAIR, "-7", NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
-        /* overlap: a job of the last occurrence is still in the pool */
+        /* overlap: a job of the last occurrence has not ended yet */
         {PAIR_LEFT NAMED FIRED("T,fire,0,now-99,now-99,t/s~0") AT("now-10"),
          FIRE("fire now-10 0 1 = t/s~1 @now-10 '' - 2 m g a \"x\"} b \"y\"}"), "-20",
          PAIR_LEFT NAMED FIRED("T,overlap,0,now-10,now,t/s~0") AT("now+60")},
@@ -198,7 +199,8 @@ START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
         {DUE SKIPPED("5,9,3,5") UNTIL("5"), SKIP("0,9,3,5"), "now", MISSED SKIPPED("0,9,3,5")},
         {DUE SKIPPED("5,9,3,5") UNTIL("5"), SKIP("="), "now", MISSED SKIPPED("5,9,3,5") UNTIL("5")},
         {DUE SKIPPED("5,9,3,5") UNTIL("5"), SKIP("-"), "now", MISSED}, {DUE, SKIP("x"), "ERR", NULL},
-        /* Nothing changes if the time stays, or is not the expected one. */
+        /* The skipped times stay as they are if the schedule does not move on, or if its time is not the
+         * expected one. */
         {FULL DUE, "fire 1 9 t/s T now-10 now+60 fire now-10 0 0 '5,9,3,5' t/s~1 0 '\"url\":\"u\"}' - 0",
          "-7", FULL NAMED FIRED("T,full,0,now-10,now,") AT("now-10")},
         {COMING, SKIP("5,9,3,5"), "0", NULL},
@@ -219,8 +221,8 @@ START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
         {AHEAD, "define t/s T d =", "1",
          NAMED NEVER(D_TAG) AT("now+9000") SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")},
         {AHEAD, "undefine t/s T", "1", ABSENT},
-        /* Schedules with skipped times are listed after those whose time has come, and carry reports that
-         * work is left. */
+        /* The script fires lists schedules with skipped times after those whose time has come. carry reports
+         * that there is work left. */
         {AHEAD, "fires 9", "1 now+9000 t/s now+9000 d T - 0 0 0  now+40 now+60 now+20 now+40", NULL},
         {AHEAD, "fires 0", "1 now+9000", NULL},
         {PAUSED SKIPPED("9,9,9,9") UNTIL("now+40"), "fires 9", "1 -1 t/s -1 d T - 0 0 0  9 9 9 9", NULL},

@@ -8,8 +8,7 @@
 #include "support/suite.h"
 
 /* The scores of two successive jobs of a ms are 1/2048 ms apart. Redis shows 17 digits of a score: .0005,
- * .001 and, for the last place of a ms, .9995.
- * */
+ * .001 and, for the last place of a ms, .9995. */
 #define ONE "bucket:t: t/b@now+5\ndue: t@now+5\njobs: t/b={b}\n"
 
 START_TEST(a_new_job_comes_behind_those_of_its_ms)
@@ -20,7 +19,7 @@ START_TEST(a_new_job_comes_behind_those_of_its_ms)
         {ONE, "schedule 0 86400000 t/a @now+5 \"x\"} - t/0 @now+5 \"x\"} -", "now+5 now+5",
          "bucket:t: t/b@now+5 t/a@now+5.0005 t/0@now+5.001\ndue: t@now+5\n"
          "jobs: t/0={\"createdAt\":now,\"x\"} t/a={\"createdAt\":now,\"x\"} t/b={b}\n"},
-        /* The jobs are due in another ms, or belong to another topic. */
+        /* The new jobs are due in another ms, or belong to another topic. */
         {ONE, "schedule 0 86400000 t/a @now+6 \"x\"} - u/a @now+5 \"x\"} -", "now+6 now+5",
          "bucket:t: t/b@now+5 t/a@now+6\nbucket:u: u/a@now+5\ndue: t@now+5 u@now+5\n"
          "jobs: t/a={\"createdAt\":now,\"x\"} t/b={b} u/a={\"createdAt\":now,\"x\"}\n"},

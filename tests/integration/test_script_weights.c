@@ -71,7 +71,7 @@ static void set_weight(char topic, int weight)
     redis_do(redis, "HSET " KEY "topics %s %s", name, settings);
 }
 
-/* Claims this many jobs, 1 to 31 in one call. All jobs are due. */
+/* Claims this number of jobs, 1 to 31 jobs with each call. All jobs are due. */
 static void claim_jobs(size_t number)
 {
     redis_server_set_time(server, now_us += 1000000);
@@ -156,7 +156,7 @@ START_TEST(a_weight_can_change_while_jobs_wait)
 }
 END_TEST
 
-/* A topic of weight 1 is served again after a bounded number of jobs of other topics. */
+/* Between two jobs of a topic of weight 1, the number of claimed jobs of other topics is bounded. */
 START_TEST(the_least_weight_is_never_starved)
 {
     set_weight('b', 100);

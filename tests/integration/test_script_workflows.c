@@ -79,7 +79,8 @@ START_TEST(an_id_can_be_used_again)
          "workflow:t/w/now: bytes=3 createdAt=now first=t/a previous=now-9 settings={s} state=active\n" E1
              HAS("endedAt=now ", "failed") "workflow_times: " PLACE "@now-9 t/w/now@now\n"
                                            "workflows_over: " PLACE "@now\n"},
-        /* the clock has stepped back since an earlier workflow with this id was created */
+        /* the clock has stepped back since an earlier workflow with this id was created, so the creation time
+         * of the new workflow is 1 ms after that of the earlier one */
         {"workflow:t/w/now+5: createdAt=now+5 state=failed\nworkflows: t/w=now+5\n", BEGIN("'' '' ''", "0"),
          "(1 now+6)",
          "bucket:t: t/a@now\nelement_jobs:t/w/now+6: s,now,2,t/a\nelements:t/w/now+6: se1\njobs: "
@@ -88,7 +89,8 @@ START_TEST(an_id_can_be_used_again)
          "workflow_times: t/w/now+6@now+6\nworkflows: t/w=now+6\nworkflow:t/w/now+5: createdAt=now+5 "
          "state=failed\n"
          "workflow:t/w/now+6: bytes=3 createdAt=now+6 first=t/a previous=now+5 settings={s} state=active\n"},
-        /* a workflow that is replaced keeps the time of the workflow before it (previous) */
+        /* a new workflow that replaces an active one takes over its field "previous", the creation time of
+         * the workflow before it */
         {NAMED "workflow:" PLACE
                ": bytes=3 createdAt=now-9 first=t/b previous=now-20 settings={z} state=active\n",
          BEGIN("'' '' ''", "1"), "(1 now-9)",
@@ -107,7 +109,7 @@ START_TEST(workflows_that_ended_long_ago_go)
          "workflows: t/o=now-9\nworkflows_over: t/o/now-9@" WEEK_AGO "\n",
          BEGIN("'' '' ''", "0"), "(1 now)",
          BEGUN "workflow:t/w/now: bytes=3 createdAt=now first=t/a settings={s} state=active\n"},
-        /* the id of an old workflow has been used again, so only its own data is removed */
+        /* the id t/o of the old workflow has been used again; only the data of the old workflow is removed */
         {"workflow:t/o/now-9: state=failed\nworkflow_times: t/o/now-9@now-9\n"
          "workflows: t/o=now-7\nworkflows_over: t/o/now-9@" WEEK_AGO "\n",
          BEGIN("'' '' ''", "0"), "(1 now)",
@@ -303,8 +305,8 @@ START_TEST(a_wait_ends_with_its_event_or_its_deadline)
 }
 END_TEST
 
-/* Three events are kept: two named E, one named F. The number of all bytes (numbers) is not in the answers'
- * keyspace; the model compares it. */
+/* Three events are kept: two named E, one named F. The number of their bytes in the key numbers is not
+ * compared here, but in the tests of the model. */
 #define KEPT_EVENTS                                                                                          \
     "event_names:" PLACE ": =308 E=206 F=102\nevents:" PLACE "/E: d1 d2\nevents:" PLACE "/F: d\n"
 #define KEPT_F     "event_names:" PLACE ": =102 F=102\nevents:" PLACE "/F: d\n"
@@ -399,10 +401,12 @@ START_TEST(a_job_that_ends_leaves_its_workflow)
 {
     CHECK_EXAMPLES( //
         {LEASED_STEP, "complete t/a n1 ''", "1", ACTIVE}, {LEASED_STEP, "complete t/a n2 ''", "0", NULL},
-        /* A workflow ends with a job that is cancelled, because nothing else would continue it. */
+        /* When a job of a workflow is cancelled, the workflow ends, because nothing else would continue
+         * it. */
         {DELAYED_STEP, "cancel t/a ''", "0", OVER("", "cancelled")},
         {LEASED_STEP, "cancel t/a ''", "1", OVER("", "cancelled") LINGERING},
-        /* the cancel of a job has cancelled other jobs of the call, too; each counts */
+        /* when the first job is cancelled, the workflow's other jobs are cancelled, too; those that the call
+         * also names get the answers of cancelled jobs */
         {STEP_AND_ANSWER, "cancel t/a '' t/b '' t/c ''", "0 1 -1", OVER("", "cancelled") LINGERING_B},
         {STEP_AND_ANSWER, "cancel t/b '' t/a '' t/b ''", "1 0 -1", OVER("", "cancelled") LINGERING_B}, );
 }
@@ -556,7 +560,7 @@ START_TEST(a_failed_workflow_goes_on_as_another_one)
          "workflows_over: " PLACE
          "@now\nworkflow:t/w/now: bytes=6 createdAt=now first=t/b previous=now-9 settings={z} "
          "state=active\n" E1 HAS("endedAt=now failedBy=t/a ", "failed")},
-        /* the history gets the removed dead job */
+        /* the dead job that is removed is written to the outbox of the history */
         {THREE_OVER ON, GO_ON("0 0"), "(1 now)",
          GOES_ON("", "se4", "3", "1") LEFT ON "ended: t/a=cancelled,now,0,3,{d}\nended_ids: t/a\n"}, );
 }

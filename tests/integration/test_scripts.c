@@ -1,4 +1,5 @@
-/* Tests every script on every state of a job. */
+/* Tests every script on every state of a job. support/script_examples.h explains how the examples are
+ * written. */
 #include <stdlib.h>
 
 #include "support/keyspace.h"
@@ -7,7 +8,8 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-/* Tags of t/a in its states: SHA-1 of "<state> <place> {r}". */
+/* The tag of job t/a in each of its states: the SHA-1 of "<state> <place> {r}". The place is the job's due
+ * time in ms, for example. */
 #define TAG_DELAYED "d74a780c6934b45530b7b8afa03e7941663fbeca"
 #define TAG_READY   "d783316faf348ef12ac92b392c47145b378a7266"
 #define TAG_LEASED  "51e09f62bcf1c20da7e481af71728a796f5c07bd"
@@ -76,8 +78,7 @@ START_TEST(schedule_takes_each_item_after_the_one_before)
                     "u/a={\"createdAt\":now+1,\"3\"} u/b={\"createdAt\":now,\"1\"}\n"
                     "ready: u\n"
                     "turns: u@1\n"},
-                   /* A time that is not the earliest of all topics publishes no wake-up; a new earliest time
-                    * does. */
+                   /* A new job publishes a wake-up only if its due time is the earliest of all topics. */
                    {"bucket:s: s/a@now+5\ndue: s@now+5\njobs: s/a={r}\n",
                     "schedule 0 86400000 t/a @now+9 \"x\"} -", "now+9",
                     "bucket:s: s/a@now+5\n"
@@ -148,7 +149,7 @@ START_TEST(replace_puts_a_new_job_in_the_place_of_any_that_is_not_leased)
         {READY, "replace 0 t/a @-9 \"x\":1} ''", "(now now 1)", DUE_NOW("{\"createdAt\":now,\"x\":1}")},
         {DELAYED, "replace 0 t/a @now+5 \"x\":1} ''", "(now+5 now 1) wake now+5", SCHEDULED("now+5", "now")},
         {DEAD, "replace 0 t/a 1 \"x\":1} ''", "(now+2 now+1 0) wake now+2", DEAD SCHEDULED("now+2", "now+1")},
-        /* The old job is in the pool, but in no bucket. */
+        /* The old job has a record in jobs, but is in no bucket. */
         {"jobs: t/a={r}\n", replace, REPLACED " wake now+60001", SCHEDULED("now+60001", "now+1")}, );
 }
 END_TEST
@@ -185,8 +186,8 @@ START_TEST(replace_leaves_what_is_not_as_it_was_seen)
         {DEAD, REPLACE TAG_OTHER, "-4", NULL}, {DEAD DELAYED, REPLACE TAG_DEAD, "-4", NULL},
         {DEAD DELAYED, REPLACE TAG_DELAYED, REPLACED, DEAD SCHEDULED("now+60001", "now+1")},
         {LOST_THRICE, REPLACE TAG_THRICE, REPLACED, SCHEDULED("now+60001", "now+1")},
-        {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* the job has no place */
-        /* The job has another record at the same place, so its tag differs. */
+        {"jobs: t/a={r}\n", REPLACE TAG_READY, "-4", NULL}, /* the job is neither waiting nor leased */
+        /* The job has the same due time, but another record, so its tag differs. */
         {"bucket:t: t/a@now+60000\ndue: t@now+60000\njobs: t/a={q}\n", REPLACE TAG_DELAYED, "-4", NULL}, );
     CHECK_EXAMPLES( //
         {ABSENT, REPLACE "!*", "(now+60001 now+1 0) wake now+60001", SCHEDULED("now+60001", "now+1")},
@@ -218,7 +219,8 @@ START_TEST(change_writes_another_record_if_the_job_is_as_it_was_seen)
         {LEASED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
         {LEASED_AGAIN, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
         {EXPIRED, "change t/a " TAG_LEASED " - {n}", "-3", NULL},
-        /* The outcome of a lost consumer does not apply to the changed job. */
+        /* The change removes the entry in crashes, so the outcome of the lost consumer will not apply to the
+         * changed job. */
         {LOST, "change t/a " TAG_READY " - {n}", "0",
          "bucket:t: t/a@now-1000\njobs: t/a={n}\nready: t\nturns: t@1\n"},
         {LOST_THRICE, "change t/a " TAG_THRICE " - {n}", "0", MOVED("now+7000")},
@@ -422,8 +424,8 @@ START_TEST(list_shows_the_jobs_of_a_state)
         {kept, "list delivered u 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''", "'' '' 0", NULL},
         {dead, "list dead t 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "'' '' 2 t/a now-9 {a} 0 '' 0 '' t/b now-8 {b} 0 '' 0 ''", NULL},
-        /* A page is limited in jobs, in examined entries and in bytes. The entry after which it begins may
-         * have been removed. */
+        /* A page is limited in jobs, in examined entries and in bytes. The entry after which a page begins
+         * may have been removed. */
         {dead, "list dead '' 2 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''",
          "now-9 u/a 2 t/a now-9 {a} 0 '' 0 '' u/a now-9 {c} 5 '' 0 ''", NULL},
         {LEASED, "list leased u 2 '' '' 1 1000 -inf +inf '' jobs 0 t/a '' '' ''", "'' '' 0", NULL},
@@ -636,8 +638,8 @@ END_TEST
 
 #define LACKS "{\"needs\":[\"later\"]}"
 
-/* Topics whose settings need a later version keep their turn; topics with unreadable settings have no
- * turn. */
+/* A topic whose settings need a later version of duepost stays in "turns". A topic with unreadable settings
+ * is moved to "due". */
 START_TEST(claim_passes_over_what_it_may_not_serve)
 {
 #define PASSED "bucket:t: t/a@now-9\njobs: t/a={1} u/a={5}\n"
@@ -645,8 +647,8 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
         {PASSED "bucket:u: u/a@now-9\ntopics: t=" LACKS "\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1000 0",
          "1 0 1 u/a now-9 {5} t " LACKS,
          PASSED "holders:u: u/a=n5,now-9\nleases: u/a@now+5000\nready: t\ntopics: t=" LACKS "\nturns: t@4\n"},
-        /* No other topic is ready, so the script does not ring the doorbell, and its answer counts no ready
-         * topics. */
+        /* No other topic has due jobs, so the script writes no entry to "ready", and its answer counts no
+         * ready topics. */
         {PASSED "topics: t=" LACKS "\nturns: t@3\n", "claim 10 n5 5000 2 1000 0", "0 0 0 t " LACKS,
          PASSED "topics: t=" LACKS "\nturns: t@3\n"},
         {PASSED "topics: t={\"needs\":[\"later\"],\"paused\":1}\nturns: t@3\n", "claim 10 n5 5000 2 1000 0",
@@ -657,7 +659,8 @@ START_TEST(claim_passes_over_what_it_may_not_serve)
 }
 END_TEST
 
-/* Any unreadable text holds only its own topic. The claim answers, and other topics are served. */
+/* Settings that cannot be read hold only the jobs of their own topic. The claim still leases jobs of other
+ * topics. */
 START_TEST(settings_that_cannot_be_read_hold_up_their_topic_only)
 {
     static const char *const broken[] = {
@@ -736,8 +739,8 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "leases: t/a@now+5000\n"
          "ready: u\n"
          "turns: u@4 t@1048579\n"},
-        /* Each topic gets one job in a row. When t reaches its limit of two jobs in flight, it waits in "due"
-         * with inf. */
+        /* The claim takes one job of each topic in turn. When t reaches its limit of two jobs in flight, it
+         * moves to "due" with the time inf. */
         {MANY "turns: t@3 u@4\n", "claim 10 n5 5000 1 1000 0",
          "0 0 4 t/a now-9 {1} u/a now-9 {5} t/b now-8 {2} u/b now-9 {6}",
          "bucket:t: t/c@now t/d@now+5\n"
@@ -747,7 +750,8 @@ START_TEST(claim_goes_by_turns_within_its_bounds)
          "holders:u: u/a=n5,now-9 u/b=n5,now-9\n"
          "jobs: t/a={1} t/b={2} t/c={3} t/d={4} u/a={5} u/b={6} v/a={7}\n"
          "leases: t/a@now+5000 t/b@now+5000 u/a@now+5000 u/b@now+5000\n"},
-        /* The limit of bytes: one job is always returned; jobs beyond the limit stay as they are. */
+        /* The limit is 1 byte: one job is returned all the same, and the jobs beyond the limit stay as they
+         * are. */
         {MANY "ready: t\nturns: t@3 u@4\n", "claim 10 n5 5000 2 1 0", "2 0 1 t/a now-9 {1}",
          "bucket:t: t/b@now-8 t/c@now t/d@now+5\n"
          "bucket:u: u/a@now-9 u/b@now-9\n"
@@ -913,7 +917,8 @@ START_TEST(topics_tells_what_there_is)
          "topics '' '' 2 1",
          "1 c '' 0 0 0 0 now-5 -1 1 0 0 0 '' '' '' 0 0 b '' 1 0 0 0 now+7 -1 0 0 0 0 '' '' '' 0 0", NULL},
         {ABSENT, "topics '' '' 2 1", "0", NULL},
-        /* Jobs are held until the next check of their receiver. The time of one of them has come. */
+        /* The jobs b and c were held until the next check of their receiver. For b, the time of this check
+         * has come. */
         {"bucket:t: t/a@now-5 t/b@now-4 t/c@now+7\nheld: t@now-90\nheld:t: t/c@now-90 t/b@now-80\n"
          "jobs: t/a={1} t/b={1} t/c={1}\nturns: t@1\n",
          "topics t '' 1", "0 t '' 0 1 0 0 now-90 -1 2 0 0 0 '' '' '' 0 0", NULL},
@@ -925,7 +930,7 @@ START_TEST(topics_tells_what_there_is)
 }
 END_TEST
 
-/* Checks the answer of topics about the last hour of t, after these calls on a leased job. */
+/* Checks the figures about the last hour of topic t in the answer of the script topics. */
 static void check_counts(redisContext *redis, const char *expected)
 {
     struct buffer answer;
@@ -1177,8 +1182,8 @@ START_TEST(of_two_items_of_one_id_the_first_that_holds_the_lease_counts)
         {LEASED, "complete t/a n1 '' t/a n1 ''", "1 0", ABSENT},
         {LEASED, "complete t/a nx '' t/a n1 ''", "0 1", ABSENT},
         {LOST, "complete t/a n1 '' t/a n1 ''", "1 0", BELL},
-        /* a late success of a dead job is stale as long as another job has its id, also if this one ends in
-           the call */
+        /* a late success of a dead job is stale as long as another job has its id, also if this other job
+         * ends in the same call */
         {DEAD_BY_LOSSES LEASED_BY_N2, "complete t/a n1 ''", "0", NULL},
         {DEAD_BY_LOSSES LEASED_BY_N2, "complete t/a n1 '' t/a n2 ''", "0 1", DEAD_BY_LOSSES},
         {DEAD_BY_LOSSES LEASED_BY_N2, "complete t/a n2 '' t/a n1 ''", "1 0", DEAD_BY_LOSSES},
@@ -1229,7 +1234,7 @@ START_TEST(the_end_of_a_lease_makes_room_below_the_limit)
          "leases: t/a@now+9\n"
          "ready: u\n"
          "turns: u@1 t@2\n"},
-        /* The attempt of the cancelled job continues. */
+        /* The attempt of the cancelled job t/b continues, and counts for the limit. */
         {BUSY, "cancel t/b ''", "1",
          "bucket:t: t/c@now-1\n"
          "due: t@inf\n"
@@ -1243,8 +1248,8 @@ END_TEST
 
 /* ---- receivers ---- */
 
-/* The fields of a record: failures, opened, time of the next probe, wait, probe, limit, halved, failed,
- * cause, reported. */
+/* The fields of a receiver's record, which the head of report.lua explains: failures, opened, time of the
+ * next probe, wait, probe, limit, halved, failed, cause, reported. */
 #define KNOWN(record)   "receivers: h:80=" record " version=7\nreported: h:80@7\n"
 #define NEXT(record)    "receivers: h:80=" record " version=8\nreported: h:80@8\n"
 #define FAILED_19       "19,0,0,0,0,0,0,now-9,503,now-9"
@@ -1295,8 +1300,8 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
          NEXT("22,now-9000,now+5000,30000,0,0,0,now,connect,now")},
         {KNOWN(OPEN), "report 30000 h:80 1 0 - 0 1 0 -",
          "(0 2 8 0 0 0 0 0 0 0 now-9000 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-9000,503,now")},
-        /* The right to probe is refused before its time, granted once, and granted again when the probe must
-         * be lost. */
+        /* The right to probe is refused before the time of the next probe, granted once, and granted again
+         * when the outcome of the probe is overdue. */
         {KNOWN(OPEN), ASK, "(0 0 7 20 now-9000 now+5000 30000 0 0 0 now-9000 503 now-9000)", NULL},
         {KNOWN(OVERDUE), ASK, "(8 0 8 20 now-30001 now+5001 30000 8 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+5001,30000,8,0,0,now-30001,503,now")},
@@ -1311,16 +1316,17 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
         {KNOWN("20,now+9000000,now+9030000,30000,0,0,0,now+9000000,503,now+9000000"), ASK,
          "(8 0 8 20 now+9000000 now+5001 30000 8 0 0 now+9000000 503 now) wake receivers",
          NEXT("20,now+9000000,now+5001,30000,8,0,0,now+9000000,503,now")},
-        /* While a probe runs long, another probe may begin after a sixth of the wait, but at least a
-         * second. */
+        /* While a probe still runs, another probe may begin after a sixth of the wait, but not before a
+         * second has passed. */
         {KNOWN(RUNS_LONG("30000")), ASK,
          "(8 0 8 20 now-30001 now+5001 30000 5 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+5001,30000,5,0,0,now-30001,503,now")},
         {KNOWN(RUNS_LONG("3000")), ASK,
          "(8 0 8 20 now-30001 now+1001 3000 5 0 0 now-30001 503 now) wake receivers",
          NEXT("20,now-30001,now+1001,3000,5,0,0,now-30001,503,now")},
-        /* The first probe that fails ends the round. Later reports of this round, unsent or inconclusive
-         * probes, change nothing. */
+        /* The first probe that fails ends the round of probes, and doubles the wait. A second failure of this
+         * round does not double the wait again. If a probe of the round was not sent, another one may begin
+         * at once. If it was inconclusive, nothing changes. */
         {KNOWN(RUNS_LONG("30000")), "report 30000 h:80 0 1 504 0 0 6 -",
          "(0 0 8 21 now-30001 now+60001 60000 0 0 0 now 504 now)",
          NEXT("21,now-30001,now+60001,60000,0,0,0,now,504,now")},
@@ -1344,7 +1350,8 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
         {KNOWN("99,now-9,now+9,400000,7,0,0,now-9,503,now-9"), "report 30000 h:80 0 1 reset 0 0 7 -",
          "(0 0 8 100 now-9 now+600001 600000 0 0 0 now reset now)",
          NEXT("100,now-9,now+600001,600000,0,0,0,now,reset,now")},
-        /* The probe succeeds; or it was not sent. */
+        /* The first report says that the probe succeeded. The second one says that the probe was not sent, so
+         * another probe may begin at once. */
         {KNOWN(PROBED), "report 30000 h:80 1 0 - 0 1 7 -",
          "(0 2 8 0 0 0 0 0 0 0 now-30001 503 now) wake receivers", NEXT("0,0,0,0,0,0,0,now-30001,503,now")},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 7 -",
@@ -1358,7 +1365,8 @@ START_TEST(a_breaker_opens_is_probed_and_closes)
          "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
         {KNOWN(PROBED), "report 30000 h:80 0 0 - 0 0 6 -",
          "(0 0 7 20 now-30001 now+30000 30000 7 0 0 now-30001 503 now-9)", NULL},
-        /* The breaker is closed on request, with the breakers of its paths. */
+        /* The breaker of h:80 is closed on request, and with it that of its path, h:80/a. That of h:8/b is
+         * not. */
         {PATHS("20,now-9000,now+5000,30000,0,0,0,now-9000,503,now-9000"), "report 0 h:80 0 0 - 0 0 0 close",
          "(0 2 8 0 0 0 0 0 0 0 0 - now) wake receivers",
          "receivers: h:8/b=" OPEN
@@ -1422,7 +1430,7 @@ START_TEST(what_nothing_is_told_of_for_an_hour_is_forgotten)
         {some, "receivers '' 0 2", "9 4 h:1 1 0 0 0 0 0 0 now-3599999 503 now-3599999", NULL},
         {some, "receivers '' 4 2", "9 9 i:1 1 0 0 0 0 0 0 now-9 503 now-9", NULL},
         {some, "receivers '' 9 2", "9 9", NULL}, {ABSENT, "receivers '' 0 2", "0 0", NULL},
-        /* A claim returns the version of the records. */
+        /* A claim returns the version of the receivers' records. */
         {some, CLAIM, "0 9 0", NULL}, );
 }
 END_TEST
@@ -1454,11 +1462,13 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
         {READY, RECOVER, "0 0", NULL}, {LEASED, RECOVER, "0 0", NULL}, {LEASED_AGAIN, RECOVER, "0 0", NULL},
         {EXPIRED, RECOVER, "1 0", LOST}, {LOST, RECOVER, "0 0", NULL}, {LOST_THRICE, RECOVER, "0 0", NULL},
         {DEAD, RECOVER, "0 0", NULL}, {DEAD_BY_LOSSES, RECOVER, "0 0", NULL},
-        /* Redis's clock differs from the time that the caller expects. */
+        /* The script changes nothing if Redis's clock differs by more than 1 s from the time that the caller
+         * expects. */
         {EXPIRED, "recover 5000 now+1000 256 1 !r", "1 0", LOST},
         {EXPIRED, "recover 5000 now+1001 256 1 !r", "-1", NULL},
         {EXPIRED, "recover 5000 now-1001 256 1 !r", "-1", NULL},
-        /* A deadline that is later than that of a new lease was written before the clock stepped back. */
+        /* A lease whose deadline is later than that of a new lease was written before the clock stepped back,
+         * and is treated as lost. */
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6000\n", RECOVER, "0 0", NULL},
         {"holders:t: t/a=n1,now-1000\njobs: t/a={r}\nleases: t/a@now+6001\n", RECOVER, "1 0", LOST},
         /* The lease that was lost first is recovered first. After that, the topic is below its limit
@@ -1477,7 +1487,7 @@ START_TEST(recover_returns_jobs_whose_lease_ran_out)
          "leases: t/a@now-1\n"
          "ready: t\n"
          "turns: t@1\n"},
-        /* A lease without a holder: the job's due time is unknown. */
+        /* A lease without an entry in holders: the job's due time is unknown. */
         {"jobs: t/a={r}\nleases: t/a@now-1\n", RECOVER, "1 0",
          "bucket:t: t/a@now\ncrashes: t/a=1,-\njobs: t/a={r}\nready: t\nturns: t@1\n"}, );
 }
@@ -1540,8 +1550,8 @@ START_TEST(carry_offers_the_topics_whose_time_has_come)
         {DEAD, TICK, "me 1 -1 -1 0 0", MINE DEAD},
         {"holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n", TICK, "me 1 -1 0 0 0",
          MINE "holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n"},
-        /* At most the requested number of topics is offered. The next due time is then already in the
-         * past. */
+        /* carry moves at most the requested number of topics to "turns". The next time in its answer may then
+         * already be past. */
         {MINE "bucket:t: t/a@now-1 t/b@now+5\nbucket:u: u/a@now\ndue: t@now-1 u@now\n"
               "jobs: t/a={1} t/b={2} u/a={3}\n",
          "carry me 0 1 '' 0 5000 250", "me 1 now -1 1 0",
@@ -1550,7 +1560,8 @@ START_TEST(carry_offers_the_topics_whose_time_has_come)
          "jobs: t/a={1} t/b={2} u/a={3}\n"
          "ready: t\n"
          "turns: t@1\n"},
-        /* A topic at its limit is not offered. A tick rings the doorbell again for a topic in "turns". */
+        /* A topic at its limit is not moved to "turns". If a topic is in "turns" already, a tick writes its
+         * name to "ready" again. */
         {"bucket:t: t/a@now-1\n" MINE "due: t@inf\njobs: t/a={1}\n", "carry me 0 256 '' 0 5000 250",
          "me 1 -1 -1 0 0", NULL},
         {MINE "turns: t@1\n", TICK, "me 2 -1 -1 0 0",
@@ -1582,12 +1593,12 @@ START_TEST(a_claim_carries_first)
         {SOME_LATER, "claim 10 n5 5000 2 1000 1", "0 0 1 t/a now-1000 {r} now+9 wake now+9", LATER_LEFT},
         {SOME_LATER, "claim 10 n5 5000 2 1000 2", "0 0 1 t/a now-1000 {r} now+9", LATER_LEFT},
         {COME, "claim 10 n5 5000 2 1000 0", "0 0 0", COME},
-        /* The claim rings the doorbell for the jobs that it leaves. */
+        /* The claim leaves a due job, so it writes an entry to "ready", which wakes another process. */
         {"bucket:t: t/a@now-1 t/b@now\ndue: t@now-1\njobs: t/a={1} t/b={2}\n", "claim 1 n5 5000 2 1000 2",
          "1 0 1 t/a now-1 {1} -1",
          "bucket:t: t/b@now\nholders:t: t/a=n5,now-1\njobs: t/a={1} t/b={2}\nleases: t/a@now+5000\n"
          "ready: t\nturns: t@1048577\n"},
-        /* A paused topic is not offered. */
+        /* A paused topic is not moved to "turns". */
         {COME PAUSED, "claim 10 n5 5000 2 1000 1", "0 0 0 -1",
          "bucket:t: t/a@now-1000\ndue: t@inf\njobs: t/a={r}\n" PAUSED}, );
 }
@@ -1652,7 +1663,7 @@ START_TEST(trial_leaves_nothing_behind)
 }
 END_TEST
 
-/* ---- the books ---- */
+/* ---- figures and repairs: audit, survey, mend ---- */
 
 START_TEST(audit_counts)
 {
@@ -1668,7 +1679,8 @@ START_TEST(audit_counts)
         {"jobs: t/a={r}\n", "audit 9", "1 0 0 0 0 0 0 0 0 -1 0 0 0 0", NULL},
         /* The audit uses the stored number of waiting jobs, and does not count the buckets. */
         {DELAYED "numbers: waiting=7\n", "audit 9", "1 7 0 0 1 0 0 0 0 -1 0 0 0 0", NULL},
-        /* One topic is held by a limit. The time of the other has come, but it was not carried yet. */
+        /* One topic is held by a limit. The time of the other topic has come, but carry has not moved it to
+         * "turns" yet. */
         {"bucket:t: t/a@now-7\nbucket:u: u/a@now-8\ndue: u@now-8 t@inf\njobs: t/a={r} u/a={r}\n", "audit 2",
          "2 2 0 0 2 2 0 0 0 now-8 0 0 0 0", NULL},
         {"bucket:t: t/a@now-7\ndue: t@now-3\njobs: t/a={r}\n", "audit 9", "1 1 0 0 1 1 0 0 0 now-7 0 0 0 0",
@@ -1698,7 +1710,8 @@ START_TEST(survey_counts_due_jobs_step_by_step)
         {SURVEYED, "survey turns/-inf/ 1 2 now-5", "turns/3/4 4 now-9", NULL},
         {SURVEYED, "survey turns/3/4 1 4 now-9", "turns/4/4 5 now-9", NULL},
         {SURVEYED, "survey turns/4/4 1 5 now-9", "behind/ 5 now-9", NULL},
-        /* Topics that were served during the survey have a higher score than last, and are skipped. */
+        /* Topics that were served since the survey began are skipped: their scores are higher than the last
+         * score in the cursor. */
         {SURVEYED, "survey turns/2/3 9 0 -1", "behind/ 2 now-9", NULL},
         {SURVEYED, "survey behind/ 1 5 now-9", "behind/p 7 now-9", NULL},
         {SURVEYED, "survey behind/p 1 7 now-9", "'' 7 now-9", SURVEYED "survey: at=now due=7 oldest=now-9\n"},
@@ -1742,12 +1755,13 @@ START_TEST(mend_repairs_each_kind_of_damage)
         /* The job is dead, but is in no index, or in the index of another state. */
         {"kept: t/a=dead,now-5000,0,3,{r}\n", "mend kept 0", "0 kept t/a", DEAD},
         {"kept_until: t/a@now\n" DEAD, "mend kept 0", "0 kept t/a", DEAD},
-        /* Format 1 kept dead jobs in the pool. */
+        /* Format 1 of the data had the records of dead jobs in jobs. */
         {"attempts: t/a=1|\ncrashes: t/a=5,n1\ndead: t/a@now-5000\njobs: t/a={r}\n", "mend jobs 0",
          "0 moved t/a", DIED("now-5000", "5,3,{r}1|")},
         {"dead: t/a@now-5000\njobs: t/a={r}\n", "mend dead 0", "0", NULL},
         {DEAD "jobs: t/a={x}\n", "mend jobs 0", "0 lost t/a", DEAD DUE_NOW("{x}")},
-        /* A holder without a lease counted as in flight, so the topic was at its limit. */
+        /* The entries of holders without a lease counted as in flight, so the topic was at its limit. mend
+         * removes them. */
         {"bucket:t: t/a@now-1000\ndue: t@inf\nholders:t: t/x=n1,now t/y=n1,now\njobs: t/a={r}\n",
          "mend due 0", "0 holder t/x holder t/y", READY},
         /* A topic is in neither "due" nor "turns", or in both, or in "due" at the wrong time. */
@@ -1756,13 +1770,14 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {DELAYED "turns: t@1\n", "mend jobs 0", "0", DELAYED},
         {"bucket:t: t/a@now+60000\ndue: t@inf\njobs: t/a={r}\n", "mend due 0", "0 wake now+60000", DELAYED},
         {"bucket:t: t/a@now+60000\ndue: t@now+5\njobs: t/a={r}\n", "mend due 0", "0", DELAYED},
-        /* A name without a topic, and topics without a name. */
+        /* An entry of "names" whose topic does not exist, and topics that are missing in "names". */
         {"names: a@0 b@0 t@0\n" DELAYED, "mend names 0", "0 name a name b", DELAYED},
         {"names: x@0\n" DELAYED, "mend due 0", "0", "names: t@0 x@0\n" DELAYED},
         {"names: x@0\ntopics: t={}\n", "mend topics 0", "0", "names: t@0 x@0\ntopics: t={}\n"},
         /* A step examines randomly chosen jobs. */
         {"jobs: t/a={r}\n", "mend some_jobs 0", "0 lost t/a", DUE_NOW("{r}")},
-        /* Held jobs that do not wait, topics without held jobs, and a topic that is missing in "held". */
+        /* Entries of "held:t" whose jobs do not wait, entries of "held" whose topics have no held jobs, and a
+         * topic that is missing in "held". */
         {HELD_BACK, "mend held 0", "0", NULL},
         {DELAYED "held: t@now-90\nheld:t: t/a@now-80 t/b@now-90\n", "mend held 0", "0 held t/b",
          DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},
@@ -1770,7 +1785,7 @@ START_TEST(mend_repairs_each_kind_of_damage)
         {DELAYED "held: t@now-7\nheld:t: t/a@now-80\n", "mend held 0", "0",
          DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},
         {DELAYED "held:t: t/a@now-80\n", "mend due 0", "0", DELAYED "held: t@now-80\nheld:t: t/a@now-80\n"},
-        /* An invalid number of waiting jobs. */
+        /* The stored number of waiting jobs is wrong. */
         {DELAYED "numbers: waiting=7\n", "mend waiting 0", "0 number of waiting jobs", DELAYED},
         {BUSY "numbers: waiting=-1\n", "mend waiting 0", "0 number of waiting jobs", BUSY}, );
 }

@@ -1,6 +1,16 @@
-/* script_examples.h - tests a script on a literal keyspace. An example has the script's answer, the wake-ups
- * that it publishes, and all data in Redis afterwards, as text (see keyspace.h). Redis's clock stands still
- * at 456 us after a whole ms, so a time that counts from the next ms is shown as now+1. */
+/* script_examples.h - tests a script on a literal keyspace. An example has all data in Redis before the call,
+ * the call, the script's answer with the wake-ups that it publishes, and all data afterwards, as text (see
+ * keyspace.h). Redis's clock stands still at 456 us after a whole ms, so a time that counts from the next ms
+ * is shown as now+1.
+ *
+ * The comments of examples use the names of keys, which docs/redis.md describes. The most frequent ones:
+ *   jobs      the pool: the records of all jobs that have not ended
+ *   bucket:t  the waiting jobs of topic t, with their due times (a job's place)
+ *   turns     topics with due jobs that consumers may claim
+ *   due       other topics with waiting jobs, and when to check each again; inf: held by a pause or a limit
+ *   ready     the doorbell: an entry wakes a process that waits for due jobs
+ *   holders   ids of leased jobs, with the nonces of their claims, and their due times
+ *   crashes   how often the processes that delivered a job were lost */
 #ifndef DUEPOST_TESTS_SCRIPT_EXAMPLES_H
 #define DUEPOST_TESTS_SCRIPT_EXAMPLES_H
 
