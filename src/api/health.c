@@ -33,7 +33,7 @@ static void add_durability(struct json_writer *json, const struct app_health *he
     json_end_object(json);
 }
 
-/* Sets health to unready if the process is starting or stopping. This reactor itself may be ready. */
+/* Sets health to unready if the process is starting or stopping, even if this reactor is ready. */
 static void check_process(const struct api *api, struct app_health *health)
 {
     const atomic_size_t *awaited = api->awaited;
@@ -81,7 +81,7 @@ static void on_exposed_openly(void *arg, struct slice text)
  * both, and gives each a weight. */
 static bool wants_openmetrics(struct exchange *exchange)
 {
-    static const char *const versions[] = {"1.0.0", "0.0.1", NULL}; /* 0.0.1 was a draft of 1.0.0 */
+    static const char *const versions[] = {"1.0.0", "0.0.1", NULL}; /* version 0.0.1 was a draft */
     int weight = accept_weight(exchange, SLICE("application/openmetrics-text"), versions);
     return weight > 0 && weight >= accept_weight(exchange, SLICE("text/plain"), NULL);
 }

@@ -18,8 +18,8 @@ enum { STEP_MS = 60000, STEP_MIN_MS = 1000, SPAN_MS = 3600000, ANSWER_MAX = 4 * 
 struct history_query {
     struct app_stats stats;
     struct app_removal removal;
-    struct slice topic;             /* the parameter topic; stats and removal get a copy */
-    char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
+    struct slice topic;             /* the parameter topic, which is copied to stats and removal */
+    char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
 };
 
 static struct history_query *query_of(const struct exchange *exchange)

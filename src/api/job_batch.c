@@ -24,20 +24,20 @@ enum {
     TURN_US = 1000,         /* time after which a turn of the event loop ends its work on batches */
     STEP_BYTES = 32 * 1024, /* after this many bytes of text, the clock is checked */
     PIECE_BYTES = 64,       /* bytes that each job counts in addition to its text */
-    SENT_JOBS_MAX = 512,    /* maximum number of jobs being sent: a call has 256 jobs, and the next call is
-                               collected meanwhile */
+    SENT_JOBS_MAX = 512,    /* maximum number of jobs being sent to Redis: 256 in a call, and 256 that are
+                               collected for the next call */
     SENT_BYTES_MAX = 4 * 1024 * 1024, /* maximum size of the texts of the jobs being sent */
     GROUP_BYTES =
         SENT_BYTES_MAX / 8, /* size that a job with a group counts as, because it becomes up to 100 jobs */
-    OPEN_MAX = 16,          /* maximum number of open batches; other batches wait with their text */
+    OPEN_MAX = 16,          /* maximum number of open batches; each further batch waits, and keeps its text */
     SAID_MAX = 16 * 1024 * 1024,   /* maximum size of the answer */
     SAID_PLENTY = 4 * 1024 * 1024, /* if the answer is larger than this, long errors are shortened */
-    SAID_LONG = 1024, /* errors of a job that are larger than this are then replaced by one sentence */
+    SAID_LONG = 1024, /* errors of one job that are longer than this are then replaced by one sentence */
 };
 
 struct job_batches {
     struct timer *timer;          /* runs when there is work */
-    struct list cutting, sending; /* cutting: batches with text to cut. sending: batches with jobs to send */
+    struct list cutting, sending; /* batches with text to cut, and batches with jobs to send */
     size_t open;
     size_t sent_jobs, sent_bytes;
 };
@@ -75,7 +75,7 @@ static void note_result(struct job_batch *batch, size_t index, unsigned status, 
 {
     struct buffer *said = &batch->said;
     struct batch_job *job = &batch->jobs[index];
-    assert(!batch->exchange->site->members.failed); /* the memory for it was reserved at the start */
+    assert(!batch->exchange->site->members.failed); /* the memory for the result was reserved at the start */
     /* The errors of a job may be ten times as long as the job. */
     if (said->size > SAID_PLENTY && members.size > SAID_LONG)
         members = SLICE("\"detail\":\"The job has more errors than this answer has room for.\"");
@@ -234,7 +234,7 @@ static void refuse_large_job(struct job_batch *batch, size_t index, size_t max_b
 static void send_some(struct job_batch *batch)
 {
     size_t max_bytes = batch->exchange->site->options.max_body_bytes, bytes = 0;
-    batch->pending++; /* keeps the batch from ending before this loop does */
+    batch->pending++; /* so that the batch does not end before this loop has ended */
     while (bytes < STEP_BYTES && batch->next < batch->count && has_room(batch->batches)) {
         size_t index = batch->next++, job_bytes = batch->jobs[index].text.size;
         if (job_bytes > max_bytes)

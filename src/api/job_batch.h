@@ -2,8 +2,8 @@
  *
  * The text is cut into jobs first. If it is malformed, the request is refused and nothing is stored. Then
  * each job is submitted like the job of a single request (app/submission.h). The jobs are submitted in order,
- * and an error of one does not affect the others. For each job, the answer has the same status and members as
- * the answer to a request with only this job.
+ * and an error of one job does not affect the others. For each job, the answer has the same status and
+ * members as the answer to a request with only this job.
  *
  * Batches take turns. One turn of the event loop spends about a millisecond on all batches together, and only
  * a limited number of their jobs is being sent to Redis at any time. So a large batch does not delay single

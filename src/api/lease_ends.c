@@ -28,7 +28,7 @@ struct lease_item {
     struct buffer id;
     bool is_open; /* text and id are in use */
     unsigned status;
-    struct buffer members; /* members of the answer */
+    struct buffer members; /* members of the answer for this lease */
 };
 
 /* A request that ends leases. */
@@ -207,7 +207,7 @@ static void lease_ends_begin(struct exchange *exchange, enum lease_end_kind kind
         buffer_init(&ends->items[i].id, JOB_KEY_MAX);
         buffer_init(&ends->items[i].members, RESULTS_MAX);
     }
-    ends->pending = items->count + 1; /* the extra 1 keeps the answer from being sent before this loop ends */
+    ends->pending = items->count + 1; /* the extra 1: no answer is sent before this loop has ended */
     for (size_t i = 0; i < items->count; i++)
         begin_item(&ends->items[i], items->items[i]);
     answer_if_ended(ends);

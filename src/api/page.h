@@ -22,7 +22,7 @@ void page_end(void *arg, const struct app_verdict *);
  * page_end_scratch is an app_verdict_fn whose arg is the exchange. */
 void page_end_scratch(void *arg, const struct app_verdict *);
 
-/* Adds "partial" if the page is partial, and "cursor" if the list has more pages. */
+/* Adds "partial" if jobs may be missing, and "cursor" if the list has more pages. */
 void page_add_end(struct json_writer *, const struct app_page *);
 
 #endif

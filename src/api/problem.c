@@ -141,7 +141,8 @@ static unsigned write_unavailable(struct buffer *members, const struct app_verdi
                                   const struct problem_words *words)
 {
     if (verdict->end == APP_CONTENDED)
-        problem_write(members, "Other requests keep changing the %s; nothing changed. Try again.",
+        problem_write(members,
+                      "Other requests keep changing the %s, so this request has changed nothing. Try again.",
                       words->what);
     else if (verdict->end == APP_NO_MEMORY)
         problem_write(members, "There is not enough memory for this request; nothing changed.");

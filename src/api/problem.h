@@ -9,13 +9,14 @@
 
 void problem_write(struct buffer *members, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes all errors. what is the part of the request that has them: "job" or "query". */
+/* Writes all errors. The argument what names the part of the request that has these errors: "job" or
+ * "query". */
 void problem_write_errors(struct buffer *members, const char *what, const struct job_errors *);
 
 /* Parts of the texts of problems that depend on the kind of request. */
 struct problem_words {
     const char *what;        /* the object that the request is about: "job", "topic" */
-    const char *consequence; /* a sentence that says how to proceed if the outcome is unknown */
+    const char *consequence; /* what to do if the outcome is unknown, as a sentence */
 };
 
 extern const struct problem_words problem_of_read; /* words for requests that change nothing */
@@ -33,7 +34,7 @@ void problem_write_head(struct buffer *body, unsigned status, struct slice detai
 /* Writes the body of an error: the function write_error of struct dialect. */
 void problem_write_error(struct buffer *body, const struct exchange_error *);
 
-/* ---- These functions answer, and end the exchange. ---- */
+/* ---- These functions answer with an error, and end the exchange. ---- */
 
 void problem_answer_members(struct exchange *, unsigned status, struct slice members);
 void problem_answer_verdict(struct exchange *, const struct app_verdict *, const struct problem_words *);

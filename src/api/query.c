@@ -237,7 +237,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
     [PARAMETER_SOURCE] = {"source", read_source, 0},
 };
 
-/* The parameters of each list, as bits. */
+/* The parameters that each kind of request accepts: a set with one bit for each parameter. */
 enum {
     DUE_PARAMETERS = 1 << PARAMETER_DUE_AFTER | 1 << PARAMETER_DUE_BEFORE,
     DIED_PARAMETERS = 1 << PARAMETER_DIED_AFTER | 1 << PARAMETER_DIED_BEFORE,
@@ -420,7 +420,7 @@ static void check_states(struct query_reading *reading, enum app_action action)
     }
 }
 
-/* Checks that the request limits the number of jobs, or says that it means all. */
+/* Checks that the request has either limit=N or all=true. */
 static void check_bound(struct query_reading *reading)
 {
     const struct list_query *query = list_query(reading->exchange);

@@ -11,14 +11,15 @@
 /* The parameters of a list or a bulk action. The exchange has this struct as its state. */
 struct list_query {
     const struct app *app;
-    struct app_bulk bulk; /* filters and limits; bulk.list.max is the size of a page in every kind of list */
+    struct app_bulk bulk; /* filters and limits; bulk.list.max is the size of a page, also in lists of topics
+                             and receivers */
     bool is_all;          /* the parameter all is true */
     bool is_any;          /* the parameter state is any */
     bool has_source;      /* the request has the parameter source; bulk.list.is_of_history has its value */
     struct app_topic_cursor topic;
     bool is_of_patterns; /* GET /topics lists patterns instead of topics */
     struct app_receiver_cursor receiver;
-    char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
+    char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
     struct job_labels labels;
     char joined_labels[JOB_LABELS_MAX * (JOB_LABEL_MAX + 1)]; /* the labels, separated by newlines */
 };

@@ -29,7 +29,7 @@ const char *query_value_flag(void *flag, struct slice value)
 const char *query_value_topic(void *topic, struct slice value)
 {
     *(struct slice *)topic = value;
-    return topic_is_valid(value) ? NULL : "must be a topic: 1 to 128 of A-Z a-z 0-9 . _ -";
+    return topic_is_valid(value) ? NULL : "must be a topic: 1 to 128 characters of A-Z a-z 0-9 . _ -";
 }
 
 const char *query_value_id_prefix(void *prefix, struct slice value)

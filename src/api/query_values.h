@@ -27,8 +27,8 @@ enum { QUERY_LIMIT_DEFAULT = 100 };
 /* true or false. */
 #define QUERY_FLAG(in, member) QUERY_FIELD(query_value_flag, bool, in, member)
 
-/* The name of a topic. The field borrows the decoded query. The fields of QUERY_ID_PREFIX and QUERY_LABELS do
- * so, too. */
+/* The name of a topic. The field borrows from the decoded query, like the fields of QUERY_ID_PREFIX and
+ * QUERY_LABELS. */
 #define QUERY_TOPIC(in, member) QUERY_FIELD(query_value_topic, struct slice, in, member)
 
 /* The beginning of a jobId or workflowId. */
@@ -37,7 +37,7 @@ enum { QUERY_LIMIT_DEFAULT = 100 };
 /* A label. The parameter can be repeated; a label that is sent twice is added once. */
 #define QUERY_LABELS(in, member) QUERY_FIELD(query_value_label, struct job_labels, in, member)
 
-/* These readers return the error in the value, or NULL. */
+/* These functions return what is wrong with the value, or NULL. */
 const char *query_value_limit(void *max, struct slice value);
 const char *query_value_time(void *time_ms, struct slice value);
 const char *query_value_flag(void *flag, struct slice value);

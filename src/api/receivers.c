@@ -75,8 +75,10 @@ static void on_closed(void *arg, const struct app_verdict *verdict)
     if (verdict->end == APP_DONE)
         exchange_answer(exchange, 200, NULL, 0, buffer_slice(&exchange->site->scratch));
     else if (verdict->end == APP_NOT_FOUND)
-        exchange_refuse(exchange, 404,
-                        "This receiver is not in the list: it is not impaired, or was never used.");
+        exchange_refuse(
+            exchange, 404,
+            "This receiver is not in the list of GET /receivers: it is not impaired, or was never "
+            "used.");
     else
         problem_answer_verdict(exchange, verdict, &words);
 }

@@ -12,7 +12,7 @@ struct schedule_query {
     struct app_schedule_list list;
     struct app_schedule_cursor from;
     struct job_labels labels;
-    char text[QUERY_BYTES_MAX + 1]; /* decoded values point into it */
+    char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
 };
 
 /* Reads the query. Returns NULL after answering 400. */

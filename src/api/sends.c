@@ -228,14 +228,14 @@ void sends_replace(struct exchange *exchange, struct job *job)
 
 struct sends_query {
     struct slice group;
-    char text[QUERY_BYTES_MAX + 1]; /* the decoded value points into it */
+    char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the value points into it */
 };
 
 static const char *read_group(void *into, struct slice value)
 {
     struct sends_query *query = into;
     query->group = value;
-    return group_name_is_valid(value) ? NULL : "must be a group: 1 to 128 of A-Z a-z 0-9 . _ -";
+    return group_name_is_valid(value) ? NULL : "must be a group: 1 to 128 characters of A-Z a-z 0-9 . _ -";
 }
 
 /* Reads the query. Returns NULL after answering 400. */

@@ -19,11 +19,11 @@ unsigned sends_write(struct buffer *members, const struct exchange *, const stru
 /* Adds the jobs of a send. id is topic/jobId of the request that sent them. */
 void sends_add_jobs(struct json_writer *, struct slice id, const struct app_sent_job *, size_t count);
 
-/* Sends a job whose member "group" is set, and answers. The job has nothing to free after that. */
+/* Sends a job whose member "group" is set, and answers. Takes the job's content. */
 void sends_submit(struct exchange *, struct job *);
 
 /* Sends the job of a PUT, instead of the jobs that were sent before under its jobId, and answers.
- * exchange->seen has the tags of If-Match or If-None-Match. The job has nothing to free after that. */
+ * exchange->seen has the tags of If-Match or If-None-Match. Takes the job's content. */
 void sends_replace(struct exchange *, struct job *);
 
 /* Answer a request to read or to cancel the jobs that were sent under the jobId in the path, to the group in

@@ -69,7 +69,7 @@ void view_add_headers(struct json_writer *json, const struct topic_settings *set
     headers_write(json_put(json), headers, count, is_hidden);
 }
 
-/* Adds the body, unless the server created it: then the topic is a sibling, with ~ in its name. */
+/* Adds the body, except in topics with ~ in their names, where the server creates the jobs. */
 static void add_body(struct json_writer *json, const struct app_job *stored, const struct job *job)
 {
     if (topic_is_sibling(job->topic))

@@ -7,13 +7,13 @@
 
 struct topic_settings;
 
-/* Adds "state" and, while the job waits, "dueAt". */
+/* Adds the "state" of a job and, while the job waits, its "dueAt". */
 void view_add_place(struct json_writer *, enum job_state, int64_t at_ms);
 
 /* Adds "jobId", "topic", "state" and "dueAt" of a new job. */
 void view_add_placed(struct json_writer *, const struct app_job *);
 
-/* Adds "delivered", "cancelled" and "dead". */
+/* Adds the numbers of jobs "delivered", "cancelled" and "dead". */
 void view_add_outcomes(struct json_writer *, const struct app_outcomes *);
 
 /* Adds the result of an attempt: "at", "durationMs", and "status" or "error". */

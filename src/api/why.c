@@ -272,7 +272,7 @@ static void tell_finding(const struct telling *telling)
     }
 }
 
-/* Adds that the topic is paused: to run the job would not help before the topic is resumed. */
+/* Adds that the topic is paused, because to run the job does not help before the topic is resumed. */
 static void tell_pause(const struct telling *telling)
 {
     const struct app_finding *finding = telling->finding;

@@ -21,7 +21,7 @@ struct workflow_request {
     struct app *app;
     struct app_workflow_list list;
     int64_t made_ms;
-    char text[QUERY_BYTES_MAX + 1]; /* decoded values of the query */
+    char text[QUERY_BYTES_MAX + 1]; /* the decoded query; the values point into it */
 };
 
 static const char *read_state(void *into, struct slice value)
@@ -55,7 +55,7 @@ static const char *read_created(void *into, struct slice value)
                : "must be ms since 1970, or a time as in RFC 3339, such as 2030-01-01T00:00:00.123Z";
 }
 
-enum { OF_ONE = 1 << 5 /* bit of the parameter that only a read of one workflow accepts */ };
+enum { OF_ONE = 1 << 5 /* the bit of the parameter created, which only a read of one workflow accepts */ };
 
 static const struct query_parameter parameters[] = {
     {"topic", QUERY_TOPIC(struct workflow_request, list.owner)},
