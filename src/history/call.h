@@ -10,7 +10,8 @@ enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL
 /* The thread's lock guards state and owner. */
 enum call_state {
     CALL_WAITING,
-    CALL_RUNNING, /* the thread runs the call, or the call's rows are appended and wait for the sync */
+    CALL_RUNNING, /* the thread runs the call, or has added the rows of an append, which wait for the next
+                     sync */
     CALL_DONE,    /* in the list of its history; the call waits for its callback */
 };
 
@@ -22,7 +23,7 @@ struct history_call {
     struct history
         *owner; /* NULL: the callback was called, or will not be called; the thread then frees the call */
     int64_t deadline_us;  /* deadline of the call, by CLOCK_MONOTONIC */
-    size_t waiting_bytes; /* size of a waiting append, as the thread counts it */
+    size_t waiting_bytes; /* bytes of an append that waits, as they count for the thread's limit */
 
     struct buffer text;            /* owned: the texts of the arguments */
     struct history_entry *entries; /* owned */

@@ -16,7 +16,7 @@ struct history {
     struct history_thread *thread;
     struct list calls; /* all calls whose callback was not called yet */
     struct timer *timer;
-    int done_fd; /* readable when done has calls */
+    int done_fd; /* readable when the list done has calls */
     struct watch *watch;
     struct list done; /* guarded by the thread's lock */
 };
@@ -167,7 +167,8 @@ static struct history_call *call_new(struct history *history, enum call_kind kin
     list_init(&call->link);
     list_init(&call->of_owner);
     buffer_init(&call->text, text_bytes + 1);
-    buffer_reserve(&call->text, text_bytes); /* no later growth: slices point into the buffer */
+    buffer_reserve(&call->text,
+                   text_bytes); /* the buffer must not grow later, because slices point into it */
     return call;
 }
 

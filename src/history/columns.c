@@ -13,7 +13,7 @@ enum {
     REST_MAX = JOB_RECORD_MAX,
     LOG_MAX = 16 * 1024 * 1024,
     UNREADABLE_MAX = 65536, /* maximum number of bytes that are kept of an unreadable text */
-    ROW_BYTES = 250,        /* size of numbers, short texts and index entries */
+    ROW_BYTES = 250,        /* estimated bytes of a row's numbers, short texts and index entries */
 };
 
 void history_parse_init(struct history_parse *parse)

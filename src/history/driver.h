@@ -43,8 +43,8 @@ static inline bool sql_take_number(void *arg, const struct sql_value *columns, s
 
 struct driver;
 
-/* The functions of a kind of database. A status is OK, or UNAVAILABLE with a problem; after UNAVAILABLE the
- * thread closes the driver and opens it again later. */
+/* The functions of a kind of database. Each returns OK, or UNAVAILABLE with a problem, if nothing else is
+ * said. After UNAVAILABLE the thread closes the driver and opens it again later. */
 struct driver_kind {
     const char *name;
 
@@ -61,12 +61,13 @@ struct driver_kind {
     /* Creates the tables, or migrates the tables of an earlier version. */
     enum status (*prepare)(struct driver *, struct problem *);
 
-    /* FULL: the deadline has passed, but the connection can still be used. */
+    /* Runs a query, and passes each row of its result to the function. FULL: the deadline has passed, but the
+     * connection can still be used. */
     enum status (*query)(struct driver *, const struct sql *, sql_row_fn *, void *arg, struct problem *);
 
-    /* Add rows: append_begin, append for each row, append_end. The rows are on disk after the next sync.
-     * A failure removes all rows that were added since the last sync. INVALID: the database refuses the data;
-     * nothing was added. append_end may be NULL. */
+    /* To add rows, call append_begin, then append for each row, then append_end. The rows are on disk after
+     * the next sync. A failure removes all rows that were added since the last sync. INVALID: the database
+     * refuses the data; nothing was added. append_end may be NULL. */
     enum status (*append_begin)(struct driver *, struct problem *);
     enum status (*append)(struct driver *, const struct history_parse *, struct problem *);
     enum status (*append_end)(struct driver *, struct problem *);
@@ -76,11 +77,12 @@ struct driver_kind {
     /* Removes the rows with these ids. */
     enum status (*remove)(struct driver *, const int64_t *ids, size_t count, struct problem *);
 
-    /* The condition that the column id is in $1, a text that write_ids has written. */
+    /* SQL for the condition that the column id is one of the ids in $1. write_ids has written $1 as a
+     * text. */
     const char *is_one_of_ids;
     void (*write_ids)(struct buffer *, const int64_t *ids, size_t count);
 
-    /* Measures the size of the rows. */
+    /* Measures the size of all rows. */
     enum status (*measure)(struct driver *, int64_t *bytes, struct problem *);
 
     /* Does a step of upkeep that takes less than 100 ms. If *has_more becomes true, the caller calls it again

@@ -131,7 +131,7 @@ typedef void history_found_fn(void *arg, enum status, const struct history_row *
 /* Finds the job that ended last under this id. */
 void history_find(struct history *, struct slice id, history_found_fn *, void *arg);
 
-/* A filter. Empty and 0 match all jobs. Copied by each call. */
+/* A filter. A member that is empty or 0 matches all jobs. Each call copies the filter. */
 struct history_filter {
     unsigned states;        /* bits 1 << state, for DEAD, DELIVERED and CANCELLED; 0: all three */
     struct slice topic;     /* name of the topic; empty: all */
@@ -168,8 +168,8 @@ struct history_list {
     struct history_cursor from;
 };
 
-/* Reads a page. A call examines a limited number of rows, whatever the filter is. So a page may have few
- * rows or none, although more pages follow. A page also ends after 4 MiB of records. */
+/* Reads a page. A call examines a limited number of rows, whatever the filter is. So a page may have few rows
+ * or none, although more pages follow. A page also ends when its records have 4 MiB. */
 void history_list(struct history *, const struct history_list *, history_page_fn *, void *arg);
 
 struct history_counts {
@@ -182,7 +182,8 @@ typedef void history_counts_fn(void *arg, enum status, const struct history_coun
 /* Counts the jobs by outcome. */
 void history_count(struct history *, const struct history_filter *, history_counts_fn *, void *arg);
 
-/* The counts of the jobs that ended in [from_ms + n * step_ms, from_ms + (n + 1) * step_ms), for each n. */
+/* Counts in steps of time. Step n, counted from 0, has the jobs that ended at or after from_ms + n * step_ms
+ * and before the beginning of step n + 1. The last step ends at to_ms. */
 struct history_stats {
     struct slice topic;              /* empty: all */
     int64_t from_ms, to_ms, step_ms; /* not more than HISTORY_STEPS_MAX steps */

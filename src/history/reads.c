@@ -43,9 +43,8 @@ enum status read_one(struct driver *driver, struct slice id, struct read_rows *r
 {
     struct sql_value values[3];
     struct slice topic, job_id;
-    /* A job is created after the previous job with the same id has ended, except for a dead job that runs
-     * again.
-     */
+    /* The job that ended last is one of those that were created last: an id can be used again only when its
+     * job has ended. But a dead job may run again, so several jobs are compared. */
     const struct sql sql = {COLUMNS "(SELECT * FROM duepost_jobs WHERE job_id=$1 AND topic=$2"
                                     " ORDER BY created_at DESC LIMIT $3) s ORDER BY ended_at DESC LIMIT 1",
                             values, 3};
@@ -95,7 +94,7 @@ static enum status refuse_filter(struct problem *problem)
     return STATUS_INVALID;
 }
 
-/* Decides whether an id prefix has few enough rows to examine all of them. */
+/* Decides whether so few rows match the id prefix that all of them can be examined. */
 static enum status decide_by_prefix(struct driver *driver, struct window *window, struct problem *problem)
 {
     int64_t count = 0;

@@ -26,8 +26,8 @@ enum status read_counts(struct driver *, const struct history_filter *, struct h
 enum status read_stats(struct driver *, const struct history_stats *, struct history_counts *steps,
                        size_t count, struct problem *);
 
-/* Reads the ids of at most max rows that match the filter, the oldest first. Reads at least one row, and no
- * more rows than have max_bytes together. */
+/* Reads the ids of at most max rows that match the filter, the oldest first. Stops before the rows have more
+ * than max_bytes together, but reads at least one row. */
 enum status read_oldest(struct driver *, const struct history_filter *, int64_t max_bytes, int64_t *ids,
                         size_t max, size_t *count, struct problem *);
 

@@ -1,4 +1,4 @@
-/* schema.h - the tables, and their version. */
+/* schema.h - the tables of the history, and the version of their structure. */
 #ifndef DUEPOST_HISTORY_SCHEMA_H
 #define DUEPOST_HISTORY_SCHEMA_H
 
@@ -12,10 +12,10 @@ enum { SCHEMA_VERSION = 1 };
     "lost_consumers,method,url,labels,headers,body,body_base64,body_left_out,rest,attempt_log,bytes"
 enum { SCHEMA_COLUMN_COUNT = 23 };
 
-/* Fills values with the columns of a row, in this order. */
+/* Fills values with the columns of a row, in the order of SCHEMA_COLUMNS. */
 void schema_values(const struct history_columns *, struct sql_value values[SCHEMA_COLUMN_COUNT]);
 
-/* Reads a row whose columns, at, are in this order. The result borrows them. */
+/* Converts a row. at has the columns in the order of SCHEMA_COLUMNS. The result borrows their texts. */
 void schema_read(const struct sql_value *at, struct history_columns *);
 
 /* Reads the version of the tables, or fails. */

@@ -18,9 +18,9 @@
 
 enum {
     STATEMENTS_MAX = 48,   /* maximum number of prepared statements */
-    BUSY_MS = 5000,        /* how long to wait while another process writes or migrates */
+    BUSY_MS = 5000,        /* maximum wait while another process writes to the file or migrates it */
     PROGRESS_STEPS = 5000, /* steps of SQLite's virtual machine between calls of on_progress: about 0.1 ms */
-    CHECKPOINT_FRAMES = 4000, /* 16 MiB of WAL */
+    CHECKPOINT_FRAMES = 4000, /* tidy() makes a checkpoint when the WAL has this number of frames, 16 MiB */
     VACUUM_MIN_PAGES = 2000,  /* tidy() returns free pages to the file system only if there are more */
     VACUUM_STEP_US = 20000,
     VACUUM_PAGES = 64,
@@ -40,7 +40,7 @@ struct sqlite {
     int64_t calls;
     bool is_in_transaction;
     int wal_frames;
-    int vacuum_pages; /* pages that the next step frees */
+    int vacuum_pages; /* number of pages that the next step of vacuum() frees */
     dev_t device;     /* device of the open file */
     ino_t inode;
 };
@@ -93,7 +93,7 @@ static enum status sqlite_failed(const struct sqlite *sqlite, const char *what, 
 
 /* ---- statements ---- */
 
-/* Returns a value other than 0 to interrupt the running statement. */
+/* Called by SQLite while a statement runs. Returns a value other than 0 to interrupt the statement. */
 static int on_progress(void *arg)
 {
     const struct sqlite *sqlite = arg;
@@ -287,7 +287,7 @@ static enum status open_for_reading(struct sqlite *sqlite, struct problem *probl
     return code == SQLITE_OK ? STATUS_OK : sqlite_failed(sqlite, "open", problem);
 }
 
-/* Checks that a new file could be created in the folder. */
+/* Checks that a new file could be created in the folder of the path. */
 static enum status try_folder(const struct sqlite *sqlite, struct problem *problem)
 {
     char *folder = slice_dup(slice_of(sqlite->path)), *slash = strrchr(folder, '/');

@@ -15,7 +15,7 @@
 #define SYNC_US       SECOND_US
 #define TIDY_US       SECOND_US
 #define TIDY_PAUSE_US INT64_C(20000)   /* pause between steps of upkeep */
-#define APPENDER_US   (10 * SECOND_US) /* time after an append in which this process also removes old rows */
+#define APPENDER_US   (10 * SECOND_US) /* after an append, each upkeep removes old rows */
 #define PRUNE_US      (60 * SECOND_US)
 #define STEP_US       INT64_C(20000) /* a step that removes rows should take this time */
 #define CONNECT_US    (60 * SECOND_US)
@@ -43,10 +43,10 @@ struct history_thread {
     bool is_open;
     bool was_reported;         /* the log already says that the database is unavailable */
     int64_t retry_us, wait_us; /* time of the next connection attempt, and the current wait */
-    struct list unsynced;      /* appends whose rows are committed */
+    struct list unsynced;      /* appends whose rows were added since the last sync */
     int64_t synced_us;         /* when the last sync began */
     int64_t appended_us;       /* when rows were last added */
-    /* Time of the next removal of old rows. Each process removes them, even if only other processes add
+    /* When old rows are removed next. Each process removes old rows, even if only other processes add
      * rows. */
     int64_t prune_us;
     int64_t tidy_us;   /* time of the next step of upkeep */
@@ -169,7 +169,7 @@ static struct history_call *take_call(struct history_thread *thread)
 
 /* ---- the connection ---- */
 
-/* Answers the appends whose rows are committed. */
+/* Answers the appends whose rows were added since the last sync. */
 static void answer_unsynced(struct history_thread *thread, enum status status, const struct problem *problem)
 {
     for (struct list *link; (link = list_take(&thread->unsynced));) {
@@ -416,7 +416,7 @@ static void tidy(struct history_thread *thread)
     }
     if (status == STATUS_OK && driver->kind->tidy)
         status = driver->kind->tidy(driver, &has_more_to_tidy, &problem);
-    int64_t pause_us = is_appender ? TIDY_US : PRUNE_US; /* without appends, the thread sleeps */
+    int64_t pause_us = is_appender ? TIDY_US : PRUNE_US; /* a process that appends nothing pauses longer */
     thread->tidy_us = clock_steady_us() + (has_more || has_more_to_tidy ? TIDY_PAUSE_US : pause_us);
     if (status == STATUS_UNAVAILABLE)
         thread_fail(thread, &problem);

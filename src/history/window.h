@@ -14,7 +14,8 @@ enum {
     WINDOW_VALUES_MAX = 128,
     WINDOW_WORDS_MAX = 16, /* maximum number of reasons or statuses */
     WINDOW_TEXT_MAX = 16384,
-    WINDOW_PREFIX_MAX = 2048, /* if an id prefix matches more rows, they are not sorted by their end */
+    WINDOW_PREFIX_MAX =
+        2048, /* if an id prefix matches at most this number of rows, all of them are read and sorted */
 };
 
 struct window {
@@ -22,7 +23,7 @@ struct window {
     bool is_newest_first;
     struct history_cursor from;
     int64_t rows_max; /* maximum number of rows in the window */
-    /* The prefix matches at most WINDOW_PREFIX_MAX rows, which are all examined. */
+    /* true: the id prefix matches at most WINDOW_PREFIX_MAX rows, and all of them are examined */
     bool is_by_prefix;
 };
 
@@ -32,7 +33,7 @@ struct window_sql {
     struct sql_value values[WINDOW_VALUES_MAX];
     size_t count;
     char room[JOB_ID_DERIVED_MAX + 16]; /* room for the end of a prefix */
-    bool has_failed;                    /* there are too many words, or the prefix is too long */
+    bool has_failed;                    /* the filter has too many words, or too long a prefix */
 };
 
 void window_sql_init(struct window_sql *);
@@ -51,8 +52,8 @@ unsigned window_states(const struct history_filter *);
  * than WINDOW_WORDS_MAX words. */
 void window_write_rows(struct window_sql *, const struct window *);
 
-/* "SELECT outcome, count of matches, count of rows examined". If the window is covered, all rows after its
- * position are counted, and rows_max is ignored. */
+/* "SELECT outcome, count of matches, count of rows examined". If the index covers the whole filter, all rows
+ * after the position are counted, and rows_max is ignored. */
 void window_write_counts(struct window_sql *, const struct window *);
 
 /* "SELECT count(*)" of the rows with the prefix, at most WINDOW_PREFIX_MAX + 1. */

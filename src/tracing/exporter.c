@@ -13,12 +13,12 @@
 
 enum {
     BATCH_MAX = 512,             /* maximum number of spans in a batch */
-    BODY_MAX = 16 * 1024 * 1024, /* size of a batch with the longest texts */
+    BODY_MAX = 16 * 1024 * 1024, /* maximum size of a batch; all texts may be the longest */
     TIMEOUT_MS = 10 * 1000,
     STATUS_MANY = 429,
 };
 #define INTERVAL_US INT64_C(1000000) /* time between batches that are not full */
-#define WAIT_MIN_US INT64_C(1000000) /* wait before a batch is sent again */
+#define WAIT_MIN_US INT64_C(1000000) /* first wait before a batch is sent again */
 #define WAIT_MAX_US INT64_C(30000000)
 #define GIVE_UP_US  INT64_C(60000000) /* a batch is dropped after this time */
 #define LINGER_US   INT64_C(2000000)  /* when the server stops: maximum time to send the last batches */

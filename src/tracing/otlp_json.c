@@ -8,7 +8,7 @@
 #include "job/json.h"
 
 enum {
-    STATUS_ERROR = 2, /* a number of OTLP */
+    STATUS_ERROR = 2, /* the status code of OTLP for errors */
     NUMBER_SIZE = 24,
     HOST_SIZE = 256,
     GIVEN_MAX = 64, /* attributes */

@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "tracing/span.h"
 
-/* Write a request to the collector: otlp_json_begin, the spans, otlp_json_end. resource: see
- * otlp_resource_write. */
+/* To write a request to the collector, call otlp_json_begin, then otlp_json_add for each span, then
+ * otlp_json_end. resource is the text that otlp_resource_write has written. */
 void otlp_json_begin(struct buffer *, struct slice resource);
 void otlp_json_add(struct buffer *, const struct span *, bool is_first);
 void otlp_json_end(struct buffer *);
@@ -21,7 +21,7 @@ enum { OTLP_RESOURCE_MAX = 16 * 1024 };
  * another form. */
 enum status otlp_resource_write(struct buffer *, struct slice given, struct problem *) MUST_USE;
 
-/* Returns the number of spans that an answer says were rejected. */
+/* Returns the number of spans that the collector has rejected, as its answer says. */
 size_t otlp_rejected(struct slice answer);
 
 #endif

@@ -8,7 +8,8 @@
 #include "job/job_id.h"
 #include "job/trace.h"
 
-enum span_kind { SPAN_SERVER = 2, SPAN_CLIENT = 3 }; /* the numbers of OTLP */
+/* SERVER: a request that scheduled jobs. CLIENT: an attempt. The numbers are those of OTLP. */
+enum span_kind { SPAN_SERVER = 2, SPAN_CLIENT = 3 };
 
 enum {
     SPAN_METHOD_SIZE = 16,
@@ -22,8 +23,8 @@ enum {
 /* The exporter leaves out empty texts, and numbers that are 0 unless the comment of the member says
  * otherwise. */
 struct span {
-    char context[TRACE_PARENT_BYTES]; /* a traceparent: the trace, and this span */
-    char parent[TRACE_PARENT_BYTES];  /* trace id and the parent's span id */
+    char context[TRACE_PARENT_BYTES]; /* a traceparent with the ids of the trace and of this span */
+    char parent[TRACE_PARENT_BYTES];  /* a traceparent with the ids of the trace and of the parent span */
     bool has_parent;
     enum span_kind kind;
     bool is_error;

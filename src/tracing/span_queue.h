@@ -12,7 +12,7 @@ void span_queue_free(struct span_queue *); /* NULL is ignored */
 /* Copies the span to the end of the queue. Returns the new number of spans, or 0 if the queue is full. */
 size_t span_queue_put(struct span_queue *, const struct span *);
 
-/* Moves the first span. Returns false if the queue is empty. */
+/* Moves the first span out of the queue. Returns false if the queue is empty. */
 bool span_queue_take(struct span_queue *, struct span *);
 
 size_t span_queue_count(struct span_queue *);

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tracing/span_queue.h"
 
-enum { QUEUE_MAX = 4096 /* number of spans; they need ten megabytes */, TRACE_BYTES = 16 };
+enum { QUEUE_MAX = 4096 /* maximum number of waiting spans, which need ten megabytes */, TRACE_BYTES = 16 };
 
 struct tracer {
     int64_t one_in;

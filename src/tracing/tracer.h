@@ -10,8 +10,8 @@
 
 struct tracer;
 
-/* Creates a tracer. The tracer records one in one_in of the traces that begin in this process. When the
- * number of waiting spans reaches many, the thread that recorded the last of these spans calls wake. */
+/* Creates a tracer. Of the traces that begin in this process, it records one in one_in. When the number of
+ * waiting spans reaches many, the thread that recorded the last of these spans calls wake. */
 struct tracer *tracer_new(int64_t one_in, size_t many, void (*wake)(void *arg), void *arg);
 void tracer_free(struct tracer *);
 
@@ -29,8 +29,8 @@ struct tracer_counts {
 
 struct tracer_counts tracer_count(const struct tracer *);
 
-/* For the exporter. The first returns the number of waiting spans, the second takes a span, the third
- * counts spans that were sent or dropped. */
+/* For the exporter. tracer_waiting returns the number of waiting spans. tracer_take moves the first of them
+ * out of the queue. tracer_note_sent adds to the counts of spans that were sent or dropped. */
 size_t tracer_waiting(struct tracer *);
 bool tracer_take(struct tracer *, struct span *); /* false: no span waits */
 void tracer_note_sent(struct tracer *, size_t exported, size_t dropped);

@@ -104,8 +104,8 @@ START_TEST(a_full_queue_is_tried_again)
 }
 END_TEST
 
-/* Another archiver has read the same texts, or Redis has lost an answer: the list of read texts no longer
- * matches the batches in hand. */
+/* Another archiver has read the same texts, or Redis has lost an answer: the list of read texts in Redis no
+ * longer matches the batches that this archiver has. */
 START_TEST(after_a_removal_that_found_less_it_begins_again_without_batches)
 {
     archiver_tick(archiver);

@@ -170,7 +170,7 @@ START_TEST(a_claim_that_carries_ends_after_the_lock_was_lost)
     world_pass(100 * MS_US);
     stand_by(-1, 1);
     note_carried(STATUS_OK, world_redis_ms() + 10);
-    ck_assert_uint_eq(carries(), 3); /* the third carry is made as a standby */
+    ck_assert_uint_eq(carries(), 3); /* the worker is a standby when it makes the third carry */
     world_pass(100 * MS_US);
     ck_assert_int_eq(dues, 1);
 }
@@ -477,7 +477,7 @@ END_TEST
 
 /* ---- lost leases ---- */
 
-/* Answers a carry of the owner: a lease expires in until_lost_ms, or has expired. */
+/* Answers a carry of the owner: a lease expires in until_lost_ms; 0: it has expired. */
 static void lose(int64_t until_lost_ms)
 {
     struct shard_carried carried = nothing;

@@ -463,7 +463,8 @@ START_TEST(a_shard_that_does_not_answer_leaves_slots_to_the_others)
     begin(8, 2);
     announce(0);
     world_end_turn();
-    ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 6); /* its 2 reserved slots and the 4 common slots */
+    ck_assert_uint_eq(world_call(WORLD_CLAIM)->max,
+                      6); /* the 2 slots that are reserved for this shard, and the 4 common slots */
     announce(1);
     world_end_turn();
     ck_assert_uint_eq(claims(), 2);

@@ -237,8 +237,8 @@ START_TEST(after_a_step_back_a_schedule_goes_on_with_a_time_that_was_skipped)
     ck_assert_uint_eq(world_counter(METRICS_COUNTER_FIRED), 0);
     world_pass(PACE_LATE_MS * INT64_C(1000));
     answer_none(next_ms);
-    /* Then its time comes. The rest of the times is still skipped, and none of them is before the next one.
-     */
+    /* Then the first of the skipped times comes, and is fired. The progress still has the skipped times after
+     * it. */
     pass_to(next_ms);
     schedule.next_ms = next_ms;
     schedule.now_ms = world_redis_ms();
@@ -279,7 +279,7 @@ START_TEST(after_a_step_back_a_held_schedule_is_tried_at_once)
 }
 END_TEST
 
-/* The pool is full, or Redis does not answer, so the step makes no progress. */
+/* The limit of jobs is reached, or Redis does not answer, so the step makes no progress. */
 START_TEST(a_step_without_progress_is_tried_again_a_second_later)
 {
     static const enum status statuses[] = {STATUS_FULL, STATUS_UNAVAILABLE, STATUS_UNKNOWN};

@@ -1,5 +1,5 @@
-/* Tests that a janitor audits in each tick, repairs if the counts are wrong, and patrols if they are
- * right. */
+/* Tests that a janitor compares the stored counts of jobs in each tick. If they are wrong, the janitor
+ * repairs. If they are right, it patrols: it examines the jobs step by step. */
 #include "worker/janitor.h"
 
 #include <string.h>

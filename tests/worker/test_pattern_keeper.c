@@ -1,5 +1,5 @@
-/* Tests that a pattern keeper offers topics again until a step is not full, and repairs copies each
- * second. */
+/* Tests that a pattern keeper, after settings of patterns have changed, walks through the topics until a step
+ * is not full, and that it repairs the shards' copies of the patterns each second. */
 #include "worker/pattern_keeper.h"
 
 #include "support/suite.h"

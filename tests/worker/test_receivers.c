@@ -83,7 +83,7 @@ static void check_permit(enum permit_answer expected)
     permit_drop(&permit);
 }
 
-/* ---- answers that pass each other ---- */
+/* ---- answers that arrive in the wrong order ---- */
 
 START_TEST(an_answer_to_a_report_is_not_believed_when_a_newer_one_was_read)
 {
@@ -423,7 +423,7 @@ START_TEST(while_a_probe_runs_jobs_come_back_the_less_often_the_longer_it_takes)
     world_pass(4 * INT64_C(1000000));
     ck_assert_int_eq(held_ms(), 4000);
     world_pass(18 * INT64_C(1000000));
-    ck_assert_int_eq(held_ms(), 3000); /* another probe may begin at that time */
+    ck_assert_int_eq(held_ms(), 3000); /* in 3 s, another probe may begin */
 }
 END_TEST
 
@@ -465,7 +465,7 @@ END_TEST
 Suite *suite(void)
 {
     Suite *suite = suite_create("receivers");
-    TCase *answers = tcase_create("answers that pass each other");
+    TCase *answers = tcase_create("answers that arrive in the wrong order");
     tcase_add_checked_fixture(answers, setup, teardown);
     tcase_add_test(answers, an_answer_to_a_report_is_not_believed_when_a_newer_one_was_read);
     tcase_add_test(answers, what_was_read_is_not_believed_when_a_report_had_a_newer_answer);

@@ -673,8 +673,8 @@ void shard_fire(struct shard *shard, const struct store_fire *fire, store_fire_f
     call->fn.fire = fn;
 }
 
-/* Keeps the read of a group, or of a topic that is a group of a form. Roles read nothing else. id: name of
- * the group. */
+/* Keeps the call. Roles read only groups here: groups of duepost's own API, or sibling topics, in which other
+ * forms of delivery store their groups. id is the name of the group or of the sibling topic. */
 void store_topics(struct store *store, const struct store_topics *topics, store_topics_fn *fn, void *arg)
 {
     struct world_call *call = add_call(WORLD_GROUP, &shards[0], arg);

@@ -76,7 +76,8 @@ struct world_call {
     int64_t at_us;
     /* The arguments of the call; its kind decides which are set. Texts are copies, which are valid until
      * world_begin. */
-    size_t max; /* outbox: number of texts in hand or in the batch; append: number of entries */
+    size_t max; /* read of the outbox: number of texts that the caller has; removal: number of texts in the
+                   batch; append: number of entries */
     enum shard_claim_kind claim_kind;
     char id[64], nonce[STORE_NONCE_MAX + 1];
     int64_t wait_ms, claimed_ms, expected_ms;
