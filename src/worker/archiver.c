@@ -6,14 +6,14 @@
 #include "base/memory.h"
 #include "worker/pace.h"
 
-#define TICKS_US    INT64_C(2500000) /* after this time without a tick, the lock may be lost */
+#define TICKS_US    INT64_C(2500000) /* without a tick for this time, the carry lock may be lost */
 #define WAIT_MIN_US INT64_C(250000)  /* shortest wait between a failure and the next try */
 #define WAIT_MAX_US INT64_C(5000000)
 #define OFF_US      INT64_C(10000000) /* time between two calls that turn the history off */
 #define TOLD_US     INT64_C(10000000) /* time between two warnings of dropped texts */
 
 enum {
-    BATCHES_MAX = 16, /* maximum number of batches in hand: read, and still in the outbox */
+    BATCHES_MAX = 16, /* maximum number of batches that were read and are still in the outbox */
     BYTES_MAX = 8 * 1024 * 1024,
 };
 
@@ -38,7 +38,7 @@ struct archiver {
     int64_t dropped_told, told_us; /* number of dropped texts in the last warning, and its time */
 };
 
-/* A batch in hand, from its append to the answer of its removal. */
+/* A batch that is being added to the history, or removed from the outbox after that. */
 struct archive_batch {
     struct list link;
     struct archiver *archiver;

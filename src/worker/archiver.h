@@ -4,9 +4,9 @@
  * the outbox in bounded steps (pace.h), adds each batch to the history, and removes the batch from the outbox
  * when the history has it on disk:
  *
- *     read ──▶ append ──▶ remove        batches follow one another without waiting, within limits
- *       ▲         │ failed, or another archiver was at work, or Redis lost an answer
- *       └─ wait ──┴── all batches in hand have come back
+ *     read ──▶ append ──▶ remove        several batches may be under way at the same time
+ *       ▲         │ append failed, or another archiver removed texts, or Redis's answer was lost
+ *       └─ wait ──┴── until no batch is under way
  *
  * If the process dies at any point, the next archiver reads the same texts again, and the history replaces
  * the rows of the jobs that it already has. While the database is unreachable, texts wait in the outbox and
@@ -24,7 +24,7 @@ struct archiver_options {
     struct shard *shard;
     struct metrics *metrics;
     struct history
-        *history; /* NULL: there is no history, and the archiver turns the outbox of this shard off */
+        *history; /* NULL: there is no history, so scripts must not write ended jobs to the outbox */
 };
 
 /* Borrows the pointers. */
@@ -33,7 +33,7 @@ struct archiver *archiver_new(struct loop *, const struct archiver_options *);
 /* Called each second by the owner of the carry lock. NULL is ignored. */
 void archiver_tick(struct archiver *);
 
-/* Starts no new batch. Texts that were read and not removed stay in the outbox. NULL is ignored. */
+/* Stops reading batches. Texts that were read and not removed stay in the outbox. NULL is ignored. */
 void archiver_stop(struct archiver *);
 
 /* Call it when the store is freed and the loop has stopped. NULL is ignored. */

@@ -11,8 +11,8 @@
  *   UNRECORDED   RECORDING                                                     attempt_record
  *   OVER         on_end, once no renewal is under way                          attempt_on_renewed
  *
- * In ASKING, the attempt requests the permit of its receiver. In ARRIVING, it reads the workflow's data that
- * the request of a job of a workflow needs. Other jobs have no such state.
+ * In ASKING, the attempt requests the permit of its receiver. If the job belongs to a workflow, the attempt
+ * reads the data of the workflow for its request in ARRIVING; other attempts skip this state.
  *
  * The answers to renewals change the state of the lease, in any state of the attempt (attempt_on_renewed):
  *
@@ -99,7 +99,7 @@ static void attempt_on_recorded(void *arg, enum status status)
         context->on_unrecorded(context->arg, attempt);
 }
 
-/* Returns whether the topic turns the circuit breaker on while the process's options turn it off. */
+/* Returns whether the job has a circuit breaker only because its topic turns breakers on. */
 static bool has_breaker_by_setting(const struct attempt *attempt)
 {
     const struct topic_settings *settings = attempt->settings;

@@ -65,7 +65,7 @@ struct attempt {
     int64_t workflow_ms;       /* time at which the workflow was created */
     bool is_cut;               /* see attempt_cut */
     struct job job;
-    const struct delivery_form *form; /* delivery form: how the request is built; set from ASKING on */
+    const struct delivery_form *form; /* how the request is built; set in READING */
     struct topic_settings *settings;  /* settings of the topic; owned; NULL: the topic has none */
     char *settings_text;              /* owned; settings point into this text */
     struct url url;     /* the url's parts; they point into record or settings_text; an empty host means that
@@ -76,11 +76,11 @@ struct attempt {
     /* Owned; if the job is held: name of the receiver that holds it (see permit.h). */
     char *held_by;
     struct http_call *call;        /* HTTP call, while SENDING */
-    struct attempt_span *span;     /* owned; from SENDING on; NULL: none */
+    struct attempt_span *span;     /* owned; set when SENDING begins; NULL: no span */
     char refusal[TARGET_WHY_SIZE]; /* why the last address was refused */
     struct ending ending;          /* set from RECORDING on */
     struct ending_texts texts;
-    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* point to the callbacks in texts */
+    struct shard_follow_up follow_ups[CALLBACK_JOBS_MAX]; /* the callbacks; slices point into texts */
 };
 
 #endif

@@ -1,10 +1,10 @@
 /* carry_worker.h - moves topics that have due jobs to the ready list. This is called carrying.
  *
  * One process at a time owns the carry lock of a shard; the other processes are standbys. The owner carries
- * at the earliest due time, and also once a second and when its subscription to wake-ups begins. The owner
- * also returns the jobs of lost leases, ends workers' leases that have run out, removes expired idempotency
- * keys and audits the stored counts. An owner that stops releases the lock, and Redis then wakes the
- * standbys.
+ * at the earliest due time, once a second, and when it begins to receive wake-ups (messages of scripts, for
+ * example that a job is due earlier than all others). The owner also returns the jobs of lost leases, ends
+ * workers' leases that have run out, removes expired idempotency keys and audits the stored counts. An owner
+ * that stops releases the lock, and Redis then wakes the standbys.
  *
  * The owner changes its beat, a number in Redis, once a second. A standby takes over the lock when the beat
  * has not changed for CARRY_STUCK_US by the standby's own clock. The lock has no expiry time, because clocks

@@ -16,7 +16,8 @@
 
 enum {
     CLAIM_MAX = 64
-}; /* jobs in one claim; less than a consumer's slots, so that several consumers share a burst of jobs */
+}; /* maximum number of jobs in one claim; fewer than a consumer's slots, so that several consumers share a
+      burst of jobs */
 
 /* The consumer's state for one shard. */
 struct lane {
@@ -192,7 +193,7 @@ static void warn_of_passed(struct consumer *consumer, const struct shard_claim *
     bool is_readable = topic_settings_read(claim->passed_settings, &settings) == STATUS_OK;
     if (!is_readable)
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_SETTINGS, claim->passed, SLICE(""));
-    else if (settings.lacks.size) /* empty: this process supports the settings */
+    else if (settings.lacks.size) /* lacks is empty if this process supports the settings */
         unserved_warn(&consumer->unserved, clock_boot_us(), UNSERVED_TOPIC_LACKS, claim->passed,
                       settings.lacks);
     if (is_readable)
@@ -215,7 +216,8 @@ static void on_claimed(void *arg, enum status status, const struct shard_claim *
     end_claim(lane);
     tell_carried(lane, status, claim);
     slots_take(&lane->consumer->slots, number_of(lane), claim->count);
-    if (status == STATUS_OK) /* before the attempts below ask for permits, because the news may hold them */
+    if (status == STATUS_OK) /* before the attempts below start, because a breaker may be open now and hold
+                                their jobs */
         receivers_note_version(lane->consumer->receivers, number_of(lane), claim->receivers, lane->claim_us);
     start_attempts(lane, claim);
     warn_of_passed(lane->consumer, claim);

@@ -27,22 +27,23 @@ struct consumer_options {
 /* Creates a consumer, which claims as soon as the store is connected. Borrows everything in options. */
 struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 
-/* Replaces these options and borrows the new values. Running attempts use the new values when they end. */
+/* Replaces these two options, and borrows the new policy. Attempts under way use it when they end. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
 /* The result of a claim that also carried due topics (carry_worker.h), if its status is OK. */
 struct consumer_carried {
     int64_t now_us;      /* when the script ran, by Redis's clock */
     int64_t sent_us;     /* CLOCK_BOOTTIME before the claim was sent */
-    int64_t next_due_ms; /* -1: no job waits */
+    int64_t next_due_ms; /* earliest due time; -1: no job waits */
 };
 
 typedef void consumer_carried_fn(void *arg, enum status, const struct consumer_carried *);
 
-/* Lets the consumer claim in this shard at the end of this turn, or as soon as it can. The carry worker calls
- * it when topics are due. If the consumer can claim in this turn, returns true: the claim then also carries
- * the due topics, so that a due job needs only one call, and fn gets the result. Otherwise returns false, and
- * the carry worker must carry with a call of its own. is_alone: no other process has a carry worker. */
+/* Lets the consumer claim in this shard at the end of this turn, or as soon as it can. The carry worker
+ * calls this function when topics are due. If the consumer can claim in this turn, returns true: the claim
+ * then also carries the due topics, so that a due job needs only one call, and fn gets the result.
+ * Otherwise returns false, and the carry worker must carry with a call of its own. is_alone: no other
+ * process has a carry worker. */
 bool consumer_carry(struct consumer *, size_t shard, bool is_alone, consumer_carried_fn *fn, void *arg);
 
 /* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */

@@ -40,7 +40,7 @@ struct firing {
     int64_t redis_us, boot_us;
     /* State of the current step. pending: number of the step's schedules that are being fired. */
     size_t pending;
-    bool is_listed; /* all schedules of the step have been begun */
+    bool is_listed; /* firing has begun for all schedules of the step */
     bool has_progress;
     size_t group_bytes;
 };
@@ -75,7 +75,7 @@ struct occurrence {
 
 /* ---- timer ---- */
 
-/* Returns the time of Redis's clock, if that clock has not stepped since the last call of firing_note. */
+/* Returns the time that Redis's clock shows now, unless it has stepped since the last call of firing_note. */
 static int64_t expected_redis_us(const struct firing *firing)
 {
     return firing->redis_us + clock_boot_us() - firing->boot_us;
@@ -294,8 +294,9 @@ static bool is_ahead(const struct store_recurring *schedule)
     return schedule->next_ms < 0 || schedule->next_ms > schedule->now_ms;
 }
 
-/* Changes the schedule's next time, without creating a job: to its first time after now that is not over
- * (job/recurrence_progress.h), or to now if recurrence is NULL or the time of a held occurrence has come. */
+/* Changes the schedule's next time, without creating a job. The new time is now if recurrence is NULL or
+ * the time of a held occurrence has come, else the schedule's first later time for which no job was
+ * created or refused (job/recurrence_progress.h). */
 static void firing_move(struct shooting *shooting, const struct recurrence *recurrence)
 {
     const struct store_recurring *schedule = &shooting->schedule;
@@ -332,8 +333,8 @@ static void firing_hold(struct shooting *shooting, const char *event, const char
     send_item(shooting, &call, &progress);
 }
 
-/* Fires the occurrences that recurrence_decide chooses, at most STEP_OCCURRENCES of them. kind is DONE if
- * jobs are created, or else the reason why not. */
+/* Fires the occurrences that recurrence_decide chooses, at most STEP_OCCURRENCES of them. kind is DONE, or
+ * says why no jobs are created. */
 static void fire_decided(struct shooting *shooting, const struct recurrence *recurrence,
                          enum store_fired kind)
 {
@@ -401,8 +402,8 @@ static void refuse_times(struct shooting *shooting, enum store_fired kind, const
     fire_times(shooting, kind);
 }
 
-/* Builds the jobs of an occurrence that is sent to a group, from the stored text of the group, or of the
- * topic's settings. */
+/* Builds the jobs of an occurrence that is sent to a group. text is the stored text of the group; a group
+ * whose name is that of a sibling topic (orders~callbacks) is stored as the settings of this topic. */
 static enum status make_jobs(struct shooting *shooting, struct slice text)
 {
     struct buffer id;

@@ -9,9 +9,9 @@
  * back.
  *
  * Held by a limit: the time between two jobs of the row is 20 ms divided by the limit, as if each attempt
- * took 20 ms. receiver_row_ms limits the length of the row: 34 s at first, later a quarter of the time for
- * which the limit has existed, and at most 10 minutes. If the row is full, further jobs come back at random
- * times in its last quarter.
+ * took 20 ms. The last job of the row comes back after at most 34 s, or a quarter of the time for which the
+ * limit has existed if this is longer, but within 10 minutes (receiver_row_ms). Jobs that do not fit into the
+ * row come back at random times in the last quarter of this period.
  *
  * Held because only a later version of duepost can serve the job: the job comes back after at least 5 s and
  * at most 10 minutes. */

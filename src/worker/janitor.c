@@ -9,7 +9,7 @@
 
 enum { CURSOR_MAX = 256 };
 
-/* A walk visits all elements of one structure in Redis, in steps; these are its names in the script. The
+/* The names of the walks in mend.lua. A walk visits all elements of one structure in Redis, in steps. The
  * patrol (janitor.h) skips hashes that contain records, because Redis 7 cannot walk through such a hash
  * without reading the records. Instead, the patrol checks randomly chosen jobs. */
 static const struct {

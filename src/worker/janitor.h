@@ -1,11 +1,11 @@
 /* janitor.h - audits the stored counts of jobs, repairs faults, and logs each repair. The janitor also starts
  * the sweeper.
  *
- * Two rules must hold. The id of each job is in exactly one structure (its place), so the number of jobs is
- * the number of waiting and leased jobs. Each kept job has its time of removal, and each text of the outbox
- * is in one of its lists. One script checks the counts of both rules. If a count is wrong, the janitor walks
- * through all places in bounded steps until each id is in exactly one place. A job without a place becomes
- * due, because a late delivery is better than none.
+ * Two rules must hold. First, the id of each job is in exactly one structure (its place), so the number of
+ * jobs is the number of waiting and leased jobs. Second, each kept job (a job that has ended) has a time of
+ * removal, and each text of the outbox is in one of the outbox's lists. One script checks the counts of both
+ * rules. If a count is wrong, the janitor walks through all places in bounded steps until each id is in
+ * exactly one place. A job without a place becomes due, because a late delivery is better than none.
  *
  * The audit compares counts only, so its cost does not depend on the number of jobs and topics. Some faults
  * do not change a count, for example if a bucket has lost an id. The patrol finds these faults: it is the

@@ -1,10 +1,10 @@
 /* lapse.h - ends workers' leases (store/pull.h) that have run out. Such a lease counts as a failed attempt
  * with the error lease_expired: its job is retried by the retry schedule, or becomes dead, and its callbacks
- * are then created. The jobs are ended in bounded steps until no such lease is left.
+ * are then created. This is done in bounded steps until no such lease is left.
  *
- * A step lists the jobs and ends each of them under the nonce of its lease, so an outcome that the worker
- * reports in the meantime is not overwritten. If this process dies in between, the next step of any process
- * lists the jobs again. */
+ * A step lists the jobs and ends each lease by its nonce, so an outcome that the worker has reported in
+ * the meantime is not overwritten. If this process dies in between, the next step of any process lists the
+ * jobs again. */
 #ifndef DUEPOST_WORKER_LAPSE_H
 #define DUEPOST_WORKER_LAPSE_H
 

@@ -24,7 +24,7 @@ struct permit_part {
     int64_t probe; /* number of the probe; 0: the attempt is not a probe */
 };
 
-/* A permit of an attempt. All zero: no permit was requested. */
+/* The state of one attempt's permit. All members are 0 until permit_ask is called. */
 struct permit {
     struct permit_part path, host; /* requested in this order */
     struct receivers *receivers;

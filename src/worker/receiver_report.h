@@ -1,8 +1,8 @@
 /* receiver_report.h - reports the results of attempts to Redis, and asks Redis for the right to probe.
  *
- * All results of a turn for one receiver are sent as one report. Results that come while a report is under
- * way are collected for the next report. A report that fails is not repeated. The loss of a report can cause
- * additional attempts or a longer wait, but no job is lost. */
+ * All results for one receiver in one turn of the loop are sent as one report. Results that come while a
+ * report is under way are collected for the next report. A report that fails is not repeated. The loss of
+ * a report can cause additional attempts or a longer wait, but no job is lost. */
 #ifndef DUEPOST_WORKER_RECEIVER_REPORT_H
 #define DUEPOST_WORKER_RECEIVER_REPORT_H
 

@@ -233,8 +233,8 @@ static void on_news(void *arg, enum status status, const struct store_receiver *
     struct receivers *receivers = shard->receivers;
     shard->is_asking = false;
     if (status != STATUS_OK)
-        return; /* the next claim in this shard, within a second, returns the version again, and the news is
-                   then read */
+        return; /* the next claim in this shard, within a second, returns the version again; the records are
+                   read then */
     for (size_t i = 0; i < count; i++)
         copy_news(shard, &known[i], last);
     forget_oldest(receivers);

@@ -30,7 +30,7 @@ struct receivers {
     struct list impaired; /* linked by age_link */
     size_t impaired_count, open_count, limited_count;
     struct list with_news; /* linked by news_link */
-    struct timer *later;   /* fires when news may be read again */
+    struct timer *later;   /* fires when changed records may be read again */
     bool is_off;           /* breakers are off: they hold only the jobs of topics that turn breakers on */
     receivers_closed_fn *on_closed;
     void *closed_arg;
@@ -38,7 +38,7 @@ struct receivers {
 
 /* The next report about a receiver. */
 struct receiver_news {
-    bool is_reachable; /* the receiver answered, before the failures below */
+    bool is_reachable; /* an attempt found the receiver healthy; failures counts only later attempts */
     int64_t failures, crowd, delivered;
     int64_t probe; /* number of a probe that is over; 0: none */
     enum receiver_probe_end {
@@ -50,8 +50,8 @@ struct receiver_news {
     char cause[RECEIVER_CAUSE_SIZE], inconclusive_cause[RECEIVER_CAUSE_SIZE];
 };
 
-/* Receives the answer to a permit that asked for the right to probe. may_send: the attempt may be sent, as a
- * probe (probe > 0) or not (0). */
+/* Receives the answer to a request for the right to probe. may_send: the attempt may be sent. probe:
+ * number of the probe; 0: the attempt is not a probe. */
 typedef void receiver_probe_fn(void *arg, bool may_send, int64_t probe);
 
 /* A receiver, or a path of a receiver, that has attempts in flight or is impaired. The members form groups:
@@ -60,8 +60,8 @@ struct receiver {
     /* receivers.c */
     struct receivers *receivers;
     struct list link;     /* link in its bucket of the hash table */
-    struct list age_link; /* link in receivers.impaired, oldest news first */
-    bool is_path;         /* false: a whole receiver */
+    struct list age_link; /* link in receivers.impaired; the record that was copied first comes first */
+    bool is_path;         /* false: the name has no path */
     size_t shard;         /* number of the shard that has the receiver's record */
     size_t in_flight;     /* attempts of this reactor */
     bool is_impaired;     /* Redis has a record of the receiver, so all results are reported */
@@ -77,12 +77,12 @@ struct receiver {
                           so the time may be slightly in the future */
 
     /* receiver_report.c */
-    struct list
-        news_link; /* link in receivers.with_news, if the receiver has news and no report is under way */
+    struct list news_link; /* link in receivers.with_news, if there are results to report and no report is
+                              under way */
     struct receiver_news news, sent;
     bool is_reporting;
     int64_t reported_us;         /* time at which the report was sent */
-    receiver_probe_fn *on_probe; /* callback of the attempt that waits for the right; NULL: none waits */
+    receiver_probe_fn *on_probe; /* callback of the attempt that asked to probe; NULL: no attempt waits */
     void *probe_arg;
     /* The answer to a request for the right to probe has not come yet; the attempt that asked may have
      * ended. */
@@ -97,14 +97,14 @@ struct receiver {
 /* Borrows store and metrics. */
 struct receivers *receivers_new(struct loop *, struct store *, struct metrics *);
 
-/* Sets the only listener: fn is called when a breaker closes that was open in this copy. fn must not call
- * this module. */
+/* Sets the function that is called when a breaker that was open in this copy closes. There is only one. fn
+ * must not call this module. */
 void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
 
-/* Turns breakers off or on. When breakers are turned off, the jobs that they hold must resume. So turning
- * breakers off calls the listener for each open breaker; at the start of the process, for each breaker that
- * is open in Redis. Later, breakers may still open because of other processes, or of topics that turn
- * breakers on. */
+/* Turns breakers off or on. When breakers are turned off, the jobs that they hold must resume. So the
+ * function set by receivers_on_closed is called for each open breaker. At the start of a process with
+ * breakers off, it is called for each breaker that is open in Redis. Breakers may open later, too: other
+ * processes may have breakers on, and topics may turn them on. */
 void receivers_turn_off(struct receivers *, bool is_off);
 
 /* Frees the receivers. Call it after all permits have ended and the store was freed. NULL is ignored. */
@@ -116,7 +116,8 @@ void receivers_free(struct receivers *);
 void receivers_note_version(struct receivers *, size_t number, int64_t version, int64_t asked_us);
 
 /* receivers_find returns the receiver with this name, and creates it if necessary. receiver_settle and
- * receiver_leave free a receiver that has no attempts in flight, no news, and no record in Redis. */
+ * receiver_leave free a receiver that has no attempts in flight, no results to report, and no record in
+ * Redis. */
 struct receiver *receivers_find(struct receivers *, const char *name);
 void receiver_settle(struct receiver *);
 

@@ -109,7 +109,7 @@ struct resumer *resumer_new(struct loop *loop, struct store *store)
 static void lane_add(struct resumer_lane *lane, struct slice receiver)
 {
     if (lane->count == CLOSED_MAX)
-        return; /* not repeated after a failure, because the jobs come back at the end of their hold */
+        return; /* the list is full, so the jobs come back at the end of their hold */
     struct closed *closed = memory_new(sizeof *closed + receiver.size + 1);
     memcpy(closed->name, receiver.data, receiver.size);
     list_append(&lane->closed, &closed->link);

@@ -2,9 +2,9 @@
  * Delivered, cancelled and dead jobs are removed when the retention of their topic is over. Dead jobs are
  * also removed when they exceed the limits on dead jobs.
  *
- * Measured with 1,000,000 kept jobs: if their times end within one hour, each job is removed less than 2 s
- * late. If all times end in the same second, all jobs of a single topic are removed within 10 s. If each job
- * has its own topic, the removal takes up to 35 s, because each topic has its own index and name. */
+ * Measured with 1,000,000 kept jobs: if their retention ends within one hour, each job is removed less
+ * than 2 s late. If their retention ends in the same second, they are removed within 10 s if they have one
+ * topic, and within 35 s if each has its own topic, because each topic has its own index and name. */
 #ifndef DUEPOST_WORKER_SWEEPER_H
 #define DUEPOST_WORKER_SWEEPER_H
 
