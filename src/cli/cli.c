@@ -270,7 +270,8 @@ static const struct command {
     {"top", "[--once]", "shows the overview of the server and refreshes it each second", top_run, 0,
      "  --once                prints the overview once, as text; needs no terminal\n"
      "Shows rates, with a bar for each second of the last minute, jobs by state, when waiting jobs become\n"
-     "due, overdue topics, impaired receivers and processes. The key q quits. NO_COLOR=1 turns colours off.\n"},
+     "due, overdue topics, impaired receivers and processes. The key q quits.\n"
+     "NO_COLOR=1 turns colours off.\n"},
     {"bench", "[--jobs N]", "measures how fast a running server accepts and delivers jobs, and how late",
      bench_run, 0,
      "  --jobs N              accepts and delivers N jobs, 1 to 10000000; default: 100000\n"
