@@ -43,8 +43,8 @@ enum status read_one(struct driver *driver, struct slice id, struct read_rows *r
 {
     struct sql_value values[3];
     struct slice topic, job_id;
-    /* The job that ended last is one of those that were created last: an id can be used again only when its
-     * job has ended. But a dead job may run again, so several jobs are compared. */
+    /* The job that ended last was also created last, because an id can be used again only when its job has
+     * ended. But a dead job may run again, so the jobs that were created last are compared. */
     const struct sql sql = {COLUMNS "(SELECT * FROM duepost_jobs WHERE job_id=$1 AND topic=$2"
                                     " ORDER BY created_at DESC LIMIT $3) s ORDER BY ended_at DESC LIMIT 1",
                             values, 3};

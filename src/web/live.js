@@ -4,7 +4,7 @@
 //   view: () => live.overview?.jobs.ready
 //
 //   live.overview     the latest answer of GET /overview; null before the first one. Its members may be missing.
-//   live.series       the last 15 minutes in steps: {from, until, step, accepted: […], …, lateP50Ms: […]}; null without one
+//   live.series       the last 15 minutes in steps: {from, until, step, accepted: […], …, lateP50Ms: […]}; null without figures
 //   live.error        the ApiError of the last request, or null
 //   follow(onAnswer)  begins to poll; returns the function that ends it. onAnswer is called after each answer.
 //   connection        see connection.js

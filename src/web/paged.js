@@ -14,8 +14,8 @@ export class Paged {
     Object.assign(this, { rowsOf, keyOf, read, pages, rows: null, hasMore: false, error: null, cursor: undefined, pagesRead: 1, turns: 0 });
   }
 
-  // Reads all loaded pages again. With n pages, only every n-th call reads, so that a long list costs the server no more than
-  // a short one. If reading fails, the old rows stay. isAsked: reads in any case, because a person asked for it.
+  // Reads all loaded pages again. With n loaded pages, only every n-th call reads, so that a long list costs the server no more
+  // than a short one. If reading fails, the old rows stay. isAsked: reads in any case, because a person asked for it.
   async load(isAsked = false) {
     if (!isAsked && this.rows && ++this.turns % this.pagesRead) return;
     try {

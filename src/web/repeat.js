@@ -1,5 +1,5 @@
 // repeat(load, ms): calls the async function load now, and again ms after each call has ended, while the tab is visible.
-// Returns {again(), stop()}: again() calls it now, unless a call is under way. Use it in oninit and stop it in onremove.
+// Returns {again(), stop()}: again() calls load now, unless a call is under way. Use it in oninit and stop it in onremove.
 
 import { m } from "./lib.js";
 

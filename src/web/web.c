@@ -52,8 +52,8 @@ static void answer_text(struct exchange *exchange, struct slice type, struct sli
     exchange_answer_as(exchange, 200, type, headers, all, text);
 }
 
-/* Without tokens, pages of other sites must not find out that duepost runs here. So requests for the
- * dashboard are checked in the same way as requests to the API. */
+/* If the server has no tokens, pages of other sites must not find out that duepost runs here. So requests for
+ * the dashboard are checked in the same way as requests to the API. */
 static bool is_admitted(struct exchange *exchange)
 {
     return exchange->site->options.tokens || origin_admit(exchange);
@@ -61,7 +61,7 @@ static bool is_admitted(struct exchange *exchange)
 
 /* ---- /, /docs, /openapi.yaml ---- */
 
-/* The headers make browsers check each time whether the page has changed. */
+/* The headers make browsers check at each load whether the page has changed. */
 static void answer_page(struct exchange *exchange, const struct web_page *page)
 {
     char tag[64];

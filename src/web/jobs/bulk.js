@@ -35,7 +35,7 @@ export const dismiss = (operation) => operations.splice(operations.indexOf(opera
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Counts the jobs that an action would change, without changing them. onPage(count) returns false to stop.
-// Returns {matched, isWhole}.
+// Returns {matched, isWhole}. isWhole: all matching jobs were counted.
 export async function dryRun(action, query, onPage) {
   let matched = 0;
   let cursor;

@@ -10,7 +10,7 @@ const MOST = 10_000;
 export const hostOf = (job) => /^https?:\/\/([^/?#]+)/i.exec(job.url ?? "")?.[1] ?? "";
 
 export class DeadSample {
-  // With a topic, reads only its jobs.
+  // If topic is set, reads only the jobs of this topic.
   constructor(topic, changed) {
     Object.assign(this, { topic, changed, jobs: [], total: null, isLoading: true, isWhole: false, isClosed: false, arrived: 0, problem: null });
   }
@@ -41,12 +41,12 @@ export class DeadSample {
     return { state: "dead", topic: this.topic };
   }
 
-  // Returns when the newest of these jobs died. As an upper limit, it leaves out jobs that die later.
+  // Returns the time just after the newest of these jobs died. As the upper limit of a query, this time leaves out jobs that die later.
   get until() {
     return this.jobs.length ? new Date(Date.parse(this.jobs[0].deadAt) + 1).toISOString() : undefined;
   }
 
-  // Counts the jobs that have died since.
+  // Counts the jobs that have died after these jobs.
   async look() {
     if (this.isLoading || this.isClosed) return;
     const [fresh, all] = await Promise.all([get("/jobs/count", { ...this.query, diedAfter: this.until }), get("/jobs/count", this.query)]);

@@ -50,8 +50,8 @@ export function isEnded(filter) {
 // Whether the list has the dead jobs of the history, including those that Redis no longer has.
 export const isDeadOfHistory = (filter) => filter.state === "dead" && filter.source === "history";
 
-// Returns the known members of a query that can be combined. If the filter of a time does not fit the state, it gets
-// the name of the filter that does, such as diedAfter.
+// Returns the members of a query that are known and can be combined. A filter of a time that does not fit the state is
+// renamed to the filter that does, such as diedAfter.
 export function clean(query) {
   const filter = {};
   for (const name of ALL) if (query[name]) filter[name] = String(query[name]);
@@ -103,7 +103,7 @@ export function isEmpty(filter) {
   return Object.keys(filter).every((name) => OTHERS.includes(name));
 }
 
-// Whether the filter has a condition besides the state.
+// Whether the filter has a condition other than the state.
 export function isNarrow(filter) {
   return Object.keys(filter).some((name) => name !== "state" && !OTHERS.includes(name));
 }
@@ -146,7 +146,7 @@ export function split(text) {
     }));
 }
 
-// Reads a search: {filter, id, unknown}. id is the text that has no word and colon before it: an id or its beginning.
+// Reads a search: {filter, id, unknown}. id is the text without a word and a colon before it: an id, or the beginning of one.
 export function parse(text, others = {}) {
   const members = {},
     unknown = [];

@@ -7,7 +7,7 @@ const HEIGHT = 108,
   LINE = 40,
   BAR = 22,
   EDGE = 14;
-const LEAST_SPAN = 72; // on small screens the timeline scrolls
+const LEAST_SPAN = 72; // minimum number of pixels per span, on average; on small screens the timeline scrolls
 const ENDS = { delivered: "Delivered", cancelled: "Cancelled", dead: "Dead" };
 
 const label = (x, y, anchor, ...children) => m("text", { x, y, "text-anchor": anchor }, ...children);

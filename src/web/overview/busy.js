@@ -32,7 +32,7 @@ export function busiest() {
 
 const shown = (one) => (one ? one.delivered ?? 0 : null);
 
-// Sorted by the whole minute: rows that change places each second cannot be read.
+// Sorts by the figures of the whole minute. Rows that changed places each second could not be read.
 const sum = (past) => past.reduce((all, one) => all + (one.accepted ?? 0) + (one.delivered ?? 0) + (one.retried ?? 0), 0);
 
 function means(past) {

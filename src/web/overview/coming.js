@@ -27,7 +27,7 @@ export const Coming = {
   },
 };
 
-const OLD_MS = 30_000; // the server counts again every 12 seconds, or less often with many topics
+const OLD_MS = 30_000; // older counts are shown with their time; the server counts every 12 seconds, or less often with many topics
 
 function note(coming) {
   const parts = [];

@@ -21,7 +21,7 @@ import { needsTopic, TopicChoice } from "../jobs/reach.js";
 import { SearchField } from "../jobs/search_field.js";
 
 const LOOK_MS = 2000;
-const DEAR_LOOK_MS = 10_000; // if Redis has to read the jobs to count them
+const DEAR_LOOK_MS = 10_000; // if Redis has to read the jobs to count them, the page counts less often
 const POOL_STATES = ["delayed", "ready", "leased", "dead"];
 const OUTCOMES = ["delivered", "cancelled"];
 
@@ -268,8 +268,8 @@ function whyNotAll(action, filter, count) {
   return whyNot(scope, filter.topic) ?? (count === 0 ? "No job matches" : undefined);
 }
 
-// Redrives dead jobs of the history, including those that Redis no longer has. Renames the times of an end to the API's times
-// of a death.
+// Returns the query of an action on all jobs of the filter. Dead jobs of the history, including those that Redis no longer has,
+// are redriven: the API then names the filters of their time diedAfter and diedBefore.
 function bulkQuery({ source, endedAfter, endedBefore, ...filter }) {
   return source === "history" ? { ...filter, source, diedAfter: endedAfter, diedBefore: endedBefore } : filter;
 }

@@ -47,7 +47,7 @@ async function load(page) {
   }
 }
 
-// Five seconds after a click on Delete, the person may be on another page.
+// Whether the person is still on this page: a schedule is deleted five seconds after the click on Delete.
 const isShown = (page) => route.segments[1] === page.topic && route.segments[2] === page.scheduleId;
 
 function actions(page) {

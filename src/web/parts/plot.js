@@ -18,7 +18,7 @@ const DASHES = { retried: [6, 3], dead: [2, 2], cancelled: [8, 3, 2, 3] };
 export function Plot() {
   let chart = null;
   let drawn = null;
-  let styled = null; // the inputs of the chart's options; building options is the most expensive part of a redraw
+  let styled = null; // what the chart's options were last built from; building options is the most expensive part of a redraw
   let isGone = false;
   let stopTheme = null;
 

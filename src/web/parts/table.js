@@ -67,8 +67,8 @@ function TableEnd({ attrs: first }) {
       m.redraw();
     } else if (hasMore && !end.isLoading && !end.error && end.unseen < LOADS_UNSEEN) load(current);
   };
-  // An observer calls when it starts, and when the element comes into view or leaves it. Observing it anew makes the observer
-  // call again while the element stays in view.
+  // The observer calls its function when it begins to observe the element, and when the element comes into view or leaves it.
+  // To be called again while the element stays in view, the table observes the element anew.
   const watch = (dom) => {
     watcher.unobserve(dom);
     watcher.observe(dom);

@@ -27,7 +27,7 @@ function definitionOf(draft, job) {
   return definition;
 }
 
-// As with PATCH /jobs, a body and callbacks are replaced as a whole.
+// Whether the server merges the objects of this member. A body and callbacks are replaced as a whole, as with PATCH /jobs.
 const isMerged = (name) => name === "job" || name === "headers";
 
 // attrs: schedule (null for a new one), etag, onclose(saved schedule or null)

@@ -8,7 +8,7 @@ import { Field, Form, faultOf } from "../parts/form.js";
 import { toast } from "../parts/toast.js";
 import { textOf, valueOf } from "./settings.js";
 
-// The server merges the objects of these settings, and replaces those of others.
+// For these settings, the server merges the new object into the old one. For all others, it replaces the old object.
 const MERGED = ["headers", "rate"];
 
 // attrs: topic (or pattern), setting, value, from, onclose(hasChanged)

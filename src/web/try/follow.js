@@ -12,7 +12,7 @@ import { Problem } from "../parts/problem.js";
 import { Table } from "../parts/table.js";
 
 const PERIOD_MS = 1000;
-const GONE_ASKS = 4; // the history has a job a second or two after its end
+const GONE_ASKS = 4; // failed reads after which a job counts as gone; the history has a job a second or two after its end
 const ENDED = ["delivered", "dead", "cancelled"];
 
 export function Follow({ attrs: { job: sent } }) {
@@ -29,7 +29,7 @@ export function Follow({ attrs: { job: sent } }) {
     try {
       const where = path`/jobs/${sent.topic}/${sent.jobId}`;
       const one = await get(where);
-      // They are read after the job, so that they include its last attempt if it has ended.
+      // The reason and the attempts are read after the job. So if the job has ended, they include its last attempt.
       const [reason, tries] = await Promise.all([get(`${where}/why`), get(`${where}/attempts`)]);
       job = one.body;
       why = reason.body.detail;

@@ -39,11 +39,12 @@ function openState(job) {
   return job.state === "delayed" ? "waiting" : "queued";
 }
 
-// A workflow that was cancelled or failed may have dropped its jobs. If the job was read, its state decides.
+// The state of a row whose job has ended. A workflow that failed or was cancelled may have dropped the job. If the job could be
+// read, its state decides.
 const ENDS = { delivered: "done", cancelled: "cancelled", dead: "failed" };
 const endState = (workflow, job) => (workflow.state === "active" || workflow.state === "succeeded" ? "done" : ENDS[job?.state] ?? "over");
 
-// A row lasts until the next one begins: by then its job had been delivered, and the application had continued.
+// A row ends when the next row begins, because at that time its job had been delivered, and the application had continued.
 function withEnds(rows, workflow) {
   const end = timeOf(workflow.endedAt);
   let next = end;

@@ -42,7 +42,7 @@ export class WorkflowWatch {
   }
 }
 
-// Leaves out jobs that have ended since, unless there is a history.
+// Reads jobs. Without a history, jobs that have ended cannot be read any more, and are left out.
 async function readJobs(jobs) {
   const found = await Promise.allSettled(jobs.map(({ topic, jobId }) => get(path`/jobs/${topic}/${jobId}`)));
   return new Map(found.filter((one) => one.value).map(({ value }) => [keyOf(value.body), value.body]));
