@@ -37,7 +37,7 @@ struct app {
     int64_t max_jobs;         /* maximum number of jobs in Redis; shown in messages, enforced by the store */
     struct time_zones *zones; /* time zones for schedules */
     const struct delivery_forms
-        *forms; /* forms of delivery (form.h); a schedule may send its jobs to groups of these forms */
+        *forms;              /* forms of delivery (form.h); a schedule may send to a group of a form */
     struct history *history; /* history of ended jobs; NULL: there is no history */
     struct metrics *metrics; /* metrics of this reactor; also part of the member board */
     /* This member and the following ones are used only by the exposition (GET /metrics). */
@@ -105,8 +105,8 @@ struct app_receiver {
     int64_t reported_ms;
 };
 
-/* How a use case ends. Only with DONE, UNKNOWN, SAME and REPEATED can the request, or an earlier one like it,
- * have changed something (the exception is a removal, see history.h). */
+/* How a use case ends. With all ends except DONE, UNKNOWN, SAME and REPEATED, neither this request nor an
+ * earlier one like it has changed anything (the exception is a removal, see history.h). */
 enum app_end {
     APP_DONE,
     APP_SAME,     /* submit: the same job already exists, and is the verdict's job */
@@ -143,10 +143,10 @@ enum app_end {
 /* The cursor and the counts of a page of a list. */
 struct app_page {
     struct slice cursor; /* cursor of the next page: letters, digits and - _ . @; empty: the list ends here */
-    bool is_partial;     /* a list of the jobs of all topics did not examine all topics */
-    int64_t count;       /* result of a count */
-    bool has_more;       /* removal: there are more jobs that match */
-    bool is_of_history;  /* the page, or the count, is from the history */
+    bool is_partial;    /* jobs may be missing: some topics, or some jobs of the history, were not examined */
+    int64_t count;      /* result of a count */
+    bool has_more;      /* removal: there are more jobs that match */
+    bool is_of_history; /* the page, or the count, is from the history */
 };
 
 /* Numbers of jobs that have ended, by outcome. */

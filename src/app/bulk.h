@@ -17,7 +17,7 @@ struct app_bulk {
     enum app_action action;
     uint64_t limit;  /* maximum number of jobs on all pages together; 0: no limit */
     bool is_dry_run; /* counts the jobs and changes none */
-    int64_t step_us; /* redrive: time between the due times of two jobs; 0: none */
+    int64_t step_us; /* redrive: time from one job's due time to the next job's; 0: none */
     /* RESCHEDULE: true: at_ms is a time; false: at_ms is a delay from the time of the first page */
     bool has_due_at;
     int64_t at_ms;       /* RESCHEDULE: the new due time, or the delay */

@@ -3,7 +3,7 @@
  * A cursor of jobs is "began:due:until:left:side:state:shard:score:topic/jobId" in base64url: when the list
  * began, the progress of a bulk action (see struct app_progress; zeros for a list), and the last job of the
  * page. If score and id are empty, the list continues at the start of the shard. A cursor of topics is the
- * name of the last topic of the page, and a cursor of receivers the version of the last receiver. In all
+ * name of the last topic of the page, and a cursor of receivers is the version of the last receiver. In all
  * shards except the first, such a cursor begins with the number of the shard and '@'. If a list continues at
  * the start of such a shard, nothing follows the '@'. */
 #ifndef DUEPOST_APP_CURSOR_H
@@ -33,8 +33,8 @@ struct history_position {
     int64_t began_ms, ended_ms, number;
 };
 
-/* Write and read the cursor of a list of the history. Such a cursor begins with "h." The cursor has only
- * due_ms and left of the progress, and only if one of the two is not 0. */
+/* Write and read the cursor of a list of the history. Such a cursor begins with "h." It has two members of
+ * the progress, due_ms and left, unless both are 0. */
 void cursor_write_history(struct buffer *, const struct history_position *, const struct app_progress *);
 bool cursor_parse_history(struct slice text, struct history_position *, struct app_progress *);
 

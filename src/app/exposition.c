@@ -31,15 +31,17 @@ static void write_outbox(struct buffer *text, enum metrics_format format, const 
                   "# HELP duepost_outbox_jobs Ended jobs that are not in the history yet.\n"
                   "# TYPE duepost_outbox_jobs gauge\nduepost_outbox_jobs %lld\n",
                   (long long)counts->outbox);
-    buffer_printf(text,
-                  "# HELP duepost_outbox_bytes Size of these jobs in Redis.\n"
-                  "# TYPE duepost_outbox_bytes gauge\nduepost_outbox_bytes %lld\n",
-                  (long long)counts->outbox_bytes);
+    buffer_printf(
+        text,
+        "# HELP duepost_outbox_bytes Size in Redis of the ended jobs that are not in the history yet.\n"
+        "# TYPE duepost_outbox_bytes gauge\nduepost_outbox_bytes %lld\n",
+        (long long)counts->outbox_bytes);
     metrics_write_head(text, format, "duepost_outbox_dropped_total", "counter",
                        "Ended jobs that the history does not get, because the outbox was full.");
     buffer_printf(text, "duepost_outbox_dropped_total %lld\n", (long long)counts->outbox_dropped);
     write_seconds(text, "duepost_outbox_oldest_seconds",
-                  "How long ago the first job of the outbox ended; 0 if it is empty.", counts->outbox_age_ms);
+                  "How long ago the first job of the outbox ended; 0 if the outbox is empty.",
+                  counts->outbox_age_ms);
 }
 
 static void write_jobs(struct buffer *text, enum metrics_format format, const struct store_counts *counts)

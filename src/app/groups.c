@@ -141,8 +141,8 @@ static enum status make_text(struct change *change, struct job_errors *errors)
     return status == STATUS_OK && errors->count > 0 ? STATUS_INVALID : status;
 }
 
-/* Returns whether the stored group meets the condition of the request. If there is no group, the condition
- * may require just that. */
+/* Returns whether the stored group meets the condition of the request. If there is no group, returns
+ * whether the condition allows that. */
 static bool meets_tags(const struct change *change)
 {
     struct slice tags = change->call.tags;

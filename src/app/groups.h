@@ -17,7 +17,7 @@ struct app_group_change {
     struct slice name;
     enum app_change kind; /* APP_CHANGE_RESET removes the group */
     struct slice text;    /* text that the client sent */
-    struct slice tags;    /* see job_tags_match; a negated condition also allows that there is no group */
+    struct slice tags;    /* see job_tags_match; If-None-Match also allows that there is no group */
 };
 
 /* Changes a group: reads the group, creates the new text, and writes the new text. If another process has

@@ -4,7 +4,7 @@
 
 #include "store/store.h"
 
-static_assert((int)APP_DURABILITY_SIZE >= (int)DURABILITY_TEXT_MAX, "a word of the store fits");
+static_assert((int)APP_DURABILITY_SIZE >= (int)DURABILITY_TEXT_MAX, "the store's word for a durability fits");
 
 void app_health(const struct app *app, struct app_health *health)
 {

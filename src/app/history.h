@@ -11,7 +11,7 @@
 enum { APP_STATS_STEPS_MAX = 10000 };
 
 /* The steps of statistics. Step n counts the jobs that ended at from_ms + n * step_ms or later, but before
- * the next step and before to_ms. */
+ * the next step begins, and before to_ms. */
 struct app_stats {
     struct slice topic; /* empty: all */
     int64_t from_ms, to_ms, step_ms;

@@ -34,7 +34,7 @@ struct walk {
         struct walk *walk;
         struct rerun_call call;
     } * items;
-    size_t count, begun, ended; /* numbers of the page's jobs: all jobs, jobs begun, and jobs ended */
+    size_t count, begun, ended; /* numbers of the page's jobs, of runs that have begun, and of ended runs */
     int64_t begin_ms;           /* due time of the page's first job; 0: at once */
     struct app_bulk_counts counts;
 };

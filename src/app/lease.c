@@ -46,9 +46,9 @@ struct lease_topic {
     uint64_t round;    /* number of the latest round */
     size_t width;      /* number of requests in the next round */
     size_t asking;     /* number of requests of this round without an answer */
-    bool has_more;     /* in this round, the store found more jobs than its requests took */
+    bool has_more;     /* in this round, the store found more jobs than the requests of the round took */
     bool has_failed;   /* Redis did not answer the call for a request of this round */
-    bool is_announced; /* the store announces new jobs, for the waiting requests */
+    bool is_announced; /* the store announces new jobs of the topic, because requests wait for them */
     int64_t announced_us;
     struct slice name;
 };
@@ -60,7 +60,7 @@ struct app_lease_wait {
     app_leased_fn *fn;
     void *arg;
     struct timer *end; /* timer that ends the wait; NULL: the request does not wait */
-    uint64_t round;    /* when the request came: the number of the latest round */
+    uint64_t round;    /* number of the round that was the latest one when the request came */
     int64_t asked_us;
     bool was_asked;
     bool is_asking;

@@ -54,10 +54,11 @@ typedef void app_leased_fn(void *arg, const struct app_verdict *, const struct a
 /* Begins a request. Returns NULL if the callback was already called, or else the request, which now waits. */
 struct app_lease_wait *app_lease(struct app *, const struct app_lease *, app_leased_fn *, void *arg);
 
-/* Ends a request with an empty list, because its worker has disconnected. The callback may follow later. */
+/* Ends a request with an empty list, because its worker has disconnected. If a store call for the request
+ * is under way, the callback comes when that call ends. */
 void app_lease_leave(struct app_lease_wait *);
 
-/* Ends a request without a callback, when its server is freed. */
+/* Ends a request, and never calls its function. Call it when the HTTP server is freed. */
 void app_lease_drop(struct app_lease_wait *);
 
 /* ---- answers ---- */
@@ -87,7 +88,7 @@ struct app_lease_end {
     struct slice error; /* RETRY, BURY: the worker's text; empty: none */
     bool has_delay;     /* RETRY: delay_ms is set */
     int64_t delay_ms;
-    int64_t lease_ms; /* EXTEND: length of the lease from now on */
+    int64_t lease_ms; /* EXTEND: the lease ends after this time, counted from now */
 };
 
 struct app_lease_ended {

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 static_assert((int)APP_PAGE_MAX == (int)STORE_LIST_MAX, "the store can return a page of the API in one call");
-static_assert((int)APP_CURSOR_ROOM == (int)CURSOR_ROOM, "a cursor fits its room");
+static_assert((int)APP_CURSOR_ROOM == (int)CURSOR_ROOM, "every cursor fits into APP_CURSOR_ROOM");
 
 bool app_cursor_parse(const struct app *app, struct slice text, struct app_cursor *cursor)
 {

@@ -15,14 +15,14 @@
     (5 * SECOND_US) /* a client counts as watching the figures if its last request was within this time */
 #define LOOK_US    (5 * SECOND_US)  /* time between two "look" messages, which request figures (live.h) */
 #define WATCHED_US (15 * SECOND_US) /* time for which figures are sent after a "look" */
-#define SETTLE_US  INT64_C(10000)   /* wait after a second's end, so that it is not counted too early */
+#define SETTLE_US  INT64_C(10000)   /* wait after a second's end: its figures are then complete */
 
 enum {
     MESSAGE_MAX =
         256 * 1024, /* enough for 15 minutes of figures: at most 900 lines, of at most 250 bytes each */
     LOOKERS_MAX = LIVE_PROCESSES_MAX,
     AGAIN_SECONDS =
-        15, /* number of past seconds whose figures are sent again; more seconds than a failover takes */
+        15, /* the figures of this many past seconds are sent again; a failover takes fewer seconds */
 };
 
 struct looker {

@@ -11,7 +11,7 @@
 
 #define SILENT_US INT64_C(5000000) /* a process without messages for this time has ended, or is cut off */
 
-/* One process: its line, and the figures of its last seconds. */
+/* One process: its data (id, host, version and so on), and the figures of its last seconds. */
 struct member {
     struct live_process line;
     int64_t heard_us;

@@ -13,8 +13,8 @@ struct patch {
     struct app_patch call;
     app_verdict_fn *fn;
     void *arg;
-    struct app_job job; /* The job that was read. Slices whose data is no longer valid are empty. Later it
-                           gets the new record. */
+    struct app_job job; /* The job that was read. Slices whose data is no longer valid are empty. Later the
+                           new record replaces its record. */
     char tag[JOB_TAG_SIZE];
     bool is_moved;
     struct buffer record;   /* the new record */

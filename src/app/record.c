@@ -47,8 +47,8 @@ bool app_job_lacks_body(const struct app_job *stored)
     return false;
 }
 
-/* All code that makes a job dead writes the reason into the record, except recover.lua, which cannot. So the
- * reason of a record without one is that recover.lua found the job's consumer lost. */
+/* All code that makes a job dead writes the reason into the record, except recover.lua, which cannot. So
+ * if a record has no reason, recover.lua has found the job's consumer lost. */
 struct slice app_job_reason(const struct job *job)
 {
     return job->reason.size ? job->reason : SLICE("consumer_lost");

@@ -34,7 +34,7 @@ struct app_schedule {
     size_t time_count;
     struct {
         enum app_fired outcome;
-        bool is_missed;     /* true: the outcome is that of missed times, which duepost noticed later than the
+        bool is_missed;     /* true: the outcome is for missed times, which duepost noticed later than the
                                schedule's grace allows */
         int64_t time_ms;    /* time of the occurrence */
         int64_t at_ms;      /* time at which the outcome was written */

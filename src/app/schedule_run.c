@@ -2,7 +2,7 @@
  *
  *   1. reads the definition
  *   2. reads the group, if the job is sent to one
- *   3. fires, under the idempotency key of the request */
+ *   3. creates the occurrence, under the idempotency key of the request */
 #include <stdio.h>
 
 #include "app/audit.h"

@@ -35,8 +35,8 @@ void app_sibling_change(struct app *, const struct app_caller *, struct slice to
 app_sibling_fn app_sibling_remove;
 
 /* Calls each() for every topic whose name begins with prefix and that has settings of its own, in the order
- * of the names; then calls fn. prefix must contain a '~'. At most max topics are passed to each(). The cost
- * depends only on the topics with this prefix. */
+ * of the names; then calls fn. prefix must contain a '~'. At most max topics are passed to each(). Topics
+ * without this prefix do not make the call slower. */
 void app_siblings(struct app *, struct slice prefix, size_t max, app_topic_fn *each, app_verdict_fn *fn,
                   void *arg);
 

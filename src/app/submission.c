@@ -50,8 +50,8 @@ static struct slice record_of(const struct app_submission *submission)
     return slice_skip(buffer_slice(&submission->stored), submission->id.size);
 }
 
-/* Reads the job of this submission from its record. The record has no opening yet, because the script writes
- * the opening. */
+/* Reads the job of this submission from its record. The record still lacks its beginning, the opening
+ * brace and createdAt, which the script writes. */
 static enum status read_sent(const struct app_submission *submission, struct buffer *text, struct job *job)
 {
     struct slice record = record_of(submission);
@@ -159,7 +159,7 @@ void app_submission_write(struct app_submission *submission, struct job *job)
     buffer_append_byte(stored, '/');
     buffer_append(stored, job->job_id);
     job_write(job, stored);
-    assert(!stored->failed); /* app_submission_admit has reserved enough */
+    assert(!stored->failed); /* app_submission_admit has reserved enough memory */
     submission->id = slice_from(stored->data, id_size);
     submission->has_due_at = job->has_due_at;
     submission->when_ms = job->has_due_at ? job->due_at_ms : job->delay_ms;

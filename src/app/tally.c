@@ -18,7 +18,7 @@ enum {
         1000, /* walks through the coming jobs continue for this time after the last request for them */
     WALK_US = 10 * 1000 * 1000,        /* time from the start of one walk to the start of the next */
     COMING_OLD_US = 120 * 1000 * 1000, /* a walk's result that is older than this is not shown */
-    /* If the last count with more parts is older than this, the next count has all parts. */
+    /* If the last count for tally_want_more is older than this, the next one has all parts. */
     PART_OLD_US = 5 * 1000 * 1000,
 };
 
@@ -40,9 +40,9 @@ struct tally_board {
     int64_t began_us; /* start of the current count, or of the last one */
     enum status status;
     struct tally_count count;
-    int64_t wanted_us; /* until this time, counts include more parts, see tally_want_more */
-    int64_t more_us;   /* start of the last count with more parts */
-    unsigned turn;     /* counts the counts that have only one part, see board_take_turn */
+    int64_t wanted_us; /* until this time, counts also have the parts that tally_want_more adds */
+    int64_t more_us;   /* start of the last count with such parts */
+    unsigned turn;     /* number of counts that had only one part, see board_take_turn */
     bool was_topics;
     /* The walk through the waiting jobs that counts the coming jobs. Only the reactor that is counting uses
      * the walk, so the walk needs no lock. */
@@ -142,7 +142,7 @@ static enum look board_look(struct tally_board *board, enum status *status, stru
         *parts = board_parts(board, now_us);
         *count = board->count;
         count->has_impaired =
-            count->has_impaired && *parts != PARTS_SCRAPED; /* a count for metrics has no receivers */
+            count->has_impaired && *parts != PARTS_SCRAPED; /* a count for /metrics has no receivers */
         look = LOOK_COUNT;
     }
     pthread_mutex_unlock(&board->lock);

@@ -12,7 +12,7 @@ bool app_caller_reaches(const struct app_caller *caller, struct slice topic)
 
 bool app_caller_reaches_group(const struct app_caller *caller, struct slice group)
 {
-    if (topic_is_sibling(group)) /* a group of a form of delivery (form.h) has the name of a sibling topic, so
+    if (topic_is_sibling(group)) /* a group of a form of delivery (form.h) is named like a sibling topic, so
                                     the right to this topic decides */
         return app_caller_reaches(caller, group);
     return caller->groups.size ? topic_patterns_match(caller->groups, group) : caller->topics.size == 0;

@@ -86,9 +86,9 @@ struct app_workflow_list {
     struct app_workflow_cursor from;
 };
 
-/* Calls each() for every workflow of a page, the latest first (with several shards, shard by shard), and then
- * fn. In a list, workflows have neither elements nor jobs, and settings or a result of more than 8 KiB are
- * left empty. A page may have fewer workflows than max although more pages follow. */
+/* Calls each() for every workflow of a page, the latest first (with several shards: the latest of each
+ * shard), and then fn. In a list, workflows have neither elements nor jobs, and settings or a result of
+ * more than 8 KiB are left empty. A page may have fewer workflows than max although more pages follow. */
 typedef void app_workflow_each_fn(void *arg, const struct app_workflow *);
 void app_workflow_list(struct app *, const struct app_workflow_list *, app_workflow_each_fn *,
                        app_verdict_fn *, void *arg);

@@ -22,9 +22,10 @@ struct app_workflow_begin {
     /* The entries that the parent gets when this workflow fails or is cancelled; NULL without a parent. */
     const struct app_workflow_entry *if_failed, *if_cancelled;
     bool replaces; /* if a workflow with this id is active, the new workflow replaces it */
-    /* The failed workflow that this one continues: owner/workflowId/time; empty: none. A failed workflow can
-     * be continued once. Its dead job, because of which it failed, is removed. The new workflow begins with
-     * the first elements of the failed one: their number is kept, and the size of their texts kept_bytes. */
+    /* The failed workflow that this one continues: owner/workflowId/time; empty: none. A failed workflow
+     * can be continued once. The dead job because of which it failed is removed. The new workflow begins
+     * with the first elements of the failed one: kept is their number, and kept_bytes is the size of their
+     * texts. */
     struct slice from;
     size_t kept, kept_bytes;
     const struct app_workflow_entry *first;

@@ -43,9 +43,9 @@ struct method {
     const char *label;   /* name of the route in the metrics */
     exchange_fn *handle; /* called after the whole request has arrived */
     enum reach reach;
-    unsigned scopes; /* scopes that a token must have: all of them; see token.h */
+    unsigned scopes; /* the token must have all of these scopes, see token.h */
     enum body_kind body;
-    const char *or_media; /* another media type that is accepted with BODY_JSON; NULL: none */
+    const char *or_media; /* with BODY_JSON: a second media type that is accepted; NULL: none */
     bool takes_query;     /* the handler checks the query; otherwise any parameter is refused */
     /* Returns whether the body may have up to large_bytes instead of the site's max_body_bytes. The function
      * reads only the beginning of the body. NULL: never. */
@@ -94,7 +94,7 @@ struct dialect {
     struct slice root;  /* beginning of all paths of the dialect, which then also answers for unknown paths
                            with this beginning; empty: none */
     struct slice topic; /* topic of the routes whose path names no topic; empty: none */
-    const char *token_parameter; /* query parameter that may contain the token, too; NULL: none */
+    const char *token_parameter; /* query parameter that may also contain the token; NULL: none */
 };
 
 #endif

@@ -52,7 +52,7 @@ struct buffer *exchange_scratch(struct exchange *);
 /* Returns a second scratch buffer, for the part of an answer that must be written before the rest. */
 struct buffer *exchange_members(struct exchange *);
 
-/* ---- answers: each ends the exchange ---- */
+/* ---- functions that answer; each ends the exchange ---- */
 
 /* Answers with application/json, or from status 400 on with the dialect's error_type. */
 void exchange_answer(struct exchange *, unsigned status, const struct http_header *headers, size_t count,

@@ -2,7 +2,7 @@
 
 #include "job/url.h"
 
-/* Returns the host of "host:port" or "[v6]:port", with its brackets. The header gate has checked the syntax.
+/* Returns the host of "host:port" or "[v6]:port", with its brackets. io/http_gate.h has checked the syntax.
  */
 static struct slice host_of(struct slice text)
 {

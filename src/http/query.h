@@ -27,8 +27,8 @@ struct query_reading {
     struct job_errors errors;
 };
 
-/* Reads the query. A parameter that is unknown, wrong, or repeated without being repeatable becomes an error
- * in errors. text holds the decoded values, and must have room for QUERY_BYTES_MAX. */
+/* Reads the query. Each parameter that is unknown or wrong, or is repeated although it is not repeatable,
+ * becomes an error in errors. text holds the decoded values, and must have room for QUERY_BYTES_MAX. */
 void query_read(struct query_reading *, void *into, struct buffer *text);
 
 /* Adds an error. */

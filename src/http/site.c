@@ -15,8 +15,8 @@ enum {
     MEMBERS_MAX = 256 * 1024,
     ALLOW_MAX = 128,
     PROBLEM_MAX = 1024,
-    LARGE_MAX =
-        16, /* maximum number of concurrent requests over max_body_bytes: together 256 MiB in a reactor */
+    LARGE_MAX = 16, /* maximum number of requests with a body over max_body_bytes at a time: together 256 MiB
+                       in a reactor */
 };
 
 /* ---- the head ---- */

@@ -1,6 +1,6 @@
 #include "http/trace_context.h"
 
-enum { HEAD_MAX = 64 * 1024 }; /* in bytes; more than a request's head can have */
+enum { HEAD_MAX = 64 * 1024 }; /* in bytes; no head of a request is longer */
 
 /* Reads the trace of the client's request. Returns false if the request has no valid trace. */
 static bool read_headers(const struct http_request *request, struct trace_context *context, struct job *job)
