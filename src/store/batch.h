@@ -15,8 +15,8 @@ enum {
     BATCH_ITEMS_MAX = 256,
     BATCH_TOPICS_MAX = 192, /* a new job takes up to 0.05 ms of Redis's time if no other job of the call has
                                its topic, and a call should take at most 10 ms */
-    /* Number of topics that the end of an attempt counts as. In a fifo topic, it takes twice the time of a
-     * new job, because the script decides again whether the topic may be served (offer.lua). */
+    /* The end of an attempt counts as this many topics. In a fifo topic, ending an attempt takes twice the
+     * time of a new job, because the script decides again whether the topic may be served (offer.lua). */
     BATCH_END_WEIGHT = 2,
     BATCH_BYTES_MAX = 4 * 1024 * 1024, /* a call gets no more items when its items have reached this size */
     BATCH_ITEM_OVERHEAD = 64,          /* estimated bytes of an item in addition to its texts */
@@ -37,7 +37,8 @@ struct batch_item {
 struct batch_kind {
     enum script_id script;
     unsigned max_calls; /* maximum number of calls under way; a full call may exceed it by one */
-    bool is_confirmed;  /* clients rely on the change: items end only when it has the configured durability */
+    bool is_confirmed;  /* clients rely on the changes: an item ends when its change has the configured
+                           durability */
     /* Adds the arguments that the script needs once for all items. NULL if it needs only ARGV[1], the
      * default limit of a topic's jobs in flight. */
     void (*add_shared)(const struct shard *, struct script_call *);

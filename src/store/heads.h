@@ -17,8 +17,8 @@ enum {
 
 struct heads_page {
     struct slice topics; /* one per line; valid until the callback returns */
-    /* Score and id of the job at which the page must end, because after it, topics that are not in this
-     * page may have jobs, too. Empty if there are no such topics. */
+    /* The page must end at the job with this score and id, because jobs of further topics may come after
+     * it. Empty if there are no further topics. */
     char score[LIST_SCORE_SIZE];
     struct slice id;
     int64_t count;   /* number of jobs, if is_count was true */

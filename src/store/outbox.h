@@ -23,8 +23,8 @@ enum {
 
 /* A text of the outbox. Valid until the callback returns. */
 struct outbox_text {
-    struct slice field; /* topic/jobId; with a newline and more if the outbox already had a text of this id */
-    /* text as in the hash "kept", see scripts/lib/ended.lua; empty: the field no longer has a text */
+    struct slice field; /* topic/jobId; followed by "\nb" and a number if an earlier text has this id */
+    /* the data of the job, in the form described in scripts/lib/ended.lua; empty: the text was dropped */
     struct slice text;
 };
 

@@ -8,10 +8,11 @@
  *     store_pull ──▶ leased ──▶ complete      the job is delivered
  *                      │ ▲ └──▶ retry, bury   a failed attempt
  *                      │ └extend              the lease gets a later deadline
- *                      ├──────▶ release       the job waits again, with its old due time; no attempt is
- * counted └──────▶ the deadline has passed: a failed attempt with the error lease_expired. The carry worker
- * ends it within a second (worker/lapse.h); until then the token can still complete, retry, bury or release
- * the job, but not extend the lease
+ *                      ├──────▶ release       the job waits with its old due time; no attempt counts
+ *                      └──────▶ deadline      a failed attempt with the error lease_expired
+ *
+ * After the deadline, the carry worker ends the lease within a second (worker/lapse.h). Until then, the token
+ * can still complete, retry, bury or release the job, but not extend the lease.
  *
  * Pause, maxInFlight, rate, order, ttl, callbacks and retention work as for jobs that are POSTed. Workers do
  * not get jobs that have expired or whose record cannot be read: these are buried. They do not get jobs that
@@ -66,7 +67,7 @@ struct store_pulled {
     int64_t next_ms;
 };
 
-/* Called with OK (even if there are no jobs), NOT_PULL (jobs of the topic are POSTed), REUSED (the
+/* Called with OK (also if there are no jobs), NOT_PULL (jobs of the topic are POSTed), REUSED (the
  * idempotency key belongs to another request), LACKING or UNREADABLE (the topic's settings need a later
  * version, or cannot be read), NO_MEMORY, UNAVAILABLE or UNKNOWN. The struct is NULL unless the status is
  * OK. If the status is UNKNOWN, jobs may have been leased. The store releases these jobs as soon as Redis
@@ -94,7 +95,7 @@ enum store_pull_action {
     STORE_PULL_RELEASE,
 };
 
-/* Words before a colon: only these actions use the member. */
+/* The words before a colon name the actions that use the member. */
 struct store_pull_end {
     enum store_pull_action action;
     struct slice id;    /* topic/jobId */
@@ -103,14 +104,14 @@ struct store_pull_end {
     bool has_delay;     /* RETRY: wait delay_ms instead of the time in the retry schedule */
     int64_t delay_ms;
     int64_t lease_ms;                      /* EXTEND: length of the lease from now on */
-    const struct retry_schedule *schedule; /* RETRY: retry schedule of jobs and topics without one */
+    const struct retry_schedule *schedule; /* RETRY: for jobs and topics without a retry schedule */
 };
 
-/* The result of ending or extending one lease. Words before a colon: only with this status or action is
- * the member set. */
+/* The result of ending or extending one lease. The words before a colon name the status and the actions
+ * with which the member is set. */
 struct store_pull_ended {
     int64_t now_ms;
-    /* OK: EXTEND: the new deadline; RETRY: when the next attempt is due. */
+    /* OK, EXTEND: the new deadline. OK, RETRY: when the next attempt is due. */
     int64_t at_ms;
     bool is_dead;        /* OK, RETRY: no retries were left, and the job is dead now */
     struct slice reason; /* OK, RETRY and BURY: why the job is dead, a literal; empty: it is not dead */

@@ -22,7 +22,7 @@ enum pull_cause {
     PULL_CAUSE_UNFIT,    /* the job was not given to a worker, because it has expired or cannot be read */
 };
 
-/* Words before a colon: only these causes use the member. */
+/* The words before a colon name the causes that use the member. */
 struct pull_ending_facts {
     enum pull_cause cause;
     int64_t now_ms;
@@ -31,8 +31,8 @@ struct pull_ending_facts {
     int64_t delay_ms;
     /* FAILED or LAPSED: default retry schedule for jobs and topics that have none. */
     const struct retry_schedule *schedule;
-    bool is_confirmed; /* a client relies on the change, so the change gets the configured durability. Nothing
-                          changes if the job or its topic's settings need a later version or cannot be read */
+    bool is_confirmed; /* a client waits for the answer: the change gets the configured durability. If the job
+                          or its topic's settings cannot be read or need a later version, nothing changes */
 };
 
 /* ending is NULL unless the status is OK. The statuses are those of shard_done_fn, and also UNREADABLE,
@@ -43,7 +43,7 @@ typedef void pull_ended_fn(void *arg, enum status, const struct ending *ending);
 void pull_end(struct shard *, const struct pulled *, const struct pull_ending_facts *, pull_ended_fn *fn,
               void *arg);
 
-/* ---- ends that have the configured durability (pull_end.c) ---- */
+/* ---- ending and extending leases with the configured durability (pull_end.c) ---- */
 
 /* Called with the status of the call. code is the script's result for the item. */
 typedef void pull_sent_fn(void *arg, enum status, int64_t code, int64_t now_us);

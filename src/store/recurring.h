@@ -35,7 +35,7 @@ struct store_recurring {
     struct slice progress; /* text of recurrence_progress.h; only in shard_fires */
     struct {
         enum store_fired outcome;
-        bool is_missed;   /* the times with this outcome were missed by more than the permitted grace */
+        bool is_missed;   /* the time was overdue by more than the permitted grace when it was handled */
         int64_t time_ms;  /* time of the occurrence */
         int64_t at_ms;    /* time at which the outcome was written */
         struct slice job; /* id of the last job that the schedule created; empty: none, or unknown */
@@ -57,8 +57,8 @@ struct store_recurrings {
 };
 
 /* Called with a page of schedules. Pages go shard by shard, and by id within a shard. A page may have fewer
- * schedules than max although there are more. If the call names one schedule that does not exist, the status
- * is NOT_FOUND, and the first schedule has only now_ms. */
+ * schedules than max although there are more. If the call names one schedule that does not exist, the
+ * status is NOT_FOUND, and fn gets a schedule with only now_ms. */
 typedef void store_recurrings_fn(void *arg, enum status, const struct store_recurring *, size_t count,
                                  struct store_recurring_cursor next);
 void store_recurrings(struct store *, const struct store_recurrings *, store_recurrings_fn *, void *arg);
@@ -92,7 +92,7 @@ struct store_fire {
     /* DONE: create a job; SKIPPED, NO_GROUP, UNSENDABLE or HELD: create no job; MOVED: only change the next
      * time. With MOVED, expected_ms is -1 if there was no next time. */
     enum store_fired kind;
-    struct slice progress; /* the new text; empty: the text is removed; data is NULL: the text stays */
+    struct slice progress; /* new text (recurrence_progress.h); empty: removes it; NULL data: keeps it */
     int64_t time_ms;       /* time of the occurrence */
     bool is_missed;
     bool is_exclusive;   /* no occurrence is created while the last one is in the pool */
@@ -100,7 +100,7 @@ struct store_fire {
     int64_t due_ms;      /* due time of the job; 0: at once */
     struct slice record; /* record of the job, as job_write writes it; not used with a group */
     struct slice once;   /* set for an occurrence that a client requests, as in store_schedule */
-    /* If the job is sent to a group: the mark of the send, and its jobs. All of them are created, or none. */
+    /* If the job is sent to a group: the members of store_send. Either all jobs are created, or none. */
     struct slice group, mark;
     const struct store_send_job *jobs;
     size_t count;

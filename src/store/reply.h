@@ -5,13 +5,14 @@
 #include "store/script_list.h"
 #include "store/store.h"
 
-/* Reads the number of entries, which the reply has at index at. The entries begin at index first, and each
- * has this number of parts. Returns false if the number is above max, or if the reply has fewer entries. */
+/* Reads *count, the number of entries, from element at of the reply. The entries begin at element first,
+ * and each has parts elements. Returns false if the number is above max, or if the reply has fewer
+ * entries. */
 bool reply_count(const struct redis_reply *, size_t at, size_t first, size_t parts, size_t max,
                  size_t *count);
 
-/* Returns whether this version accepts the name. If not, another program or a later version has written
- * the name: logs the name and returns false. Callers then leave the entry out of a page. */
+/* Returns whether this version accepts the name of a job or topic. If not, another program or a later
+ * version has written the name: logs it, and the caller leaves the entry out of its page. */
 bool reply_has_id(struct slice id);
 bool reply_has_topic(struct slice topic);
 

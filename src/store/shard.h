@@ -76,15 +76,15 @@ enum { SHARD_NO_WAIT = -1 };
 
 /* Data written with the end of a lease. The call borrows the data until its callback. */
 struct shard_end {
-    struct slice record;  /* the job's new record; not with complete */
+    struct slice record;  /* the job's new record; not used by shard_complete */
     struct slice attempt; /* the attempt's line to keep, see attempt_line.h; empty: none */
     /* jobs that the same script schedules, unless the status is STALE; max_jobs does not apply, and an
      * existing job with the same id is not changed */
     struct shard_follow_ups follow;
 };
 
-/* The following calls end a lease. The status is STALE if another process holds or has changed the job;
- * nothing has changed then. These calls borrow the lease's id until the callback. */
+/* The following calls end a lease. The status is STALE if another process has leased or changed the job;
+ * the call then changes nothing. These calls borrow the lease's id until the callback. */
 typedef void shard_done_fn(void *arg, enum status);
 void shard_complete(struct shard *, const struct lease *, const struct shard_end *, shard_done_fn *,
                     void *arg);
@@ -141,7 +141,7 @@ void shard_on_bell_up(struct shard *, loop_fn *, void *arg);
 struct shard_carry {
     struct slice me;   /* name of this process */
     bool is_tick;      /* raises the beat, which shows that the owner runs */
-    bool is_unwatched; /* no other process can be running, so the beat need not be raised */
+    bool is_unwatched; /* no other process can be running and watch the beat, so the beat is not raised */
     bool is_leaving;   /* releases the lock */
     /* If this process does not hold the lock, it carries only topics that have been overdue for this time. */
     int64_t patience_ms;
@@ -178,8 +178,8 @@ struct shard_recovered {
     bool is_full; /* there may be more */
 };
 
-/* Recovers the jobs of lost leases: a limited number, with at most some MiB of jobs to be buried. The status
- * is STALE if Redis's clock is not at expected_ms. */
+/* Makes a limited number of jobs of lost leases due again, and returns those to bury, at most some MiB of
+ * them. The status is STALE if Redis's clock is more than a second away from expected_ms. */
 typedef void shard_recover_fn(void *arg, enum status, const struct shard_recovered *);
 void shard_recover(struct shard *, int64_t expected_ms, shard_recover_fn *, void *arg);
 
@@ -200,15 +200,15 @@ struct shard_lapsed {
 };
 
 /* Lists jobs whose workers' leases have run out (store/pull.h): a limited number, with at most some MiB of
- * records. A job is listed in each call until its lease is ended, by shard_end_lapsed or by its worker. The
- * status is STALE if Redis's clock is not at expected_ms. */
+ * records. A job is listed in each call until its lease is ended, by shard_end_lapsed or by its worker.
+ * The status is STALE if Redis's clock is more than a second away from expected_ms. */
 typedef void shard_lapsed_fn(void *arg, enum status, const struct shard_lapsed *);
 void shard_list_lapsed(struct shard *, int64_t expected_ms, shard_lapsed_fn *, void *arg);
 
 /* Ends a worker's lease that has run out. This counts as a failed attempt: the job is retried by its
- * schedule, or dies. schedule is the default retry schedule for jobs and topics. Copies the texts. The
- * status is STALE if the lease has already ended. If memory is short, nothing changes, and fn is called
- * with NO_MEMORY before this function returns. */
+ * schedule, or dies. schedule is used if neither the job nor its topic has a retry schedule. Copies the
+ * texts. The status is STALE if the lease has already ended. If memory is short, nothing changes, and fn
+ * is called with NO_MEMORY before this function returns. */
 void shard_end_lapsed(struct shard *, const struct shard_lapsed_job *, int64_t now_ms,
                       const struct retry_schedule *schedule, shard_done_fn *, void *arg);
 

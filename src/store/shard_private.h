@@ -170,7 +170,7 @@ bool shard_is_ready(const struct shard *, struct problem *);
 /* Reads a job. The status is NOT_FOUND for an ended job, too, unless may_be_kept. */
 void shard_read(struct shard *, struct slice id, bool may_be_kept, store_read_fn *, void *arg);
 
-/* Sets the settings of all jobs of the topic. Returns false if the claim has no jobs of the topic. */
+/* Sets the member settings of the claimed jobs of this topic. Returns false if there are no such jobs. */
 bool claim_give_settings(struct shard_claimed *, size_t count, struct slice topic, struct slice settings);
 
 /* Creates a nonce that no process has used. The nonce begins with mark. */

@@ -37,7 +37,7 @@ enum {
     STORE_NONCE_MAX = 32,      /* maximum size of a nonce in bytes */
     STORE_CLAIM_MAX = 128,     /* maximum number of jobs in one claim */
     STORE_LIST_MAX = 1000,     /* maximum number of jobs in one page */
-    STORE_UP_LISTENERS = 2,    /* maximum number of listeners of one shard */
+    STORE_UP_LISTENERS = 2,    /* maximum number of calls of shard_on_up for one shard */
     STORE_SHARDS_MAX = 256,
     STORE_PATTERNS_MAX = 100, /* maximum number of patterns with settings */
 };
@@ -161,7 +161,7 @@ struct store_job {
     enum job_state state;
     struct slice id;
     struct slice record;
-    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: time of its end */
+    int64_t at_ms;         /* delayed, ready: due time; leased: end of the lease; else: end of the job */
     int64_t losses;        /* number of consecutive consumers that were lost while they had the job */
     struct slice settings; /* current settings of the job's topic, see topic_settings.h; empty: none */
     int64_t now_ms;        /* time of reading */
@@ -172,10 +172,10 @@ struct store_job {
 
 /* Writes the tag of a job's current version: see job_tag.h. The tag does not depend on the end of a lease,
  * which changes all the time. A call with tags changes the job only if the job's tag is one of them. With
- * empty tags, a call changes the job in any case. "*" matches any existing job. If the tags of store_replace
- * begin with JOB_TAGS_EXCLUDED, a job of the pool is changed only if its tag is not one of the following tags
- * and "*" does not follow. The status is STALE if the tags do not allow the change, or if the job does not
- * exist. */
+ * empty tags, a call changes the job in any case. "*" matches any existing job. If the tags of
+ * store_replace begin with JOB_TAGS_EXCLUDED, the tags after it protect jobs of the pool: a job with one
+ * of these tags is not changed, and after "*" no job is changed. The status is STALE if the tags do not
+ * allow the change, or if the job does not exist. */
 void store_job_tag(const struct store_job *, char tag[JOB_TAG_SIZE]);
 
 /* Called with due_ms if the status is OK, with the job that has the id if EXISTS, and with due_ms and job->id
@@ -237,8 +237,8 @@ struct store_replace {
  * the callback. */
 void store_replace(struct store *, const struct store_replace *, store_replaced_fn *, void *arg);
 
-/* Called with OK, STALE, FULL, NO_URL, UNAVAILABLE or UNKNOWN. due_ms is set if the job was moved. The status
- * is STALE if the job has another tag, is leased or does not exist any more. */
+/* Called with OK, STALE, FULL, NO_URL, UNAVAILABLE or UNKNOWN. due_ms is set if the due time was changed.
+ * The status is STALE if the job has another tag, is leased or does not exist any more. */
 typedef void store_changed_fn(void *arg, enum status, int64_t due_ms, int64_t now_ms);
 
 struct store_change {
@@ -249,8 +249,8 @@ struct store_change {
     struct store_when when;
 };
 
-/* Writes another record for a job that is not leased. Without a record, the status is also STALE if the job
- * would expire before it is due. Borrows the slices until the callback. */
+/* Changes the record or the due time of a job that is not leased. Without a new record, the status is also
+ * STALE if the job would expire before it is due. Borrows the slices until the callback. */
 void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
 
 /* Called with OK, NOT_FOUND or STALE. After OK no attempt of the job begins. */
@@ -368,7 +368,8 @@ struct store_topic {
     /* Start of the oldest lease of a worker; 0: unknown, or no lease. Only set for a topic that was requested
      * by name. */
     int64_t leased_ms;
-    /* Outcomes of attempts in the last hour, accurate to 5 minutes: delivered, to be retried, dead. */
+    /* Numbers of attempts in the last hour, accurate to 5 minutes, after which the job was delivered, had
+     * to be retried, or was dead. */
     struct {
         int64_t delivered, retried, dead;
     } hour;
@@ -458,7 +459,7 @@ struct store_send {
     struct slice once; /* as in store_schedule */
     const struct store_send_job *jobs;
     size_t count;     /* number of jobs; 0: only looks for an earlier send */
-    bool is_only_new; /* only store_replace_sent: send only if none of the jobs is in the pool */
+    bool is_only_new; /* for store_replace_sent: do not send if one of the jobs is in the pool */
 };
 
 /* A job of a send. Slices are valid until the callback returns. */
@@ -476,8 +477,8 @@ struct store_sent {
     size_t count;
     struct slice
         taken; /* EXISTS: the id that another job has; LEASED: the id of the job with a running attempt */
-    bool was_there;             /* only store_replace_sent: jobs were replaced or cancelled */
-    size_t replaced, cancelled; /* only store_replace_sent: how many */
+    bool was_there;             /* after store_replace_sent: jobs were replaced or cancelled */
+    size_t replaced, cancelled; /* numbers of these jobs */
 };
 
 /* Called with OK, REPEATED (the request was answered before), EXISTS, NOT_FOUND (count was 0, and there was
@@ -540,8 +541,8 @@ struct store_receivers {
     struct store_receiver_cursor from;
 };
 
-/* Called with a page of receivers. Pages go shard by shard, in the order of reports within a shard. A page
- * may have fewer receivers than max although there are more. */
+/* Called with a page of receivers. Pages go shard by shard; within a shard, the receiver that was reported
+ * last comes last. A page may have fewer receivers than max although there are more. */
 typedef void store_receivers_fn(void *arg, enum status, const struct store_receiver *, size_t count,
                                 struct store_receiver_cursor next);
 void store_receivers(struct store *, const struct store_receivers *, store_receivers_fn *, void *arg);
@@ -605,7 +606,7 @@ struct store_counts {
     int64_t outbox_dropped;       /* texts dropped by the limit of the outbox since the data was created */
     int64_t outbox_age_ms;        /* time since the first job of the outbox ended; 0: it is empty */
     /* The last three members are set for a single shard only. */
-    int64_t outbox_listed;  /* texts in the lists of the outbox; at least outbox, if the data is intact */
+    int64_t outbox_listed;  /* ids in the outbox's lists; not fewer than its texts, if the data is intact */
     int64_t kept_with_time; /* kept jobs with a time of removal: all except the dead jobs, if the data is
                                intact */
     bool takes_survey;      /* more topics may have due jobs than one call counts: see shard_survey */

@@ -17,8 +17,8 @@
 enum workflow_role {
     WORKFLOW_STEP, /* the body is the list of elements up to the job's own; the job's death fails the workflow
                     */
-    WORKFLOW_CALL, /* the job has its own body; only reads of all elements include its element; the job's
-                      death changes nothing */
+    WORKFLOW_CALL, /* the job has its own body; its element can be read, but is not delivered with steps; the
+                      job's death does not end the workflow */
     WORKFLOW_ANSWER, /* the job has its own body and no element; the job's death fails the workflow */
 };
 
@@ -110,7 +110,7 @@ typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_w
 void workflow_waiters(struct store *, struct slice owner, struct slice event, struct slice id, size_t max,
                       workflow_waiters_fn *, void *arg);
 
-/* A waiter, and the job that replaces its deadline. */
+/* A job that waits for an event, and the job that is delivered instead. */
 struct workflow_notice {
     struct slice waiter;
     struct workflow_entry entry;
@@ -125,7 +125,7 @@ struct workflow_notify {
 };
 
 struct workflow_notified {
-    const bool *was_waiting; /* for each notice, whether its waiter was waiting */
+    const bool *was_waiting; /* for each notice: whether its job was still waiting */
     size_t count;
     bool is_kept;
 };
