@@ -112,7 +112,7 @@ enum app_end {
     APP_SAME,     /* submit: the same job already exists, and is the verdict's job */
     APP_REPEATED, /* submit: this request was answered before; the verdict's job has the id and the due time
                    */
-    APP_INVALID,  /* the input is wrong, and errors says why */
+    APP_INVALID,  /* the input is wrong; the errors are in errors */
     APP_NOT_REACHED, /* the caller has no right to the topic */
     APP_SIBLING, /* only the server writes to this sibling topic; the verdict's topic is its owner topic */
     APP_NOT_FOUND,
@@ -134,9 +134,9 @@ enum app_end {
     APP_TOO_LARGE,  /* send: the jobs of all endpoints are together over 4 MiB */
     APP_FULL,       /* Redis has max_jobs jobs, or no memory for more */
     APP_NO_MEMORY,
-    APP_UNAVAILABLE,         /* Redis cannot confirm changes now; why has the reason */
+    APP_UNAVAILABLE,         /* Redis cannot confirm changes now; the reason is in why */
     APP_UNKNOWN,             /* Redis did not answer: the change may or may not be done */
-    APP_HISTORY_UNAVAILABLE, /* the history cannot be read now; why has the reason */
+    APP_HISTORY_UNAVAILABLE, /* the history cannot be read now; the reason is in why */
     APP_NO_HISTORY,          /* the server keeps no history */
 };
 

@@ -12,7 +12,7 @@ struct app_cron_call {
     struct slice expression; /* cron expression; empty: every_ms is used */
     int64_t every_ms; /* interval; the first time is from_ms + every_ms; at least RECURRENCE_EVERY_MIN_MS */
     struct slice timezone; /* empty: UTC */
-    int64_t from_ms;       /* only later times are returned */
+    int64_t from_ms;       /* only times later than this are returned */
 };
 
 struct app_cron_preview {

@@ -1,4 +1,5 @@
-/* health.h - reports whether this reactor can confirm changes, and the facts about Redis. */
+/* health.h - reports whether this reactor can confirm changes, and the version, role and durability of
+ * Redis. */
 #ifndef DUEPOST_APP_HEALTH_H
 #define DUEPOST_APP_HEALTH_H
 

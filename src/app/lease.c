@@ -132,7 +132,7 @@ static void note_waiting(const struct app_lease_wait *wait, int change)
         lease_board_add(board, wait->topic->name, change);
 }
 
-/* Takes a request from its queue. The caller must still free its memory. */
+/* Removes a request from its queue. The caller must still free the request's memory. */
 static void leave_queue(struct app_lease_wait *wait)
 {
     note_waiting(wait, -1);

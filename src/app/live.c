@@ -61,7 +61,8 @@ static struct live_second second_of(const struct metrics_sums *now, const struct
     return second;
 }
 
-/* Returns whether the topic's figures have changed since before; before is NULL for a new topic. */
+/* Computes the figures of a topic from the sums now and the sums before (NULL for a new topic). Returns
+ * whether a figure is not 0. */
 static bool make_topic(struct live_topic *topic, const struct metrics_topic_sums *now,
                        const struct metrics_topic_sums *before)
 {

@@ -162,7 +162,7 @@ static enum status read_paused(struct definition *definition, struct slice topic
     return STATUS_LACKING;
 }
 
-/* Parses the client's text. text is room for the members of a patch. */
+/* Parses the client's text. With a patch, text gets the new members. */
 static enum status parse(struct definition *definition, struct buffer *text, struct recurring *recurring,
                          struct job *job, struct job_errors *errors)
 {

@@ -111,7 +111,7 @@ static void on_last_sent(void *arg, enum status status, const struct store_sent 
         call_end(call, status);
 }
 
-/* Reads the group of a definition into call. */
+/* Copies the name of the group from the schedule's definition to call->group. */
 static void take_group(struct schedule_call *call)
 {
     struct recurring recurring;

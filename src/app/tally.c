@@ -37,20 +37,20 @@ struct tally_board {
     pthread_mutex_t lock;
     bool is_counting; /* a reactor is counting */
     bool has_count;
-    int64_t began_us; /* start of the current count, or of the last one */
+    int64_t began_us; /* time when the current count began, or else the last one */
     enum status status;
     struct tally_count count;
     int64_t wanted_us; /* until this time, counts also have the parts that tally_want_more adds */
-    int64_t more_us;   /* start of the last count with such parts */
+    int64_t more_us;   /* time when the last count with such parts began */
     unsigned turn;     /* number of counts that had only one part, see board_take_turn */
     bool was_topics;
     /* The walk through the waiting jobs that counts the coming jobs. Only the reactor that is counting uses
      * the walk, so the walk needs no lock. */
     struct coming_walk *walk;
     bool is_walking, has_coming;
-    int64_t walk_us; /* start of the last walk */
+    int64_t walk_us; /* time when the last walk began */
     struct coming coming;
-    int64_t coming_us; /* start of the walk whose result is coming */
+    int64_t coming_us; /* time when the walk began whose result is in coming */
 };
 
 struct waiter {
@@ -99,7 +99,7 @@ static bool coming_is_due(const struct tally_board *board, int64_t now_us)
     return board->is_walking || !board->walk_us || now_us - board->walk_us >= WALK_US;
 }
 
-/* Returns the part that the next count has. Every second count counts the jobs. The other counts alternate
+/* Returns what the next count is to count. Every second count counts the jobs. The other counts alternate
  * between topics and receivers. While a walk is under way or due, every fourth count is a step of the walk
  * instead. */
 static unsigned board_take_turn(struct tally_board *board, int64_t now_us)

@@ -71,8 +71,8 @@ static void check_callback_target(const struct app *app, const char *name, struc
         job_errors_add(errors, name, why);
 }
 
-/* Creates *settings from the old settings and the client's text. The settings borrow the client's text, old
- * and text. */
+/* Creates *settings from the old settings and the client's text. *settings borrow the client's text, *old
+ * and the buffer text. */
 static enum status read_change(const struct change *change, const struct topic_settings *old,
                                struct buffer *text, struct topic_settings *settings,
                                struct job_errors *errors)

@@ -33,11 +33,11 @@ void app_topic(struct app *, struct slice name, app_topic_fn *each, app_verdict_
 void app_patterns(struct app *, const struct app_caller *, struct slice name, app_topic_fn *each,
                   app_verdict_fn *fn, void *arg);
 
-/* The kind of a change of settings. */
+/* How a change makes the new settings from the client's text. */
 enum app_change {
     APP_CHANGE_REPLACE, /* the text replaces the settings */
-    APP_CHANGE_MERGE,   /* the text, a merge patch, is applied to the settings */
-    APP_CHANGE_RESET,   /* the settings are removed */
+    APP_CHANGE_MERGE,   /* the text is a merge patch of the settings */
+    APP_CHANGE_RESET,   /* there is no text: the settings are removed */
 };
 
 /* Changes the settings of a topic or of a pattern. Reads the settings, creates the new settings, and writes

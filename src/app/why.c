@@ -22,7 +22,7 @@ struct why {
     int64_t due_ms;        /* due time of its first attempt, as the client set it */
     bool has_schedule;
     struct retry_schedule schedule;            /* schedule of the job */
-    char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of its last attempt */
+    char error_detail[ATTEMPT_DETAIL_MAX + 1]; /* detail of the error of its last attempt */
     int64_t wait_ms;                           /* wait after the last attempt; 0: unknown */
     bool lacks;                                /* the job uses a feature of a later version of duepost */
     int64_t max_in_flight;                     /* limit of the topic; 0: not set */

@@ -30,7 +30,7 @@ struct app_workflow_open {
     size_t position;   /* position of the job's element in the workflow, from 1; 0: the job has no element */
 };
 
-/* Valid until the callback returns. */
+/* A workflow; the struct is valid until the callback returns. */
 struct app_workflow {
     struct slice id; /* owner/workflowId */
     enum app_workflow_state state;
@@ -86,9 +86,10 @@ struct app_workflow_list {
     struct app_workflow_cursor from;
 };
 
-/* Calls each() for every workflow of a page, the latest first (with several shards: the latest of each
- * shard), and then fn. In a list, workflows have neither elements nor jobs, and settings or a result of
- * more than 8 KiB are left empty. A page may have fewer workflows than max although more pages follow. */
+/* Calls each() for every workflow of a page, and then fn. The latest workflows come first; with several
+ * shards, the workflows of one shard come after those of another. In a list, workflows have neither
+ * elements nor jobs, and settings or a result of more than 8 KiB are left empty. A page may have fewer
+ * workflows than max although more pages follow. */
 typedef void app_workflow_each_fn(void *arg, const struct app_workflow *);
 void app_workflow_list(struct app *, const struct app_workflow_list *, app_workflow_each_fn *,
                        app_verdict_fn *, void *arg);

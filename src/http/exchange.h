@@ -90,7 +90,7 @@ void exchange_refuse_over_limit(struct exchange *);
 /* Ends an exchange without an answer, because its client has disconnected. */
 void exchange_free(struct exchange *);
 
-/* The header Retry-After that answers with 503 have. */
+/* The header Retry-After of each answer 503. */
 extern const struct http_header exchange_retry_after;
 
 #endif
