@@ -20,6 +20,10 @@ enum {
     BATCH_END_WEIGHT = 2,
     BATCH_BYTES_MAX = 4 * 1024 * 1024, /* a call gets no more items when its items have reached this size */
     BATCH_ITEM_OVERHEAD = 64,          /* estimated bytes of an item in addition to its texts */
+    /* Each new job of an item that may have many counts as this size in addition. So 512 jobs are a full
+     * call, which takes Redis about 5 ms. A script with many thousand jobs would fail halfway, because Lua's
+     * unpack has room for about 8,000 values, two for each job. */
+    BATCH_JOB_WEIGHT = BATCH_BYTES_MAX / 512,
 };
 
 struct shard;

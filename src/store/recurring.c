@@ -297,7 +297,7 @@ static void add_fire(struct shard *shard, enum shard_batch batch, const struct s
     fire->item.bytes = call->id.size + call->job.size + call->record.size + call->progress.size +
                        2 * (size_t)BATCH_ITEM_OVERHEAD;
     for (size_t i = 0; i < call->count; i++)
-        fire->item.bytes += call->jobs[i].record.size + 2 * (size_t)BATCH_ITEM_OVERHEAD;
+        fire->item.bytes += call->jobs[i].record.size + BATCH_JOB_WEIGHT;
     fire->call = *call;
     fire->fn = fn;
     fire->arg = arg;
@@ -330,12 +330,6 @@ static struct slice kind_word(enum store_fired kind)
     default:
         return SLICE("hold");
     }
-}
-
-static void fire_add_shared(const struct shard *shard, struct script_call *call)
-{
-    shard_add_max_jobs(shard, call);
-    script_call_number(call, shard->options->idempotency_window_ms);
 }
 
 static void fire_add_item(const struct batch_item *item, struct script_call *call)
@@ -414,7 +408,7 @@ static void fire_end_item(struct batch_item *item, enum status status, int64_t n
     free(fire);
 }
 
-const struct batch_kind fire_kind = {SCRIPT_FIRE,     OWNER_CALLS_MAX, false,
-                                     fire_add_shared, fire_add_item,   fire_end_item};
-const struct batch_kind run_recurring_kind = {SCRIPT_FIRE,     OWNER_CALLS_MAX, true,
-                                              fire_add_shared, fire_add_item,   fire_end_item};
+const struct batch_kind fire_kind = {SCRIPT_FIRE,      OWNER_CALLS_MAX, false,
+                                     shard_add_limits, fire_add_item,   fire_end_item};
+const struct batch_kind run_recurring_kind = {SCRIPT_FIRE,      OWNER_CALLS_MAX, true,
+                                              shard_add_limits, fire_add_item,   fire_end_item};

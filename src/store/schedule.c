@@ -5,8 +5,6 @@
 #include "store/reply.h"
 #include "store/shard_private.h"
 
-enum { LIST_JOB_WEIGHT = BATCH_BYTES_MAX / 512 }; /* see JOB_WEIGHT in send.c */
-
 /* ---- one job ---- */
 
 struct schedule {
@@ -101,7 +99,7 @@ void store_schedule_all(struct store *store, const struct store_schedule *jobs, 
     list->fn = fn;
     list->arg = arg;
     for (size_t i = 0; i < count; i++)
-        list->item.bytes += jobs[i].record.size + LIST_JOB_WEIGHT;
+        list->item.bytes += jobs[i].record.size + BATCH_JOB_WEIGHT;
     batch_add(&store_shard_of(store, jobs[0].id)->batches[SHARD_BATCH_SCHEDULE_ALL], &list->item);
 }
 

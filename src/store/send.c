@@ -6,8 +6,6 @@
 #include "store/shard_private.h"
 
 enum {
-    /* The weight of a job in a batch: 512 jobs are a full call, which takes Redis about 5 ms. */
-    JOB_WEIGHT = BATCH_BYTES_MAX / 512,
     UNSEND_WEIGHT = BATCH_BYTES_MAX / 4, /* heavy, because a send may have 100 jobs */
     SEEN_PARTS = 3,                      /* endpoint, state, time */
     CODE_PARTS = 2,                      /* endpoint, code */
@@ -29,7 +27,7 @@ static void send_add(struct store *store, enum shard_batch batch, const struct s
 {
     struct send *send = NEW(struct send);
     assert(call->count <= STORE_SEND_MAX);
-    send->item.bytes = call->count * JOB_WEIGHT;
+    send->item.bytes = call->count * BATCH_JOB_WEIGHT;
     for (size_t i = 0; i < call->count; i++)
         send->item.bytes += 2 * call->jobs[i].record.size;
     send->shard = store_shard_of(store, call->id);

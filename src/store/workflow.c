@@ -167,7 +167,7 @@ void workflow_append(struct store *store, struct slice id, const struct workflow
     entry->arg = arg;
     entry->item.bytes = id.size + BATCH_ITEM_OVERHEAD;
     for (size_t i = 0; i < count; i++)
-        entry->item.bytes += entry_bytes(&entries[i]);
+        entry->item.bytes += entry_bytes(&entries[i]) + BATCH_JOB_WEIGHT;
     batch_add(&store_shard_of(store, id)->batches[SHARD_BATCH_APPEND], &entry->item);
 }
 

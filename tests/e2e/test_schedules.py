@@ -479,6 +479,22 @@ def test_a_schedule_sends_to_each_endpoint_of_a_group(server, receiver, topic):
     assert server.get(f"/jobs/{topic}/{found['jobId']}?group={topic}").expect(200)["jobs"] == found["jobs"]
 
 
+def test_missed_times_are_sent_to_a_large_group(start, redis, receiver, topic):
+    """A hundred missed times become 10,000 jobs of one topic, which are more than a script can write with one command."""
+    behind = redis()
+    first = start(redis=behind)
+    make_group(first, topic, **{f"e{i}": receiver.url() for i in range(100)})
+    first.request("PUT", f"/topics/{topic}", json.dumps({"paused": True}), JSON).expect(200)
+    put(first, topic, "a", every=10, startAt=ago(20000), grace=5, misfire="all", job={"group": topic})
+    first.stop()
+    score = behind.command("ZSCORE", KEYS + "fires", f"{topic}/a").split(b"\r\n")[1]
+    behind.command("ZADD", KEYS + "fires", str(int(float(score)) - 1000000), f"{topic}/a")
+    second = start(redis=behind)
+    until(lambda: second.get(f"/topics/{topic}").expect(200)["jobs"]["ready"] >= 10000, 30, lambda: second.get(f"/topics/{topic}").body)
+    second.request("DELETE", f"/schedules/{topic}/a").expect(200)
+    assert "redis_refused" not in second.log() and "books_are_off" not in second.log(), second.log()
+
+
 def test_a_group_in_a_schedule_is_changed_and_checked(server, receiver, topic):
     url = receiver.url()
     make_group(server, topic, a=url)
