@@ -48,7 +48,7 @@ class Broken(Exception):
     """The server has broken a promise."""
 
 
-# Each of these except Broken means that the model cannot read the keyspace any more.
+# After an error other than Broken, the model can no longer read the keyspace.
 FAULTS = (Broken, RedisError, LookupError, ValueError)
 
 
@@ -120,7 +120,7 @@ class World:
         self.listener("SUBSCRIBE", BASE + "wake")
         self.pool = Pool(LIMIT)
         self.boot_us, self.offset_us = 0, START_US
-        self.archivers = [[], []]  # for each archiver its batches, and whether each batch is in the table
+        self.archivers = [[], []]  # for each archiver a list of its batches, each with a mark whether it is in the table
         self.table = set()  # the rows of the history: (id, text)
         self.small_step_us = 0  # when the clock made its last small step
         self.away_until_us = 0
@@ -137,7 +137,7 @@ class World:
         self.pulled = []  # all leases of workers, including those that have ended
         self.lost_pulls = []  # (token, lease in ms, us when it was sent) of calls without a reply
         self.begun = {}  # topic -> nonce -> (time in us, number of jobs): claims since the topic's rate was set or the clock stepped
-        self.window_ends = {}  # topic -> the latest end of its windows before steps of the clock, ms
+        self.window_ends = {}  # topic -> the latest end of its rate's windows that began before a step of the clock, ms
         self.chance = random.Random(0)
         link("FLUSHALL")
         self.set_clock()
@@ -196,7 +196,7 @@ class World:
         return answer
 
     def some_follow(self, items):
-        """Returns jobs to be scheduled if some of the items succeed. Items of topic c get none."""
+        """Returns follow-ups: jobs that are scheduled if some of the items succeed. Items of topic c get none."""
         return [(number, f"{topic_of(job_id)}~c/{job_id.split('/')[1]}~{nonce}", self.chance.choice(("0", "0", "300")), '"f":1}')
                 for number, (job_id, nonce, *_) in enumerate(items, 1)
                 if topic_of(job_id) in "ab" and self.chance.random() < 0.25]
@@ -224,7 +224,7 @@ class World:
                 self.lives[job_id] = Life(job_id, due)
         self.pool.prepared_members = []
 
-    # ---- what has to hold ----
+    # ---- the keyspace as it must be ----
 
     def read_keyspace(self):
         commands = [("HGETALL", BASE + name) for name in ("jobs", "crashes", "attempts", "kept", "rates", "sends")]
@@ -464,12 +464,12 @@ class World:
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
             expected = self.pool.now
             if self.chance.random() < 0.1:
-                self.step_clock()  # between listing the leases and ending them
+                self.step_clock()  # the clock steps after the leases were listed and before they are ended
             self.recover(expected, self.chance.choice((1, MANY)))
             self.lapse(expected, self.chance.choice((1, MANY)))
 
     def check_calendar(self):
-        """Checks that after a carry, a topic has a turn exactly if it has a due job and is below its limits. If a rate
+        """Checks that after a carry, a topic is in turns exactly if it has a due job and is below its limits. If a rate
         allows the next attempt later within the present ms, the topic gets its turn in the next ms."""
         for topic in TOPICS:
             waiting = self.pool.waiting(topic)
@@ -709,7 +709,7 @@ class World:
         self.check("abandon", (nonce, most), self.call("abandon", nonce, most), self.pool.abandon(nonce, most))
 
     def is_running(self, attempt):
-        """Returns whether the attempt is at its receiver and, as far as its consumer knows, has a place in flight."""
+        """Returns whether the attempt is at its receiver and, as far as its consumer knows, counts as in flight."""
         has_place = not attempt.is_lost or attempt.is_lingering
         return attempt.is_posting and not attempt.outcome and has_place and self.is_inside_lease(attempt)
 
@@ -950,7 +950,7 @@ class World:
             return
         result, = self.call_items("unsend", (), [(send_id, group)])
         for job_id, code, seen in zip((f"{send_id}~{endpoint}" for endpoint in result[::2]), result[1::2], self.pool.met) if result != -1 else ():
-            if seen:  # otherwise a job with this id was not sent to the group
+            if seen:  # if nothing was seen, the job with this id was not sent to the group
                 self.end_cancelled(job_id, code, seen)
 
     # ---- workflows ----
@@ -960,7 +960,7 @@ class World:
         return self.chance.choice(("", f"{len(job_id)} {len(record)} {job_id}{record}p"))
 
     def some_entries(self, owner, most):
-        """Only a few of the entries are due later, so that many jobs arrive while their workflow is active."""
+        """Returns jobs to add to a workflow. Most of them are due at once, so that many arrive while their workflow is active."""
         return [(self.chance.choice("sssca"), f"{owner}/{self.chance.choice('1234')}", self.some_when(), self.some_record(),
                  f"e{self.chance.randrange(100)}") for _ in range(self.chance.randrange(1, most + 1))]
 
@@ -1049,7 +1049,7 @@ class World:
                 self.accept_member(job_id, "0")
 
     def step_arrive(self):
-        """Lets claimed waits arrive, and ids that do not wait. An unclaimed wait cannot arrive."""
+        """Calls arrive for claimed jobs that wait, and for jobs that do not wait. A waiting job that is not claimed cannot arrive."""
         claimed = sorted(job_id for job_id in self.pool.waits if self.pool.deadline(job_id) is not None)
         ids = [job_id for job_id in claimed + self.some_ids() if job_id in claimed or job_id not in self.pool.waits]
         if not self.is_away:
@@ -1059,7 +1059,7 @@ class World:
         self.check("arrive", ids, self.call("arrive", *ids), self.pool.arrive(ids))
 
     def has_arrived(self, attempt):
-        """Returns whether the body is known. A wait ends here at its deadline."""
+        """Returns whether the body to POST is known. If the job waits for an event, the wait ends here, at its deadline."""
         is_wait = attempt.id in self.pool.waits and attempt.life is self.lives.get(attempt.id)
         if is_wait and not self.is_away:
             self.arrive(attempt.id)
@@ -1083,13 +1083,13 @@ class World:
     # ---- schedules ----
 
     def next_fire(self, is_tick):
-        """Returns the last word of an answer of carry, which is missing if no schedule fires."""
+        """Returns the last word of an answer of carry, the time of the next schedule, as a list. Without schedules the list is empty."""
         if is_tick and self.pool.ahead():
             return [self.pool.now]
         return [min(self.pool.fires.values())] if self.pool.fires else []
 
     def some_tag(self, name):
-        """Returns the tag of the definition that a client or a process has seen, perhaps before the definition changed."""
+        """Returns the tag of a definition as a client or a process has read it, perhaps before the definition changed."""
         seen = self.pool.fired[name][0] if name in self.pool.fired else "-"
         return self.chance.choice((seen, seen, seen, self.seen_tags.get(name, "-")))
 
@@ -1107,7 +1107,7 @@ class World:
             self.seen_tags[name] = self.pool.fired[name][0] if name in self.pool.fired else "-"
 
     def some_group(self):
-        """Returns the last arguments of an item of fire: in most cases for a job without a group."""
+        """Returns the last arguments of an item of the script fire. In most cases, the job is sent to no group."""
         endpoints = self.chance.choice(((), (), (), ENDPOINTS, ENDPOINTS[:2]))
         if not endpoints:
             return (0,)
@@ -1246,7 +1246,7 @@ class World:
         expect(not by_number or len(self.pool.dead) >= dead_max, "too few dead are left")
 
     def step_mend(self):
-        """Runs mend over all data. Intact data stays as it is, and each topic stays where a carry has put it."""
+        """Runs mend over all data. mend must not change intact data, and must leave each topic in turns or due, where a carry has put it."""
         owner = next((worker for worker in self.workers if worker.is_owner and not worker.is_frozen), None)
         if self.is_away or not owner:
             return
@@ -1301,7 +1301,7 @@ class World:
         self.check_history()
 
     def check_history(self):
-        """Each ended job that has left the outbox is in the table, or was dropped and counted."""
+        """Checks that each ended job that has left the outbox is in the table, or was dropped and counted."""
         pool = self.pool
         left = {(field.split("\n")[0], text) for field, text in pool.outbox.items()}
         missing = set(pool.ends) - left - self.table
@@ -1372,7 +1372,7 @@ class World:
             self.call_items(script, (), [(*claim, *more[script]) for claim in strays[:5]])
 
     def step_release(self):
-        """Releases held jobs, usually at once."""
+        """A consumer gives jobs back without sending them, usually right after their claim."""
         consumer = self.some_consumer()
         if self.chance.random() < 0.7:
             self.claim(consumer, False)
@@ -1401,8 +1401,9 @@ class World:
         self.note_resumed(held)
 
     def note_resumed(self, held):
-        """Notes that jobs are due again as before they were held. held: the jobs that were held before the call, with these due times.
-        This applies to jobs that are no longer held, and to heads of fifo lines whose wait ends at this due time or before."""
+        """Notes which jobs the call has resumed: they are due again at the time when they were due before they were held.
+        held: id -> this time, for the jobs that were held before the call. A job was resumed if it is no longer held, or
+        if it is the head of a fifo line that waits only until this time or less."""
         for job_id, due in held.items():
             at, _, head = self.pool.line.get(topic_of(job_id), (INF, 0, ""))
             is_let_go = head == job_id and at <= due
@@ -1476,7 +1477,8 @@ class World:
             worker.armed_ms = self.pool.now  # a timer counts from now, so the next tick checks again
 
     def forget_begun(self, next_us):
-        """After a step of the clock, the counts of rates may expire or stay. A window that has begun and not ended by the new time stays."""
+        """The clock steps to next_us. The keys with the counts of rates might expire or not, so this deletes them. The count of a window stays
+        if the window has not ended yet and next_us is before its beginning."""
         kept = {}
         for topic, (began, number) in self.pool.windows.items():
             rate = self.pool.window_rate(topic)
@@ -1505,7 +1507,7 @@ class World:
         return not is_stale
 
     def set_patterns(self, name, settings):
-        """The caller may have read an earlier version: then nothing changes."""
+        """An operator changes a pattern. If the operator has read an earlier version of the patterns, nothing changes."""
         pool, is_stale = self.pool, self.chance.random() < 0.1
         read = pool.patterns_version + (1 if is_stale else 0)
         before = dict(pool.patterns)
@@ -1618,7 +1620,7 @@ class World:
                     self.record(known, False, False)
             first = int(min(self.pool.bucket.values(), default=0))
             left_us = min(max(first - self.pool.now, 1000), 4_000_000) * 1000
-            # After the clock stepped back, this wait may be an hour in which nothing happens.
+            # If the clock has stepped back, this wait may be an hour long, and nothing happens in it.
             self.pass_time(left_us, 250_000 if left_us < LONG_US else 5_000_000)
         raise Broken("still in the pool: " + str(self.pool.jobs))
 

@@ -25,7 +25,7 @@ LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
 FREED = "freed"  # mark of a topic: fewer of its jobs are in flight, and nothing else has changed
-CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144  # least and largest number, and bytes, of texts that a call reads together from the outbox
+CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144  # a call reads texts of the outbox in chunks of CHUNK to CHUNK_MAX texts, and of about CHUNK_BYTES
 DISTURBED = -35
 
 Claim = collections.namedtuple("Claim", "id due record")
@@ -71,9 +71,9 @@ class Pool(Workflows):
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
         self.awaited = {}  # pull topic -> end of the wait of a process for its jobs, ms
         self.calls = []  # pull topics whose waiting processes the call has notified
-        self.shown, self.last_scores = None, {}  # the buckets without the entries that the current call adds, see show
+        self.shown, self.last_scores = None, {}  # shown: the buckets without the entries that the current call adds, see show
         self.holders = {}  # id -> (nonce, due)
-        self.lingering = {}  # (id, nonce) -> ms: cancelled jobs' attempts, which keep their places in flight
+        self.lingering = {}  # (id, nonce) -> ms: attempts of cancelled jobs, which still count as in flight
         self.crashes = {}  # id -> (losses, nonce)
         self.attempts = {}  # id -> the lines of the last attempts, one each
         self.kept = {}  # id -> (state, ms, losses, record, lines) of a job that has ended
@@ -91,19 +91,19 @@ class Pool(Workflows):
         self.settings = {}  # topic -> the settings that an operator has made
         self.patterns, self.patterns_version = {}, 0  # pattern -> the settings that an operator has made
         self.redates = False
-        self.resumes = False  # a step has to find topics whose breaker was turned off by patterns
-        self.lost_patterns = set()  # the patterns that lost their breaker before that step
+        self.resumes = False  # a later step has to find the topics whose breaker was turned off by a change of patterns
+        self.lost_patterns = set()  # the patterns from which the setting breaker was removed before that step
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
         self.spent = {}  # topic -> us up to which its rate is spent
-        self.begun = {}  # topic -> (slot -> attempts that began in the slot, the first slot that counts, us)
+        self.begun = {}  # topic -> ({slot: number of attempts that began in it}, the first slot that counts, time of the last change in us)
         self.bell = []
         self.touched = {}  # topics that the call has touched, in order -> True, False if jobs were only put into its bucket, or FREED if only attempts have ended
-        self.places = {}  # topic -> [(id, score)] that this call puts into its bucket
+        self.places = {}  # topic -> [(id, score)]: entries that this call adds to the topic's bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints, createdAt) of what was sent to a group
         self.sends_until = {}  # topic/jobId -> ms, when a call has to examine again what was sent to the group
         self.schedules = {}  # topic/scheduleId -> definition
         self.fired = {}  # topic/scheduleId -> (tag, outcome, missed, time, when that was written, id of the last job)
-        self.skipped = {}  # topic/scheduleId -> until, front, first, last, ...: times that were missed and skipped
+        self.skipped = {}  # topic/scheduleId -> until, front, first, last, ...: ranges of the schedule's times that were missed and skipped
         self.fires = {}  # topic/scheduleId -> time of the next occurrence, ms
         self.backlog = 0  # bytes of the outbox; 0: there is no history
         self.outbox, self.outbox_ids, self.outbox_read = {}, [], []  # field -> text; fields that wait, fields that were read
@@ -191,7 +191,7 @@ class Pool(Workflows):
             del self.line[topic]
 
     def again(self, job_id, due, at):
-        """Puts a job back for its next attempt at the time `at`; None: at once."""
+        """Puts a job back into its bucket. Its next attempt may begin at the time `at`; None: at once."""
         is_fifo = self.is_fifo(topic_of(job_id))
         if is_fifo or at is None or due > at:
             self.put_back(job_id, due)
@@ -361,7 +361,8 @@ class Pool(Workflows):
         self.shown, self.last_scores = None, {}
 
     def are_behind(self, topic, places):
-        """Returns whether these jobs are new, and come after all others of their topic or after one that is not due: the topic then keeps its turn."""
+        """Returns whether these jobs are new, and are due after all other jobs of their topic, or after a job that is not due.
+        The topic then keeps its turn."""
         others = [score for other, score in self.shown.items() if topic_of(other) == topic]
         ids = [job_id for job_id, _ in places]
         are_new = len(set(ids)) == len(ids) and not any(job_id in self.shown for job_id in ids)
@@ -454,7 +455,7 @@ class Pool(Workflows):
 
     def archive(self, job_id, state, at, losses, record, lines):
         if self.backlog:
-            if job_id in self.ended_before:  # the script then writes, and drops what is too much
+            if job_id in self.ended_before:  # the script then first writes the ends that it has collected, and drops those that are too many
                 self.write_outbox()
             self.ended_before.add(job_id)
             self.ending.append((job_id, f"{state} {at} {losses} {len(record)} {record}{lines}"))
@@ -667,7 +668,7 @@ class Pool(Workflows):
         return answers
 
     def change(self, items):
-        answers, self.met, placed = [], [], set()  # jobs that kept their record are in no bucket yet
+        answers, self.met, placed = [], [], set()  # placed: jobs that kept their record; the script has not put them into a bucket yet
         for job_id, tag, when, record in items:
             seen = self.seen(job_id, tag)
             if job_id in placed and seen == "pool" and tag not in ("", "*"):
@@ -708,7 +709,7 @@ class Pool(Workflows):
 
     def cancel_one(self, job_id, tags):
         if job_id in dict(self.dropped_members) and job_id not in self.jobs and job_id not in self.dead:
-            self.met.append("dropped")  # with its workflow, by an earlier item of the call
+            self.met.append("dropped")  # an earlier item of the call has ended the workflow, and so has dropped this job
             return int(dict(self.dropped_members)[job_id])
         seen = self.seen(job_id, tags)
         self.met.append(seen)
@@ -804,7 +805,7 @@ class Pool(Workflows):
             self.skipped[name] = skipped
 
     def move(self, name, tag, expected, next_ms, skipped):
-        """Sets an earlier next time, because the clock has stepped back."""
+        """Moves a schedule to an earlier next time, because the clock has stepped back."""
         if self.fired.get(name, ("",))[0] != tag or str(self.fires.get(name, "-")) != expected:
             return 0
         self.set_next(name, next_ms, skipped)
@@ -843,7 +844,7 @@ class Pool(Workflows):
         return [self.start(f"{send_id}~{endpoint}", when, record)[0] for endpoint, record in zip(parts[::2], parts[1::2])]
 
     def is_of_send(self, job_id, sent_at):
-        """Returns whether the job is in the pool, and was created by a send of this time; None: any job of the pool."""
+        """Returns whether the job is in the pool, and was created by the send of this time. sent_at None: by any send, or by none."""
         return job_id in self.jobs and (sent_at is None or self.jobs[job_id].startswith(f'{{"createdAt":{sent_at},'))
 
     def first_left(self, send_id, endpoints, sent_at=None):
@@ -1009,7 +1010,7 @@ class Pool(Workflows):
         self.finish()
 
     def has_lost(self, topic):
-        """Returns whether a pattern of the topic has lost its breaker."""
+        """Returns whether the setting breaker was removed from a pattern that matches the topic."""
         return "~" not in topic and any(topic.startswith(name[:-1]) for name in self.lost_patterns)
 
     def resume_topics(self, topics):
@@ -1062,7 +1063,7 @@ class Pool(Workflows):
         if self.held:
             self.lost_patterns |= had_breaker - self.with_breaker()
         self.patterns_version = max(self.patterns_version + 1, self.now_us)
-        self.redates = True  # the next sweep does it; here one step is enough
+        self.redates = True  # the next sweep computes again when dead jobs are removed; here one step is enough
         self.resumes = self.resumes or bool(self.held)
         behind = sorted(topic for topic, at in self.due.items() if at > int(self.waiting(topic)[0][0]))
         offered = (*behind, *self.turns)
@@ -1137,7 +1138,7 @@ class Pool(Workflows):
     # ---- what consumers do ----
 
     def first_places(self, topic, most):
-        """If the topic is far behind, a quarter of the places is for the jobs that became due last."""
+        """Returns the entries of the jobs to lease. If the topic's jobs are long overdue, a quarter of them are those that became due last."""
         places = [place for place in self.waiting(topic) if self.is_due(place[0])]
         quarter = most // 4 if most >= 4 else int(self.now_us % 4 == 0)
         if self.limit_of(topic) < NEWEST_LIMIT:
@@ -1154,7 +1155,8 @@ class Pool(Workflows):
         return self.turn_scores[topic] + math.ceil(number * A_JOB / self.weight_of(topic))
 
     def plan_turns(self, left, share, rounds):
-        """Returns the first topics with the places that each gets. Ends before a topic that comes after the next turn of an earlier one."""
+        """Returns the next topics in turns, with the jobs that each may have leased. Ends before a topic whose turn comes after the
+        next turn of a topic that is already in the plan."""
         topics, plan, due_again = self.turns[:min(64, left + 1)], [], INF
         for number, topic in enumerate(topics):
             planned = sum(len(places) for _, places, _ in plan)
@@ -1251,7 +1253,7 @@ class Pool(Workflows):
             self.touch_freed(topic_of(job_id))
 
     def answer_of(self, job_id, nonce, is_held):
-        """Returns 1 or 0; for a worker's lease that is completed, see complete."""
+        """Returns 1 if the item was held, or 0. For a completed lease of a worker: when the lease began; 2: it was completed before."""
         if not self.is_completing or not is_pulled(nonce):
             return int(is_held)
         if is_held:
@@ -1431,7 +1433,7 @@ class Pool(Workflows):
         return self.end(items, finish_item, end_item=self.fail_workflow_of)
 
     def pause_after(self, job_id):
-        """The head of a fifo topic is dead."""
+        """The head of a fifo topic has died. Pauses the topic if its setting onHeadDead says so."""
         topic = topic_of(job_id)
         merged = self.settings_of(topic)
         if merged.get("order") == "fifo" and merged.get("onHeadDead") == "pause" and not merged.get("paused"):
@@ -1474,7 +1476,7 @@ class Pool(Workflows):
                 self.let_go(job_id, held[job_id])
 
     def give_back(self, topic, number, claimed):
-        """Gives the rate back the tokens of claimed jobs whose attempts have not begun."""
+        """Returns tokens to the rate of the topic, for claimed jobs whose attempts have not begun."""
         window = self.window_rate(topic)
         if window:
             began, before = self.window(topic, window) or (INF, 0)
@@ -1580,7 +1582,7 @@ class Pool(Workflows):
         return [*counts, self.lateness(age, dead_max)], by_retention, by_age, by_number
 
     def lateness(self, age, dead_max):
-        """Returns how long ago the next job should have been swept; -1: no job should have been swept."""
+        """Returns for how many ms the job that a sweep must remove next has been overdue; -1: no job must be removed now."""
         times = [*self.kept_until.values(), *self.dead_due.values()]
         times += [at + age for at in self.dead.values() if age]
         times += [at for at, _ in self.oldest_dead()[dead_max:dead_max + 1] if dead_max]
@@ -1597,7 +1599,7 @@ class Pool(Workflows):
         return lost[:most]
 
     def recover(self, expected, most, nonce, waits, lines):
-        """waits: id -> the time that the script chose at random, for the jobs with a random wait; lines: topic -> the same in fifo topics."""
+        """waits: id -> time that the script chose at random, for jobs with a random wait. lines: topic -> the same for fifo topics."""
         if abs(self.now - expected) > STEP_MS:
             return [-1]
         ids, doomed = self.lost(self.leases, most), []

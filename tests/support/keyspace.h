@@ -30,7 +30,7 @@
 void times_to_numbers(struct buffer *, const char *text, int64_t now_ms);
 void numbers_to_times(struct buffer *, const char *text, int64_t now_ms);
 
-/* Replaces all data in Redis. */
+/* keyspace_load replaces all data in Redis. keyspace_dump appends all data as text. */
 void keyspace_load(redisContext *, const char *text, int64_t now_ms);
 void keyspace_dump(redisContext *, struct buffer *, int64_t now_ms);
 

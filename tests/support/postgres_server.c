@@ -161,8 +161,8 @@ static bool is_running(pid_t pid)
     return has_text;
 }
 
-/* The server is perhaps no child of this process. If the process that started it has ended, the kernel has
- * killed the server. Then the lock file still exists, and names a process that is gone. */
+/* Another process may have started the server. If that process has ended, the kernel has killed the server.
+ * Then the lock file still exists, and names a process that is gone. */
 void postgres_server_kill(struct postgres_server *server)
 {
     int64_t deadline_us = clock_boot_us() + DEADLINE_S * INT64_C(1000000);

@@ -1,4 +1,5 @@
-/* schedule_times.h - a recurrence that tests set, and times as texts. */
+/* schedule_times.h - for tests of schedules: a recurrence, which set_cron and set_every set, and times as
+ * text. */
 #ifndef DUEPOST_TESTS_SUPPORT_SCHEDULE_TIMES_H
 #define DUEPOST_TESTS_SUPPORT_SCHEDULE_TIMES_H
 

@@ -30,7 +30,7 @@
     "due: t@now+60000\n"                                                                                     \
     "jobs: t/a={r}\n"
 
-/* The job is due, but the script carry has not offered its topic to consumers yet. */
+/* The job is due, but the script carry has not moved its topic from "due" to "turns" yet. */
 #define COME                                                                                                 \
     "bucket:t: t/a@now-1000\n"                                                                               \
     "due: t@now-1000\n"                                                                                      \

@@ -9,16 +9,15 @@
 #include "base/buffer.h"
 #include "store/script.h"
 
-/* The limit of jobs in flight per topic, for all scripts. */
+/* The first argument of all scripts: the maximum number of jobs in flight of a topic. */
 enum { RUNNER_LIMIT = 2 };
-extern int
-    scripts_limit; /* maximum number of jobs in flight of a topic; RUNNER_LIMIT unless a test changes it */
+extern int scripts_limit; /* the value of this argument; RUNNER_LIMIT unless a test changes it */
 
 /* Loads all scripts. Redis must return the digests that the product uses. */
 void scripts_load(redisContext *);
 
-/* Runs a script. words: the name of the script, then its arguments without the first one, the limit. The
- * caller frees the reply, which may be an error. */
+/* Runs a script. words: the name of the script, then its arguments, except the first one, which is
+ * scripts_limit. The caller frees the reply, which may be an error. */
 redisReply *script_run(redisContext *, size_t count, const char *const *words);
 
 /* Runs a script whose words are in one text, separated by spaces. '' is an empty word, and 'a,b' a word with

@@ -22,7 +22,7 @@ size_t tls_relay_sent_tickets(void);
 /* Takes the connection fd. Sets *plain_fd to a socket for the decrypted bytes, which the caller closes. */
 struct tls_relay *tls_relay_begin(int fd, int *plain_fd);
 
-/* Returns how many times a relay has told its client the end of the server's output, over all relays. */
+/* Returns how many times the relays have told a client that the server sends no more bytes. */
 int tls_relay_ends(void);
 
 /* Returns how many clients have resumed a session. */

@@ -23,7 +23,8 @@ int wire_listen(uint16_t *port);
 int wire_accept(int listen_fd);
 int wire_connect(uint16_t port);
 
-/* Sends bytes. It is not an error if the peer has closed the connection: its answer is read afterwards. */
+/* Sends bytes. It is not an error if the peer has closed the connection, because the test can still read the
+ * peer's answer. */
 void wire_send(int fd, struct slice bytes);
 
 /* Reads until the peer closes or resets the connection. */
