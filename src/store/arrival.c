@@ -8,7 +8,7 @@
 enum {
     ARRIVAL_CALLS_MAX = 4,
     ARRIVAL_BYTES =
-        256 * 1024, /* size of an item in its batch: a call has few items, because each may get a long list */
+        256 * 1024, /* size that an item counts as, so that a call has few items: each may get a long list */
 };
 
 struct arrival_item {

@@ -16,7 +16,7 @@ enum {
     ASK_SOON_US = 500 * 1000, /* interval of the queries while Redis cannot be used */
     REFRESH_US = 1000 * 1000,
     US_PER_S = 1000 * 1000,
-    REDIS_MAJOR_MIN = 7, /* first version that knows flags of scripts */
+    REDIS_MAJOR_MIN = 7, /* first version of Redis with script flags */
 };
 
 struct facts {

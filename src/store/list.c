@@ -305,7 +305,7 @@ static void on_heads(void *arg, enum status status, const struct heads_page *pag
 
 /* Begins a page. If it lists leased jobs, first finds their ids. If it lists waiting jobs of all topics,
  * or jobs of an owner topic and its siblings that are not leased, first finds the topics. A plain count of
- * all leased jobs of a shard needs neither. */
+ * all leased jobs of a shard needs neither ids nor topics. */
 static void list_begin(struct walk *walk)
 {
     const struct store_list *list = &walk->list;

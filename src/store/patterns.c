@@ -112,7 +112,7 @@ static void patterns_write(struct shard *shard, const struct store_patterns *pat
     batch_add(&shard->batches[SHARD_BATCH_PATTERNS], &entry->item);
 }
 
-/* A change is written to one shard first, so that all changes have one order, and then to all other shards.
+/* A change is written to one shard first, which decides the order of changes, and then to all other shards.
  */
 struct change {
     struct store *store;

@@ -19,7 +19,7 @@ enum {
     FIRST_PULLED = 5,    /* index of the first job in a result */
     PULLED_PARTS = 5,    /* id, due time, time of the lease, deadline, record */
     LOST_PULLS_MAX = 64, /* maximum number of calls without a reply whose jobs are released; the leases of
-                            others run out */
+                            further calls run out */
     ABANDON_SPARE_MS =
         1000, /* abandon.lua finds the leases of a lost call even if Redis's clock has stepped by this time */
 };
@@ -46,7 +46,7 @@ static void pull_free(struct pull *pull)
 
 /* ---- calls without a reply ---- */
 
-/* A call without a reply. Redis may have leased jobs for the call that no worker has received. */
+/* A call without a reply. Redis may have leased jobs for it, which no worker has received. */
 struct lost_pull {
     struct list link;
     struct nonce nonce;
@@ -57,7 +57,8 @@ static void note_lost(const struct pull *pull)
 {
     struct shard *shard = pull->shard;
     if (pull->what.once.size || shard->lost_pull_count == LOST_PULLS_MAX)
-        /* Not noted: the worker repeats the request with its idempotency key, or the leases run out. */
+        /* The call is not noted: the worker repeats the request with its idempotency key, or the leases
+         * run out. */
         return;
     struct lost_pull *lost = NEW(struct lost_pull);
     *lost =
@@ -120,7 +121,7 @@ struct pull_result {
     size_t count;
     struct pulled *unfit; /* jobs that the worker does not get */
     size_t unfit_count;
-    bool has_stored; /* lease.lua has stored the jobs under the idempotency key: they have not all expired */
+    bool has_stored;   /* lease.lua has stored the jobs under the idempotency key: some have not expired */
     bool is_forgotten; /* the jobs are those of an earlier answer, which this call has removed from its
                           idempotency key */
     struct store_pulled pulled;

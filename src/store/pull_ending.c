@@ -8,8 +8,8 @@
 #include "base/utf8.h"
 #include "store/shard_private.h"
 
-/* Time for which a job is held that this version of duepost cannot deliver. Another version may deliver it
- * then. */
+/* How long a job that this version of duepost cannot deliver is held. Another version may deliver it after
+ * that. */
 #define UNSERVED_WAIT_MS INT64_C(60000)
 
 /* The ending of one lease, while it is under way: copies of the caller's texts, and the data to write to
@@ -240,7 +240,8 @@ static bool pull_ending_decide(struct pull_ending *ending, const struct pull_end
     struct ending_facts all = facts_of(ending, facts, cause);
     ending->ending = ending_decide(job, &all);
     if (ending->cause == PULL_CAUSE_COMPLETED)
-        ending->ending.has_line = true; /* with a line, complete.lua takes the callbacks from its arguments */
+        ending->ending.has_line =
+            true; /* only with a line, complete.lua takes the callbacks from its arguments */
     return ending_write(&ending->ending, &all, job, buffer_slice(&ending->record), &ending->texts);
 }
 

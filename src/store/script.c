@@ -307,9 +307,9 @@ struct loading {
     struct redis_link *link;
 };
 
-/* Returns whether Redis does not accept functions, which an error with ERR or NOPERM means. Other errors
- * report a state of Redis, such as READONLY, OOM or LOADING. After these, the function is loaded when the
- * next call does not find it. */
+/* Returns whether the error means that Redis does not accept functions: it begins with ERR or NOPERM.
+ * Other errors report a state of Redis, such as READONLY, OOM or LOADING; then the function is loaded when
+ * the next call does not find it. */
 static bool is_load_refused(struct slice error)
 {
     return slice_starts_with(error, SLICE("NOPERM")) ||

@@ -1,5 +1,5 @@
-/* workflow_place.c - splits the place of a workflow, the text owner/workflowId/time, into its parts. Tests
- * with a fake store link this file. */
+/* workflow_place.c - splits the place of a workflow, the text owner/workflowId/time, into its parts. It is
+ * a file of its own, so that tests with a fake store can link it. */
 #include <string.h>
 
 #include "store/workflow.h"
