@@ -43,13 +43,13 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_RELEASE ${release})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "POSTs jobs to URLs when they are due")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-"Takes a job over HTTP now and POSTs it to a URL when it is due, retrying until
-the receiver has it. What is confirmed is on disk: it survives the death of any
-process and a power cut.
+"Takes a job over HTTP now and POSTs it to a URL when it is due, and again if an
+attempt fails. By default a confirmed job is on disk: it survives the death of
+any process and a power cut.
 
-Jobs are kept in Redis. Without the address of one, duepost runs a private
-redis-server, which is why that package is recommended; any number of processes
-may share one.")
+Jobs are kept in Redis. If no address of a Redis is configured, duepost runs a
+private redis-server; therefore that package is recommended. Any number of
+duepost processes may share one Redis.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, ca-certificates, tzdata")
 # Contains redis-server, which duepost runs when --redis is not set (redis-tools has the binary under another name).

@@ -292,7 +292,7 @@ const struct option option_table[OPTION_COUNT] = {
             .placeholder = "WHICH",
             .kind = OPTION_KIND_HISTORY_BODIES,
             .fallback = "on",
-            .help = "which jobs' bodies the history keeps: on (all), errors or off (none)",
+            .help = "jobs whose bodies the history keeps: on (all), errors or off (none)",
             .text = "errors: only bodies of jobs that were not delivered. A job without its body cannot be\n"
                     "run again.",
             .is_shared = true,
@@ -601,11 +601,11 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "off",
             .help = "the development mode of QStash's clients; never in production",
             .text =
-                "Clients with devMode or QSTASH_DEV=true look for a server at 127.0.0.1:8080\n"
-                "(QSTASH_DEV_PORT). With this option they can use a duepost that listens there: duepost\n"
-                "signs with the two keys that the clients contain. These keys are public: anyone can sign\n"
-                "with them. This option needs the option qstash and a loopback address in listen. It\n"
-                "cannot be combined with tokens, because the token of these clients is public, too.",
+                "Clients with devMode or QSTASH_DEV=true look for a server at 127.0.0.1:8080, or at the\n"
+                "port in QSTASH_DEV_PORT. With this option they can use a duepost that listens there:\n"
+                "duepost signs with the two keys that the clients contain. These keys are public: anyone\n"
+                "can sign with them. This option needs the option qstash and a loopback address in\n"
+                "listen. It cannot be combined with tokens, because these clients have a public token.",
         },
     [OPTION_BREAKER] =
         {
@@ -616,12 +616,12 @@ const struct option option_table[OPTION_COUNT] = {
             .fallback = "on",
             .help = "circuit breakers: hold jobs of failing receivers, and send fewer jobs to busy ones",
             .text =
-                "After 20 failures in a row, jobs are held without an attempt until a probe succeeds. A\n"
-                "host and port fails when it cannot be reached (connect, tls). A path fails with 502,\n"
-                "503, 504, or without an answer (timeout, reset). A timeout does not count if the job's\n"
-                "own timeout is less than a second. 429, 502 and 504 halve the maximum number of attempts\n"
-                "in flight to a host and port; each 2xx adds one. A topic's setting breaker overrides\n"
-                "this option.",
+                "After 20 failures in a row, jobs are held without an attempt until a probe succeeds.\n"
+                "Failures are counted for a host and port that cannot be reached (connect, tls), and for\n"
+                "a path that answers 502, 503 or 504, or not at all (timeout, reset). A timeout does not\n"
+                "count if the job's own timeout is less than a second. 429, 502 and 504 halve the maximum\n"
+                "number of attempts in flight to a host and port; each 2xx adds one. A topic's setting\n"
+                "breaker overrides this option.",
             .may_reload = true,
             .is_shared = true,
         },
@@ -634,7 +634,7 @@ const struct option option_table[OPTION_COUNT] = {
             .min = 100,
             .max = INT64_C(600000),
             .fallback = "30s",
-            .help = "how long jobs of a failing receiver are held before an attempt that probes it",
+            .help = "how long jobs of a failing receiver are held before one is sent as a probe",
             .text = "From 100ms to 10m. The wait doubles with each failed probe, up to 10m.",
             .is_shared = true,
         },
@@ -679,8 +679,8 @@ const struct option option_table[OPTION_COUNT] = {
                 "own: libcurl connects, encrypts and checks certificates, and duepost's own HTTP/1.1\n"
                 "client sends requests over the connection and keeps it alive. This takes less than half\n"
                 "of libcurl's processor time for http urls, and two thirds of it for https urls. Even\n"
-                "with own, libcurl sends all requests through a proxy, and most requests to https urls\n"
-                "while more than 256 of these are under way on one reactor.",
+                "with own, libcurl sends all requests through a proxy, and requests to https urls that\n"
+                "begin while 256 others are under way on the same reactor.",
         },
     [OPTION_RECEIVER_CA] =
         {
