@@ -7,7 +7,7 @@
 
 enum call_kind { CALL_APPEND, CALL_FIND, CALL_LIST, CALL_COUNT, CALL_STATS, CALL_DELETE };
 
-/* The thread's lock guards state and owner. */
+/* The thread's lock guards the members state and owner of a call. */
 enum call_state {
     CALL_WAITING,
     CALL_RUNNING, /* the thread runs the call, or has added the rows of an append, which wait for the next

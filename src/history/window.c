@@ -83,8 +83,8 @@ bool window_is_covered(const struct window *window)
 }
 
 /* Appends the conditions on ended_at and row. The range begins at the position of the list, or at the
- * filter's limit of time if that comes later in the list's order. The range ends at the filter's other
- * limit. */
+ * filter's limit of time (after_ms or before_ms) if that comes later in the list's order. The range ends at
+ * the filter's other limit of time. */
 static void put_range(struct window_sql *sql, const struct window *window, const char *id)
 {
     const struct history_filter *filter = &window->filter;

@@ -32,7 +32,8 @@ static void check_shown(void)
     buffer_fini(&shown);
 }
 
-/* Settings of any version: the text of accepted settings must be read and written as the same text. */
+/* The text of accepted settings, which any version may have written, must be readable, and be written as the
+ * same text. */
 static void check_kept(struct slice kept)
 {
     struct buffer text;

@@ -240,7 +240,7 @@ static void check_large_pages(const char *state, const char *topic)
     for (size_t i = 0; i < 9; i++) {
         const char *host = hosts[i / 3];
         if (!host[0] && strcmp(tell[i % 3], "count") == 0)
-            continue; /* this kind of page reads no records */
+            continue; /* a count without a host reads no records */
         const char *words[] = {"list", state, topic,       "100", "", "", "10000", "4194304", "-inf",
                                "+inf", host,  tell[i % 3], "0",   "", "", "",      ""};
         redisReply *page = script_run(redis, 17, words);

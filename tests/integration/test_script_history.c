@@ -32,7 +32,7 @@ START_TEST(the_last_ten_are_kept)
         {TEN LEASED, RETRY("11"), WOKE, "attempts: t/a=2|3|4|5|6|7|8|9|10|11|\n" RETRIED},
         {TEN LEASED, BURY("11"), "1", BURIED("2|3|4|5|6|7|8|9|10|11|")},
         {TEN LEASED, RETRY("''"), WOKE, TEN RETRIED},
-        /* Redis has more lines than a job may have. */
+        /* Redis has eleven lines of attempts, but only ten are allowed. */
         {"attempts: t/a=a|1|2|3|4|5|6|7|8|9|10|\n" LEASED, RETRY("11"), WOKE,
          "attempts: t/a=2|3|4|5|6|7|8|9|10|11|\n" RETRIED}, );
 }

@@ -4,7 +4,7 @@
 
 #define PLACE "holders:t: t/a|n1=\n"
 
-/* The topic's limit is 1, so its next job waits until this attempt is over. */
+/* The topic's limit is 1, so its next job waits until the attempt of the cancelled job is over. */
 #define ONE  "topics: t={\"maxInFlight\":1}\n"
 #define NEXT "bucket:t: t/b@now-1\njobs: t/b={b}\n"
 #define HELD LINGERING ONE NEXT "due: t@inf\n"

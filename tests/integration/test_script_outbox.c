@@ -25,7 +25,7 @@ START_TEST(each_end_reaches_the_outbox)
         {ONE DELAYED ON, "cancel t/a ''", "0", ENDED("cancelled,now,0,3,{r}1|") ON},
         {LEASED ON, "cancel t/a ''", "1", LINGERING ENDED("cancelled,now,0,3,{r}") ON},
         {DELAYED ON, "cancel t/a no", "-4", NULL}, {ON, "cancel t/a ''", "-1", NULL},
-        /* A dead job that is cancelled or changed gets a new end in the outbox. */
+        /* When a dead job is cancelled or changed, a new text about its end is written to the outbox. */
         {DEAD ON, "cancel t/a ''", "0", ENDED("cancelled,now,0,3,{r}") ON},
         {DEAD ON, "change t/a * - {n}", "0",
          DIED("now-5000", "0,3,{n}") ENDED("dead,now-5000,0,3,{n}") ON}, );
@@ -88,7 +88,7 @@ START_TEST(bodies_are_left_out_as_the_settings_say)
          LINGERING ENDED("cancelled,now,0,58," BODY) WITH("errors")},
         {HOLDS("{\"createdAt\":1,\"bodyBase64\":\"eA==\"}") WITH("off"), "complete t/a n1 ''", "1",
          ENDED("delivered,now,0,34,{\"createdAt\":1,\"bodyLeftOut\":true}") WITH("off")},
-        /* The record has no body, or the text is not a record. */
+        /* The record has no body; or the job's text is not valid JSON. */
         {HOLDS("{\"createdAt\":1,\"headers\":{\"body\":\"x\"}}") WITH("off"), "complete t/a n1 ''", "1",
          ENDED("delivered,now,0,38,{\"createdAt\":1,\"headers\":{\"body\":\"x\"}}") WITH("off")},
         {HOLDS("\"x\\") WITH("off"), "complete t/a n1 ''", "1",

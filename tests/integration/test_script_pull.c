@@ -188,7 +188,8 @@ START_TEST(a_process_that_waits_is_told)
         {PULL, "lease t 1 p1 30000 9000 -", NOTHING("-1"), PULL WAITING},
         {PULL_DELAYED, "lease t 1 p1 30000 9000 -", NOTHING("now+60000"), PULL_DELAYED WAITING},
         {PULL_READY, "lease t 1 p1 30000 9000 -", GIVEN, PULL LEASED_AFRESH},
-        /* Entries whose time is over are removed; a later time is not replaced by an earlier one. */
+        /* Entries of pull_waiters whose time is over are removed. A later time is not replaced by an earlier
+         * one. */
         {PULL "pull_waiters: old@now-1 t@now+9000 u@now+1\n", "lease t 1 p1 30000 5000 -", NOTHING("-1"),
          PULL "pull_waiters: u@now+1 t@now+9000\n"},
         {PULL WAITING, "schedule 0 86400000 t/a 0 \"x\":1} -", "now wake pull t",
@@ -257,7 +258,8 @@ START_TEST(retry_bury_and_release_end_a_lease)
         {PULLED, "bury t/a p2 {x} line", "0", NULL},
         {PULLED, "release t/a p1 -1 0 - 0", "1", PULL READY_AGAIN},
         {PULLED, "release t/a p2 -1 0 - 0", "0", NULL},
-        /* The topic is fifo: the job keeps its place, and holds the line until its next attempt. */
+        /* The topic is fifo: the job keeps its due time, and the jobs after it wait until its next
+         * attempt. */
         {WITH("\"order\":\"fifo\"") HELD_BY_WORKER, "retry t/a p1 500 {x} line", "1 wake now+501",
          WITH("\"order\":\"fifo\"") "attempts: t/a=line|\nbucket:t: t/a@now-1500\ndue: t@now+501\njobs: "
                                     "t/a={x}\nlines: t=now+501,now-1500,t/a\n"}, );

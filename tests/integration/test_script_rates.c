@@ -119,7 +119,8 @@ START_TEST(release_gives_a_rate_back_the_turns_of_what_it_holds_back)
     CHECK_EXAMPLES( //
         {SPENT("1700000000600456", TWO_LEASED), two, "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK)},
-        /* Both attempts are released without having begun: both tokens are returned. */
+        /* Both attempts are released without having begun, so both tokens are returned to the rate. A token
+         * is the right to begin one attempt. */
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("2"), two, "1 1 wake now+501",
          SPENT("1700000000200456", TWO_HELD_BACK) BEGUN("0")},
         {SPENT("1700000000600456", TWO_LEASED) BEGUN("1"), two, "1 1 wake now+501",
@@ -259,7 +260,7 @@ static const struct rate rates[] = {
     {"{\"rate\":{\"jobs\":4999,\"per\":1,\"burst\":1},\"maxInFlight\":1000}", 4999, 1, 3},
 };
 
-/* Adds due jobs up to the same number as before, and ends the attempts in flight. */
+/* Ends the attempts in flight, and makes BACKLOG jobs due. */
 static void fill(redisContext *redis)
 {
     static const char script[] =

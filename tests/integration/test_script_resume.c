@@ -120,7 +120,7 @@ START_TEST(a_change_of_patterns_finds_the_topics)
         {HELD_IN_BOTH "meta: resume_held=0 resume_lost=t*\n", "reoffer 9", "0 0", T_RESUMED "turns: t@1\n"},
         {HELD_IN_BOTH "meta: resume_held=0 resume_lost=*\ntopics: u=" ON "\n", "reoffer 9", "0 0",
          T_RESUMED "topics: u=" ON "\nturns: t@1\n"},
-        /* The patterns of a walk that has not ended are kept. */
+        /* An earlier walk has not ended. The patterns that it has to examine stay in resume_lost. */
         {HELD_IN_BOTH "meta: resume_held=7 resume_lost=u*\npatterns: t*=" ON "\n", "set_patterns 0 '' 0 0",
          "1700000000123456",
          HELD_IN_BOTH "meta: patterns=1700000000123456 redate=0 resume_held=0 resume_lost=t* u*\n"},
@@ -146,8 +146,8 @@ START_TEST(a_job_that_was_claimed_before_is_not_held)
         {LEASED "topics: t=" ON "\n", "release t/a n1 5000 now h:1 0", "1 wake now+5001",
          "breaker:h:1: t/a@now+5001\nbucket:t: t/a@now+5001\ndue: t@now+5001\nheld: t@now-1000\n"
          "held:t: t/a@now-1000\njobs: t/a={r}\ntopics: t=" ON "\n"},
-        /* The topic has lost the setting "breaker" since the claim, or still has it; or the option --breaker
-         * decides. */
+        /* In the first two examples, the topic has lost the setting "breaker" since the claim. In the third,
+         * it still has the setting. In the fourth, the option --breaker had turned the breaker on. */
         {LEASED, "release t/a n1 5000 now h:1 1", "1", READY},
         {LEASED "topics: t=" LIMITED "\n", "release t/a n1 5000 now h:1 1", "1",
          READY "topics: t=" LIMITED "\n"},

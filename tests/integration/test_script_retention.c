@@ -37,7 +37,7 @@ START_TEST(a_delivered_job_is_kept_where_its_topic_says_so)
         /* A job is not kept if its topic has no retention, or no longer has one. */
         {ONE LEASED STAYED, "complete t/a n1 2", "1", STAYED}, {ONE LEASED, "complete t/a n1 2", "1", ABSENT},
         {"holders:u: u/a=n1,now\njobs: u/a={r}\nleases: u/a@now+9\n" KEEPS, "complete u/a n1 2", "1", KEEPS},
-        /* The job replaces a kept job with the same id. */
+        /* When the job ends, it replaces the kept job with the same id. */
         {EARLIER LEASED KEEPS, "complete t/a n1 2", "1", DELIVERED("2|") KEEPS},
         {EARLIER LEASED, "complete t/a n1 2", "1", EARLIER}, );
 }

@@ -64,7 +64,7 @@ START_TEST(an_occurrence_is_made_once)
         {DUE, "fire 0 9 t/s T now-11 now+60 " JOB, "0", NULL},
         {COMING, "fire 0 9 t/s T now+9000 now+9060 " JOB, "0", NULL}, {PAUSED, FIRE(JOB), "0", NULL},
         {ABSENT, FIRE(JOB), "0", NULL}, {AT("now-10"), FIRE(JOB), "0", ABSENT},
-        /* The job is due later than its time, because of the jitter. */
+        /* The job is due later than the schedule's time, because of the jitter. */
         {DUE, FIRE("fire now-10 0 0 = t/s~1 @now+50 \"url\":\"u\"} - 0"), "now+50 wake now+50",
          "bucket:t: t/s~1@now+50\ndue: t@now+50\njobs: t/s~1={\"createdAt\":now,\"url\":\"u\"}\n" NAMED LAST(
              "fire") AT("now+60")},
@@ -216,7 +216,8 @@ START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
         {PAUSED, MOVE("now+30 now+20 move 0 0 0 -"), "0", NULL},
         {AHEAD, "fire 0 9 t/s U now+9000 now+30 move 0 0 0 - '' 0 '' - 0", "0", NULL},
         {SKIPPED("5,9,3,5") UNTIL("5"), MOVE("- now+30 move 0 0 0 -"), "0", ABSENT},
-        /* Another definition has other times. */
+        /* A new definition has other times, so the skipped times are removed, unless the next time stays
+         * ("="). */
         {AHEAD, "define t/s T d now+9", "1 wake fire now+9", NAMED NEVER(D_TAG) AT("now+9")},
         {AHEAD, "define t/s T d =", "1",
          NAMED NEVER(D_TAG) AT("now+9000") SKIPPED("now+40,now+60,now+20,now+40") UNTIL("now+40")},

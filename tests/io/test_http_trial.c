@@ -1,5 +1,6 @@
-/* The trial must refuse a libmicrohttpd of another version than the gate assumes. MHD_get_version is replaced
- * here, so that the gate sees a version other than that of the library that is loaded. */
+/* The trial must refuse a libmicrohttpd whose version differs from the one for which the gate was made.
+ * MHD_get_version is replaced here, so that the gate sees a version other than that of the library that is
+ * loaded. */
 #include "io/http_trial.h"
 
 #include <dlfcn.h>

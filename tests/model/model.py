@@ -104,7 +104,7 @@ class CarryWorker:
 
 
 class Life:
-    """A job that was accepted: what its owner may expect of it."""
+    """A job that was accepted, and what its owner may expect: when it is due, and how it may end."""
 
     def __init__(self, job_id, due):
         self.id, self.due = job_id, due
@@ -323,8 +323,8 @@ class World:
         return found
 
     def check_waits(self, found, after):
-        """A wait ends once: by its event or at its deadline. An event is kept or taken once.
-        Workflows that are over have neither waits nor events."""
+        """Checks jobs that wait for events. A wait must end only once: by its event or at its deadline. An event must be kept or
+        taken once. Workflows that are over must have neither waits nor events."""
         waiting = {job_id for job_id, text in found["workflow_jobs"].items() if text.startswith("w ")}
         expect(found["waits"].keys() == waiting, "waits", found["waits"], "of", waiting, "after", after)
         for place, elements in found["elements"].items():
@@ -524,7 +524,7 @@ class World:
     # ---- workers that pull ----
 
     def step_lease(self):
-        """Sends the lease requests of one turn. The process may die before it has the reply, and another request may repeat a key."""
+        """Sends the lease requests of one turn. The process may die before it has the reply, and another request may repeat its idempotency key."""
         if self.is_away:
             return
         items = []
@@ -812,7 +812,7 @@ class World:
         return f'{expires}"r":{self.chance.randrange(1000)}}}'
 
     def some_tags(self, job_id):
-        """Returns the tags of a job that an owner may require, at random."""
+        """Returns a random condition for a change of the job: none, or tags of which the job must have one."""
         seen = self.pool.tag(job_id) if job_id in self.pool.jobs else "-"
         dead = self.pool.dead_tag(job_id) if job_id in self.pool.dead else seen
         return self.chance.choice(("", "", "*", seen, dead, f"- {seen}", "0" * 40))
@@ -1005,7 +1005,8 @@ class World:
         self.lives[job_id] = Life(job_id, self.pool.due_of(when)[0])
 
     def step_wait(self):
-        """A step waits for an event. The caller has read the first kept event, or none, or an event that is no longer the first."""
+        """Adds a step that waits for an event to a workflow. The caller has read the first kept event, or none, or an event that
+        has been taken in the meantime."""
         if self.is_away:
             return
         workflow, event = self.chance.choice(WORKFLOWS), self.chance.choice(EVENTS)
@@ -1073,7 +1074,8 @@ class World:
         self.call_items("conclude", (), items)
 
     def step_workflow_list(self):
-        """Pages follow each other without gap and repetition, unless workflows come or go."""
+        """Reads a page of workflows, from the beginning or after the last page. Pages follow each other without gap and repetition,
+        unless workflows come or go."""
         owner, state, most = self.chance.choice(("", *{name[0] for name in WORKFLOWS})), self.chance.choice(("", "active", "failed")), self.chance.choice((1, 2, 9))
         behind = self.chance.choice(("", self.workflows_behind))
         found = self.call("workflow_list", owner, "", state, behind, most, 1000)
@@ -1170,7 +1172,7 @@ class World:
                 self.lives[job_id].changes += 1
 
     def find_leased(self, topic, behind):
-        """Returns the leased ids after this one, in order."""
+        """Returns the leased ids after this id, sorted."""
         answer = self.call("leased", topic, behind, 0, 100)
         found = answer[1:]
         expect(answer[0] == ("p0" if self.pool.pulled else "0"), "the walk through leases goes on at", answer[0])
@@ -1184,7 +1186,7 @@ class World:
         return found
 
     def step_look(self):
-        """Steps that only read, or that repair an intact keyspace."""
+        """A step that only reads, or that repairs an intact keyspace."""
         if self.is_away:
             return
         ids = self.some_ids()
@@ -1281,7 +1283,7 @@ class World:
         self.check("archived", words, answer, self.pool.remove_archived(place, fields))
 
     def step_archive(self):
-        """Two archivers, of which one may be late, stopped or dead between any two steps."""
+        """One of two archivers does its next step, fails or dies. The other archiver may be late."""
         if self.is_away:
             return
         archiver = self.chance.choice(self.archivers)
@@ -1325,7 +1327,7 @@ class World:
         self.claim(self.some_consumer(), self.chance.random() < 0.2)
 
     def step_bell(self):
-        """The process that takes the bell may die before it claims."""
+        """A process takes the entry of the doorbell. It may die before it claims."""
         if self.is_away:
             return
         popped = self.link("LPOP", BASE + "ready")
@@ -1428,7 +1430,7 @@ class World:
         self.consumers[self.chance.randrange(len(self.consumers))] = Consumer()
 
     def step_leave(self):
-        """The owner stops, and another process starts in its place."""
+        """A carry worker stops, perhaps the owner of the lock, and another process starts in its place."""
         worker = self.chance.choice(self.workers)
         if worker.is_frozen or self.is_away:
             return
@@ -1580,7 +1582,7 @@ class World:
         self.forget_deaths()
 
     def settle(self):
-        """All faults end: each job that was accepted and not cancelled is delivered."""
+        """Ends all faults. Then each job that was accepted and not cancelled must be delivered."""
         self.chance.seed(0)
         for one in self.consumers + self.workers:
             one.is_frozen = False
@@ -1634,13 +1636,13 @@ def make_steps(seed, count):
 
 
 class Bench:
-    """One Redis and one version of the scripts."""
+    """A Redis with one version of the scripts: those of the product, or those with a seeded bug."""
 
     def __init__(self, redis, link, folder, changes=()):
         self.redis, self.link, self.functions = redis, link, load_functions(link, folder, changes)
 
     def run(self, steps):
-        """Returns the fault, or None."""
+        """Runs the steps. Returns the fault that was found, or None."""
         world = World(self.redis, self.link, self.functions)
         try:
             for number, (kind, seed) in enumerate(steps):

@@ -1,7 +1,16 @@
 """The states of jobs in plain Python: the answer that each script must give, and the keyspace that it must leave.
 
-A method has the name of its script and returns the script's answer without the time. A topic's place
-in turns and due is worked out only when a script touches it, as in the product.
+A method has the name of its script and returns the script's answer without the time. Whether a topic is in turns or due
+is worked out only when a script touches the topic, as in the product.
+
+Words, most of which src/store/README.md and docs/redis.md explain:
+    pool     all jobs that have not ended
+    place    where the id of a job is: the bucket of its topic while the job waits, or leases or pulled
+    turns    topics with due jobs that may be claimed, in the order in which claims serve them
+    due      other topics with waiting jobs, and when to examine each again
+    offer    to move a topic to turns if its jobs may be claimed now, and otherwise to due
+    head     the first job of a fifo topic; after an attempt of the head, all jobs of the topic (its line) wait for it
+    held     a job is held until its receiver is tried again, because a circuit breaker is open
 """
 
 import collections
@@ -24,7 +33,7 @@ STEP_MS = 1000  # a larger difference of the clocks is a step
 LOSSES_MAX = 5
 ATTEMPTS_MAX = 10
 INF = float("inf")
-FREED = "freed"  # mark of a topic: fewer of its jobs are in flight, and nothing else has changed
+FREED = "freed"  # mark of a topic that a call has touched: fewer of its jobs are in flight, and nothing else has changed
 CHUNK, CHUNK_MAX, CHUNK_BYTES = 16, 256, 262144  # a call reads texts of the outbox in chunks of CHUNK to CHUNK_MAX texts, and of about CHUNK_BYTES
 DISTURBED = -35
 
@@ -66,27 +75,27 @@ class Pool(Workflows):
         self.limit = limit
         self.now_us = 0
         self.jobs = {}  # id -> record
-        self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> ms, in the bucket with a fraction, see put
+        self.bucket, self.leases, self.pulled = {}, {}, {}  # id -> due time or end of the lease in ms; in the bucket with a fraction, see put
         self.pull_notes = {}  # id -> (when the worker's lease began; + if the job may have callbacks, else -)
         self.answered = {}  # idempotency key -> (fingerprint, expiry, nonce, ids) of a call of lease
         self.awaited = {}  # pull topic -> end of the wait of a process for its jobs, ms
-        self.calls = []  # pull topics whose waiting processes the call has notified
+        self.calls = []  # pull topics with new jobs, of which the call has notified the processes that wait
         self.shown, self.last_scores = None, {}  # shown: the buckets without the entries that the current call adds, see show
         self.holders = {}  # id -> (nonce, due)
         self.lingering = {}  # (id, nonce) -> ms: attempts of cancelled jobs, which still count as in flight
         self.crashes = {}  # id -> (losses, nonce)
         self.attempts = {}  # id -> the lines of the last attempts, one each
         self.kept = {}  # id -> (state, ms, losses, record, lines) of a job that has ended
-        self.kept_until = {}  # id -> ms, of the kept jobs that are not dead
+        self.kept_until = {}  # id -> ms until which a delivered or cancelled job is kept
         self.dead_due = {}  # topic -> ms
         self.undated = {}
         self.due = {}  # topic -> ms
         self.held = {}  # id -> when it was due, for jobs that are held until their receiver is tried again
-        self.line = {}  # fifo topic -> (ms, score, id): the end of its head's wait
+        self.line = {}  # fifo topic -> (ms when the next attempt of its head may begin, score and id of the head)
         # Jobs that were released while another job was the head of their line. The head also waits until these jobs are due,
         # but when the head ends, they are due at once.
         self.behind_line = set()
-        self.turn_scores = {}  # ready topic -> turn score: the topic with the lowest is served first
+        self.turn_scores = {}  # topic in turns -> its score there: the topic with the lowest score is served first
         self.offered = {}  # in the current call: topic -> whether it may be served
         self.settings = {}  # topic -> the settings that an operator has made
         self.patterns, self.patterns_version = {}, 0  # pattern -> the settings that an operator has made
@@ -94,10 +103,10 @@ class Pool(Workflows):
         self.resumes = False  # a later step has to find the topics whose breaker was turned off by a change of patterns
         self.lost_patterns = set()  # the patterns from which the setting breaker was removed before that step
         self.windows = {}  # topic -> (us when the window of its rate began, its attempts)
-        self.spent = {}  # topic -> us up to which its rate is spent
+        self.spent = {}  # topic -> us up to which its rate is used up
         self.begun = {}  # topic -> ({slot: number of attempts that began in it}, the first slot that counts, time of the last change in us)
         self.bell = []
-        self.touched = {}  # topics that the call has touched, in order -> True, False if jobs were only put into its bucket, or FREED if only attempts have ended
+        self.touched = {}  # topics that the call has changed, in order -> True; False: only jobs were added to its bucket; FREED: only attempts have ended
         self.places = {}  # topic -> [(id, score)]: entries that this call adds to the topic's bucket
         self.sends = {}  # topic/jobId -> (mark, group, endpoints, createdAt) of what was sent to a group
         self.sends_until = {}  # topic/jobId -> ms, when a call has to examine again what was sent to the group
@@ -111,7 +120,7 @@ class Pool(Workflows):
         self.ends, self.dropped = [], []  # (id, text) of all jobs that came into the outbox, and of those that left it without reaching a history
         self.ending = []  # the jobs that the current call ends
         self.ended_before = set()  # the ids of jobs that the current call has ended
-        self.follow = ()  # arguments of the next call after its items: (number of the item, id, when, record)
+        self.follow = ()  # follow-ups of the next call, jobs that it schedules: (position of the item that must succeed, id, when, record)
 
     @property
     def turns(self):
@@ -128,7 +137,7 @@ class Pool(Workflows):
     # ---- places ----
 
     def waiting(self, topic):
-        """Returns (due, id) of a topic's waiting jobs, in order."""
+        """Returns (due, id) of a topic's waiting jobs, sorted."""
         return sorted((due, job_id) for job_id, due in self.bucket.items() if topic_of(job_id) == topic)
 
     def in_flight(self, topic):
@@ -147,7 +156,7 @@ class Pool(Workflows):
         return self.settings_of(topic).get("order") == "fifo"
 
     def line_until(self, topic):
-        """Returns the time until which the head is held."""
+        """Returns the time until which the head waits for its next attempt, or None."""
         at, score, job_id = self.line.get(topic, (0, 0, ""))
         return at if at > self.now and self.waiting(topic)[:1] == [(score, job_id)] else None
 
@@ -220,7 +229,7 @@ class Pool(Workflows):
         return step, ahead, min(self.spent.get(topic, 0), self.now_us + ahead)
 
     def correct_rate(self, topic):
-        """Corrects the time up to which the rate is spent, if it is from before a step back of the clock or a change of the rate."""
+        """Corrects the time up to which the rate is used up, if this time is from before a step back of the clock or a change of the rate."""
         if self.window_rate(topic) or not self.rate_of(topic):
             return
         step, ahead, _ = self.rate_of(topic)
@@ -228,7 +237,8 @@ class Pool(Workflows):
             self.spent[topic] = math.ceil(self.now_us + ahead)
 
     def spent_since(self, topic, spent, first_due):
-        """Tokens beyond the burst accumulate only while a due job waits, and not for long."""
+        """Returns the time up to which the rate is used up. While a due job waits, this time may lie up to CREDIT_US in the past,
+        so that a late claim may begin the attempts that it has missed."""
         return max(spent, self.now_us - CREDIT_US, min(int(first_due) * 1000, self.now_us))
 
     def most_in_second(self, topic):
@@ -248,7 +258,7 @@ class Pool(Workflows):
         return rate if rate and rate.get("window") else None
 
     def window(self, topic, rate):
-        """Returns the window that is under way, or None."""
+        """Returns the current window of the rate, or None."""
         began, number = self.windows.get(topic, (INF, 0))
         is_over = began > self.now_us or self.now_us >= began + rate["per"] * 1_000_000
         return None if is_over else (began, number)
@@ -294,7 +304,7 @@ class Pool(Workflows):
         self.begun[topic] = (slots, first, self.now_us)
 
     def held_until(self, topic, is_offer=False):
-        """Returns None if the topic may be served."""
+        """Returns the time until which the jobs of the topic must not be claimed; None: they may be claimed now."""
         if self.settings_of(topic).get("paused") or self.in_flight(topic) >= self.limit_of(topic):
             return INF
         if self.is_fifo(topic) and self.line_until(topic):
@@ -384,7 +394,7 @@ class Pool(Workflows):
         return counts
 
     def show(self):
-        """Copies the buckets before their first change, because the script writes new entries only at its end and reads the old ones until then."""
+        """Copies the buckets before their first change, because the script reads the old entries until it writes the new ones at its end."""
         if self.shown is None:
             self.shown = dict(self.bucket)
 
@@ -413,7 +423,7 @@ class Pool(Workflows):
             self.touched[topic] = FREED
 
     def take(self, job_id, is_completed=False):
-        """Removes the id from its place, and returns the name of the place."""
+        """Removes the id from its bucket or lease, and returns the name of that place."""
         self.show()
         self.shown.pop(job_id, None)
         if is_completed and job_id in (self.leases | self.pulled):
@@ -702,7 +712,7 @@ class Pool(Workflows):
         return answers
 
     def cancel(self, items):
-        self.met = []  # for each item, which job with its id it found
+        self.met = []  # for each item, which job with its id was found: "pool", "dead", "dropped" or None
         answers = [self.cancel_one(*item) for item in items]
         self.finish()
         return answers
@@ -1037,7 +1047,7 @@ class Pool(Workflows):
         return sorted((name for name in self.patterns if "~" not in topic and topic.startswith(name[:-1])), key=len)
 
     def with_patterns(self, name, own):
-        """Returns the settings of the patterns that match, overridden by own."""
+        """Returns the settings of the patterns that match, overridden by the settings own."""
         merged = {}
         for pattern in self.patterns_of(name):
             merged |= self.patterns[pattern]
@@ -1047,7 +1057,7 @@ class Pool(Workflows):
         return self.with_patterns(topic, self.settings.get(topic, {}))
 
     def pattern_text(self, name):
-        """Returns the text in Redis, which includes the settings of shorter patterns."""
+        """Returns the text of a pattern's settings in Redis, which includes the settings of shorter patterns."""
         return settings_json(self.with_patterns(name[:-1], {}))
 
     def with_breaker(self):
@@ -1099,7 +1109,7 @@ class Pool(Workflows):
         return [state, int(at), rest[:int(size)], int(losses.split("/")[0]), self.settings_text(job_id), 0, last]
 
     def kept_more(self, job_id):
-        """Returns the time until which the job is kept, and its last line."""
+        """Returns the time until which the job is kept, and the line of its last attempt."""
         state, at, _, _, lines = self.kept[job_id]
         until = self.kept_until.get(job_id, 0)
         if state == "dead" and self.retention(job_id):
@@ -1265,7 +1275,7 @@ class Pool(Workflows):
     def complete(self, items, remembered=()):
         """remembered: pairs (id, token) that Redis still lists as completed."""
         self.is_completing, self.remembered = True, set(remembered)
-        plain = set()  # jobs that go to the outbox together, after the others
+        plain = set()  # jobs whose ends are written to the outbox together, after those of the others
 
         def finish_item(job_id, nonce, line):
             if not is_pulled(nonce) and self.verdict(job_id, nonce) == "lease" and not self.retention(job_id):
@@ -1284,7 +1294,7 @@ class Pool(Workflows):
         return answers
 
     def line_of_completed(self, job_id):
-        """Returns the line of the attempt, which the script writes if the job is kept."""
+        """Returns the line about a worker's attempt, which the script writes if the job is kept."""
         began = self.pull_notes[job_id][0]
         last = re.match(r"(\d+)@?(\d*) \d+ \d+ (\S+)", (self.attempts.get(job_id) or [""])[-1])
         number, a_round = (int(last[1]), int(last[2] or 1)) if last else (0, 1)
@@ -1304,7 +1314,7 @@ class Pool(Workflows):
         return self.told_settings(topic)
 
     def pullable(self, topic, most):
-        """Returns how many jobs may be leased now, and when there may be more."""
+        """Returns how many jobs of a pull topic may be leased now, and from which ms on more may be leased; -1: no such time is known."""
         waiting = self.waiting(topic)
         if self.settings_of(topic).get("paused"):
             return 0, -1
@@ -1373,7 +1383,7 @@ class Pool(Workflows):
         return answers
 
     def read_pulled(self, items):
-        """The answer of pulled.lua."""
+        """Returns the answer of pulled.lua."""
         return [[int(self.holders[job_id][1]), self.pull_notes[job_id][0], self.jobs[job_id], self.told_settings(topic_of(job_id))]
                 if self.holders.get(job_id, ("",))[0] == nonce and job_id in self.pulled else [] for job_id, nonce in items]
 

@@ -145,8 +145,8 @@ static void fire_times(int now, int64_t now_ms)
     set_next(decision.next_ms);
 }
 
-/* Fires the schedule's times that are due one second after this minute. Checks that no time is fired twice or
- * early. */
+/* One second after this minute, fires the times of the schedule that are due. Checks that no time is fired
+ * twice or early. */
 static void at_minute(int now)
 {
     int64_t now_ms = zero_ms + now * (int64_t)MINUTE + 1000;

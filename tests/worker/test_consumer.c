@@ -267,7 +267,8 @@ START_TEST(what_redis_did_not_take_has_no_slot_but_is_bounded)
     ck_assert_uint_eq(world_under_way(WORLD_COMPLETE), 4);
     world_end_turn();
     ck_assert_uint_eq(
-        claims(), 0); /* no claim, because the ends that are sent again occupy the slots of their attempts */
+        claims(),
+        0); /* no claim, because four endings are sent again, and still occupy the slots of their attempts */
     world_answer(WORLD_COMPLETE, STATUS_OK);
     world_end_turn();
     ck_assert_uint_eq(world_call(WORLD_CLAIM)->max, 1);
