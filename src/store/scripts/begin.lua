@@ -40,7 +40,7 @@ local function time_of(id)
 end
 
 -- Returns the dead job with which a workflow failed. Returns nothing if the workflow did not fail, its dead job was
--- removed, or it has fewer than kept elements.
+-- removed, or the workflow has fewer than kept elements.
 local function letter_of(place, kept)
   local state, letter = unpack(call('HMGET', workflow_of(place), 'state', 'failedBy'))
   if state ~= 'failed' or not letter or not call('ZSCORE', DEAD, letter) then return end

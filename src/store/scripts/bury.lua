@@ -10,8 +10,8 @@ if has_follow_ups() then take_follow_ups(2, 4) end
 check(2, 4)
 local verdicts = fence(2, 4)
 
--- Recovery buries a job when its consumer was lost too often. Returns the number of lost consumers and the nonce of the
--- last of them. The nonce is kept with the job, because the outcome of that consumer's attempt may still arrive, see
+-- If recovery buries the job because it has lost too many consumers, returns their number and the nonce of the last
+-- one. The nonce is kept with the job, because the outcome of this consumer's attempt may still arrive, see
 -- died_with. Returns 0 for other burials.
 local function losses_to_keep(id, nonce)
   local crash = is_recovering(nonce) and call('HGET', CRASHES, id)

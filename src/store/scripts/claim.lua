@@ -8,9 +8,9 @@
 -- ARGV[7] 0: only claims; 1: first offers topics whose time in "due" has come, as carry.lua does, because the caller's
 --      carry worker has found such topics; 2: the same, and no other process has a carry worker to wake
 -- Returns {now_us, number of topics that still have due jobs, version of the last record of a receiver (report.lua),
--- number of jobs, then for each job: id, due, record; then for each topic with settings: topic, settings}. These topics
--- are the topics of the jobs, and a few topics that were skipped because their settings cannot be read or need a later
--- version. If ARGV[7] is not 0, the next due time or -1 follows.
+-- number of jobs, then for each job: id, due, record; then topic, settings for each topic that has settings and has one
+-- of these jobs or was skipped, because its settings cannot be read or need a later version (only a few skipped topics
+-- are returned). If ARGV[7] is not 0, the next due time or -1 follows}.
 -- uses: due expiry forget_lost places probe serve settings weights
 local left, note, lease_ms, share = tonumber(ARGV[2]), ARGV[3] .. ' ', tonumber(ARGV[4]), tonumber(ARGV[5])
 local bytes_left = tonumber(ARGV[6])
@@ -23,7 +23,7 @@ local leased = 0 -- number of jobs
 
 local any_settings -- the result of has_settings
 
--- Returns how many jobs of a topic may be leased now, at most most, and the topic's limit of jobs in flight.
+-- Returns how many jobs of a topic may be leased now (maximum: most), and the topic's limit of jobs in flight.
 local function most_of(topic, most)
   if any_settings then return most_by_settings(topic, most) end
   in_flight[topic] = in_flight[topic] or call('HLEN', holders_of(topic))
@@ -46,7 +46,7 @@ local function take_newest(turn, most)
   turn.is_front = false
 end
 
--- Reads the first due jobs in a topic's bucket (the sorted set of its waiting jobs), at most most. Sets turn.next to
+-- Reads the first due jobs in a topic's bucket, the sorted set of its waiting jobs (maximum: most). Sets turn.next to
 -- the score of the next job in the bucket, or to false at the end of the bucket. At light load one job is due and many
 -- wait, so the first read is short. Each read is longer than the one before.
 local function read_due_places(turn, most)
@@ -71,8 +71,8 @@ local function read_due_places(turn, most)
 end
 
 local NONE_HELD = {}
--- Plans the turn of a topic: selects the due jobs to lease, at most most, with their scores. turn.next is the score of
--- the job behind them in the bucket, or false if there is no other job.
+-- Plans the turn of a topic: selects the due jobs to lease (maximum: most), with their scores. turn.next is the score
+-- of the job behind them in the bucket, or false if there is no other job.
 local function plan_turn(topic, most, score, weight)
   local turn = {topic = topic, score = score, weight = weight, ids = {}, scores = {}, times = {}, dues = NONE_HELD, taken = 0, leased = 0,
     holders = {}, has_rate = any_settings and settings_of(topic).rate, spending = 0, is_front = true}
@@ -161,8 +161,8 @@ end
 
 -- Serves the first topics in turns, one after the other. Topics that still have due jobs then move to the end. A turn
 -- may lease no job: if ids in the bucket have no records, the clock has stepped back, or the topic's limit was lowered.
--- rounds limits the number of topics that one call processes. If a claim reaches its limit of bytes, the remaining
--- topics keep their turns.
+-- rounds is the number of topics that this call may still process. If a claim reaches its limit of bytes, the
+-- remaining topics keep their turns.
 local TURNS_AT_ONCE = 64
 local VIRTUAL_MAX = 2251799813685248 -- 2^51: scores above 2^53 are not exact
 local rounds = 2 * left

@@ -12,8 +12,8 @@
 -- ARGV[12] kind of result: 'jobs', 'seen' or 'count'
 -- ARGV[13] start time of the walk, ms, rounded up; 0 if the walk begins with this page. Ready jobs that became due
 --      after this time, dead jobs that died after it, and jobs in other states that were created after it are left out
--- ARGV[14] names to examine, one per line: ids of leased jobs, see leased.lua; or, for delayed and ready jobs
---      of all topics, and for all but leased jobs of an owner, names of topics, see heads.lua
+-- ARGV[14] names to examine, one per line: for leased jobs their ids, see leased.lua; for delayed or ready jobs of
+--      all topics, and for other jobs of an owner ([23]), names of topics, see heads.lua
 -- ARGV[15] only jobs whose jobId has this prefix   [16] only jobs that died for one of these reasons   [17] only
 --      jobs whose last attempt had one of these statuses, or a status with this first digit: 503,4xx. All
 --      three may be empty

@@ -4,7 +4,7 @@
 --
 -- ARGV[2] first wait of a breaker that opens, ms; then for each receiver:
 --   name       host:port, or host:port/path
---   reachable  1: the receiver has answered, before any of the failures that the next argument counts
+--   reachable  1: an attempt found the receiver healthy, before the failures that the next argument counts
 --   failures   number of consecutive failures
 --   cause      word for the last failure or for the inconclusive probe, or '-'
 --   crowd      number of attempts that were in flight at this receiver when it asked for fewer requests; 0: it did not

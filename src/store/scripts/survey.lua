@@ -19,8 +19,8 @@ local function may_go_on()
   return left > 0 and at[1] * 1000000 + at[2] - now_us < STEP_US
 end
 
--- step_due, step_turns and step_behind count the due jobs of at most most topics of the sets "due", "turns" and
--- "behind". Each returns the position at which its next step begins, or nothing at the end of its set.
+-- step_due, step_turns and step_behind count the due jobs of some topics (maximum: most) of the sets "due", "turns"
+-- and "behind". Each returns the position at which its next step begins, or nothing at the end of its set.
 local function step_due(rank, most)
   local number = survey_due(rank, most)
   if number == most then return rank + number end

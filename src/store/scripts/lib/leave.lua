@@ -91,9 +91,9 @@ local function forget_old_workflows()
   end
 end
 
--- Appends a job that was prepared earlier to a workflow, with its element: a child workflow has for each way in which
--- it can end a text with the job that its parent then gets. prepared: this text, '<size of id> <size of record> ', id,
--- record, element.
+-- Appends an element and its job to the parent of a workflow that has ended. The child workflow has stored them
+-- earlier, for each way in which it can end, as the text prepared: '<size of id> <size of record> ', id, record,
+-- element. place: of the parent.
 -- rare: workflow
 local function add_prepared(place, prepared)
   if not place or not prepared or prepared == '' or not is_active(place) then return end

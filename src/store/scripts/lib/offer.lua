@@ -16,7 +16,7 @@ local in_flight, first_scores = {}, {}
 -- topic -> its time in "due", for the topics that this call offers because this time has come
 local carried_times = {}
 
--- Returns at most most topics whose time in "due" is not later than until_ms.
+-- Returns topics (maximum: most) whose time in "due" is not later than until_ms.
 local function topics_to_carry(until_ms, most)
   local found, topics = call('ZRANGE', DUE, '-inf', until_ms, 'BYSCORE', 'LIMIT', '0', most, 'WITHSCORES'), {}
   for i = 1, #found, 2 do
@@ -69,8 +69,8 @@ local function held_until(topic, first_due, is_offer)
 end
 
 -- Returns the score of the first job in the bucket, or nothing if the bucket is empty. For a topic that is offered
--- because its time in "due" has come, this time is returned instead of a query: it is the due time of the first job,
--- unless it comes from a rate or a line (see line.lua).
+-- because its time in "due" has come, returns this time without a query: it is the due time of the first job, unless
+-- it comes from a rate or a line (see line.lua).
 local function front_of(topic)
   local carried = carried_times[topic]
   if carried and not (has_settings() and (settings_of(topic).rate or has(LINES))) then return carried end

@@ -2,7 +2,7 @@
 --
 -- If a topic does not have a setting itself, the setting of the longest pattern that matches the topic's name applies.
 -- The text of a pattern already contains the settings of shorter patterns (see topic_layers.h), so scripts read one
--- pattern only. Patterns do not match sibling topics, such as orders~callbacks.
+-- pattern only. Here, patterns do not match sibling topics, such as orders~callbacks.
 -- uses: has
 
 -- pattern_sizes: the different lengths of the patterns without their '*', the longest length first.

@@ -152,9 +152,9 @@ local function put(id, at)
 end
 
 -- Writes new entries to a topic's bucket, and touches the topic if its first entry may have changed. The first entry
--- stays as it is if all ids are new in the bucket, and their scores are higher than all scores there or higher than
--- that of a first job that is not due yet. list: score, id, score, id ...; if it has an id several times, the last
--- score counts.
+-- does not change if all ids are new in the bucket, and their scores are higher than all others, or higher than that
+-- of a first job that is not due yet. list: score, id, score, id ...; if it has an id several times, the last score
+-- counts.
 local function write_places(topic, list)
   local number, highest = call('ZADD', bucket_of(topic), unpack(list)), highest_scores[topic]
   local first = tonumber(list[1])

@@ -19,8 +19,8 @@ local function may_serve(topic)
   return false
 end
 
--- Returns how many jobs of the topic may be leased now, at most most, and the topic's limit of jobs in flight (being
--- attempted).
+-- Returns how many jobs of the topic may be leased now (maximum: most), and the topic's limit of jobs in flight
+-- (being attempted).
 -- rare: settings
 local function most_by_settings(topic, most)
   local own, limit = settings_of(topic), limit_of(topic)

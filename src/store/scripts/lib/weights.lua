@@ -1,5 +1,5 @@
--- weights.lua - shares the capacity of consumers between topics with the setting weight. Topics are served in the order
--- of their virtual times, their scores in the sorted set "turns", see offer.lua.
+-- weights.lua - shares the capacity of consumers between topics with the setting weight. Each topic has a score in
+-- the sorted set "turns", its virtual time. The topic with the lowest score is served next, see offer.lua.
 -- uses: offer
 
 -- Returns how many jobs of the i-th topic a claim may lease in a row: at least share, and more as long as the topic's
@@ -15,8 +15,8 @@ local function share_before_next(i, weight, scores, turns, share)
   return math.max(share, math.floor((following - scores[i]) * weight / A_JOB) + 1)
 end
 
--- Lowers all virtual times by first, but not below 1, before they become too large to be exact. This happens once in
--- years.
+-- Subtracts the number first from all virtual times, but lowers none below 1. This happens once in years, before the
+-- times become too large to be exact.
 -- rare: weights
 local function renumber_turns(first)
   if call('ZCARD', TURNS) > 1000 then return end
