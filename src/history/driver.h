@@ -1,8 +1,7 @@
 /* driver.h - one kind of database, as history/thread.c uses it. Only the history's thread calls a driver.
  *
- * The parameters of SQL are $1, $2, ... They must first occur in this order, because SQLite numbers
- * parameters by their first occurrence.
- */
+ * The parameters of a statement are $1, $2 and so on. In its text, their first occurrences must be in this
+ * order, because SQLite numbers parameters by their first occurrence. */
 #ifndef DUEPOST_HISTORY_DRIVER_H
 #define DUEPOST_HISTORY_DRIVER_H
 

@@ -4,8 +4,7 @@
 
 #include "history/call.h"
 
-/* Called in the history's thread, under its lock, when the call is in state DONE. The owner takes the call.
- */
+/* Called by the history's thread when a call is DONE. The thread holds its lock. The owner takes the call. */
 typedef void history_thread_done_fn(struct history *owner, struct history_call *);
 
 /* Passes a call to the thread. Takes the call. If the thread cannot run the call, the call is DONE at

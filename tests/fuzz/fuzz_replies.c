@@ -1,7 +1,7 @@
-/* fuzz_replies.c - the input is any answers of a Redis, of a Sentinel or of a node of a Cluster. Each call of
- * the store must end with its callback, and the callback's data must be valid. The links to Redis are fakes,
- * which keep the commands. The input begins with a byte that selects the call, and a store with one Redis,
- * with Sentinels or with a Cluster. The answers follow, in RESP. After the last answer, every further command
+/* fuzz_replies.c - calls of the store, with any answers of a Redis, a Sentinel or a node of a Cluster. Each
+ * call must end with its callback, and the callback's data must be valid. The links to Redis are fakes, which
+ * keep the commands. The input begins with a byte that selects the call, and a store with one Redis, with
+ * Sentinels or with a Cluster. The answers follow, in RESP. After the last answer, every further command
  * counts as lost. */
 #include <stdio.h>
 

@@ -4,9 +4,9 @@
 #include "support/script_runner.h"
 #include "support/suite.h"
 
-/* The histogram has two spans, which end in 1 s and in 1 min. An answer has these numbers: time when the walk
- * through the topics began; topics, topics examined, topics left; waiting jobs; jobs that are overdue, due
- * within 1 s, due within 1 min, due later. */
+/* The histogram has two spans, which end in 1 s and in 1 min. An answer has: time when the walk through the
+ * topics began; numbers of topics, of topics examined, of topics left; number of waiting jobs; numbers of
+ * jobs that are overdue, due within 1 s, due within 1 min, due later. */
 #define FIRST(most) "coming 0 " most " 0 0 1000 60000"
 
 START_TEST(coming_counts_jobs_by_due_time)
@@ -48,7 +48,8 @@ START_TEST(coming_goes_on_where_the_last_step_ended)
 }
 END_TEST
 
-/* The walk examines only the first block: the first 2 of 3 topics. */
+/* The walk examines only the first block of topics: 2 of 3 topics in the first example, 1 topic in the
+ * second. */
 START_TEST(coming_samples_topics)
 {
     CHECK_EXAMPLES({THREE, FIRST("2"), "now 3 2 0 4 1 1 1 0", NULL},

@@ -262,8 +262,8 @@ START_TEST(other_jobs_with_their_ids_do_not_belong_to_a_send)
         {LEFT OF("a"), "send 0 9 t/s 0 - m g 1 a \"r\"}", "(taken t/s~a)", NULL},
         {LEFT OF("a"), "send 0 9 t/s 0 - m g 0", "-1", NULL},
         {LEFT OF("a,b"), "send 0 9 t/s 0 - m g 0", "(same a ended 0 b delayed now+9)", NULL},
-        /* PUT replaces all jobs that have ids of the new send. It also removes the other jobs of the earlier
-         * send, and no other jobs */
+        /* PUT replaces all jobs whose ids are those of the new send. It removes the remaining jobs of the
+         * earlier send, and leaves all other jobs */
         {LEFT OF("a,b"), "replace_send 0 t/s @now+9 '' n h 1 c \"r\"}", "(replaced 0 1 now+9)",
          "bucket:t: t/s~a@now+9 t/s~c@now+9.0005\ndue: t@now+9\n"
          "jobs: t/s~a=" OTHER("now-1") " t/s~c=" OTHER(

@@ -73,7 +73,7 @@ START_TEST(lease_meets_jobs_that_cannot_be_given)
         {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 9 p1 30000 0 -",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
          PULL "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"},
-        /* The worker gets nothing, so it waits. */
+        /* The only due job has expired, so the worker gets no job and waits. */
         {PULL "bucket:t: t/a@now-3\ndue: t@inf\njobs: t/a=" OLD "\n", "lease t 1 p1 30000 9000 -",
          "(p1 0 0 -1 {\"delivery\":\"pull\"} t/a now-3 now now+5000 " OLD ")",
          PULL WAITING "holders:t: t/a=p1,now,-,now-3\njobs: t/a=" OLD "\npulled: t/a@now+5000\n"}, );
@@ -155,7 +155,7 @@ static void check_lease(const char *most, const char *nonce, const char *once, c
     buffer_fini(&text);
 }
 
-/* A second request with the same idempotency key gets the same jobs, as far as they are still leased. */
+/* A second request with the same idempotency key gets those of the same jobs that are still leased. */
 START_TEST(lease_repeats_an_answer)
 {
 #define HEAD "{\"delivery\":\"pull\"}"
@@ -170,8 +170,8 @@ START_TEST(lease_repeats_an_answer)
     freeReplyObject(script_run_text(examples_redis(), "release t/b p1 -1 0 - 0", NOW_MS));
     check_lease("9", "p3", "f t/other", "(p3 0 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "f t/k", "(p1 1 0 -1 " HEAD ")");
-    /* A request with !NONCE deletes the answer that is stored under its key if the answer has this nonce.
-     * This request still gets the stored answer. */
+    /* A request may begin its key with !NONCE. If the answer that is stored under the key has this nonce, the
+     * answer is deleted. This request still gets the answer. */
     check_lease("9", "p4", "!p1 f t/other", "(p3 1 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "!p3 f t/other", "(p3 2 0 -1 " HEAD " t/b now-2 now now+30000 {b})");
     check_lease("9", "p4", "!p3 f t/other", "(p4 0 0 -1 " HEAD ")");

@@ -215,9 +215,9 @@ class World:
         return is_behind or life.due <= self.pool.now
 
     def note_prepared(self):
-        """Begins the lives of the jobs that parent workflows got when a workflow ended. It is called before the next call of a
-        script, because the job that ended the workflow may have had the same id, and its end is noted after its call. Some
-        of these jobs began and ended in one call."""
+        """Begins the lives of the jobs that parent workflows got when a workflow ended. The caller waits until the next
+        call of a script: the job that ended the workflow may have had the same id as a new one, and its end must be noted
+        first. Some of these jobs began and ended in one call."""
         for job_id, due in self.pool.prepared_members:
             if job_id in self.pool.jobs:
                 expect(job_id not in self.lives, job_id, "was prepared for a parent that has it")

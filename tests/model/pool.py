@@ -50,12 +50,12 @@ def owner_of(topic):
 
 
 def is_recovering(nonce):
-    """Returns whether the nonce leases a job until recovery has buried the job."""
+    """Returns whether the nonce is one of recovery, which leases a job until it has buried the job."""
     return nonce.startswith("!")
 
 
 def settings_json(settings):
-    """Returns the settings as src writes them."""
+    """Returns the text of settings as the product writes it."""
     return json.dumps(settings, separators=(",", ":"))
 
 
@@ -1035,7 +1035,7 @@ class Pool(Workflows):
             self.resume_jobs([job_id for _, job_id in held])
 
     def reoffer(self):
-        """Does the rest of a change of patterns. set_patterns has already offered all topics again."""
+        """Does the rest of a change of patterns: resumes held jobs. set_patterns has already offered all topics again."""
         self.resume_topics([])
         self.finish()
         return [0, 0]
@@ -1064,8 +1064,8 @@ class Pool(Workflows):
         return {name for name in self.patterns if self.with_patterns(name[:-1], {}).get("breaker")}
 
     def set_patterns(self, name, settings):
-        """Changes a pattern. Here one step offers all topics again. Topics that are now held lose their turns first; then the topics that
-        were held are offered by name, so that their turns come next."""
+        """Changes a pattern, and offers all topics again; in the model in one step. First, topics that must be held now leave turns.
+        Then the topics that were held are offered in the order of their names, so that they come next in turns."""
         had_breaker = self.with_breaker()
         self.patterns.pop(name, None)
         if settings:
@@ -1231,7 +1231,7 @@ class Pool(Workflows):
             job_id, nonce = item[:2]
             verdict = self.verdict(job_id, nonce)
             if verdict == "dead" and job_id in there:
-                verdict = None  # a script decides before it ends the other job with this id
+                verdict = None  # the script decides about the dead job before it ends the other job with this id
             is_held = verdict in verdicts
             answers.append(self.answer_of(job_id, nonce, is_held))
             self.place = self.bucket.get(job_id, self.dead.get(job_id, self.now))

@@ -131,7 +131,8 @@ START_TEST(fails_with_its_buffer)
 }
 END_TEST
 
-/* Writes names and values with each byte value at each position of a character of four bytes. */
+/* Puts each byte value at each position of a character of four bytes, and writes this text as a name and as a
+ * value. */
 START_TEST(writes_sound_json_of_any_bytes)
 {
     static const struct json_limits limits = {1, 1};

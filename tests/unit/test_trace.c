@@ -13,7 +13,7 @@ START_TEST(reads_a_traceparent)
     } cases[] = {
         {PARENT, PARENT},
         {"00-" TRACE "-" SPAN "-ff", "00-" TRACE "-" SPAN "-ff"},
-        /* A traceparent of a later version is read as far as its form is known. */
+        /* If a traceparent has a later version, the parts that this version knows are read. */
         {"cc-" TRACE "-" SPAN "-01", PARENT},
         {"cc-" TRACE "-" SPAN "-01-more", PARENT},
         {"cc-" TRACE "-" SPAN "-01.more", NULL},

@@ -51,7 +51,7 @@ static void teardown(void)
     consumer_free(consumer);
 }
 
-/* Answers the claim under way with count jobs. Each of them becomes a request. */
+/* Answers the claim under way with count jobs. The consumer sends a request for each job. */
 static void claim(size_t count, size_t more)
 {
     world_answer_claim(STATUS_OK, jobs, count, more);

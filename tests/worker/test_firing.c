@@ -1,5 +1,5 @@
 /* Tests the role that fires schedules: when it looks for due schedules, which of them it fires, and which it
- * leaves to the owner of the lock. */
+ * leaves to the owner of the carry lock. */
 #include "worker/firing.h"
 
 #include "job/group_jobs.h"

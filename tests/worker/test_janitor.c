@@ -29,7 +29,7 @@ static void audit(struct store_counts counts)
     world_answer_audit(STATUS_OK, counts);
 }
 
-/* Answers the steps of a walk to its end. Returns their number. */
+/* Answers all steps of the janitor's walk through the jobs. Returns the number of steps. */
 static size_t walk_on(void)
 {
     size_t steps = 0;

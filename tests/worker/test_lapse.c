@@ -69,7 +69,8 @@ START_TEST(the_next_step_waits_for_all_ends)
 }
 END_TEST
 
-/* Otherwise the next step would list the same leases again at once. */
+/* If a step could end none of its leases, another step would list the same leases again at once. So no step
+ * follows. */
 START_TEST(a_step_that_ends_nothing_is_the_last_one)
 {
     lapse_run(lapse);

@@ -1,4 +1,5 @@
-/* Tests that a recovery makes bounded steps, one after the other, as long as lease_sweep_may_fn allows. */
+/* Tests that a recovery makes bounded steps, one after the other, until lease_sweep_may_fn allows no further
+ * step. */
 #include "worker/recovery.h"
 
 #include "base/clock.h"

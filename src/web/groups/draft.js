@@ -1,4 +1,4 @@
-// A group as the form edits it, and its JSON for the API. No page, no requests.
+// A group as the form edits it, and its JSON for the API. Uses neither the page nor the network.
 //
 // The draft does not have hidden values (a url's query, headers). A field that the person does not change is not sent, so
 // the server keeps its value.

@@ -1,4 +1,4 @@
-// Reads the body of a job. No page, no requests.
+// Reads the body of a job. Uses neither the page nor the network.
 
 import { memberText, readJson, stringOf } from "./json_text.js";
 

@@ -1,4 +1,4 @@
-// A job as a person edits it, and the JSON that is sent for it. No page, no requests.
+// A job as a person edits it, and the JSON that is sent for it. Uses neither the page nor the network.
 //
 // A draft has the texts of the fields. A draft does not have hidden values (a url's query, headers). A field that the
 // person does not change is not sent, so the server keeps its value.

@@ -1,4 +1,4 @@
-// The filter of a list of jobs, as a query of the API and as the words of the search field. No page, no requests.
+// The filter of a list of jobs, as a query of the API and as the words of the search field. Uses neither the page nor the network.
 
 export const STATES = ["delayed", "ready", "leased", "dead", "delivered", "cancelled", "any"];
 export const REASONS = [

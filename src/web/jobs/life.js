@@ -1,4 +1,4 @@
-// The life of a job as a sequence of time spans, for its timeline. No page, no requests.
+// The life of a job as a sequence of time spans, for its timeline. Uses neither the page nor the network.
 //
 // Spans are drawn to scale. A wait that would leave no room for the others is shortened and drawn with a break.
 

@@ -1,4 +1,4 @@
-// The values of the form "Try it", and the job that they describe. No page, no requests.
+// The values of the form "Try it", and the job that they describe. Uses neither the page nor the network.
 //
 //   newDraft(query)    a draft, with the members of query put in
 //   jobOf(draft)       {job, errors}: the job as an object; errors are the faults that the form itself finds: [{field, detail}]
