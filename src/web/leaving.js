@@ -1,5 +1,6 @@
-// keepOpen(): makes the browser ask before the tab is closed, while something runs that ends with the tab. Call the function
-// that it returns when that is over. The browser asks only if the person has used the page, and in its own words.
+// keepOpen(): makes the browser ask before it closes the tab. Call it when an action begins that closing the tab would cancel,
+// and call the function that it returns when the action is over. The browser asks only if the person has used the page, and in
+// its own words.
 
 let reasons = 0;
 

@@ -1,4 +1,4 @@
-/* Tests how many attempts of a topic may begin by its rate. */
+/* Tests the rate of a topic: how many of its attempts may begin, and when. */
 #include "base/memory.h"
 #include "support/keyspace.h"
 #include "support/redis_server.h"

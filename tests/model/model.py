@@ -209,7 +209,8 @@ class World:
         self.pool.dropped_members = []
 
     def is_due(self, life):
-        """Returns whether the job may be claimed. A job that was in flight when its topic became fifo may be due earlier, see lib/line.lua."""
+        """Returns whether the job may be claimed now. A job that was in flight when its topic became fifo may be claimed before its
+        due time, see lib/line.lua."""
         is_behind = life.id in self.pool.behind_line
         self.pool.behind_line.discard(life.id)
         return is_behind or life.due <= self.pool.now

@@ -42,7 +42,8 @@ static void put_type(struct buffer *out, int64_t offset_s)
     buffer_append_byte(out, 0);
 }
 
-/* Writes a file with an empty first block, the offset 0, transitions to offset_s, and a footer. */
+/* Writes a TZif file: an empty block of version 1, then a block with the offset 0 and transitions to offset_s
+ * at the times at_s, and a footer. */
 static void make_file(struct buffer *out, const int64_t *at_s, size_t count, int64_t offset_s,
                       const char *footer)
 {

@@ -1,4 +1,4 @@
-// JobSource - the jobs of a filter, loaded page by page on demand, and the number of jobs that have arrived since.
+// JobSource - the jobs of a filter, loaded page by page on demand, and the number of new jobs that are not in it yet.
 import { get } from "../api.js";
 import { isCheap, toCount, toQuery } from "./filter.js";
 

@@ -54,7 +54,7 @@ export function VirtualList({ attrs: first }) {
     const row = event.target.closest(".vrow");
     if (!row || event.target !== row || event.ctrlKey || event.metaKey || event.altKey) return;
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: view.rows - 1, PageUp: 1 - view.rows, Home: -Infinity, End: Infinity };
-    const to = attrs.href?.(attrs.rows[view.active]); // not event.target: the focus may still be on its way to this row
+    const to = attrs.href?.(attrs.rows[view.active]); // the active row, and not event.target, because the focus may not have reached the active row yet
     if (event.key === "Enter" && to) location.hash = to;
     else if (event.key === " ") row.querySelector("input[type=checkbox]")?.click();
     else if (event.key in steps) focusRow(view.active + steps[event.key], attrs);
