@@ -28,7 +28,7 @@ enum {
 
 struct shard;
 
-/* Each kind of item is a struct that begins with this one. */
+/* Each kind of item has a struct of its own, whose first member is this struct. */
 struct batch_item {
     struct list link;
     size_t bytes;        /* size of the item's arguments */

@@ -32,7 +32,7 @@ struct store_recurring {
         next_ms; /* time of the next occurrence; while the schedule is held, time of the next try; -1: none */
     int64_t now_ms;        /* time of reading */
     struct slice tag;      /* tag of the record */
-    struct slice progress; /* text of recurrence_progress.h; only in shard_fires */
+    struct slice progress; /* see recurrence_progress.h; only shard_fires sets it */
     struct {
         enum store_fired outcome;
         bool is_missed;   /* the time was overdue by more than the permitted grace when it was handled */

@@ -1,9 +1,9 @@
 /* script.h - calls of the scripts in scripts/.
  *
- * A script runs as a Redis Function. Redis compiles its Lua helpers once, when it loads the library. If Redis
- * does not have the function, the library is loaded and the call is repeated. Redis stores functions with its
- * data. If Redis has no functions, or does not permit them, a script runs by its digest or its text, and
- * Redis creates the helpers in each call.
+ * A script runs as a Redis Function. Redis compiles the function's Lua code once, when it loads the library.
+ * If Redis does not have the function, the library is loaded and the call is repeated. Redis stores functions
+ * with its data. If Redis does not support or permit functions, a script runs by its digest or its text, and
+ * Redis runs the code of its Lua helpers in each call.
  *
  * A call borrows the texts of its arguments until its callback. */
 #ifndef DUEPOST_STORE_SCRIPT_H
@@ -45,9 +45,9 @@ void script_call_when(struct script_call *, struct store_when); /* "@ms" for a t
 void script_call_send(struct script_call *, struct redis_link *, script_fn *, void *arg);
 
 /* Makes the next calls try functions again. Called when a connection comes up, because Redis may have other
- * functions and rights than before. The functions of other versions are kept, because these versions may be
- * running. If Redis has functions of many versions, loading a function deletes the functions of other
- * versions. If a process of another version is still running, it loads its functions again. */
+ * functions and rights than before. The functions of a few other versions are kept, because these versions
+ * may be running. If Redis has functions of more versions, loading a function deletes them. A process of
+ * another version that is still running loads its functions again. */
 void script_try_functions(void);
 
 /* Reconnects if reply is an error that only a new connection can end: the node is not the primary any more,

@@ -393,7 +393,7 @@ bool shard_is_ready(const struct shard *shard, struct problem *problem)
         return false;
     }
     if (!facts->is_known) {
-        problem_set(problem, "Redis has not answered INFO yet, which duepost needs");
+        problem_set(problem, "Redis has not answered INFO yet; duepost waits for the answer");
         return false;
     }
     if (facts_trouble(shard->facts)) {

@@ -103,7 +103,7 @@ struct shard_hold {
     int64_t claimed_ms; /* now_ms of the claim that leased the job */
 };
 
-/* Ends a lease without an attempt. */
+/* Ends the lease of a job that was not attempted. */
 void shard_release(struct shard *, const struct lease *, const struct shard_hold *, shard_done_fn *,
                    void *arg);
 

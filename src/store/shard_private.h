@@ -164,7 +164,7 @@ uint16_t shard_slot(size_t number);
  * sent yet are lost. */
 void shard_move(struct shard *);
 
-/* Returns whether this shard can promise confirmed changes now: see store_is_ready. */
+/* Returns whether this shard can confirm changes now, see store_is_ready. */
 bool shard_is_ready(const struct shard *, struct problem *);
 
 /* Reads a job. The status is NOT_FOUND for an ended job, too, unless may_be_kept. */

@@ -128,7 +128,7 @@ void store_refresh_facts(struct store *);
 
 const struct store_facts *store_facts_of(const struct store *, size_t shard);
 
-/* Returns whether confirmed changes can be promised now. If not, problem has the reason. */
+/* Returns whether all shards can confirm changes now. If not, problem has the reason. */
 bool store_is_ready(const struct store *, struct problem *);
 
 /* Returns whether the shard of a topic or an id can confirm changes now; other shards may be unavailable. */
@@ -296,7 +296,7 @@ struct store_list {
     unsigned states;      /* bits 1 << state; see store_first_state */
     bool is_newest_first; /* leased jobs are always in the order of their ids */
     struct slice topic; /* empty for all topics, shard by shard; required for delivered and cancelled jobs */
-    struct slice owner; /* if topic is empty: only this topic and its siblings; empty: all */
+    struct slice owner; /* only jobs of this topic and its siblings, if topic is empty; empty: all */
     struct slice host;  /* host of the url, in lower case, with or without its port; empty for all */
     struct slice id_prefix; /* beginning of the jobId; empty for all */
     /* Words separated by commas; empty for all. reasons says why a job died. statuses has statuses of the

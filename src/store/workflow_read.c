@@ -111,7 +111,7 @@ static struct workflow_element *read_elements(const struct redis_reply *texts, c
     return elements;
 }
 
-/* Reads job, 'role position bytes place', text of its wait ... */
+/* Reads for each open job: its id, 'role position bytes place', and the text of its wait. */
 static struct workflow_open *read_open(const struct redis_reply *jobs, size_t count)
 {
     struct workflow_open *open = NEW_ARRAY(struct workflow_open, count + 1);

@@ -14,7 +14,7 @@
 struct attempt *attempt_start(const struct attempt_context *, const struct shard_claimed *,
                               const struct nonce *, int64_t claim_us, int64_t now_ms);
 
-/* Returns whether the attempt sends no request, and releases its job instead. Call it right after
+/* Returns true if the attempt releases its job instead of sending a request. Call it right after
  * attempt_start. */
 bool attempt_was_held(const struct attempt *);
 

@@ -7,7 +7,8 @@
 
 #include "worker/attempt_data.h"
 
-/* Writes attempt_failed or job_dead. The job's last_attempt must be this attempt. */
+/* Writes attempt_failed, or job_dead if this attempt was the job's last. The job's last_attempt must be
+ * this attempt. */
 void attempt_log_failure(const struct attempt *);
 
 /* Writes job_not_yet for a job that the receiver wants to get again later. */

@@ -65,14 +65,14 @@ struct receiver {
     size_t shard;         /* number of the shard that has the receiver's record */
     size_t in_flight;     /* attempts of this reactor */
     bool is_impaired;     /* Redis has a record of the receiver, so all results are reported */
-    int64_t version;      /* version of the shard when the record was copied; see store_news_fn */
+    int64_t version;      /* version of the shard's records when this one was copied */
     int64_t copied_us;
     bool is_open;      /* the breaker is open */
     int64_t probe_us;  /* no process may probe the receiver before this time */
     int64_t wait_ms;   /* wait between a failed probe and the next probe */
     int64_t probe;     /* number of the first probe under way, of any reactor; 0: none */
     int64_t probed_us; /* start of this probe */
-    int64_t limit;     /* maximum of in_flight; 0: none */
+    int64_t limit;     /* maximum of in_flight; 0: no limit */
     int64_t since_us;  /* time at which the breaker opened, or the limit began; converted from Redis's clock,
                           so the time may be slightly in the future */
 
@@ -121,8 +121,8 @@ void receivers_note_version(struct receivers *, size_t number, int64_t version, 
 struct receiver *receivers_find(struct receivers *, const char *name);
 void receiver_settle(struct receiver *);
 
-/* Count the attempts in flight: call receiver_enter when an attempt begins, and receiver_leave when it
- * ends. */
+/* These functions count the attempts in flight. Call receiver_enter when an attempt begins, and
+ * receiver_leave when it ends. */
 void receiver_enter(struct receiver *);
 void receiver_leave(struct receiver *);
 

@@ -1,6 +1,6 @@
 #!lua
--- define.lua - writes definitions of schedules, unless the stored definition has changed since the caller read it. The
--- flag allow-oom is not set, because definitions need memory.
+-- define.lua - writes definitions of schedules, unless the stored definition has changed since the caller read it.
+-- The flag allow-oom is not set, so a full Redis refuses new definitions.
 --
 -- ARGV from 2: id of the schedule; tag of the definition that the caller has read, or '-' if there was no definition;
 --      the definition; its next time, ms, or '-' if it does not fire any more, or '=' to keep the next time; ...

@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- run.lua - makes jobs due now, or at a given time. A dead job whose id is free starts over as a job that has not
--- ended. Its record is replaced by one without attempts, unless the record has changed since the caller read it.
+-- run.lua - makes jobs due now, or at a given time. A dead job whose id is free comes back to the pool (the jobs that
+-- have not ended). Its record is replaced by one without attempts, unless the record has changed since the caller
+-- read it.
 --
 -- ARGV[2]  maximum number of jobs that have not ended; 0: no limit; then for each job:
 --   id

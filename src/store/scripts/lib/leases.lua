@@ -1,5 +1,5 @@
--- leases.lua - leases. Consumers are the parts of duepost that POST jobs; their leases are in LEASES. Workers are
--- clients that pull jobs over HTTP; their leases are in PULLED, see lease.lua.
+-- leases.lua - finds the lease of a job. Consumers are the parts of duepost that POST jobs; their leases are in
+-- LEASES. Workers are clients that pull jobs over HTTP; their leases are in PULLED, see lease.lua.
 -- uses: has
 
 -- Returns the deadline of the job's lease, or false.

@@ -12,8 +12,8 @@ local function touch(topic, extent)
   if extent and extents[topic] ~= 'all' then extents[topic] = extent end
 end
 
--- Touches a topic because fewer of its jobs are in flight (being attempted). If nothing else has changed, finish offers
--- the topic only if it may have reached its limit of jobs in flight before.
+-- Touches a topic because fewer of its jobs are in flight (being attempted). If nothing else has changed, finish
+-- offers the topic only if it may have waited because of its limit of jobs in flight.
 local FREED, has_freed = 'freed', false
 local function touch_freed(topic)
   if has_changed[topic] then return end
@@ -99,9 +99,9 @@ end
 -- Jobs that are due in the same ms get scores in the order of their arrival, 1 / TIES apart. So a ms has room for TIES
 -- jobs.
 local TIES = 2048
-local TIE, LAST_TIE = 1 / TIES, (TIES - 1) / TIES -- the distance of two scores; the last score of a ms, from its beginning
-local last_scores = {} -- topic -> ms -> the last score in use there, or false
-local function last_score(topic, ms)
+local TIE, LAST_TIE = 1 / TIES, (TIES - 1) / TIES -- distance of two scores; distance of the last score of a ms from
+the first local last_scores = {} -- topic -> ms -> the last score in use there, or false local function
+last_score(topic, ms)
   local known = last_scores[topic]
   if not known then
     known = {}

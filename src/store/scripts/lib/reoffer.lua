@@ -57,8 +57,9 @@ local function lines_step(most)
 end
 
 -- Does a step of the walks; at the end of the script, finish offers the topics of this step. most: maximum number of
--- topics. Returns the number of topics, and the next position, or nothing at the end of both walks. Lines go first:
--- otherwise a topic that is no longer fifo would be offered before its head has the time of its next attempt.
+-- topics. Returns the number of topics, and the next position, or nothing at the end of both walks. The walk through
+-- LINES comes first: otherwise a topic that is no longer fifo would be offered before its head has the time of its
+-- next attempt.
 local function reoffer(most)
   local number, place = 0, lines_step(most)
   if place then return number, place end

@@ -69,7 +69,7 @@ end
 
 -- Resumes the next held jobs of a topic: up to most, and all further jobs with the same due time as the last of them,
 -- because the walk continues after this time. from: the due time after which this step begins. Returns the number of
--- jobs plus 1.
+-- jobs, plus 1 for the topic.
 local function resume_page(topic, from, most)
   local page, ids = {}, {}
   if settings_of(topic).breaker ~= true then

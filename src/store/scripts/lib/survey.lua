@@ -27,8 +27,8 @@ local function survey_due(from, most)
   return #topics
 end
 
--- The last result of the script survey.lua, a hash: due is the number of due jobs, oldest the due time of the first of
--- them, and at the time of the result, ms.
+-- The last result of the script survey.lua, a hash with the fields due (number of due jobs), oldest (due time of the
+-- first of them, ms) and at (time of the result, ms).
 local SURVEY = base .. 'survey'
 local function last_survey()
   local found = call('HMGET', SURVEY, 'due', 'oldest', 'at')
