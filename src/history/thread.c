@@ -15,7 +15,7 @@
 #define SYNC_US       SECOND_US
 #define TIDY_US       SECOND_US
 #define TIDY_PAUSE_US INT64_C(20000)   /* pause between steps of upkeep */
-#define APPENDER_US   (10 * SECOND_US) /* after an append, each upkeep removes old rows */
+#define APPENDER_US   (10 * SECOND_US) /* for this long after an append, each upkeep removes old rows */
 #define PRUNE_US      (60 * SECOND_US)
 #define STEP_US       INT64_C(20000) /* a step that removes rows should take this time */
 #define CONNECT_US    (60 * SECOND_US)

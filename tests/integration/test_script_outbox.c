@@ -112,8 +112,8 @@ START_TEST(a_later_end_of_the_id_gets_a_field_of_its_own)
              "1") " t/a|b1=dead,now-5000,0,34," URL("2") "\nended_ids: t/a t/a|b1\nended_last: "
                                                          "t/a=t/a|b1\n" ON
                                                          "numbers: outbox_again=1 outbox_bytes=134\n"},
-        /* The archiver has removed the text in the field t/a in the meantime, so the new end gets this field.
-         */
+        /* The archiver has removed the text in the field t/a in the meantime, so the text about the new end
+         * is written to this field. */
         {"ended: t/a|b1=" OLD "\nended_ids: t/a|b1\nended_last: t/a=t/a|b1\n" LEASED ON, "complete t/a n1 2",
          "1", "ended: t/a=delivered,now,0,3,{r}2| t/a|b1=" OLD "\nended_ids: t/a|b1 t/a\n" ON}, );
 }

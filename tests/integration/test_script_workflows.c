@@ -135,7 +135,7 @@ START_TEST(append_adds_elements_and_their_jobs)
                           "jobs: t/a={r} t/b={\"createdAt\":now,\"q\"}\nopen:" PLACE
                           ": t/a= t/b=\nready: t\nturns: t@1\n"
                           "workflow_jobs: " STEP_A " t/b=s,2,7," PLACE "\n" NAMED MORE("7")},
-        /* jobs of all roles; an answer has no element */
+        /* jobs of the roles call (c), answer (a) and step (s); an answer has no element */
         {DELAYED_STEP, "append 2 t/w 2 c t/b 0 \"q\"} e22 a t/c 0 \"p\"} ''", "-7", NULL},
         {DELAYED_STEP, "append 3 t/w 1 c t/b 0 \"q\"} e22 t/w 1 a t/c 0 \"p\"} '' t/w 1 s t/d 0 \"o\"} e3",
          "now-9 now-9 -7",
@@ -319,11 +319,11 @@ START_TEST(events_are_kept_within_their_limits)
         {DELAYED_STEP KEPT_F BYTES("102"), "notify t E t/w d1", "(1)",
          DELAYED_STEP "event_names:" PLACE ": =205 E=103 F=102\nevents:" PLACE "/E: d1\nevents:" PLACE
                       "/F: d\n"},
-        /* 4 MiB for a workflow */
+        /* the events that are kept for one workflow may have at most 4 MiB */
         {DELAYED_STEP "event_names:" PLACE ": =4194202\n", "notify t F t/w d", "(1)",
          DELAYED_STEP "event_names:" PLACE ": =4194304 F=102\nevents:" PLACE "/F: d\n"},
         {DELAYED_STEP "event_names:" PLACE ": =4194203\n", "notify t F t/w d", "(-7)", NULL},
-        /* 256 MiB for all workflows */
+        /* the events that are kept for all workflows may have at most 256 MiB */
         {DELAYED_STEP BYTES("268435354"), "notify t F t/w d", "(1)", DELAYED_STEP KEPT_F},
         {DELAYED_STEP BYTES("268435355"), "notify t F t/w d", "(-7)", DELAYED_STEP}, );
 }

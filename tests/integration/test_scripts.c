@@ -1086,7 +1086,8 @@ START_TEST(release_holds_a_job_back)
         /* The clock has stepped back since its claim. */
         {"holders:t: t/a=n1,now+9000\njobs: t/a={r}\nleases: t/a@now+3000\n", release, "1 wake now+9000",
          "bucket:t: t/a@now+9000\ndue: t@now+9000\nheld: t@now+9000\nheld:t: t/a@now+9000\njobs: t/a={r}\n"},
-        /* A held job leaves its bucket when it is cancelled. A claim returns the time when it was due. */
+        /* A held job leaves its bucket when it is cancelled. A claim of a held job returns the time when the
+         * job was due. */
         {HELD_BACK, "cancel t/a ''", "0", ABSENT},
         {"bucket:t: t/a@now-5\n" HELD_T "jobs: t/a={r}\nturns: t@1\n", "claim 1 n1 3000 2 1000 0",
          "0 0 1 t/a now-1000 {r}", LEASED}, );

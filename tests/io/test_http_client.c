@@ -266,7 +266,8 @@ static void run(size_t count)
     timer_stop(fx.deadline);
 }
 
-/* Sends one post to a receiver that serves by serve, and waits for its end. */
+/* Sends one post to a receiver that serves its connections with the function serve. Waits for the end of the
+ * post. */
 static const struct http_outcome *post_against(serve_fn *serve)
 {
     receive_with(serve);

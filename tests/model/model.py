@@ -337,7 +337,8 @@ class World:
             expect(found["workflow"].get(place, {}).get("state") == "active", place, "is over and has events, after", after)
 
     def check_workflows(self, found, after):
-        """Checks that the jobs of workflows are in the pool, and that their workflows are active. pool.py checks that an accepted step stays in the list."""
+        """Checks that the jobs of workflows are in the pool, and that their workflows are active. pool.py checks that an accepted
+        step stays in the list of elements."""
         places = {job_id: text.split(" ", 3)[3] for job_id, text in found["workflow_jobs"].items()}
         expect(places.keys() <= found["jobs"].keys(), "jobs of workflows that are not in the pool:", places, "after", after)
         opened = {job_id: place for place, ids in found["open"].items() for job_id in ids}

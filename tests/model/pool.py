@@ -333,8 +333,8 @@ class Pool(Workflows):
             self.offered[topic] = True
 
     def write_offers(self, served=None):
-        """served: the new turn scores of the topics that had their turn; None for a topic whose jobs were not leased. Without
-        served, topics keep their turn scores."""
+        """Writes the new turn scores. served: topic -> its new score after jobs of it were leased, or None if no job was leased.
+        Without served, topics in turns keep their scores."""
         for topic, is_ready in self.offered.items():
             if not is_ready:
                 self.turn_scores.pop(topic, None)
@@ -1275,7 +1275,7 @@ class Pool(Workflows):
     def complete(self, items, remembered=()):
         """remembered: pairs (id, token) that Redis still lists as completed."""
         self.is_completing, self.remembered = True, set(remembered)
-        plain = set()  # jobs whose ends are written to the outbox together, after those of the others
+        plain = set()  # jobs of consumers that are not kept; their ends go to the outbox together, after all others
 
         def finish_item(job_id, nonce, line):
             if not is_pulled(nonce) and self.verdict(job_id, nonce) == "lease" and not self.retention(job_id):

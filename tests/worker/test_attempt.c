@@ -12,7 +12,7 @@
 #define SECOND_US INT64_C(1000000)
 #define RECORD    "{\"createdAt\":900000,\"url\":\"http://h/\",\"body\":{\"a\":1}}"
 
-/* ---- one attempt in its world ---- */
+/* ---- one attempt in the fake environment of world.h ---- */
 
 static const struct retry_schedule schedule = {1, {15000}};
 static const struct delivery_forms forms = {{&delivery_form_standard}};

@@ -8,7 +8,7 @@
 #define SECOND_US INT64_C(1000000)
 #define RECORD    "{\"createdAt\":900000,\"url\":\"http://h/\"}"
 
-/* ---- a consumer in its world ---- */
+/* ---- a consumer in the fake environment of world.h ---- */
 
 enum { JOBS_MAX = 16 };
 
