@@ -99,9 +99,9 @@ end
 -- Jobs that are due in the same ms get scores in the order of their arrival, 1 / TIES apart. So a ms has room for TIES
 -- jobs.
 local TIES = 2048
-local TIE, LAST_TIE = 1 / TIES, (TIES - 1) / TIES -- distance of two scores; distance of the last score of a ms from
-the first local last_scores = {} -- topic -> ms -> the last score in use there, or false local function
-last_score(topic, ms)
+local TIE, LAST_TIE = 1 / TIES, (TIES - 1) / TIES -- distance of two scores; distance of a ms's last score from its first
+local last_scores = {} -- topic -> ms -> the last score in use there, or false
+local function last_score(topic, ms)
   local known = last_scores[topic]
   if not known then
     known = {}
