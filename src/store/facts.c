@@ -143,8 +143,8 @@ static void on_opened(void *arg, enum status status, const struct redis_reply *r
         end_round(facts);
 }
 
-/* Reads the layout of the data. If the data has no layout yet, may_lay_out is set, and duepost can use
- * this Redis, open.lua writes the layout that this process uses. */
+/* Reads the layout of the data. If the data has no layout yet, open.lua writes the layout that this
+ * process uses, but only if may_lay_out is set and duepost can use this Redis. */
 static void open_data(struct facts *facts)
 {
     struct problem problem;

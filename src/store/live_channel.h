@@ -1,8 +1,8 @@
 /* live_channel.h - a Pub/Sub channel of Redis on which processes exchange their current figures (app/live.h).
  * Redis stores no messages, and messages may be lost, so duepost must work without them.
  *
- * The channel "live" is in the first shard and has a connection of its own. If Redis denies its use or is
- * unreachable, no messages come, and published messages are lost. */
+ * The channel "live" is in the first shard and has a connection of its own. While Redis denies the use of
+ * the channel or is unreachable, no messages come, and published messages are lost. */
 #ifndef DUEPOST_STORE_LIVE_CHANNEL_H
 #define DUEPOST_STORE_LIVE_CHANNEL_H
 

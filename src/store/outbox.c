@@ -13,7 +13,7 @@ enum {
 };
 
 struct outbox_batch {
-    uint64_t connection; /* shard_worker_connections when the texts were read */
+    uint64_t connection; /* value of shard_worker_connections when the texts were read */
     int64_t place, disturbed;
     size_t count, bytes;
     struct buffer ends; /* names of the first and the last field, one after the other */

@@ -206,7 +206,7 @@ static void on_highest(void *arg, enum status status, const struct store_pattern
 {
     struct mending *mending = arg;
     mending->status = status;
-    /* Counts this function, too, so that no callback ends the mending before all calls are sent. */
+    /* This 1 is for this function, so that no callback ends the mending before all calls are sent. */
     mending->awaited = 1;
     mending->highest = (struct store_patterns){.version = found->version, .patterns = mending->patterns};
     for (size_t i = 0; status == STATUS_OK && i < found->count; i++, mending->highest.count++)

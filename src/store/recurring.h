@@ -13,7 +13,7 @@ enum store_fired {
     STORE_FIRED_NEVER,      /* no time of the schedule has come yet */
     STORE_FIRED_DONE,       /* the job was created */
     STORE_FIRED_SKIPPED,    /* the time was missed, and the schedule skips missed times */
-    STORE_FIRED_OVERLAP,    /* the last occurrence was still in the pool, and the schedule does not overlap */
+    STORE_FIRED_OVERLAP,    /* the last occurrence's job had not ended, and the schedule forbids overlap */
     STORE_FIRED_CONFLICT,   /* another job had the id */
     STORE_FIRED_NO_URL,     /* neither the job nor the topic had a url */
     STORE_FIRED_FULL,       /* the pool is full; the schedule fires as soon as there is room */

@@ -52,7 +52,7 @@ struct shard_claim {
     const struct shard_claimed *jobs;
     size_t count;
     size_t more;         /* number of topics that are still in the ready list */
-    int64_t next_due_ms; /* earliest due time, after a carry; -1: no job waits */
+    int64_t next_due_ms; /* if the claim has carried: earliest due time; -1: no job waits */
     int64_t receivers;   /* version of the shard's records of receivers, see store_news */
     /* The name and settings of a topic that the claim skipped, because its settings cannot be read or need a
      * later version. Both are empty if no topic was skipped. */

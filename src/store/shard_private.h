@@ -93,7 +93,7 @@ struct shard {
     struct redis_link *changes; /* changes by the owners of jobs; WAIT delays later replies */
     struct redis_link *reads;
     struct redis_link *worker;   /* claims, outcomes, carrying */
-    uint64_t worker_connections; /* number of connections that worker has had */
+    uint64_t worker_connections; /* how often the connection worker has come up */
     struct redis_link *bell;     /* blocked by BLPOP */
     struct redis_link *subscriber;
     struct redis_link *live; /* see live_channel.h; NULL: not used */

@@ -7,9 +7,9 @@
  * that the command was sent but no answer came, so it may or may not have been executed. FULL means that
  * Redis is out of memory, or max_jobs is reached; nothing changed.
  *
- * A store has one shard or, in a Redis Cluster, many. A topic is in one shard, and each shard may be
- * unavailable independently. This header has the calls for the owners of jobs; these calls find the shard of
- * the topic. shard.h has the calls for the parts of duepost that deliver jobs.
+ * A store has one shard or, in a Redis Cluster, many. A topic is in one shard. One shard may be unavailable
+ * while the others are available. This header has the calls for the owners of jobs; these calls find the
+ * shard of the topic. shard.h has the calls for the parts of duepost that deliver jobs.
  *
  * An id is topic/jobId. Times are ms since 1970 by the clock of Redis. A call borrows its texts (slices)
  * until its callback. */
@@ -245,7 +245,7 @@ struct store_change {
     struct slice id;
     struct slice tag;    /* tag of the job that was read */
     struct slice record; /* the whole new record, as job_write writes it; empty: the record stays as it is */
-    bool is_moved;       /* otherwise the job keeps its due time, or stays dead */
+    bool is_moved;       /* false: the job keeps its due time, or stays dead */
     struct store_when when;
 };
 
@@ -554,7 +554,8 @@ typedef void store_news_fn(void *arg, enum status, const struct store_receiver *
                            int64_t version, int64_t last);
 void store_news(struct store *, size_t shard, int64_t version, store_news_fn *, void *arg);
 
-/* Results of attempts at a receiver since the last report, and the request of the reporting reactor. */
+/* Results of attempts at a receiver since the last report, and whether the reactor asks for the right to
+ * probe. */
 struct store_report {
     struct slice name;
     struct slice cause; /* cause of the last failure or of an inconclusive probe; else empty */
@@ -605,7 +606,7 @@ struct store_counts {
     int64_t outbox, outbox_bytes; /* texts in the outbox: ended jobs that the history does not have yet */
     int64_t outbox_dropped;       /* texts dropped by the limit of the outbox since the data was created */
     int64_t outbox_age_ms;        /* time since the first job of the outbox ended; 0: it is empty */
-    /* The last three members are set for a single shard only. */
+    /* The last three members are set only if the store has a single shard. */
     int64_t outbox_listed;  /* ids in the outbox's lists; not fewer than its texts, if the data is intact */
     int64_t kept_with_time; /* kept jobs with a time of removal: all except the dead jobs, if the data is
                                intact */

@@ -30,7 +30,7 @@ struct consumer *consumer_new(struct loop *, const struct consumer_options *);
 /* Replaces these two options, and borrows the new policy. Attempts under way use it when they end. */
 void consumer_reload(struct consumer *, const struct attempt_policy *, size_t max_in_flight);
 
-/* The result of a claim that also carried due topics (carry_worker.h), if its status is OK. */
+/* The result of a claim that also carried due topics (carry_worker.h). Valid if the status is OK. */
 struct consumer_carried {
     int64_t now_us;      /* when the script ran, by Redis's clock */
     int64_t sent_us;     /* CLOCK_BOOTTIME before the claim was sent */

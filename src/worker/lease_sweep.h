@@ -1,4 +1,4 @@
-/* lease_sweep.h - the sweep of recovery.h and lapse.h through expired leases, in bounded steps (pace.h).
+/* lease_sweep.h - walks through expired leases in bounded steps (pace.h), for recovery.h and lapse.h.
  *
  * A step lists leases. Some of these leases then need a call to Redis of their own; such a lease is an item
  * of the step. The next step starts when all items have ended, so that only the texts of one step are in
@@ -16,8 +16,8 @@ typedef bool lease_sweep_may_fn(void *arg, int64_t *now_ms);
 
 struct lease_sweep {
     struct shard *shard;
-    /* Name of the warning that is logged at the end of a sweep, with the number of jobs; not logged if there
-     * were none. */
+    /* Name of the warning that is logged at the end of a sweep, with the number of jobs; not logged if the
+     * number is 0. */
     const char *event;
     lease_sweep_may_fn *may_run;
     void *may_arg;

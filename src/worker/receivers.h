@@ -36,7 +36,7 @@ struct receivers {
     void *closed_arg;
 };
 
-/* The next report about a receiver. */
+/* The results for the next report about a receiver. */
 struct receiver_news {
     bool is_reachable; /* an attempt found the receiver healthy; failures counts only later attempts */
     int64_t failures, crowd, delivered;
@@ -97,8 +97,8 @@ struct receiver {
 /* Borrows store and metrics. */
 struct receivers *receivers_new(struct loop *, struct store *, struct metrics *);
 
-/* Sets the function that is called when a breaker that was open in this copy closes. There is only one. fn
- * must not call this module. */
+/* Sets the only function that is called when a breaker that was open in this copy closes. fn must not call
+ * this module. */
 void receivers_on_closed(struct receivers *, receivers_closed_fn *, void *arg);
 
 /* Turns breakers off or on. When breakers are turned off, the jobs that they hold must resume. So the

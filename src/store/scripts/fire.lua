@@ -30,7 +30,7 @@
 -- idempotency key: {'repeated', due, id} of that call's answer, or REUSED if it had other content.
 -- uses: idempotency places probe put_send schedules url when
 
-local ITEM = 14 -- arguments of an item without endpoints
+local ITEM = 14 -- number of arguments of an item without endpoints
 local KINDS = {}
 for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable', 'move'}) do KINDS[kind] = true end
 

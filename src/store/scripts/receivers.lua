@@ -5,7 +5,8 @@
 -- ARGV[2] a receiver, or empty for a page   [3] the version after which the page begins   [4] maximum number
 --      of receivers
 -- Returns {now_us, version of the last record that exists, version of the last record examined, then for
--- each: name, record}. report.lua describes records. Records that the next report.lua may remove are left out.
+-- each: name, record}. report.lua describes records. Records that the next call of report.lua may remove are left
+-- out.
 -- uses: clock reported
 local one, after, most = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local replies = {now_us, tonumber(call('HGET', RECEIVERS, 'version')) or 0, tonumber(after)}

@@ -22,8 +22,8 @@ probe()
 local max_jobs = tonumber(ARGV[2])
 local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
--- Looks for an earlier send with this id of which a job has not ended. Returns {'same', endpoint, state, time, ...} if
--- it had the same content, else {'taken', id of such a job}, or nothing.
+-- Looks for an earlier send with this id, if one of its jobs has not ended. Returns {'same', endpoint, state, time,
+-- ...} if it had the same content, else {'taken', id of such a job}, or nothing.
 local function earlier(send)
   local mark, group, endpoints, sent_at = send_of(send.id)
   local left = mark and first_left(send.id, endpoints, sent_at)

@@ -28,7 +28,8 @@ local function touch_dead(topic)
   end
 end
 
--- Updates the entries of the topics in undated. Called at the end of each script that ends jobs or changes kept jobs.
+-- Updates the entries of the topics in the list undated. Called at the end of each script that ends jobs or changes
+-- kept jobs.
 local function date_dead_topics()
   for i = 1, #undated do date_dead(undated[i]) end
   if #outbox_ids > 0 then write_outbox() end

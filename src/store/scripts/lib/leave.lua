@@ -22,7 +22,7 @@ local function leave_all(ids)
   for i = 1, #ids do leave(ids[i]) end
 end
 
--- Removes a job that this call has scheduled from the list of jobs that write_places will put into buckets.
+-- Takes a job out of the list of jobs that write_places will put into buckets; this call has scheduled the job.
 -- rare: workflow
 local function unput(id)
   local list = places[topic_of(id)]
@@ -93,7 +93,7 @@ end
 
 -- Appends an element and its job to the parent of a workflow that has ended. The child workflow has stored them
 -- earlier, for each way in which it can end, as the text prepared: '<size of id> <size of record> ', id, record,
--- element. place: of the parent.
+-- element. place: place of the parent.
 -- rare: workflow
 local function add_prepared(place, prepared)
   if not place or not prepared or prepared == '' or not is_active(place) then return end

@@ -116,7 +116,7 @@ end
 -- score of a topic that enters turns is the highest score plus 1. So a topic gets no credit for idle time, and topics
 -- that enter in the same call keep their order.
 local A_JOB = 1048576
-local next_turns = nil -- only in a claim: topic that it serves -> its new score
+local next_turns = nil -- only in a claim: topic that the claim serves -> its new score
 
 -- Adds the topics in turns_added to turns. A topic that is already in turns keeps its score, unless this call has
 -- served it (had_turn).

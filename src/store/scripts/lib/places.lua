@@ -188,7 +188,7 @@ local function drop_freed()
   for i = 1, #topics do
     if times[i] and times[i] ~= 'inf' then has_changed[topics[i]] = false else offered[#offered + 1] = topics[i] end
   end
-  look_at_holders(offered, #offered) -- sets in_flight, usually to 0: a fifo topic has only one job in flight
+  look_at_holders(offered, #offered) -- may set in_flight to 0 for all of them
 end
 
 -- Writes buckets, offers topics, rings the doorbell (bell.lua) and wakes the carry worker (calendar.lua). Called at the

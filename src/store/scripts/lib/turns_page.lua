@@ -1,7 +1,7 @@
 -- turns_page.lua - reads the topics of the sorted set "turns" (topics that may be served now) page by page.
 -- uses: offer
 
--- Returns the next topics with scores above score, up to the score last: up to most topics, and all further topics
+-- Returns the next topics (maximum: most) whose scores are above score and not above last, and all further topics
 -- whose score is that of the last one. If there may be more topics, also returns this score, with which the next page
 -- begins.
 local function turns_page(score, last, most)

@@ -1,4 +1,4 @@
--- until.lua - returns data of a kept job (a job that has ended) that is not in its record.
+-- until.lua - computes until when a kept job (a job that has ended) can be read; finds its last attempt.
 -- uses: clock kept retention topic
 
 -- Returns the time until which a job is kept, ms, or 0 for a dead job whose topic has no retention. at: when the job

@@ -4,7 +4,7 @@
 -- Returns two times in ms: when a new job is due, and when it counts as created. when: a delay in ms, or '@' and a time
 -- in ms.
 local function due_of(when)
-  if when == '0' then return now, now end -- due at once: not soonest, which may be 1 ms later and would need the carry worker
+  if when == '0' then return now, now end -- due now; if soonest is 1 ms later, the job would need the carry worker
   if string.sub(when, 1, 1) ~= '@' then return soonest + tonumber(when), soonest end
   return math.max(now, tonumber(string.sub(when, 2))), now
 end
