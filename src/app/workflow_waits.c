@@ -48,6 +48,7 @@ struct workflow_waiters_call {
     struct slice owner;
     const struct app_workflow_waiter *waiters;
     size_t count;
+    struct slice next;
     app_workflow_waiters_fn *fn;
     void *arg;
 };
@@ -55,10 +56,11 @@ struct workflow_waiters_call {
 static void waiters_end(void *arg, const struct app_verdict *verdict)
 {
     const struct workflow_waiters_call *call = arg;
-    call->fn(call->arg, verdict, call->waiters, call->count);
+    call->fn(call->arg, verdict, call->waiters, call->count, call->next);
 }
 
-static void on_waiters(void *arg, enum status status, const struct workflow_waiter *waiters, size_t count)
+static void on_waiters(void *arg, enum status status, const struct workflow_waiter *waiters, size_t count,
+                       struct slice next)
 {
     struct workflow_waiters_call *call = arg;
     struct app_workflow_waiter *read = NEW_ARRAY(struct app_workflow_waiter, count + 1);
@@ -66,17 +68,23 @@ static void on_waiters(void *arg, enum status status, const struct workflow_wait
         read[i] = (struct app_workflow_waiter){waiters[i].job, waiters[i].text};
     call->waiters = read;
     call->count = count;
+    call->next = next;
     use_case_end(call->app, call->owner, status, NULL, waiters_end, call);
     free(read);
     free(call);
 }
 
-void app_workflow_waiters(struct app *app, struct slice owner, struct slice event, struct slice id,
+void app_workflow_waiters(struct app *app, const struct app_workflow_waiters_query *query,
                           app_workflow_waiters_fn *fn, void *arg)
 {
     struct workflow_waiters_call *call = NEW(struct workflow_waiters_call);
-    *call = (struct workflow_waiters_call){.app = app, .owner = owner, .fn = fn, .arg = arg};
-    workflow_waiters(app->store, owner, event, id, APP_WORKFLOW_WAITERS_MAX, on_waiters, call);
+    *call = (struct workflow_waiters_call){.app = app, .owner = query->owner, .fn = fn, .arg = arg};
+    const struct workflow_waiters_query stored = {.owner = query->owner,
+                                                  .event = query->event,
+                                                  .id = query->id,
+                                                  .from = query->from,
+                                                  .max = APP_WORKFLOW_WAITERS_MAX};
+    workflow_waiters(app->store, &stored, on_waiters, call);
 }
 
 /* ---- notify ---- */

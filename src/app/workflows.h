@@ -78,17 +78,24 @@ typedef void app_workflow_waiting_fn(void *arg, const struct app_verdict *, stru
 void app_workflow_wait(struct app *, const struct app_workflow_wait *, app_workflow_waiting_fn *, void *arg);
 
 struct app_workflow_waiter {
-    struct slice job, text;
+    struct slice job, text; /* text is empty if the wait cannot be read */
 };
 
 enum { APP_WORKFLOW_WAITERS_MAX = 100 }; /* maximum number of waiters in one call */
 
-/* Reads the first jobs that wait for an event: jobs of one workflow, or of all workflows if id is empty. Ends
- * with DONE or UNAVAILABLE. */
+struct app_workflow_waiters_query {
+    struct slice owner, event;
+    struct slice id;   /* only the jobs of this workflow; empty: of all workflows of the owner */
+    struct slice from; /* next of the previous page; empty: the first page */
+};
+
+/* Reads a page of the jobs that wait for an event, in the order in which they began to wait. next is where
+ * the next page begins; empty: there are no more. A page may have fewer waiters than
+ * APP_WORKFLOW_WAITERS_MAX although more pages follow. Ends with DONE or UNAVAILABLE. */
 typedef void app_workflow_waiters_fn(void *arg, const struct app_verdict *,
-                                     const struct app_workflow_waiter *, size_t count);
-void app_workflow_waiters(struct app *, struct slice owner, struct slice event, struct slice id,
-                          app_workflow_waiters_fn *, void *arg);
+                                     const struct app_workflow_waiter *, size_t count, struct slice next);
+void app_workflow_waiters(struct app *, const struct app_workflow_waiters_query *, app_workflow_waiters_fn *,
+                          void *arg);
 
 /* The call borrows all members until the callback. */
 struct app_workflow_notify {

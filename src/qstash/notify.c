@@ -9,8 +9,11 @@
 
 enum {
     ROUNDS_MAX = 1000, /* maximum number of rounds, with APP_WORKFLOW_WAITERS_MAX waiters each */
+    SHOWN_MAX = 100,   /* maximum number of waiters for an event in the answer of /v2/waiters */
     ANSWER_MAX = 16 * 1024 * 1024,
+    TOLD_MAX = 4 * WAITER_MAX,    /* maximum size of a waiter in the answer */
     HOOK_HEADERS_MAX = 64 * 1024, /* room for method, headers and address */
+    NEXT_MAX = 4096,              /* room for the place where a page of waiters begins */
 };
 
 /* One waiter of a round. */
@@ -24,8 +27,9 @@ struct notice {
     struct run_step step;
 };
 
-/* A round: reads the waiters ─▶ reads the run of each waiter, and creates the run's next step ─▶ notifies the
- * waiters. Rounds follow until no waiter is left.
+/* A round: reads a page of waiters ─▶ reads the run of each waiter, and creates the run's next step ─▶
+ * notifies these waiters. Rounds follow until the last page. Waiters that cannot be read are skipped. If the
+ * event is for one run, the last round keeps the event, unless a waiter has got it.
  *
  * A request to a webhook ends only waits for this webhook. In versions before 0.3, the event of such a wait
  * had no special name. So the first round looks for waits that these versions have stored. */
@@ -34,6 +38,10 @@ struct notifying {
     struct slice event, run_id, data; /* run_id empty: all runs */
     /* is_hook: this is a request to a webhook. is_old: this round looks for waits of versions before 0.3. */
     bool is_hook, is_old;
+    struct buffer next; /* where the next page begins; empty: this page is the last one */
+    bool has_told;      /* a waiter has got the event */
+    bool has_skipped;   /* a page had a waiter that could not be read */
+    const char *fault;  /* why a step of this round could not be created now, or NULL */
     struct buffer hook; /* name of the event for which a run waits at this webhook */
     char key[RUN_KEY_SIZE];
     unsigned status;    /* status of the answer */
@@ -74,6 +82,7 @@ static void notifying_free(void *arg)
     buffer_fini(&notifying->kept);
     buffer_fini(&notifying->body);
     buffer_fini(&notifying->hook);
+    buffer_fini(&notifying->next);
     free(notifying);
 }
 
@@ -88,8 +97,11 @@ static void notify_answer(struct notifying *notifying)
     exchange_answer(notifying->exchange, notifying->status, NULL, 0, buffer_slice(body));
 }
 
+/* Adds a waiter that got the event to the answer. A waiter for which the answer has no room is left out. */
 static void put_told(struct json_writer *json, const struct notice *notice)
 {
+    if (json->out->size > ANSWER_MAX - TOLD_MAX)
+        return;
     json_put_object(json);
     json_put_name(json, "waiter");
     waiter_put(&notice->waiter, json);
@@ -98,6 +110,15 @@ static void put_told(struct json_writer *json, const struct notice *notice)
     json_add_text(json, "workflowRunId", notice->waiter.run_id);
     json_add_number(json, "workflowCreatedAt", notice->waiter.created_ms);
     json_end_object(json);
+}
+
+/* Answers that the request failed before its last round was done. */
+static void notify_refuse(struct notifying *notifying, struct slice why)
+{
+    exchange_refuse(notifying->exchange, 503, "%.*s; %s", SLICE_ARG(why),
+                    notifying->has_told
+                        ? "some waiters already have the event: repeat the request for the others"
+                        : "nothing changed");
 }
 
 static void notify_next(struct notifying *notifying)
@@ -109,49 +130,56 @@ static void notify_next(struct notifying *notifying)
         notify_answer(notifying);
 }
 
-/* Called after the round for waits of versions before 0.3. If this round has ended no wait, the normal rounds
- * follow. */
-static void notify_end_old(struct notifying *notifying, bool has_ended_one)
+/* Begins again with the first page. */
+static void notify_again(struct notifying *notifying)
 {
-    notifying->is_old = false;
-    notifying->event = buffer_slice(&notifying->hook);
-    if (has_ended_one)
-        notify_answer(notifying);
-    else
+    buffer_clear(&notifying->next);
+    notifying->has_skipped = false;
+    notify_next(notifying);
+}
+
+/* Called when a page is done. After the last page with waits of versions before 0.3, the normal rounds
+ * follow, unless a wait has ended. */
+static void notify_end_page(struct notifying *notifying)
+{
+    if (notifying->next.size) {
         notify_next(notifying);
+    } else if (notifying->is_old && !notifying->has_told) {
+        notifying->is_old = false;
+        notifying->event = buffer_slice(&notifying->hook);
+        notify_again(notifying);
+    } else {
+        notify_answer(notifying);
+    }
 }
 
 static void on_notified(void *arg, const struct app_verdict *verdict, const bool *was_waiting)
 {
     struct notifying *notifying = arg;
-    size_t told = 0;
-    bool is_full_page = notifying->count == APP_WORKFLOW_WAITERS_MAX;
-    if (verdict->end == APP_MISMATCH && notifying->count > 0 && notifying->made_count == 0) {
-        exchange_refuse(notifying->exchange, 503, "the waits for this event cannot be read; nothing changed");
+    if (verdict->end == APP_MISMATCH && notifying->has_skipped && notifying->made_count == 0) {
+        notify_refuse(notifying, SLICE("the waits for this event cannot be read"));
     } else if (verdict->end == APP_MISMATCH) {
-        notify_next(notifying);
+        notify_again(notifying);
     } else if (verdict->end == APP_NOT_FOUND) {
         notify_answer(notifying); /* the run has ended, so the event is dropped */
+    } else if (verdict->end == APP_UNAVAILABLE) {
+        notify_refuse(notifying, verdict->why);
     } else if (verdict->end != APP_DONE) {
         answer_refuse_verdict(notifying->exchange, verdict);
     } else {
         for (size_t i = 0; i < notifying->made_count; i++) {
             if (was_waiting[i])
                 put_told(&notifying->json, notifying->made[i]);
-            told += was_waiting[i];
+            notifying->has_told |= was_waiting[i];
         }
-        if (notifying->is_old)
-            notify_end_old(notifying, told > 0);
-        else if (is_full_page && notifying->made_count)
-            notify_next(notifying);
-        else
-            notify_answer(notifying);
+        notify_end_page(notifying);
     }
 }
 
 static void notify_all(struct notifying *notifying)
 {
-    bool keeps_event = notifying->run_id.size > 0 && !notifying->is_old;
+    bool is_last = notifying->next.size == 0 && !notifying->is_old;
+    bool keeps_event = notifying->run_id.size > 0 && is_last && !notifying->has_told;
     notifying->made_count = 0;
     for (size_t i = 0; i < notifying->count; i++) {
         const struct notice *notice = &notifying->notices[i];
@@ -162,12 +190,13 @@ static void notify_all(struct notifying *notifying)
         notifying->entries[at] = &notice->step.entry;
         notifying->waiters[at] = buffer_slice(&notice->job);
     }
-    if (notifying->made_count == 0 && notifying->is_old) {
-        notify_end_old(notifying, false);
+    notifying->has_skipped |= notifying->made_count < notifying->count;
+    if (notifying->fault) {
+        notify_refuse(notifying, slice_of(notifying->fault));
         return;
     }
     if (notifying->made_count == 0 && !keeps_event) {
-        notify_answer(notifying);
+        notify_end_page(notifying);
         return;
     }
     const struct app_workflow_notify notify = {
@@ -200,8 +229,11 @@ static void make_notice(struct notice *notice)
                                     .url = waiter->url,
                                     .headers = waiter->timeout_headers,
                                     .body = buffer_slice(&body)};
+    const struct app_workflow_entry *entry = &notice->step.entry;
     notice->is_made =
         !body.failed && !run_step_make_notice(&notice->step, &notice->run, &step, clock_wall_ms());
+    if (body.failed || notice->step.texts.base64.failed || entry->stored.failed || entry->element.failed)
+        notice->notifying->fault = "there is no memory for the steps";
     buffer_fini(&body);
 }
 
@@ -209,6 +241,8 @@ static void on_run(void *arg, const struct app_verdict *verdict, const struct ap
 {
     struct notice *notice = arg;
     bool is_active = verdict->end == APP_DONE && workflow->is_active;
+    if (verdict->end != APP_DONE && verdict->end != APP_NOT_FOUND)
+        notice->notifying->fault = "the runs that wait cannot be read now";
     notice->has_run = is_active && run_read(workflow->settings, workflow->made_ms, &notice->run);
     if (notice->has_run)
         make_notice(notice);
@@ -240,13 +274,15 @@ static void notice_begin(struct notice *notice, const struct app_workflow_waiter
 }
 
 static void on_waiters(void *arg, const struct app_verdict *verdict,
-                       const struct app_workflow_waiter *waiters, size_t count)
+                       const struct app_workflow_waiter *waiters, size_t count, struct slice next)
 {
     struct notifying *notifying = arg;
     if (verdict->end != APP_DONE) {
-        answer_refuse_verdict(notifying->exchange, verdict);
+        notify_refuse(notifying, verdict->why);
         return;
     }
+    buffer_clear(&notifying->next);
+    buffer_append(&notifying->next, next);
     notifying->notices = NEW_ARRAY(struct notice, count + 1);
     notifying->count = count;
     notifying->pending = count + 1;
@@ -259,9 +295,13 @@ static void on_waiters(void *arg, const struct app_verdict *verdict,
 
 static void notify_round(struct notifying *notifying)
 {
-    struct slice id = notifying->run_id.size ? slice_of(notifying->key) : SLICE("");
-    app_workflow_waiters(app_of(notifying->exchange), SLICE(QSTASH_TOPIC), notifying->event, id, on_waiters,
-                         notifying);
+    const struct app_workflow_waiters_query query = {
+        .owner = SLICE(QSTASH_TOPIC),
+        .event = notifying->event,
+        .id = notifying->run_id.size ? slice_of(notifying->key) : SLICE(""),
+        .from = buffer_slice(&notifying->next),
+    };
+    app_workflow_waiters(app_of(notifying->exchange), &query, on_waiters, notifying);
 }
 
 /* The caller appends the data of the event to kept, and then calls notify_start. room: maximum size of this
@@ -276,6 +316,7 @@ static struct notifying *notifying_new(struct exchange *exchange, struct slice r
     notifying->status = 201;
     buffer_init(&notifying->body, ANSWER_MAX);
     buffer_init(&notifying->hook, WAITER_EVENT_MAX);
+    buffer_init(&notifying->next, NEXT_MAX);
     buffer_init_fallible(&notifying->kept, room + 1);
     notifying->json = json_writer_to(&notifying->body);
     exchange_keep(exchange, notifying, notifying_free);
@@ -397,36 +438,43 @@ HANDLER(hook_handle)
 
 /* ---- /v2/waiters ---- */
 
-static void put_waiter(struct json_writer *json, struct slice text)
+/* Writes a waiter. Returns false if it cannot be read. */
+static bool put_waiter(struct json_writer *json, struct slice text)
 {
     struct waiter waiter;
     struct buffer decoded;
     buffer_init(&decoded, text.size + 1);
     buffer_reserve(&decoded, text.size); /* the buffer must not move later, because slices point into it */
-    if (waiter_read(text, &waiter, &decoded))
+    bool is_read = waiter_read(text, &waiter, &decoded);
+    if (is_read)
         waiter_put(&waiter, json);
     buffer_fini(&decoded);
+    return is_read;
 }
 
-/* A list of waiters. First, the waiters for the event with this name are read, then the waiters for the
- * webhook with this name. */
+/* A list of waiters. First, the waiters for the event with this name are read, page by page until SHOWN_MAX
+ * of them are in the list, then in the same way the waiters for the webhook with this name. */
 struct waiter_list {
     struct exchange *exchange;
-    struct buffer hook, body;
+    struct buffer hook, next, body;
     struct json_writer json;
     bool has_hooks; /* the waiters for the webhook are being read, or are in the list already */
+    size_t shown, rounds;
 };
 
 static void waiter_list_free(void *arg)
 {
     struct waiter_list *list = arg;
     buffer_fini(&list->hook);
+    buffer_fini(&list->next);
     buffer_fini(&list->body);
     free(list);
 }
 
+static void waiter_list_read(struct waiter_list *);
+
 static void on_all_waiters(void *arg, const struct app_verdict *verdict,
-                           const struct app_workflow_waiter *waiters, size_t count)
+                           const struct app_workflow_waiter *waiters, size_t count, struct slice next)
 {
     struct waiter_list *list = arg;
     struct exchange *exchange = list->exchange;
@@ -434,12 +482,19 @@ static void on_all_waiters(void *arg, const struct app_verdict *verdict,
         answer_refuse_verdict(exchange, verdict);
         return;
     }
-    for (size_t i = 0; i < count; i++)
-        put_waiter(&list->json, waiters[i].text);
+    for (size_t i = 0; i < count && list->shown < SHOWN_MAX; i++)
+        list->shown += put_waiter(&list->json, waiters[i].text);
+    buffer_clear(&list->next);
+    buffer_append(&list->next, next);
+    if (next.size && list->shown < SHOWN_MAX && ++list->rounds < ROUNDS_MAX) {
+        waiter_list_read(list);
+        return;
+    }
     if (!list->has_hooks) {
         list->has_hooks = true;
-        app_workflow_waiters(app_of(exchange), SLICE(QSTASH_TOPIC), buffer_slice(&list->hook), SLICE(""),
-                             on_all_waiters, list);
+        list->shown = list->rounds = 0;
+        buffer_clear(&list->next);
+        waiter_list_read(list);
         return;
     }
     json_end_array(&list->json);
@@ -448,16 +503,26 @@ static void on_all_waiters(void *arg, const struct app_verdict *verdict,
     exchange_answer(exchange, 200, NULL, 0, buffer_slice(body));
 }
 
+static void waiter_list_read(struct waiter_list *list)
+{
+    const struct app_workflow_waiters_query query = {
+        .owner = SLICE(QSTASH_TOPIC),
+        .event = list->has_hooks ? buffer_slice(&list->hook) : list->exchange->key,
+        .from = buffer_slice(&list->next),
+    };
+    app_workflow_waiters(app_of(list->exchange), &query, on_all_waiters, list);
+}
+
 HANDLER(waiters_handle)
 {
     struct waiter_list *list = NEW(struct waiter_list);
     list->exchange = exchange;
     buffer_init(&list->hook, WAITER_EVENT_MAX);
+    buffer_init(&list->next, NEXT_MAX);
     buffer_init(&list->body, ANSWER_MAX);
     waiter_write_webhook(exchange->key, &list->hook);
     list->json = json_writer_to(&list->body);
     json_put_array(&list->json);
     exchange_keep(exchange, list, waiter_list_free);
-    app_workflow_waiters(app_of(exchange), SLICE(QSTASH_TOPIC), exchange->key, SLICE(""), on_all_waiters,
-                         list);
+    waiter_list_read(list);
 }

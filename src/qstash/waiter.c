@@ -87,6 +87,8 @@ const char *waiter_read_request(struct slice body, struct waiter *waiter, int64_
 
 bool waiter_read(struct slice object, struct waiter *waiter, struct buffer *decoded)
 {
+    static const struct json_limits limits = {JOB_DEPTH_MAX, JOB_MEMBERS_MAX};
+    struct json_fault ignored;
     int64_t deadline_s = 0;
     *waiter = (struct waiter){.timeout_headers = SLICE("{}"), .step = SLICE("{}")};
     const struct reading readings[] = {
@@ -100,7 +102,8 @@ bool waiter_read(struct slice object, struct waiter *waiter, struct buffer *deco
         {"createdAt", NULL, false, &waiter->created_ms},
         {"step", &waiter->step, true, NULL},
     };
-    bool is_read = !read_members(object, readings, sizeof readings / sizeof *readings, decoded);
+    bool is_read = json_check(object, &limits, &ignored) == STATUS_OK &&
+                   !read_members(object, readings, sizeof readings / sizeof *readings, decoded);
     waiter->deadline_ms = deadline_s * 1000;
     return is_read && !decoded->failed && waiter->run_id.size;
 }

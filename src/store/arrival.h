@@ -6,17 +6,18 @@
 #include "store/shard.h"
 
 enum arrival_kind {
-    ARRIVAL_OWN,  /* the body of the job */
-    ARRIVAL_LIST, /* the body is the list of elements, up to and with the job's own */
-    ARRIVAL_LONG, /* like LIST, but the elements are too long for one delivery */
-    ARRIVAL_OVER, /* the workflow has ended, so the job is not delivered */
+    ARRIVAL_OWN,        /* the body of the job */
+    ARRIVAL_LIST,       /* the body is the list of elements, up to and with the job's own */
+    ARRIVAL_LONG,       /* like LIST, but the elements are too long for one delivery */
+    ARRIVAL_OVER,       /* the workflow has ended, so the job is not delivered */
+    ARRIVAL_UNREADABLE, /* the job is a wait that cannot be read, so it cannot be delivered */
 };
 
 /* Valid until the callback returns. */
 struct arrival {
     enum arrival_kind kind;
-    int64_t made_ms; /* time at which the workflow was created; 0 with OVER */
-    /* A JSON array. LIST: the elements; OWN and LONG: only the first element; OVER: empty. */
+    int64_t made_ms; /* time at which the workflow was created; 0 with OVER and UNREADABLE */
+    /* A JSON array. LIST: the elements; OWN and LONG: only the first element; OVER and UNREADABLE: empty. */
     struct slice elements;
 };
 

@@ -99,16 +99,23 @@ typedef void workflow_waiting_fn(void *arg, enum status, const struct workflow_w
 void workflow_wait(struct store *, const struct workflow_wait *, workflow_waiting_fn *, void *arg);
 
 struct workflow_waiter {
-    struct slice job, text;
+    struct slice job, text; /* text is empty if the wait cannot be read */
 };
 
-/* The status is OK or UNAVAILABLE. */
-typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_waiter *, size_t count);
+struct workflow_waiters_query {
+    struct slice owner, event;
+    struct slice id;   /* owner/workflowId; empty: all workflows of the owner */
+    struct slice from; /* next of the previous page; empty: begins with the first job */
+    size_t max;        /* maximum number of jobs */
+};
 
-/* Reads the jobs that wait for an event, in the order in which they began to wait. id is owner/workflowId;
- * empty: all workflows of the owner. */
-void workflow_waiters(struct store *, struct slice owner, struct slice event, struct slice id, size_t max,
-                      workflow_waiters_fn *, void *arg);
+/* next is where the next page begins; empty: there are no more jobs. The status is OK or UNAVAILABLE. */
+typedef void workflow_waiters_fn(void *arg, enum status, const struct workflow_waiter *, size_t count,
+                                 struct slice next);
+
+/* Reads a page of the jobs that wait for an event, in the order in which they began to wait. */
+void workflow_waiters(struct store *, const struct workflow_waiters_query *, workflow_waiters_fn *,
+                      void *arg);
 
 /* A job that waits for an event, and the job that is delivered instead. */
 struct workflow_notice {

@@ -84,6 +84,8 @@ void workflow_wait(struct store *store, const struct workflow_wait *wait, workfl
 
 /* ---- waiters ---- */
 
+enum { FIRST_WAITER = 2 /* place of the first waiter in the reply */ };
+
 struct waiters_call {
     workflow_waiters_fn *fn;
     void *arg;
@@ -92,31 +94,36 @@ struct waiters_call {
 static void on_waiters(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct waiters_call *call = arg;
+    struct slice next = SLICE("");
     size_t count = 0;
-    if (status == STATUS_OK && redis_reply_size(reply) == 0)
+    if (status == STATUS_OK && redis_reply_size(reply) < FIRST_WAITER)
         status = reply_refuse("waiters");
-    if (status == STATUS_OK)
-        count = (redis_reply_size(reply) - 1) / 2;
+    if (status == STATUS_OK) {
+        count = (redis_reply_size(reply) - FIRST_WAITER) / 2;
+        next = redis_reply_text(redis_reply_at(reply, 1));
+    }
     struct workflow_waiter *waiters = NEW_ARRAY(struct workflow_waiter, count + 1);
     for (size_t i = 0; i < count; i++)
-        waiters[i] = (struct workflow_waiter){redis_reply_text(redis_reply_at(reply, 1 + 2 * i)),
-                                              redis_reply_text(redis_reply_at(reply, 2 + 2 * i))};
-    call->fn(call->arg, status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE, waiters, count);
+        waiters[i] =
+            (struct workflow_waiter){redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i)),
+                                     redis_reply_text(redis_reply_at(reply, FIRST_WAITER + 2 * i + 1))};
+    call->fn(call->arg, status == STATUS_OK ? STATUS_OK : STATUS_UNAVAILABLE, waiters, count, next);
     free(waiters);
     free(call);
 }
 
-void workflow_waiters(struct store *store, struct slice owner, struct slice event, struct slice id,
-                      size_t max, workflow_waiters_fn *fn, void *arg)
+void workflow_waiters(struct store *store, const struct workflow_waiters_query *query,
+                      workflow_waiters_fn *fn, void *arg)
 {
-    struct shard *shard = store_shard_of(store, owner);
+    struct shard *shard = store_shard_of(store, query->owner);
     struct script_call *script = shard_call(shard, SCRIPT_WAITERS);
     struct waiters_call *call = NEW(struct waiters_call);
     *call = (struct waiters_call){fn, arg};
-    script_call_text(script, owner);
-    script_call_text(script, event);
-    script_call_text(script, id);
-    script_call_number(script, (int64_t)max);
+    script_call_text(script, query->owner);
+    script_call_text(script, query->event);
+    script_call_text(script, query->id);
+    script_call_number(script, (int64_t)query->max);
+    script_call_text(script, query->from);
     script_call_send(script, shard->reads, on_waiters, call);
 }
 

@@ -290,6 +290,8 @@ static void attempt_on_arrived(void *arg, enum status status, const struct arriv
         attempt_end_by(attempt, ENDING_CAUSE_UNSENT);
     else if (is_known && arrival->kind == ARRIVAL_OVER)
         attempt_end_by(attempt, ENDING_CAUSE_OVER);
+    else if (is_known && arrival->kind == ARRIVAL_UNREADABLE)
+        attempt_end_by(attempt, ENDING_CAUSE_UNREADABLE);
     else if (is_known && take_arrival(attempt, arrival))
         attempt_send(attempt);
     else if (is_known || status == STATUS_NO_MEMORY)

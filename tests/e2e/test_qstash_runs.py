@@ -734,3 +734,93 @@ def test_answers_to_events_are_complete_during_other_requests(qstash, run, recei
         told = [pool.submit(lambda event=number: qstash.call("POST", f"notify/{topic}-{event}", b"x").expect(201)) for number in range(20)]
         assert all(isinstance(one.result(), list) for one in others)
         assert [[one["workflowRunId"] for one in each.result()] for each in told] == [[run.id]] * 20
+
+
+# ---- many waits ----
+
+KEYS = "duepost:{0}:"
+
+
+@pytest.fixture
+def behind(redis):
+    return redis()
+
+
+@pytest.fixture
+def own(behind):
+    """A server whose Redis the test can change."""
+    server = QStash(redis=behind)
+    yield server
+    server.stop()
+
+
+def wait_often(run, event, count):
+    """Lets a run wait for an event with many jobs, which are stored in the order of these waits."""
+    for number in range(count):
+        wait(run, event, stepId=number).expect(200)
+
+
+def waiting_jobs(behind, event):
+    return behind.command("ZRANGE", f"{KEYS}waiters:qstash/{event}", "0", "-1").split(b"\r\n")[2::2]
+
+
+@pytest.mark.parametrize("damage", [("HSET", b"0 1 {"), ("HSET", b"x"), ("HDEL",)])
+def test_waits_that_cannot_be_read_hide_no_later_ones(own, behind, receiver, topic, damage):
+    receiver.script(f"/{topic}", TAKEN)
+    first, last = (Run(own, receiver, f"/{topic}") for _ in range(2))
+    wait_often(first, topic, 101)
+    for job in waiting_jobs(behind, topic):
+        assert behind.command(damage[0], f"{KEYS}waits", job, *damage[1:])[:1] == b":"
+    wait(last, topic).expect(200)
+    assert [one["headers"]["Upstash-Workflow-RunId"] for one in own.call("GET", f"waiters/{topic}").expect(200)] == [[last.id]]
+    told, = own.call("POST", f"notify/{topic}", b"news").expect(201)
+    assert told["workflowRunId"] == last.id and own.call("GET", f"waiters/{topic}").expect(200) == []
+    assert own.call("POST", f"notify/{first.id}/{topic}", b"news").status == 503
+    wait(first, topic).expect(200)
+    assert [one["workflowRunId"] for one in own.call("POST", f"notify/{first.id}/{topic}", b"news").expect(201)] == [first.id]
+
+
+def test_an_event_that_has_ended_a_page_of_waits_is_not_kept(own, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(own, receiver, f"/{topic}")
+    wait_often(run, topic, 100)
+    assert len(own.call("POST", f"notify/{run.id}/{topic}", b"news").expect(201)) == 100
+    wait(run, topic).expect(200)
+    assert len(own.call("GET", f"waiters/{topic}").expect(200)) == 1
+
+
+def test_waits_are_shown_and_notified_over_several_pages(own, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    run, other = (Run(own, receiver, f"/{topic}") for _ in range(2))
+    wait_often(run, topic, 230)
+    wait(other, topic).expect(200)
+    assert len(own.call("GET", f"waiters/{topic}").expect(200)) == 100
+    told = own.call("POST", f"notify/{topic}", b"news").expect(201)
+    assert [one["workflowRunId"] for one in told] == [run.id] * 230 + [other.id]
+    assert own.call("GET", f"waiters/{topic}").expect(200) == []
+
+
+def test_the_answer_of_very_long_waits_is_cut(own, receiver, topic):
+    """Each waiter has its headers twice in the answer."""
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(own, receiver, f"/{topic}")
+    body = {"url": run.url, "timeoutHeaders": {"Unused": ["x" * 31_000]}, "step": {"stepId": 1}}
+    for _ in range(280):
+        own.call("POST", f"wait/{topic}", body, Upstash_Workflow_RunId=run.id).expect(200)
+    assert 200 < len(own.call("POST", f"notify/{topic}", b"").expect(201)) < 280
+    assert own.call("GET", f"waiters/{topic}").expect(200) == []
+
+
+@pytest.mark.parametrize("damage", [("HSET", b"x"), ("HDEL",)])
+def test_a_run_whose_wait_cannot_be_read_fails_at_the_deadline(own, behind, receiver, topic, damage):
+    receiver.script(f"/{topic}", TAKEN)
+    run, other = (Run(own, receiver, f"/{topic}") for _ in range(2))
+    arrivals(receiver, run.path, 2)
+    wait(run, topic, timeout="2s").expect(200)
+    job, = waiting_jobs(behind, topic)
+    assert behind.command(damage[0], f"{KEYS}waits", job, *damage[1:])[:1] == b":"
+    wait(other, topic, timeout="2s").expect(200)
+    assert woken(arrivals(receiver, run.path, 3)[2])["waitTimeout"] is True
+    until(lambda: not run.is_active(), 15, "the run has failed")
+    assert own.call("GET", f"workflows/logs?workflowRunId={run.id}").expect(200)["runs"][0]["workflowState"] == "RUN_FAILED"
+    assert other.is_active() and f"job={job.decode()}" in own.log()

@@ -284,12 +284,16 @@ START_TEST(a_wait_ends_with_its_event_or_its_deadline)
 {
     CHECK_EXAMPLES( //
         {WAITING, "arrive t/a", "(list now-9 (se1 se2))", DELAYED TAKEN_BY("t/a", "e2")},
-        {WAITING, "waiters t E '' 9", "t/a T", NULL}, {WAITING, "waiters t E t/w 9", "t/a T", NULL},
+        {DELAYED ACTIVE "workflow_jobs: t/a=w,0,0," PLACE "\nwaits: t/a=x\n", "arrive t/a", "(unreadable)",
+         NULL},
+        {DELAYED ACTIVE "workflow_jobs: t/a=w,0,0," PLACE "\n", "arrive t/a", "(unreadable)", NULL},
+        {WAITING, "waiters t E '' 9 ''", "'' t/a T", NULL},
+        {WAITING, "waiters t E t/w 9 ''", "'' t/a T", NULL},
         {WAITING, "workflow t/w '' 1 -1",
          "(bytes 3 createdAt now-9 first t/a settings {s} state active) 1 1 () (s now-9 2 t/a) (t/a w 0 "
          "0 " PLACE " T)",
          NULL},
-        {WAITING, "waiters t F '' 9", "", NULL},
+        {WAITING, "waiters t F '' 9 ''", "''", NULL}, {WAITING, "waiters t E t/v 9 ''", "''", NULL},
         {WAITING, "notify t E '' '' t/a t/b \"q\"} e3", "(0 1)", TAKEN_BY("t/b", "e3") B_READY},
         {WAITING "history: backlog=1000000 bodies=on\n", "notify t E t/w d t/a t/b \"q\"} e3", "(0 1)",
          TAKEN_BY("t/b", "e3") B_READY "history: backlog=1000000 bodies=on\n"
@@ -302,6 +306,23 @@ START_TEST(a_wait_ends_with_its_event_or_its_deadline)
         {WAITING, "cancel t/a ''", "0",
          NAMED E1 "workflows_over: " PLACE "@now\nworkflow:" PLACE
                   ": bytes=3 createdAt=now-9 endedAt=now first=t/a settings={s} state=cancelled\n"}, );
+}
+END_TEST
+
+#define THREE_WAIT "waits: t/a=1,1,ETe2 t/b=x t/c=1,1,ESe2\nwaiters:t/E: t/a@now-5 t/b@now-5 t/c@now-5\n"
+
+START_TEST(waiters_are_read_page_by_page)
+{
+    CHECK_EXAMPLES( //
+        {THREE_WAIT, "waiters t E '' 1 ''", "now-5:t/a t/a T", NULL},
+        /* t/b cannot be read */
+        {THREE_WAIT, "waiters t E '' 1 now-5:t/a", "now-5:t/b t/b ''", NULL},
+        {THREE_WAIT, "waiters t E '' 9 now-5:t/a", "'' t/b '' t/c S", NULL},
+        {THREE_WAIT, "waiters t E '' 1 now-5:t/b", "'' t/c S", NULL},
+        /* the last job of the previous page has stopped waiting */
+        {THREE_WAIT, "waiters t E '' 9 now-5:t/bb", "'' t/c S", NULL},
+        {THREE_WAIT, "waiters t E '' 9 now-6:t/x", "'' t/a T t/b '' t/c S", NULL},
+        {THREE_WAIT, "waiters t E '' 9 now-5:t/c", "''", NULL}, );
 }
 END_TEST
 
@@ -595,6 +616,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_workflow_is_read_with_or_without_its_elements);
     tcase_add_test(tests, workflows_are_listed_latest_first);
     tcase_add_test(tests, a_wait_ends_with_its_event_or_its_deadline);
+    tcase_add_test(tests, waiters_are_read_page_by_page);
     tcase_add_test(tests, events_are_kept_within_their_limits);
     tcase_add_test(tests, the_room_of_an_event_is_free_after_it_was_taken);
     tcase_add_test(tests, conclude_drops_what_is_left);

@@ -1034,8 +1034,13 @@ class World:
         owner, event = self.chance.choice("ab"), self.chance.choice(EVENTS)
         workflow = self.chance.choice(("", *(name for name in WORKFLOWS if name[0] == owner)))
         most = self.chance.choice((1, 9, 9))
-        found = self.call("waiters", owner, event, workflow, most)
-        self.check("waiters", (owner, event, workflow, most), found, self.pool.waiting_for(owner, event, workflow, most))
+        place, found = "", []
+        while place or not found:
+            page = self.call("waiters", owner, event, workflow, most, place)
+            self.check("waiters", (owner, event, workflow, most, place), page, self.pool.waiting_for(owner, event, workflow, most, place))
+            place, found = page[0], found + page[1:]
+            if not page[1:] or self.chance.random() < 0.3:
+                break
         waiters = self.chance.choice((found[::2], found[::2], found[::2], [], self.some_ids()))
         waiters = [job_id for job_id in waiters if topic_of(job_id) == owner]
         notices = []

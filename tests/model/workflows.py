@@ -168,10 +168,15 @@ class Workflows:
     def scope_of(self, owner, workflow):
         return self.active_place(workflow) if workflow else owner
 
-    def waiting_for(self, owner, event, workflow, most):
-        """Returns the first jobs that wait for the event, and their texts."""
+    def waiting_for(self, owner, event, workflow, most, behind):
+        """Returns a page of the jobs that wait for the event: where the next page begins, the jobs, and their texts."""
         found = sorted((at, job_id) for job_id, at in self.waiters.get((self.scope_of(owner, workflow), event), {}).items())
-        return [word for _, job_id in found[:most] for word in (job_id, self.waits[job_id][1])]
+        if behind:
+            at, job_id = behind.split(":")
+            found = [one for one in found if one > (int(at), job_id)]
+        page = found[:most]
+        place = "%d:%s" % page[-1] if len(found) > most else ""
+        return [place, *(word for _, job_id in page for word in (job_id, self.waits[job_id][1]))]
 
     def notify(self, owner, event, workflow, data, notices):
         results = [self.notify_one(*notice) for notice in notices]

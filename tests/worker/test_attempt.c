@@ -734,6 +734,16 @@ START_TEST(a_job_whose_workflow_is_over_is_buried_unsent)
 }
 END_TEST
 
+START_TEST(a_wait_that_cannot_be_read_is_buried_unsent)
+{
+    start_with(STEP, "");
+    arrive(ARRIVAL_UNREADABLE, "");
+    check_ending(WORLD_BURY);
+    ck_assert_uint_eq(world_posts(), 0);
+    ck_assert_uint_eq(world_logged("record_unreadable"), 1);
+}
+END_TEST
+
 START_TEST(a_step_that_redis_does_not_tell_about_is_held)
 {
     start_with(STEP, "");
@@ -817,6 +827,7 @@ Suite *suite(void)
     tcase_add_test(tests, a_step_with_too_many_elements_is_delivered_without);
     tcase_add_test(tests, another_job_of_a_workflow_is_delivered_with_its_own_body);
     tcase_add_test(tests, a_job_whose_workflow_is_over_is_buried_unsent);
+    tcase_add_test(tests, a_wait_that_cannot_be_read_is_buried_unsent);
     tcase_add_test(tests, a_step_that_redis_does_not_tell_about_is_held);
     tcase_add_test(tests, a_cut_gives_back_a_step_that_arrives);
     tcase_add_test(tests, a_step_that_is_held_by_a_breaker_does_not_arrive);

@@ -8,15 +8,18 @@
 -- Returns {now_us, result ...}. A result is {'own', created, elements}: the job is delivered with its own body, and
 -- elements has the first element; {'list', created, elements}: elements has all elements up to the job's own;
 -- {'long', created, elements}: these elements are too long for one delivery, so elements has the first one only;
--- {'over'}: the job's workflow has ended. Each element begins with its kind. created is the time at which the
+-- {'over'}: the job's workflow has ended; {'unreadable'}: the job is a wait whose entry cannot be read, and nothing has
+-- changed. Each element begins with its kind. created is the time at which the
 -- workflow was created, ms.
 -- uses: check clock waits workflows
 check(2, 1)
 local LIST_MAX = 1048576
 
--- Ends a wait whose deadline has come. Returns position and bytes of its element, see lib/workflows.lua.
+-- Ends a wait whose deadline has come. Returns position and bytes of its element, see lib/workflows.lua. Returns nothing
+-- if the wait's entry cannot be read.
 local function end_wait(id, place)
   local _, _, element = wait_of(id)
+  if not element then return end
   forget_wait(id, place)
   local position, bytes = add_element(place, 's', element, id)
   note_membership(id, 's', position, bytes, place)
@@ -28,6 +31,7 @@ local function arrive(id)
   if not role then return {'over'} end
   local created = tonumber(string.match(place, '%d+$'))
   if role == 'w' then position, bytes = end_wait(id, place) end
+  if not position then return {'unreadable'} end
   if role == 'c' or role == 'a' then return {'own', created, call('LRANGE', elements_of(place), '0', '0')} end
   if tonumber(bytes) > LIST_MAX then return {'long', created, call('LRANGE', elements_of(place), '0', '0')} end
   return {'list', created, call('LRANGE', elements_of(place), '0', position - 1)}

@@ -23,11 +23,13 @@ local EVENT_BYTES_MAX, ALL_EVENT_BYTES_MAX = 4194304, 268435456 -- limits of the
 
 local function owner_of_place(place) return string.match(place, '^[^/]*') end
 
--- Returns the event's name, the text and the element of a wait, or nothing if the job is not a wait.
+-- Returns the event's name, the text and the element of a wait, or nothing if the job is not a wait or the entry of the
+-- wait cannot be read.
 local function wait_of(id)
   local entry = call('HGET', WAITS, id)
   if not entry then return end
   local event, text, start = string.match(entry, '^(%d+) (%d+) ()')
+  if not start then return end
   local middle, last = start + tonumber(event), start + tonumber(event) + tonumber(text)
   return string.sub(entry, start, middle - 1), string.sub(entry, middle, last - 1), string.sub(entry, last)
 end
