@@ -78,11 +78,14 @@ static struct slice first_text(struct slice value, struct buffer *text)
     return json_is_text(item) ? json_text(item, text) : SLICE("");
 }
 
-void group_header_take(struct slice key, struct slice value, struct buffer *text, struct settings *settings)
+struct settings_pair group_header_take(struct slice key, struct slice value, struct buffer *text,
+                                       struct settings *settings)
 {
     buffer_reserve(text, text->max); /* the buffer must not move later, because slices point into it */
     struct slice name = json_has_escapes(key) ? SLICE("") : slice_from(key.data + 1, key.size - 2);
-    settings_take_default(settings, name, first_text(value, text));
+    struct slice content = first_text(value, text);
+    settings_take_default(settings, name, content);
+    return (struct settings_pair){name, content};
 }
 
 void group_lookup_take_defaults(struct group_lookup *lookup, struct settings *settings)

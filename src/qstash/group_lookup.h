@@ -31,7 +31,8 @@ void group_lookup_start(struct group_lookup *, struct app *, group_lookup_fn *, 
 void group_lookup_take_defaults(struct group_lookup *, struct settings *);
 
 /* Takes one default header of a group: its name and value as JSON. Decodes texts into the buffer, which the
- * settings borrow. */
-void group_header_take(struct slice key, struct slice value, struct buffer *text, struct settings *);
+ * settings borrow. Returns the header. */
+struct settings_pair group_header_take(struct slice key, struct slice value, struct buffer *text,
+                                       struct settings *);
 
 #endif

@@ -1,5 +1,7 @@
 #include "qstash/run_step.h"
 
+#include <stdio.h>
+
 #include "job/json.h"
 #include "qstash/place.h"
 
@@ -41,6 +43,7 @@ bool run_step_write(struct run_step *step)
 
 /* ---- steps of the server ---- */
 
+/* Takes the headers of a step. Its Upstash-Workflow-Url is not used: the step has the url of the run. */
 static void take_headers(struct slice headers, struct settings *settings, struct buffer *text)
 {
     struct json_cursor cursor, values;
@@ -49,6 +52,8 @@ static void take_headers(struct slice headers, struct settings *settings, struct
     while (is_object && json_next_member(&cursor, &key, &value)) {
         struct slice name = json_text(key, text);
         bool is_array = json_open(value, &values) && values.close == ']';
+        if (slice_equal_nocase(name, SLICE("Upstash-Workflow-Url")))
+            continue;
         if (json_is_text(value))
             settings_take(settings, name, json_text(value, text));
         while (is_array && json_next_item(&values, &one))
@@ -78,8 +83,14 @@ static const char *make_notice(struct run_step *step, struct run *run, const str
         .data = {.caller_ip = run->caller_ip,
                  .run = {.id = notice->id, .url = run->url, .made_ms = run->made_ms}},
     };
-    const char *fault = settings->fault[0] ? "the headers of the step cannot be read"
-                                           : run_step_make(step, &request, topic_of(settings, room), now_ms);
+    const char *fault = NULL;
+    if (settings->fault[0]) {
+        snprintf(step->fault, sizeof step->fault, "the headers of the step cannot be used: %s",
+                 settings->fault);
+        fault = step->fault;
+    } else {
+        fault = run_step_make(step, &request, topic_of(settings, room), now_ms);
+    }
     if (!fault && !run_step_write(step))
         fault = "there is no memory for the step";
     return fault;

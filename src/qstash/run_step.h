@@ -13,6 +13,7 @@ struct run_step {
     struct message_texts texts;
     struct job job; /* the job borrows the request and texts */
     char id[MESSAGE_ID_MAX + 1];
+    char fault[SETTINGS_FAULT_SIZE + 64]; /* text of an error in the headers of a notice */
 };
 
 /* Initialises a message with the role STEP. The caller may then set another role in entry. */
@@ -36,8 +37,8 @@ struct run_notice {
     struct slice body;    /* the step */
 };
 
-/* Creates the step for a notice, with the settings of the run, and writes its job. Returns NULL, or a literal
- * that describes the error. */
+/* Creates the step for a notice, with the settings of the run, and writes its job. Returns NULL, or a text
+ * that describes the error and lives as long as the step. */
 const char *run_step_make_notice(struct run_step *, struct run *, const struct run_notice *, int64_t now_ms);
 
 #endif

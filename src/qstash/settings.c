@@ -6,13 +6,15 @@
 #include "base/percent.h"
 #include "job/retry_expression.h"
 
-#define PREFIX "Upstash-"
+#define PREFIX                  "Upstash-"
+#define CALLBACK_PREFIX         PREFIX "Callback-"
+#define FAILURE_CALLBACK_PREFIX PREFIX "Failure-Callback-"
 
 enum { RETRIES_DEFAULT = SETTINGS_RETRIES };
 
 void settings_init(struct settings *settings)
 {
-    *settings = (struct settings){.retries = RETRIES_DEFAULT};
+    *settings = (struct settings){.prefix = PREFIX, .retries = RETRIES_DEFAULT};
     buffer_init(&settings->decoded, SETTINGS_DECODED_MAX);
 }
 
@@ -37,8 +39,8 @@ static void refuse_value(struct settings *settings, const char *name, struct sli
 {
     if (value.size > 64)
         value.size = 64;
-    settings_refuse(settings, 400, "invalid " PREFIX "%s: \"%.*s\" must be %s", name, SLICE_ARG(value),
-                    expected);
+    settings_refuse(settings, 400, "invalid %s%s: \"%.*s\" must be %s", settings->prefix, name,
+                    SLICE_ARG(value), expected);
 }
 
 /* ---- values ---- */
@@ -101,20 +103,24 @@ static void take_not_before(struct settings *settings, struct slice value)
 static void take_retries(struct settings *settings, struct slice value)
 {
     uint64_t number = 0;
-    settings->has_retries = slice_to_number(value, INT32_MAX, &number);
-    settings->retries = (int)number;
-    if (!settings->has_retries)
+    if (!slice_to_number(value, INT32_MAX, &number)) {
         refuse_value(settings, "Retries", value, "a number");
-    else if (number > JOB_RETRY_MAX)
-        settings_refuse(settings, 412, "at most %d retries are possible", JOB_RETRY_MAX);
+    } else if (number > JOB_RETRY_MAX) {
+        settings_refuse(settings, 412, "invalid %sRetries: at most %d retries are possible", settings->prefix,
+                        JOB_RETRY_MAX);
+    } else {
+        settings->has_retries = true;
+        settings->retries = (int)number;
+    }
 }
 
 static void take_retry_delay(struct settings *settings, struct slice value)
 {
     struct problem problem;
-    settings->retry_delay = value;
-    if (retry_expression_check(value, &problem) != STATUS_OK)
-        settings_refuse(settings, 400, "invalid " PREFIX "Retry-Delay: %s", problem.text);
+    if (retry_expression_check(value, &problem) == STATUS_OK)
+        settings->retry_delay = value;
+    else
+        settings_refuse(settings, 400, "invalid %sRetry-Delay: %s", settings->prefix, problem.text);
 }
 
 static void take_timeout(struct settings *settings, struct slice value)
@@ -284,7 +290,8 @@ static void take_run_id(struct settings *settings, struct slice value)
 
 static void take_run_url(struct settings *settings, struct slice value)
 {
-    settings->run.url = value;
+    if (value.size > 0) /* an empty url means the url of the run's first message */
+        take_url(settings, "Workflow-Url", value, &settings->run.url);
 }
 
 static void take_call_type(struct settings *settings, struct slice value)
@@ -411,15 +418,41 @@ static void add_pair(struct settings *settings, struct settings_callback *callba
         callback->pairs[callback->count++] = (struct settings_pair){name, value};
 }
 
-void settings_take_short(struct settings *settings, struct slice name, struct slice value)
+/* Takes a setting that is in the table. Returns whether it is. */
+static bool take_row(struct settings *settings, struct slice name, struct slice value)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (slice_equal_nocase(name, rows[i].name)) {
             settings->given |= 1U << i;
             rows[i].take(settings, slice_trim(value));
-            return;
+            return true;
         }
     }
+    return false;
+}
+
+/* Checks a setting of a callback, which is used only when the message that calls the callback is created. */
+static void check_pair(struct settings *settings, const char *prefix, struct slice name, struct slice value)
+{
+    struct settings pair = {.prefix = prefix};
+    if (!take_row(&pair, name, value) && cut_prefix(&name, SLICE("Forward-")))
+        add_header(&pair, name, value);
+    if (pair.fault[0])
+        settings_refuse(settings, pair.fault_status, "%s", pair.fault);
+}
+
+void settings_check_callback(struct settings *settings, struct slice name, struct slice value)
+{
+    if (cut_prefix(&name, SLICE(CALLBACK_PREFIX)))
+        check_pair(settings, CALLBACK_PREFIX, name, value);
+    else if (cut_prefix(&name, SLICE(FAILURE_CALLBACK_PREFIX)))
+        check_pair(settings, FAILURE_CALLBACK_PREFIX, name, value);
+}
+
+void settings_take_short(struct settings *settings, struct slice name, struct slice value)
+{
+    if (take_row(settings, name, value))
+        return;
     if (cut_prefix(&name, SLICE("Forward-")))
         add_header(settings, name, value);
     else if (cut_prefix(&name, SLICE("Callback-")))
@@ -428,12 +461,19 @@ void settings_take_short(struct settings *settings, struct slice name, struct sl
         add_pair(settings, &settings->failure_callback, name, value);
 }
 
-void settings_take(struct settings *settings, struct slice name, struct slice value)
+/* Takes a header without a check of the settings of callbacks. */
+static void take_unchecked(struct settings *settings, struct slice name, struct slice value)
 {
     if (slice_equal_nocase(name, SLICE("Content-Type")) && !has_header(settings, name))
         add_header(settings, SLICE("Content-Type"), value);
     else if (cut_prefix(&name, SLICE(PREFIX)))
         settings_take_short(settings, name, value);
+}
+
+void settings_take(struct settings *settings, struct slice name, struct slice value)
+{
+    settings_check_callback(settings, name, value);
+    take_unchecked(settings, name, value);
 }
 
 static bool has_pair(const struct settings_callback *callback, struct slice name)
@@ -461,7 +501,7 @@ static bool is_given(const struct settings *settings, struct slice name)
 void settings_take_default(struct settings *settings, struct slice name, struct slice value)
 {
     if (!is_given(settings, name))
-        settings_take(settings, name, value);
+        take_unchecked(settings, name, value);
 }
 
 void settings_take_encoded(struct settings *settings, struct slice name, struct slice value)

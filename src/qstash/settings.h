@@ -73,6 +73,7 @@ struct settings {
     struct settings_run run;
     /* The settings that the request has, as bits 1 << row of the table in settings.c. */
     unsigned given;
+    const char *prefix;              /* what errors put in front of the name of a setting */
     unsigned fault_status;           /* status of fault */
     char fault[SETTINGS_FAULT_SIZE]; /* the first error; empty: none */
     struct buffer decoded;           /* owned */
@@ -81,13 +82,17 @@ struct settings {
 void settings_init(struct settings *);
 void settings_fini(struct settings *);
 
-/* Takes one header of the request: a setting, or Content-Type. */
+/* Takes one header of the request: a setting, or Content-Type. Also checks settings of callbacks. */
 void settings_take(struct settings *, struct slice name, struct slice value);
+
+/* Checks a header if it is a setting of a callback: a callback with a wrong setting would not arrive.
+ * Settings of callbacks of callbacks are not used, so they are not checked. */
+void settings_check_callback(struct settings *, struct slice name, struct slice value);
 
 /* Takes a setting whose name has no prefix, such as Retries: a setting of a callback. */
 void settings_take_short(struct settings *, struct slice name, struct slice value);
 
-/* Takes a header as a default, which is used only if no header with the same name was taken before. */
+/* Takes a stored header as a default, which is used only if no header with the same name was taken before. */
 void settings_take_default(struct settings *, struct slice name, struct slice value);
 
 /* Takes a parameter of a query, whose value is percent-encoded. */

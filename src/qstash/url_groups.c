@@ -231,9 +231,10 @@ static const char *check_headers(struct group_call *call)
     settings_init(settings);
     json_open(call->headers, &cursor);
     while (json_next_member(&cursor, &key, &value) && !settings->fault[0])
-        if (is_header_value(value))
-            group_header_take(key, value, &call->note, settings);
-        else
+        if (is_header_value(value)) {
+            struct settings_pair header = group_header_take(key, value, &call->note, settings);
+            settings_check_callback(settings, header.name, header.value);
+        } else
             settings_refuse(settings, 400, "header %.*s: the value must be a string, or an array of strings",
                             SLICE_ARG(key));
     memcpy(call->header_fault, settings->fault, sizeof call->header_fault);

@@ -58,6 +58,23 @@ def test_a_callback_has_settings_of_its_own(qstash, receiver, topic):
     assert (job["retry"], job["timeout"], job["retryWait"]) == (0, 5, "1000") and "onAttempt" not in job
 
 
+@pytest.mark.parametrize("name, value", [("Retries", "101"), ("Retries", "many"), ("Retry-Delay", "retried +"), ("Delay", "soon"), ("Method", "GO"),
+                                         ("Timeout", "long"), ("Flow-Control-Value", "parallelism=many"), ("Redact-Fields", "all")])
+def test_a_wrong_setting_of_a_callback_is_refused(qstash, receiver, topic, name, value):
+    """Otherwise the callback would not arrive, or not as the client expects."""
+    for prefix in ("Upstash-Callback", "Upstash-Failure-Callback"):
+        headers = {prefix: receiver.url(f"/{topic}/done"), f"{prefix}-{name}": value}
+        reply = qstash.call("POST", f"publish/{receiver.url(f'/{topic}')}", b"x", **headers)
+        assert reply.status in (400, 412) and reply.json["error"].startswith(f"invalid {prefix}-{name}: ")
+        one = qstash.call("POST", "batch", [{"destination": receiver.url(f"/{topic}"), "headers": headers}])
+        assert one.json["error"] == reply.json["error"]
+    group = qstash.call("POST", f"topics/{topic}/endpoints", {"endpoints": [{"url": receiver.url(f"/{topic}")}]})
+    assert group.status == 200
+    reply = qstash.call("PATCH", f"topics/{topic}", {"headers": {f"Upstash-Callback-{name}": value}})
+    assert reply.status == 400 and f"Upstash-Callback-{name}" in reply.json["error"]
+    assert receiver.count(f"/{topic}") == 0
+
+
 def test_a_callback_is_a_message_that_can_be_read_and_cancelled(qstash, receiver, topic):
     qstash.publish(receiver.url(f"/{topic}"), Upstash_Callback=receiver.url(f"/{topic}/done"), Upstash_Callback_Delay="1h")
     arrivals(receiver, f"/{topic}", 1)

@@ -824,3 +824,38 @@ def test_a_run_whose_wait_cannot_be_read_fails_at_the_deadline(own, behind, rece
     until(lambda: not run.is_active(), 15, "the run has failed")
     assert own.call("GET", f"workflows/logs?workflowRunId={run.id}").expect(200)["runs"][0]["workflowState"] == "RUN_FAILED"
     assert other.is_active() and f"job={job.decode()}" in own.log()
+
+
+# ---- the url of the run ----
+
+@pytest.mark.parametrize("url", ["nowhere", "ftp://a.test/", "http://", "https://a.test/\r\nEvil: 1", "https://a.test/ü"])
+def test_the_url_of_a_run_must_be_a_url(qstash, receiver, topic, url):
+    """The url is a header of each delivery."""
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(qstash, receiver, f"/{topic}")
+    arrivals(receiver, run.path, 1)
+
+    def refused(reply, name="Upstash-Workflow-Url"):
+        assert reply.status == 400
+        assert reply.json["error"] == f'invalid {name}: "{url}" must be a url that begins with http:// or https://'
+
+    def items(init, run_id, **headers):
+        item = run.item("body", init)
+        item["headers"].update({"upstash-workflow-runid": run_id, **headers})
+        return run.send(item)
+
+    refused(items("true", f"{run.id}-other", **{"upstash-workflow-url": url}))
+    refused(items("false", run.id, **{"upstash-workflow-url": url}))
+    refused(items("true", f"{run.id}-other", **{"upstash-failure-callback": run.url, "upstash-failure-callback-workflow-url": url}),
+            "Upstash-Failure-Callback-Workflow-Url")
+    refused(items("false", run.id, **{"upstash-workflow-calltype": "toCallback", "upstash-callback": run.url, "upstash-callback-workflow-url": url}),
+            "Upstash-Callback-Workflow-Url")
+    assert qstash.call("GET", f"workflows/runs/{run.id}-other").status == 404
+    assert len(qstash.call("GET", f"workflows/runs/{run.id}").expect(200)) == 1
+    assert receiver.count(run.path) == 1
+
+
+def test_a_run_without_a_url_has_the_url_of_its_first_message(qstash, receiver, topic):
+    receiver.script(f"/{topic}", TAKEN)
+    run = Run(qstash, receiver, f"/{topic}", upstash_workflow_url="")
+    assert arrivals(receiver, run.path, 1)[0].headers["upstash-workflow-url"] == run.url
