@@ -414,7 +414,7 @@ static void check_states(struct query_reading *reading, enum app_action action)
             query_add_error(reading, SLICE("topic"),
                             "is required; for the dead jobs of all topics, send state=dead instead");
         list->states = 1U << JOB_STATE_DEAD;
-    } else if (!list->states) {
+    } else if (!(reading->given & 1U << PARAMETER_STATE)) {
         snprintf(detail, sizeof detail, "is required: %s", actions[action].states_text);
         query_add_error(reading, SLICE("state"), detail);
     }

@@ -16,7 +16,11 @@ const char *query_value_limit(void *max, struct slice value)
 const char *query_value_time(void *time_ms, struct slice value)
 {
     int64_t *ms = time_ms;
-    return timestamp_parse(value, ms) && *ms > 0 ? NULL : QUERY_TIME_EXPECTED;
+    if (!timestamp_parse(value, ms))
+        return TIMESTAMP_EXPECTED;
+    if (*ms == 0)
+        *ms = 1; /* 0 stands for a parameter that is absent */
+    return NULL;
 }
 
 const char *query_value_flag(void *flag, struct slice value)

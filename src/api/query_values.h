@@ -9,7 +9,6 @@
 #include "http/query.h"
 #include "job/labels.h"
 
-#define QUERY_TIME_EXPECTED   "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"
 #define QUERY_CURSOR_EXPECTED "must be a cursor from a page of this list"
 
 enum { QUERY_LIMIT_DEFAULT = 100 };
@@ -21,7 +20,7 @@ enum { QUERY_LIMIT_DEFAULT = 100 };
 /* The maximum number of items in a page: 1 to APP_PAGE_MAX. */
 #define QUERY_LIMIT(in, member) QUERY_FIELD(query_value_limit, size_t, in, member)
 
-/* A time after 1970, in ms. */
+/* A time in ms since 1970; a time before 1970 becomes 1. */
 #define QUERY_TIME(in, member) QUERY_FIELD(query_value_time, int64_t, in, member)
 
 /* true or false. */

@@ -309,9 +309,9 @@ static void on_time(void *arg, enum status status, const struct store_seen *jobs
 
 static void ask_time(struct bulk *bulk)
 {
-    bulk->list.max = 1;
-    store_see(bulk->app->store, &bulk->list, on_time, bulk);
-    bulk->list.max = bulk->call->list.max;
+    struct store_list list = bulk->list;
+    list.max = 1;
+    store_see(bulk->app->store, &list, on_time, bulk);
 }
 
 void app_bulk(struct app *app, const struct app_caller *caller, const struct app_bulk *call,

@@ -8,6 +8,9 @@ enum { TIMESTAMP_SIZE = 25 }; /* "2030-01-01T00:00:00.000Z" and its NUL */
 
 #define TIMESTAMP_MAX_MS INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
 
+/* The error for a text that timestamp_parse refuses. */
+#define TIMESTAMP_EXPECTED "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z"
+
 /* Parses a time with any offset. Fractions of a millisecond are rounded up. The time in UTC must not be after
  * the year 9999; a time before 1970 becomes 0. A leap second becomes the next second. */
 bool timestamp_parse(struct slice text, int64_t *ms);

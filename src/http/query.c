@@ -1,12 +1,15 @@
 #include "http/query.h"
 
-#include <stdio.h>
+#include <assert.h>
 
 #include "base/percent.h"
 #include "job/job_errors.h"
 #include "job/suggestion.h"
 
 enum { NAME_BYTES_MAX = 64 };
+
+#define TOO_LONG "is too long: all values together may have 2048 bytes"
+static_assert(QUERY_BYTES_MAX == 2048, "TOO_LONG names another limit");
 
 static void add_error(struct job_errors *errors, struct slice field, const char *detail)
 {
@@ -82,7 +85,7 @@ static void read_pair(struct query_reading *reading, struct slice name, struct s
     if (reading->given & 1U << found && !(reading->repeatable & 1U << found))
         detail = "appears twice";
     else if (!percent_decode(value, '\0', text))
-        detail = "is not valid percent-encoding";
+        detail = text->failed ? TOO_LONG : "is not valid percent-encoding, or has a control character";
     else
         detail = parameter->read((char *)into + parameter->offset,
                                  slice_from(text->data + start, text->size - start));

@@ -125,8 +125,7 @@ static bool parse_time(struct member_parse *parse, const struct member *member, 
     struct slice text;
     if (!parse_text(parse, member, value, &text))
         return false;
-    return timestamp_parse(text, ms) ||
-           members_refuse(parse, member, "must be a time as in RFC 3339, such as 2030-01-01T00:00:00Z");
+    return timestamp_parse(text, ms) || members_refuse(parse, member, TIMESTAMP_EXPECTED);
 }
 
 static bool parse_share(struct member_parse *parse, const struct member *member, struct slice value,

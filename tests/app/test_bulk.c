@@ -306,6 +306,22 @@ START_TEST(a_delay_counts_from_the_first_page_by_the_clock_of_the_store)
 }
 END_TEST
 
+START_TEST(a_limit_below_the_size_of_a_page_holds_for_a_reschedule_by_delay)
+{
+    bulk = (struct app_bulk){.action = APP_RESCHEDULE, .at_ms = 899, .limit = 1};
+    reschedule();
+    struct fake_call *call = fake_take("see");
+    call->fn.seen(call->arg, STATUS_OK, seen, 1, behind_b, 100);
+    call = fake_take("see");
+    ck_assert_uint_eq(call->list.max, 1);
+    call->fn.seen(call->arg, STATUS_OK, seen, 1, behind_b, 100);
+    call = fake_take("change");
+    call->fn.changed(call->arg, STATUS_OK, 1000, 100);
+    fake_expect(APP_DONE);
+    ck_assert_str_eq(fake_verdict.cursor, "");
+}
+END_TEST
+
 START_TEST(dead_jobs_are_brought_back_at_the_new_time)
 {
     bulk = (struct app_bulk){.action = APP_RESCHEDULE, .has_due_at = true, .at_ms = 1000};
@@ -339,6 +355,7 @@ Suite *suite(void)
     tcase_add_test(tests, the_newest_first_is_the_other_way_round);
     tcase_add_test(tests, a_side_without_times_is_left_out);
     tcase_add_test(tests, a_delay_counts_from_the_first_page_by_the_clock_of_the_store);
+    tcase_add_test(tests, a_limit_below_the_size_of_a_page_holds_for_a_reschedule_by_delay);
     tcase_add_test(tests, dead_jobs_are_brought_back_at_the_new_time);
     suite_add_tcase(suite, tests);
     return suite;

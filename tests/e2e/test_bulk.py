@@ -308,6 +308,13 @@ def test_a_reschedule_by_delay_reaches_all_topics(server, receiver, topic):
     assert len(times) == 1
 
 
+@pytest.mark.parametrize("time", [f"dueAt={from_ms(FAR + 60_000)}", "delay=1h"])
+def test_a_reschedule_moves_at_most_limit_jobs(server, receiver, topic, time):
+    schedule(server, topic, receiver, 3)
+    assert all_pages(server, "POST", f"/jobs/reschedule?state=delayed&topic={topic}&{time}&limit=1") == {"matched": 1, "done": 1, "skipped": 0}
+    assert [job_id for job_id, due in dues(server, topic).items() if due >= FAR + 3 or due < FAR] == ["j000"]
+
+
 def test_a_reschedule_to_now_delivers(server, receiver, topic):
     schedule(server, topic, receiver, 4)
     assert all_pages(server, "POST", f"/jobs/reschedule?state=delayed&topic={topic}&delay=0&limit=3&pageLimit=2")["done"] == 3

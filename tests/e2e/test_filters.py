@@ -186,7 +186,7 @@ def test_leased_jobs_are_cancelled_too(server, receiver, topic):
 
 
 def test_a_filter_that_cannot_be_is_refused(server, start, topic):
-    bad = "topic=a&diedAfter=soon&diedBefore=1960-01-01T00:00:00Z&urlHost=a/b&urlHost=b&x=1&state=dead"
+    bad = "topic=a&diedAfter=soon&diedBefore=1960-01-01&urlHost=a/b&urlHost=b&x=1&state=dead"
     for method, path in (("GET", "/jobs"), ("GET", "/jobs/count"), ("DELETE", "/jobs"), ("POST", "/jobs/redrive")):
         bound = "" if method == "GET" else "&limit=1"
         assert server.request(method, f"{path}?{bad}{bound}").fields() == ["diedAfter", "diedBefore", "urlHost", "urlHost", "x"]

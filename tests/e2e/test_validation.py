@@ -216,6 +216,24 @@ def test_a_wrong_query_names_the_parameter(server, query, field):
     assert server.get("/jobs" + query).fields() == [field]
 
 
+@pytest.mark.parametrize("query, detail", [
+    ("label=%0a", "control character"), ("label=%zz", "percent-encoding"), ("urlHost=" + "a" * 2049, "too long"),
+    ("urlHost=" + "a" * 2000 + "&idPrefix=" + "a" * 200, "too long"),
+], ids=["control", "escape", "long", "together"])
+def test_an_error_says_why_a_parameter_cannot_be_decoded(server, query, detail):
+    assert detail in server.get("/jobs?" + query).expect(400)["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("time", ["1970-01-01T00:00:00Z", "1969-07-20T20:17:40Z"])
+def test_a_query_may_have_a_time_before_1970(server, topic, time):
+    assert server.get(f"/jobs?topic={topic}&dueBefore={time}").expect(200)["jobs"] == []
+    server.request("POST", f"/jobs/reschedule?state=delayed&topic={topic}&dueAt={time}&limit=1").expect(200)
+
+
+def test_an_unknown_state_is_one_error(server, topic):
+    assert server.request("POST", f"/jobs/run?state=late&topic={topic}&limit=1").fields() == ["state"]
+
+
 @pytest.mark.parametrize("method, path", [("GET", "/jobs/a/b"), ("DELETE", "/jobs/a/b"), ("POST", "/jobs/a/b/run"),
                                           ("POST", "/jobs")])
 def test_an_unexpected_query_is_400(server, method, path):
