@@ -15,7 +15,7 @@ struct lease_item {
     int64_t wait_ms;        /* retry: wait until the next attempt */
     struct shard_hold hold; /* release: how long the job is held, and for which receiver */
     struct shard_end end;   /* data of complete, retry and bury */
-    struct shard *shard;    /* complete: shard of the item, for sending it again */
+    struct batch *batch;    /* complete, bury: batch of the item, for sending it again */
     shard_done_fn *fn;
     void *arg;
 };
@@ -111,22 +111,23 @@ static void end_lease_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-/* Ends the item, or sends it again if complete.lua answered AGAIN: the script must read the job to keep it
- * after its delivery, but had already read as many bytes as one call may read. */
-static void end_complete(struct batch_item *item, enum status status, int64_t now_us,
-                         const struct redis_reply *result)
+/* Ends the item, or sends it again if the script answered AGAIN, because the call had already read as many
+ * bytes, or ended as many jobs, as it may. complete.lua reads the job to keep it after its delivery; bury.lua
+ * ends all jobs of a workflow. */
+static void end_or_repeat(struct batch_item *item, enum status status, int64_t now_us,
+                          const struct redis_reply *result)
 {
     const struct lease_item *entry = (const struct lease_item *)item;
     if (status == STATUS_OK && redis_reply_integer(result) == RESULT_AGAIN)
-        batch_add(&entry->shard->batches[SHARD_BATCH_COMPLETE], item);
+        batch_add(entry->batch, item);
     else
         end_lease_item(item, status, now_us, result);
 }
 
 const struct batch_kind complete_kind = {SCRIPT_COMPLETE, LEASE_CALLS_MAX, false, NULL,
-                                         add_complete,    end_complete};
+                                         add_complete,    end_or_repeat};
 const struct batch_kind retry_kind = {SCRIPT_RETRY, LEASE_CALLS_MAX, false, NULL, add_retry, end_lease_item};
-const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, false, NULL, add_bury, end_lease_item};
+const struct batch_kind bury_kind = {SCRIPT_BURY, LEASE_CALLS_MAX, false, NULL, add_bury, end_or_repeat};
 const struct batch_kind release_kind = {SCRIPT_RELEASE, LEASE_CALLS_MAX, false,
                                         NULL,           add_release,     end_lease_item};
 const struct batch_kind renew_kind = {SCRIPT_RENEW, LEASE_CALLS_MAX, false,
@@ -136,8 +137,8 @@ void shard_complete(struct shard *shard, const struct lease *lease, const struct
                     shard_done_fn *fn, void *arg)
 {
     struct lease_item *item = end_item_new(lease, end, fn, arg);
-    item->shard = shard;
-    batch_add(&shard->batches[SHARD_BATCH_COMPLETE], &item->item);
+    item->batch = &shard->batches[SHARD_BATCH_COMPLETE];
+    batch_add(item->batch, &item->item);
 }
 
 void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms, const struct shard_end *end,
@@ -151,7 +152,9 @@ void shard_retry(struct shard *shard, const struct lease *lease, int64_t wait_ms
 void shard_bury(struct shard *shard, const struct lease *lease, const struct shard_end *end,
                 shard_done_fn *fn, void *arg)
 {
-    batch_add(&shard->batches[SHARD_BATCH_BURY], &end_item_new(lease, end, fn, arg)->item);
+    struct lease_item *item = end_item_new(lease, end, fn, arg);
+    item->batch = &shard->batches[SHARD_BATCH_BURY];
+    batch_add(item->batch, &item->item);
 }
 
 void shard_release(struct shard *shard, const struct lease *lease, const struct shard_hold *hold,

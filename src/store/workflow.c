@@ -49,16 +49,12 @@ static enum status status_of(int64_t code)
 
 struct begin_item {
     struct batch_item item;
+    struct batch *batch;
     struct workflow_begin begin;
     struct buffer if_failed, if_cancelled;
     workflow_begun_fn *fn;
     void *arg;
 };
-
-static void begin_add_shared(const struct shard *shard, struct script_call *call)
-{
-    shard_add_max_jobs(shard, call);
-}
 
 static void begin_add_item(const struct batch_item *item, struct script_call *call)
 {
@@ -97,6 +93,10 @@ static void begin_end_item(struct batch_item *item, enum status status, int64_t 
     struct begin_item *entry = (struct begin_item *)item;
     struct workflow_begun begun = {.made_ms = 0};
     (void)now_us;
+    if (status == STATUS_OK && redis_reply_integer(result) == RESULT_AGAIN) {
+        batch_add(entry->batch, item);
+        return;
+    }
     if (status == STATUS_OK)
         status = read_begun(result, &begun);
     entry->fn(entry->arg, status, status == STATUS_OK ? &begun : NULL);
@@ -105,8 +105,8 @@ static void begin_end_item(struct batch_item *item, enum status status, int64_t 
     free(entry);
 }
 
-const struct batch_kind begin_kind = {SCRIPT_BEGIN,     OWNER_CALLS_MAX, true,
-                                      begin_add_shared, begin_add_item,  begin_end_item};
+const struct batch_kind begin_kind = {SCRIPT_BEGIN,       OWNER_CALLS_MAX, true,
+                                      shard_add_max_jobs, begin_add_item,  begin_end_item};
 
 void workflow_begin(struct store *store, const struct workflow_begin *begin, workflow_begun_fn *fn, void *arg)
 {
@@ -118,7 +118,8 @@ void workflow_begin(struct store *store, const struct workflow_begin *begin, wor
     write_prepared(&begin->if_cancelled, &entry->if_cancelled);
     entry->item.bytes = begin->id.size + begin->settings.size + entry->if_failed.size +
                         entry->if_cancelled.size + begin->kept_bytes + entry_bytes(&begin->first);
-    batch_add(&store_shard_of(store, begin->id)->batches[SHARD_BATCH_BEGIN], &entry->item);
+    entry->batch = &store_shard_of(store, begin->id)->batches[SHARD_BATCH_BEGIN];
+    batch_add(entry->batch, &entry->item);
 }
 
 /* ---- append ---- */
@@ -153,8 +154,8 @@ static void append_end_item(struct batch_item *item, enum status status, int64_t
     free(entry);
 }
 
-const struct batch_kind append_kind = {SCRIPT_APPEND,    OWNER_CALLS_MAX, true,
-                                       begin_add_shared, append_add_item, append_end_item};
+const struct batch_kind append_kind = {SCRIPT_APPEND,      OWNER_CALLS_MAX, true,
+                                       shard_add_max_jobs, append_add_item, append_end_item};
 
 void workflow_append(struct store *store, struct slice id, const struct workflow_entry *entries, size_t count,
                      workflow_fn *fn, void *arg)
@@ -175,6 +176,7 @@ void workflow_append(struct store *store, struct slice id, const struct workflow
 
 struct end_item {
     struct batch_item item;
+    struct batch *batch;
     struct slice id, state, result;
     struct buffer for_parent;
     workflow_fn *fn;
@@ -196,6 +198,10 @@ static void conclude_end_item(struct batch_item *item, enum status status, int64
     struct end_item *entry = (struct end_item *)item;
     int64_t made_ms = redis_reply_integer(result);
     (void)now_us;
+    if (status == STATUS_OK && made_ms == RESULT_AGAIN) {
+        batch_add(entry->batch, item);
+        return;
+    }
     if (status == STATUS_OK)
         status = status_of(made_ms);
     entry->fn(entry->arg, status, status == STATUS_OK ? made_ms : 0);
@@ -218,5 +224,6 @@ void workflow_end(struct store *store, struct slice id, enum workflow_state stat
     entry->arg = arg;
     write_prepared(for_parent ? for_parent : &none, &entry->for_parent);
     entry->item.bytes = id.size + result.size + entry->for_parent.size + BATCH_ITEM_OVERHEAD;
-    batch_add(&store_shard_of(store, id)->batches[SHARD_BATCH_CONCLUDE], &entry->item);
+    entry->batch = &store_shard_of(store, id)->batches[SHARD_BATCH_CONCLUDE];
+    batch_add(entry->batch, &entry->item);
 }

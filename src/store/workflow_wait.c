@@ -17,11 +17,6 @@ struct wait_item {
     void *arg;
 };
 
-static void wait_add_shared(const struct shard *shard, struct script_call *call)
-{
-    shard_add_max_jobs(shard, call);
-}
-
 static void wait_add_item(const struct batch_item *item, struct script_call *call)
 {
     const struct wait_item *entry = (const struct wait_item *)item;
@@ -69,8 +64,8 @@ static void wait_end_item(struct batch_item *item, enum status status, int64_t n
     free(entry);
 }
 
-const struct batch_kind wait_kind = {SCRIPT_WAIT,     OWNER_CALLS_MAX, true,
-                                     wait_add_shared, wait_add_item,   wait_end_item};
+const struct batch_kind wait_kind = {SCRIPT_WAIT,        OWNER_CALLS_MAX, true,
+                                     shard_add_max_jobs, wait_add_item,   wait_end_item};
 
 void workflow_wait(struct store *store, const struct workflow_wait *wait, workflow_waiting_fn *fn, void *arg)
 {

@@ -289,6 +289,73 @@ START_TEST(run_reads_no_record_for_which_it_has_no_use)
 }
 END_TEST
 
+/* Makes the active workflows t/w1 to t/w6, each with 1,000 waiting jobs, and turns the history on. The first
+ * job of each workflow is leased. */
+static void make_large_workflows(void)
+{
+    static const char script[] =
+        "for w = 1, 6 do local place = 't/w' .. w .. '/' .. ARGV[2] "
+        "for j = 1, 1000 do local id = 't/w' .. w .. '-' .. j "
+        "redis.call('HSET', ARGV[1] .. 'jobs', id, '{r}') "
+        "redis.call('HSET', ARGV[1] .. 'workflow_jobs', id, 's 1 3 ' .. place) "
+        "redis.call('HSET', ARGV[1] .. 'open:' .. place, id, '') "
+        "if j > 1 then redis.call('ZADD', ARGV[1] .. 'bucket:t', 1, id) end end "
+        "redis.call('ZADD', ARGV[1] .. 'leases', ARGV[3], 't/w' .. w .. '-1') "
+        "redis.call('HSET', ARGV[1] .. 'holders:t', 't/w' .. w .. '-1', 'n1 1') "
+        "redis.call('HSET', ARGV[1] .. 'workflows', 't/w' .. w, ARGV[2]) "
+        "redis.call('HSET', ARGV[1] .. 'workflow:' .. place, 'state', 'active', 'createdAt', ARGV[2]) end "
+        "redis.call('HSET', ARGV[1] .. 'history', 'backlog', 1000000000, 'bodies', 'on')";
+    redis_do(redis, "FLUSHALL");
+    redis_do(redis, "EVAL %s 0 %s %lld %lld", script, KEY, (long long)NOW_MS - 9, (long long)NOW_MS + 9);
+}
+
+static int64_t number(const char *command)
+{
+    redisReply *reply = redis_command(redis, command);
+    int64_t result = reply->integer;
+    freeReplyObject(reply);
+    return result;
+}
+
+#define BEGIN(n) " {s} '' '' '' 1 '' 0 0 s t/new" n " 0 \"r\"} e"
+#define EACH(before, after)                                                                                  \
+    before "1" after " " before "2" after " " before "3" after " " before "4" after " " before "5" after     \
+           " " before "6" after
+
+/* One call of these scripts ends two workflows with 1,000 jobs each, and then no other one. */
+START_TEST(ends_of_workflows_end_a_bounded_number_of_jobs)
+{
+    static const struct {
+        const char *call, *answer;
+        int64_t jobs, ended;
+    } calls[] = {
+        {"conclude " EACH("t/w", " cancelled '' ''"), "now-9 now-9 -2 -2 -2 -2", 4000, 2000},
+        {"bury " EACH("t/w", "-1 n1 {d} ''"), "1 1 -2 -2 -2 -2", 4000, 2000},
+        {"begin 0 t/w1" BEGIN("1") " t/w2" BEGIN("2") " t/w3" BEGIN("3"), "(1 now-9) (1 now-9) -2", 4002,
+         2000},
+    };
+    make_large_workflows();
+    check_answer(calls[_i].call, calls[_i].answer);
+    ck_assert_int_eq(number("HLEN " KEY "jobs"), calls[_i].jobs);
+    ck_assert_int_eq(number("HLEN " KEY "ended"), calls[_i].ended);
+    ck_assert_int_eq(number("LLEN " KEY "ended_ids"), calls[_i].ended);
+}
+END_TEST
+
+START_TEST(a_workflow_waits_only_while_it_may_have_more_elements)
+{
+    static const char script[] =
+        "for _ = 1, 9999 do redis.call('RPUSH', ARGV[1] .. 'elements:t/w/' .. ARGV[2], 'se') end "
+        "redis.call('HSET', ARGV[1] .. 'workflows', 't/w', ARGV[2]) "
+        "redis.call('HSET', ARGV[1] .. 'workflow:t/w/' .. ARGV[2], 'state', 'active', 'createdAt', ARGV[2])";
+    redis_do(redis, "EVAL %s 0 %s %lld", script, KEY, (long long)NOW_MS - 9);
+    check_answer("wait 0 t/w e x t/a 9 r e '' t/a r e", "1");
+    check_answer("append 0 t/w 1 s t/b 0 r e", "now-9");
+    check_answer("append 0 t/w 1 s t/c 0 r e", "-7");
+    check_answer("wait 0 t/w e x t/c 9 r e '' t/c r e", "-7");
+}
+END_TEST
+
 /* The topic keeps ended jobs, so each end of a job moves its record. With records of 1 MiB, one call ends
  * four of five jobs. */
 START_TEST(ends_move_a_few_mib_at_a_time)
@@ -711,6 +778,8 @@ Suite *suite(void)
     tcase_add_test(group, answers_stay_below_a_few_mib_and_say_what_to_ask_for_again);
     tcase_add_test(group, a_list_reads_a_few_mib_of_records_at_a_time);
     tcase_add_test(group, run_reads_no_record_for_which_it_has_no_use);
+    tcase_add_loop_test(group, ends_of_workflows_end_a_bounded_number_of_jobs, 0, 3);
+    tcase_add_test(group, a_workflow_waits_only_while_it_may_have_more_elements);
     tcase_add_test(group, ends_move_a_few_mib_at_a_time);
     tcase_add_test(group, pages_show_each_job_that_stays_exactly_once);
     tcase_add_test(group, leased_finds_each_lease_that_stays);

@@ -1868,7 +1868,7 @@ CONTROLS = {
     "a workflow goes on without a job that was cancelled": [("lib/cancel", "then cancel_workflow_of(id) end", "then leave(id) end")],
     "a workflow that is over takes elements": [("lib/workflows", "if place and is_active(place) then return place end", "return place")],
     "a workflow goes on again and again": [("begin", "    cancel_dead(letter)\n", "")],
-    "jobs of a workflow that is over stay": [("lib/leave", "  for i = 1, #jobs do drop_member(jobs[i], state) end\n", "")],
+    "jobs of a workflow that is over stay": [("lib/leave", "  drop_members(place, state)\n", "")],
     "a kept event is taken twice": [("wait", "    take_event(place, event)\n", "")],
     "a wait takes an event that its caller has not read": [("wait", "  if kept and kept ~= ARGV[10] then return {kept} end\n", "")],
     "a wait passes an event that was kept": [("wait", "  if kept then\n", "  if false then\n")],

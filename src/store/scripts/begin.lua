@@ -16,7 +16,7 @@
 --   role, job, when, record, element: its first job; when and record as in schedule.lua
 -- Returns {now_us, result ...}. A result is {1, time of creation}; {0, time of creation, first job} if a
 -- workflow with this id is active; NOT_FOUND if the failed workflow cannot be continued; TAKEN if a job has
--- the id of its first job; FULL.
+-- the id of its first job; FULL; AGAIN.
 -- uses: cancel leave probe
 local SIZE = 14
 for i = 3, #ARGV, SIZE do
@@ -58,6 +58,7 @@ local function take_elements(from, kept, bytes, place)
 end
 
 local function begin(at)
+  if has_read_enough() then return RESULT_AGAIN end
   local id, settings, parent, if_failed, if_cancelled, replaces, from, kept, bytes = unpack(ARGV, at, at + 8)
   local place = active_place(id)
   if place and replaces ~= '1' then
@@ -71,8 +72,7 @@ local function begin(at)
   local previous = place and call('HGET', workflow_of(place), 'previous') or not place and call('HGET', WORKFLOWS, id)
   local created = place and call('HGET', workflow_of(place), 'createdAt') or time_of(id)
   if place then
-    local jobs = call('HKEYS', open_of(place))
-    for i = 1, #jobs do drop_member(jobs[i]) end
+    drop_members(place)
     call('DEL', elements_of(place), element_jobs_of(place), workflow_of(place))
   end
   place = id .. '/' .. created

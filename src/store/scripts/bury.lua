@@ -3,7 +3,7 @@
 -- topic is fifo, the script may pause it, see pause.lua.
 --
 -- ARGV from 2: id, nonce, record, the attempt's line or '', ...; then the follow-ups, see follow.lua
--- Returns {now_us, 1 done or 0 stale, ...}.
+-- Returns {now_us, result ...}. A result is 1 (done), 0 (stale) or AGAIN.
 -- uses: bury check fence follow has leave linger pause revive take
 -- plain: take
 if has_follow_ups() then take_follow_ups(2, 4) end
@@ -23,7 +23,9 @@ for i = 2, #ARGV, 4 do
   local number, id = (i + 2) / 4, ARGV[i]
   local may_end = verdicts[number] and not dropped[id]
   replies[number + 1] = may_end and 1 or 0
-  if may_end then
+  if may_end and has_read_enough() then
+    replies[number + 1] = RESULT_AGAIN
+  elseif may_end then
     if verdicts[number] == 'dead' then bring_back(id) end
     take(id)
     bury(id, ARGV[i + 2], losses_to_keep(id, ARGV[i + 1]), ARGV[i + 3])

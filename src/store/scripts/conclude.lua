@@ -3,8 +3,8 @@
 --
 -- ARGV from 2: id (owner/workflowId), 'succeeded' or 'cancelled', result, the entry that the parent workflow gets (see
 -- add_prepared; '' if the workflow is cancelled: its parent then gets ifCancelled of begin.lua), ... Returns {now_us,
--- result ...}. A result is the time at which the workflow was created, ms, or NOT_FOUND if no workflow with this id is
--- active.
+-- result ...}. A result is the time at which the workflow was created, ms; NOT_FOUND if no workflow with this id is
+-- active; or AGAIN.
 -- uses: leave probe
 if (#ARGV - 1) % 4 ~= 0 then error('wrong number of arguments') end
 for i = 2, #ARGV, 4 do
@@ -14,6 +14,7 @@ end
 probe()
 
 local function conclude(id, state, result, prepared)
+  if has_read_enough() then return RESULT_AGAIN end
   local place = active_place(id)
   if not place then return RESULT_NOT_FOUND end
   if state == 'cancelled' then prepared = call('HGET', workflow_of(place), 'ifCancelled') end

@@ -70,6 +70,16 @@ local function drop_member(id, how)
   dropped[id] = take_cancelled(id) == 'leased' and 'leased' or true
 end
 
+-- Removes the jobs of a workflow. Each of them counts as DROPPED_WEIGHT bytes against the bytes that the call may read.
+-- So one call ends a limited number of workflows.
+local DROPPED_WEIGHT = 4096
+-- rare: workflow
+local function drop_members(place, how)
+  local jobs = call('HKEYS', open_of(place))
+  record_bytes_left = record_bytes_left - DROPPED_WEIGHT * #jobs
+  for i = 1, #jobs do drop_member(jobs[i], how) end
+end
+
 -- rare: workflow
 local function remove_workflow(place)
   local id, created = string.match(place, '^(.*)/(%d+)$')
@@ -107,8 +117,7 @@ end
 -- further fields to write to the workflow's hash.
 -- rare: workflow
 local function end_workflow(place, state, prepared, more)
-  local jobs = call('HKEYS', open_of(place))
-  for i = 1, #jobs do drop_member(jobs[i], state) end
+  drop_members(place, state)
   forget_events(place)
   call('DEL', open_of(place))
   call('HSET', workflow_of(place), 'state', state, 'endedAt', integer(now), unpack(more))
@@ -127,13 +136,10 @@ local function fail_workflow_of(id)
 end
 
 -- Called when a job was cancelled. If the job belongs to a workflow, the workflow is cancelled, too, because it cannot
--- continue without this job. Each job that is removed with the workflow counts as DROPPED_WEIGHT bytes against the
--- bytes that the call may read. So one call ends a limited number of workflows.
-local DROPPED_WEIGHT = 4096
+-- continue without this job.
 -- rare: workflow
 local function cancel_workflow_of(id)
   local role, place = leave(id)
   if not role then return end
-  record_bytes_left = record_bytes_left - DROPPED_WEIGHT * call('HLEN', open_of(place))
   end_workflow(place, 'cancelled', call('HGET', workflow_of(place), 'ifCancelled'), {})
 end
