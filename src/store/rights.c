@@ -83,8 +83,8 @@ static void try_command(struct rights *rights, const char *name, size_t argc, co
     redis_send(rights->link, argc, argv, on_answer, question);
 }
 
-/* Reads the last answer of a round: names of commands that a script may not run, each followed by its
- * error. */
+/* Reads the last answer of a round: the commands that scripts run, each followed by the error with which it
+ * failed. */
 static void on_tried(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct rights *rights = arg;

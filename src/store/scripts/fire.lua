@@ -36,9 +36,6 @@ for _, kind in ipairs({'fire', 'hold', 'skip', 'noGroup', 'unsendable', 'move'})
 
 local function is_time(word) return word == '-' or string.find(word, '^%d+$') end
 
--- Returns the topic of an id without the suffix of a sibling topic (~callbacks). This name decides the shard.
-local function owner_of_id(id) return string.match(topic_of(id), '^[^~]*') end
-
 -- Reads an item, and refuses the call before its first write if the item has another form.
 local function read_item(at)
   local item = {id = ARGV[at], tag = ARGV[at + 1], expected = ARGV[at + 2], next_at = ARGV[at + 3], kind = ARGV[at + 4],
@@ -51,7 +48,7 @@ local function read_item(at)
   if not string.find(item.skipped, '^[-=]$') and not string.find(item.skipped, '^%d+ %d') then error('not times') end
   if not KINDS[item.kind] or not string.find(item.id, '^[^/]+/.') then error('not an item') end
   local is_of_id = string.sub(item.job, 1, #item.id) == item.id -- the usual form, of the same topic
-  if item.kind == 'fire' and not is_of_id and owner_of_id(item.job) ~= owner_of_id(item.id) then error('another topic') end
+  if item.kind == 'fire' and not is_of_id and owner_of(topic_of(item.job)) ~= owner_of(topic_of(item.id)) then error('another topic') end
   if number > 0 then
     item.mark, item.group, item.size = ARGV[at + 14], ARGV[at + 15], ITEM + 2 + 2 * number
     item.endpoints, item.records = read_send_jobs(at + ITEM + 2, number)
@@ -77,19 +74,16 @@ local room = max_jobs > 0 and max_jobs - call('HLEN', JOBS) or math.huge
 
 -- Entries and times of all schedules of this call, which are read together. write_schedules writes the ones that have
 -- changed.
-local UNPACK_MAX = 1000 -- unpack has room for about 8,000 values
 local entries, times, changed_entries, changed_times = {}, {}, {}, {}
 local function read_schedules()
-  for first = 1, #items, UNPACK_MAX do
-    local ids = {}
-    for i = first, math.min(first + UNPACK_MAX - 1, #items) do ids[#ids + 1] = items[i].id end
-    local texts, scores = call('HMGET', FIRED, unpack(ids)), call('ZMSCORE', FIRES, unpack(ids))
-    for i = 1, #ids do entries[ids[i]], times[ids[i]] = texts[i], scores[i] end
-  end
+  local ids = {}
+  for i = 1, #items do ids[i] = items[i].id end
+  local texts, scores = call('HMGET', FIRED, unpack(ids)), call('ZMSCORE', FIRES, unpack(ids))
+  for i = 1, #ids do entries[ids[i]], times[ids[i]] = texts[i], scores[i] end
 end
 
 local function write_all(command, key, words)
-  for first = 1, #words, UNPACK_MAX do call(command, key, unpack(words, first, math.min(first + UNPACK_MAX - 1, #words))) end
+  if #words > 0 then call(command, key, unpack(words)) end
 end
 
 local skipped = {} -- id -> new text, or '-'

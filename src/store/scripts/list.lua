@@ -49,14 +49,20 @@ end
 
 local function is_one_of(words, word) return string.find(',' .. words .. ',', ',' .. word .. ',', 1, true) ~= nil end
 
--- Returns whether the job ended with one of the requested reasons and statuses. The C code has written reason and
--- status into the record, or into the line of text about the last attempt. Decoding a record takes longer than
--- returning it, so each byte of a decoded record counts as several against the limit of bytes.
-local function ended_so(record, lines)
-  if reasons == '' and statuses == '' then return true end
+-- Returns the members of a record, or nothing if it is not a JSON object. Decoding a record takes longer than returning
+-- it, so each byte of a decoded record counts as several against the limit of bytes.
+local function decode(record)
   bytes_left = bytes_left - 3 * #record
   local is_sound, job = pcall(cjson.decode, record)
-  if not is_sound or type(job) ~= 'table' then return false end
+  return is_sound and type(job) == 'table' and job or nil
+end
+
+-- Returns whether the job ended with one of the requested reasons and statuses. The C code has written reason and
+-- status into the record, or into the line of text about the last attempt.
+local function ended_so(record, lines)
+  if reasons == '' and statuses == '' then return true end
+  local job = decode(record)
+  if not job then return false end
   if reasons ~= '' and not is_one_of(reasons, tostring(job.reason or 'consumer_lost')) then return false end
   local status = lines and string.match(last_line(lines), '^%S+ %d+ %d+ (%S+)')
   status = status or type(job.lastAttempt) == 'table' and tostring(job.lastAttempt.status) or ''
@@ -74,9 +80,8 @@ local function has_labels(record)
   for i = 1, #wanted do
     if not string.find(record, wanted_json[i], 1, true) then return false end
   end
-  bytes_left = bytes_left - 3 * #record
-  local is_sound, job = pcall(cjson.decode, record)
-  if not is_sound or type(job) ~= 'table' or type(job.labels) ~= 'table' then return false end
+  local job = decode(record)
+  if not job or type(job.labels) ~= 'table' then return false end
   local its = {}
   for _, label in ipairs(job.labels) do its[label] = true end
   for i = 1, #wanted do
@@ -91,9 +96,8 @@ local function origin_of(record)
   local created, url = string.match(record, '^{"createdAt":(%d+),"url":"([^"]*)')
   if created then return tonumber(created), url end
   if not string.find(record, '"url"', 1, true) then return tonumber(string.match(record, '^{"createdAt":(%d+)')), '' end
-  bytes_left = bytes_left - 3 * #record
-  local is_sound, job = pcall(cjson.decode, record)
-  if not is_sound or type(job) ~= 'table' then return nil, '' end
+  local job = decode(record)
+  if not job then return nil, '' end
   return tonumber(job.createdAt), type(job.url) == 'string' and job.url or ''
 end
 
@@ -105,9 +109,8 @@ local function has_begun(id, record)
   local due = held_dues(topic_of(id), {id})[1]
   if due and tonumber(due) + 1 >= began then return true end
   if not string.find(record, '"lastAttempt":{"at":', 1, true) then return false end
-  bytes_left = bytes_left - 3 * #record
-  local is_sound, job = pcall(cjson.decode, record)
-  local last = is_sound and type(job) == 'table' and job.lastAttempt
+  local job = decode(record)
+  local last = job and job.lastAttempt
   return type(last) == 'table' and (tonumber(last.at) or 0) + 1 >= began
 end
 

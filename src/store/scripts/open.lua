@@ -9,13 +9,12 @@
 --      too
 -- Returns {now_us, format, shards, born_ms} of the data. All three are 0 if Redis has no data of duepost yet. born_ms
 --      is the time when this data was created, so it changes after a FLUSHALL
--- uses: clock has probe
+-- uses: clock format has probe
 probe()
 if ARGV[4] == '1' then
-  call('HSETNX', META, 'format', ARGV[2])
+  raise_format(tonumber(ARGV[2]))
   call('HSETNX', META, 'shards', ARGV[3])
   call('HSETNX', META, 'born', integer(now))
-  if tonumber(call('HGET', META, 'format')) < tonumber(ARGV[2]) then call('HSET', META, 'format', ARGV[2]) end
 end
 if ARGV[4] == '1' and (ARGV[5] or '0') ~= '0' and call('EXISTS', HISTORY) == 0 then
   call('HSET', HISTORY, 'backlog', ARGV[5], 'bodies', ARGV[6])

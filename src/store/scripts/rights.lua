@@ -4,7 +4,8 @@
 -- run them.
 --
 -- ARGV[1] commands, separated by blanks
--- Returns, as a flat list, each command that failed for lack of rights, and its error.
+-- Returns, as a flat list, each command and the error with which it failed, or ''. The caller finds the errors that mean
+-- that a right is missing.
 -- uses: keys
 
 local function error_of(command)
@@ -19,13 +20,9 @@ local function error_of(command)
   return ''
 end
 
-local denied = {}
+local errors = {}
 for command in string.gmatch(ARGV[1], '%S+') do
-  local text = error_of(command)
-  if string.find(text, 'NOPERM', 1, true) or string.find(text, 'The user executing', 1, true) -- Redis 7.0
-    or string.find(text, 'ACL failure', 1, true) then -- Redis 8
-    denied[#denied + 1] = command
-    denied[#denied + 1] = text
-  end
+  errors[#errors + 1] = command
+  errors[#errors + 1] = error_of(command)
 end
-return denied
+return errors

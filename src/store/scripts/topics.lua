@@ -94,9 +94,9 @@ elseif one == '' then
   names = call('ZRANGE', NAMES, after == '' and '-' or '(' .. after, '+', 'BYLEX', 'LIMIT', 0, most + 1)
 end
 
-local replies, told = {now_us, 0}, 0
-local hours = last_hours(names)
-for i = 1, math.min(#names, most) do
+local replies, told, number = {now_us, 0}, 0, math.min(#names, most)
+local hours = last_hours({unpack(names, 1, number)})
+for i = 1, number do
   local topic = names[i]
   local settings_text = settings_text_of(topic)
   local own_text = settings_texts[topic] or ''
