@@ -90,10 +90,11 @@ static enum status set_duration(struct options *options, const struct option *op
     (void)source;
     int64_t ms;
     if (!duration_parse(text, option->max, &ms) || ms < option->min) {
-        char max[DURATION_TEXT_MAX];
+        char min[DURATION_TEXT_MAX], max[DURATION_TEXT_MAX];
+        duration_format(option->min, min);
         duration_format(option->max, max);
-        problem_set(problem, "must be a duration of at most %s such as 500ms, 15s or 3m, not '%.*s'", max,
-                    SLICE_ARG(text));
+        problem_set(problem, "must be a duration from %s to %s such as 500ms, 15s or 3m, not '%.*s'", min,
+                    max, SLICE_ARG(text));
         return STATUS_INVALID;
     }
     *(int64_t *)member_of(options, option) = ms;
