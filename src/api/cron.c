@@ -64,7 +64,7 @@ static bool is_given(const struct query_reading *reading, int parameter)
 /* Reads the query. Returns false after answering 400. */
 static bool read_parameters(struct exchange *exchange, struct cron_query *query)
 {
-    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct buffer text = buffer_of(query->text, sizeof query->text);
     struct query_reading reading = {.exchange = exchange,
                                     .parameters = parameters,
                                     .count = PARAMETER_COUNT,

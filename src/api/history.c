@@ -74,7 +74,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
 static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
 {
     struct history_query *query = NEW(struct history_query);
-    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct buffer text = buffer_of(query->text, sizeof query->text);
     *reading = (struct query_reading){
         .exchange = exchange, .parameters = parameters, .count = PARAMETER_COUNT, .known = known};
     query->removal.filter = exchange->query;

@@ -172,8 +172,8 @@ HANDLER(run_handle)
     static const struct query_parameter parameters[] = {{"resend", QUERY_FLAG(struct app_run, is_resend)}};
     struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};
     struct app_run run = {.id = exchange->key};
-    char room[QUERY_BYTES_MAX];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    char room[QUERY_BYTES_MAX + 1];
+    struct buffer text = buffer_of(room, sizeof room);
     query_read(&reading, &run, &text);
     if (query_end(&reading))
         app_run(app_of(exchange), &exchange->caller, &run, on_run, exchange);

@@ -324,7 +324,7 @@ static void on_overview(void *arg, const struct app_overview *overview)
 HANDLER(overview_handle)
 {
     struct overview_query *query = NEW(struct overview_query);
-    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct buffer text = buffer_of(query->text, sizeof query->text);
     struct query_reading reading = {.exchange = exchange,
                                     .parameters = parameters,
                                     .count = PARAMETER_COUNT,

@@ -258,9 +258,7 @@ enum {
 /* Joins the labels into one text, as struct app_list expects them. */
 static void join_labels(struct list_query *query)
 {
-    struct buffer joined = {.data = query->joined_labels,
-                            .capacity = sizeof query->joined_labels,
-                            .max = sizeof query->joined_labels};
+    struct buffer joined = buffer_of(query->joined_labels, sizeof query->joined_labels);
     for (size_t i = 0; i < query->labels.count; i++) {
         if (i > 0)
             buffer_append_byte(&joined, '\n');
@@ -273,7 +271,7 @@ static void join_labels(struct list_query *query)
 static void read_parameters(struct query_reading *reading, struct exchange *exchange, unsigned known)
 {
     struct list_query *query = NEW(struct list_query);
-    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct buffer text = buffer_of(query->text, sizeof query->text);
     *reading = (struct query_reading){.exchange = exchange,
                                       .parameters = parameters,
                                       .count = PARAMETER_COUNT,

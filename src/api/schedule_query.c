@@ -63,7 +63,7 @@ static const struct query_parameter parameters[PARAMETER_COUNT] = {
 const struct schedule_query *schedule_query_read(struct exchange *exchange)
 {
     struct schedule_query *query = NEW(struct schedule_query);
-    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct buffer text = buffer_of(query->text, sizeof query->text);
     unsigned other = exchange->topic.size ? PARAMETER_TOPIC_PREFIX : PARAMETER_ID_PREFIX;
     struct query_reading reading = {.exchange = exchange,
                                     .parameters = parameters,

@@ -18,7 +18,7 @@ enum { LOCATION_MAX = sizeof "/jobs//?group=" + JOB_TOPIC_NAME_MAX + JOB_TOPIC_M
 static void put_job(struct json_writer *json, struct slice job_id, const struct app_sent_job *job)
 {
     char room[JOB_ID_MAX + 1];
-    struct buffer its_id = {.data = room, .capacity = sizeof room, .max = JOB_ID_MAX};
+    struct buffer its_id = buffer_of(room, sizeof room);
     buffer_append(&its_id, job_id);
     buffer_append_byte(&its_id, '~');
     buffer_append(&its_id, job->endpoint);
@@ -93,7 +93,7 @@ static void answer_new(struct exchange *exchange, unsigned status, const struct 
                        struct slice members)
 {
     char room[LOCATION_MAX + 1];
-    struct buffer location = {.data = room, .capacity = sizeof room, .max = LOCATION_MAX};
+    struct buffer location = buffer_of(room, sizeof room);
     struct slice topic, job_id;
     slice_cut(verdict->job.id, '/', &topic, &job_id);
     buffer_append(&location, SLICE("/jobs/"));
@@ -243,7 +243,7 @@ static const struct sends_query *read_query(struct exchange *exchange)
 {
     static const struct query_parameter parameters[] = {{"group", read_group, 0}};
     struct sends_query *query = NEW(struct sends_query);
-    struct buffer text = {.data = query->text, .capacity = sizeof query->text, .max = QUERY_BYTES_MAX};
+    struct buffer text = buffer_of(query->text, sizeof query->text);
     struct query_reading reading = {.exchange = exchange, .parameters = parameters, .count = 1, .known = 1};
     exchange_keep(exchange, query, free);
     query_read(&reading, query, &text);

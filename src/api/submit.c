@@ -15,7 +15,7 @@ static void answer_placed(struct exchange *exchange, unsigned status, struct sli
 {
     struct buffer *body = exchange_scratch(exchange);
     char room[LOCATION_MAX + 1];
-    struct buffer location = {.data = room, .capacity = sizeof room, .max = LOCATION_MAX};
+    struct buffer location = buffer_of(room, sizeof room);
     struct slice topic, job_id;
     slice_cut(id, '/', &topic, &job_id);
     buffer_append(&location, SLICE("/jobs/"));

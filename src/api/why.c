@@ -287,7 +287,7 @@ static void on_finding(void *arg, const struct app_finding *finding)
 {
     struct exchange *exchange = arg;
     char room[DETAIL_MAX];
-    struct buffer detail = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer detail = buffer_of(room, sizeof room);
     struct telling telling = {finding, exchange->topic, &detail};
     tell_finding(&telling);
     tell_pause(&telling);

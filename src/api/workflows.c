@@ -70,7 +70,7 @@ static const struct query_parameter parameters[] = {
 static struct workflow_request *read_request(struct exchange *exchange, unsigned known)
 {
     struct workflow_request *request = NEW(struct workflow_request);
-    struct buffer text = {.data = request->text, .capacity = sizeof request->text, .max = QUERY_BYTES_MAX};
+    struct buffer text = buffer_of(request->text, sizeof request->text);
     struct query_reading reading = {.exchange = exchange,
                                     .parameters = parameters,
                                     .count = sizeof parameters / sizeof *parameters,

@@ -96,7 +96,7 @@ static void turn_side(struct bulk *bulk)
 static void bulk_end(struct bulk *bulk)
 {
     char room[CURSOR_TEXT_MAX + 1];
-    struct buffer cursor = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
+    struct buffer cursor = buffer_of(room, sizeof room);
     cursor_write(&cursor, &bulk->next, &bulk->progress);
     struct app_verdict verdict = {
         .end = bulk->counts.unknown > 0 ? APP_UNKNOWN : APP_DONE,

@@ -42,7 +42,7 @@ bool app_cron_preview(struct app *app, const struct app_cron_call *call, struct 
                       struct job_errors *errors)
 {
     struct recurrence recurrence;
-    struct buffer words = {.data = preview->words, .capacity = sizeof preview->words, .max = CRON_WORDS_MAX};
+    struct buffer words = buffer_of(preview->words, sizeof preview->words);
     if (!read_recurrence(app, call, &recurrence, errors))
         return false;
     if (call->every_ms)

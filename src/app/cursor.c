@@ -35,7 +35,7 @@ static bool take_shard(struct slice *text, size_t shards, size_t *shard)
 void cursor_write(struct buffer *text, const struct store_cursor *cursor, const struct app_progress *progress)
 {
     char room[CURSOR_ROOM];
-    struct buffer plain = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer plain = buffer_of(room, sizeof room);
     if (!cursor->has_more)
         return;
     buffer_printf(&plain, "%lld:%lld:%lld:%llu:%d:%d:%zu:", (long long)cursor->began_ms,
@@ -85,7 +85,7 @@ static bool read_score(struct slice text, double *score)
 bool cursor_parse(struct slice text, size_t shards, char room[CURSOR_ROOM], struct store_cursor *cursor,
                   struct app_progress *progress)
 {
-    struct buffer plain = {.data = room, .capacity = CURSOR_ROOM, .max = CURSOR_ROOM - 1};
+    struct buffer plain = buffer_of(room, CURSOR_ROOM);
     struct slice rest, score, topic, job_id;
     uint64_t began, state, shard;
     *cursor = (struct store_cursor){.shard = 0};

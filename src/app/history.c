@@ -72,7 +72,7 @@ static void on_page(void *arg, enum status status, const struct history_page *pa
 {
     struct history_call *call = arg;
     char room[CURSOR_TEXT_MAX + 1];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
+    struct buffer text = buffer_of(room, sizeof room);
     if (status != STATUS_OK) {
         history_call_fail(call, status, why);
         return;

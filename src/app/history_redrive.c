@@ -51,7 +51,7 @@ static void walk_free(struct walk *walk)
 static void walk_end(struct walk *walk)
 {
     char room[CURSOR_TEXT_MAX + 1];
-    struct buffer cursor = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
+    struct buffer cursor = buffer_of(room, sizeof room);
     if (walk->next.began_ms)
         cursor_write_history(&cursor, &walk->next, &walk->progress);
     struct app_verdict verdict = {

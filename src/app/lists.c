@@ -77,7 +77,7 @@ static void end_list(struct list_call *call, enum status status, int64_t count,
                      const struct store_cursor *next)
 {
     char room[CURSOR_TEXT_MAX + 1];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = CURSOR_TEXT_MAX};
+    struct buffer text = buffer_of(room, sizeof room);
     if (status == STATUS_OK) {
         cursor_write(&text, next, &(struct app_progress){.left = 0});
         struct app_verdict verdict = {

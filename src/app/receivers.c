@@ -44,7 +44,7 @@ static void on_receivers(void *arg, enum status status, const struct store_recei
 {
     struct receiver_call *call = arg;
     char room[RECEIVER_CURSOR_MAX + 1];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = RECEIVER_CURSOR_MAX};
+    struct buffer text = buffer_of(room, sizeof room);
     if (status == STATUS_OK) {
         for (size_t i = 0; i < count; i++)
             give_receiver(call, &receivers[i]);

@@ -202,8 +202,7 @@ struct list_call {
 
 bool app_schedule_cursor_parse(const struct app *app, struct slice text, struct app_schedule_cursor *cursor)
 {
-    struct buffer plain = {
-        .data = cursor->room, .capacity = sizeof cursor->room, .max = sizeof cursor->room - 1};
+    struct buffer plain = buffer_of(cursor->room, sizeof cursor->room);
     struct slice number, topic, schedule_id;
     uint64_t shard;
     if (!base64url_decode(text, &plain) || !slice_cut(buffer_slice(&plain), '@', &number, &cursor->id) ||

@@ -43,7 +43,7 @@ static void topics_call_free(struct topics_call *call)
 static void end_page(struct topics_call *call, struct store_topic_cursor next)
 {
     char room[TOPIC_CURSOR_MAX + 1];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = TOPIC_CURSOR_MAX};
+    struct buffer text = buffer_of(room, sizeof room);
     if (next.name.size || next.shard)
         cursor_write_topic(&text, &next);
     call->fn(call->arg, &(struct app_verdict){.end = APP_DONE, .page = {.cursor = buffer_slice(&text)}});

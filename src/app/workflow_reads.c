@@ -138,8 +138,7 @@ struct workflow_listing {
 
 bool app_workflow_cursor_parse(const struct app *app, struct slice text, struct app_workflow_cursor *cursor)
 {
-    struct buffer plain = {
-        .data = cursor->room, .capacity = sizeof cursor->room, .max = sizeof cursor->room - 1};
+    struct buffer plain = buffer_of(cursor->room, sizeof cursor->room);
     struct slice number, id;
     uint64_t shard;
     int64_t made_ms;
@@ -194,8 +193,7 @@ static void listing_ask(struct workflow_listing *listing);
 /* Copies the position. Returns false if it is too long. */
 static bool keep_position(struct workflow_listing *listing, struct workflow_cursor next)
 {
-    struct buffer room = {
-        .data = listing->room, .capacity = sizeof listing->room, .max = sizeof listing->room - 1};
+    struct buffer room = buffer_of(listing->room, sizeof listing->room);
     buffer_append(&room, next.place);
     listing->list.from = (struct workflow_cursor){next.shard, buffer_slice(&room)};
     return !room.failed;

@@ -291,7 +291,7 @@ static void write_route(const struct metrics_board *board, struct buffer *text, 
             count += total.counts[i];
         if (count == 0)
             continue;
-        struct buffer label = {.data = labels, .capacity = sizeof labels, .max = sizeof labels - 1};
+        struct buffer label = buffer_of(labels, sizeof labels);
         buffer_printf(&label, "route=\"%s\",status=\"%u\",", route, status);
         write_histogram(text, format, "duepost_http_request_seconds", buffer_text(&label), &total, NULL);
     }

@@ -37,7 +37,7 @@ static void progress_write(struct buffer *text, long long done, long long total,
 void progress_show(struct progress *progress, long long done)
 {
     char room[LINE_MAX_BYTES];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer text = buffer_of(room, sizeof room);
     int64_t now_ms = clock_wall_ms();
     if (!progress->is_shown || (progress->drawn_ms && now_ms - progress->drawn_ms < REDRAW_MS))
         return;

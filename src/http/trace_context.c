@@ -5,8 +5,7 @@ enum { HEAD_MAX = 64 * 1024 }; /* in bytes; no head of a request is longer */
 /* Reads the trace of the client's request. Returns false if the request has no valid trace. */
 static bool read_headers(const struct http_request *request, struct trace_context *context, struct job *job)
 {
-    struct buffer state = {
-        .data = context->state, .capacity = sizeof context->state, .max = sizeof context->state - 1};
+    struct buffer state = buffer_of(context->state, sizeof context->state);
     struct buffer joined;
     if (!http_request_has_header(request, "traceparent") ||
         !trace_parent_read(http_request_header(request, "traceparent"), context->parent))

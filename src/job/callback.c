@@ -100,7 +100,7 @@ static void refuse_unknown(const struct reading *reading, struct slice name)
 static void read_object(const struct reading *reading, struct slice value)
 {
     char bytes[NAME_MAX_BYTES + 1];
-    struct buffer room = {.data = bytes, .capacity = sizeof bytes, .max = NAME_MAX_BYTES};
+    struct buffer room = buffer_of(bytes, sizeof bytes);
     struct json_cursor cursor;
     struct slice key, member;
     bool is_open = json_open(value, &cursor), has_url = false;

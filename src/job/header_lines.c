@@ -15,7 +15,7 @@ void header_lines_add(struct header_lines *lines, struct slice name, struct slic
 void header_lines_add_number(struct header_lines *lines, struct slice name, int64_t value)
 {
     char digits[24];
-    struct buffer number = {.data = digits, .capacity = sizeof digits, .max = sizeof digits - 1};
+    struct buffer number = buffer_of(digits, sizeof digits);
     buffer_append_number(&number, value);
     header_lines_add(lines, name, buffer_slice(&number));
 }

@@ -9,8 +9,8 @@ enum { NAME_MAX_BYTES = 256 };
 static bool same_unescaped(struct slice a, struct slice b)
 {
     char bytes[2][NAME_MAX_BYTES + 1];
-    struct buffer left = {.data = bytes[0], .capacity = sizeof bytes[0], .max = NAME_MAX_BYTES};
-    struct buffer right = {.data = bytes[1], .capacity = sizeof bytes[1], .max = NAME_MAX_BYTES};
+    struct buffer left = buffer_of(bytes[0], sizeof bytes[0]);
+    struct buffer right = buffer_of(bytes[1], sizeof bytes[1]);
     struct slice first = json_text(a, &left), second = json_text(b, &right);
     return !left.failed && !right.failed && slice_equal(first, second);
 }

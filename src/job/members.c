@@ -372,7 +372,7 @@ static bool find_values(struct member_parse *parse, struct slice text, struct sl
 void members_parse(struct member_parse *parse, struct slice text)
 {
     char bytes[NAME_MAX_BYTES + 1];
-    struct buffer room = {.data = bytes, .capacity = sizeof bytes, .max = NAME_MAX_BYTES};
+    struct buffer room = buffer_of(bytes, sizeof bytes);
     struct slice values[MEMBERS_MAX] = {{NULL, 0}};
     const struct member *rows = parse->table->rows;
     size_t count = parse->table->count, errors_before = parse->errors->count;
@@ -400,7 +400,7 @@ void members_find(const struct members *table, unsigned flags, struct slice text
                   struct member_values *values, struct job_errors *errors)
 {
     char bytes[NAME_MAX_BYTES + 1];
-    struct buffer room = {.data = bytes, .capacity = sizeof bytes, .max = NAME_MAX_BYTES};
+    struct buffer room = buffer_of(bytes, sizeof bytes);
     struct json_cursor cursor;
     struct slice name, value;
     bool is_open = json_open(text, &cursor);

@@ -109,7 +109,7 @@ static void take_settings(struct slice object, struct slice inherits, struct set
 static void write_key(struct slice id, struct slice nonce, bool is_failure, struct buffer *key)
 {
     char room[SOURCE_MAX], hash[FINGERPRINT_SIZE];
-    struct buffer source = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer source = buffer_of(room, sizeof room);
     buffer_printf(&source, "%.*s %.*s %d", SLICE_ARG(id), SLICE_ARG(nonce), is_failure);
     fingerprint_make(buffer_slice(&source), hash);
     buffer_append(key, SLICE(TOPIC "/" MESSAGE_ID_PREFIX "callbacks."));

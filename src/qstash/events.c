@@ -108,7 +108,7 @@ static void move_on(struct walk *walk)
 static void add_cursor(struct json_writer *json, const struct walk *walk)
 {
     char room[EVENT_CURSOR_SIZE];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer text = buffer_of(room, sizeof room);
     struct event_cursor cursor = {walk->place, walk->ids, slice_of(walk->from), slice_of(walk->left),
                                   walk->number};
     if (walk->place == EVENTS_END && !walk->left[0])

@@ -155,7 +155,7 @@ static void read_body(struct filters *filters, unsigned accepted, struct slice b
 {
     static const struct json_limits limits = {4, FILTER_WORDS_MAX};
     char room[64 + 1];
-    struct buffer scratch = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer scratch = buffer_of(room, sizeof room);
     struct json_fault fault;
     struct json_cursor cursor;
     struct slice key, value;

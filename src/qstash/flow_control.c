@@ -212,7 +212,7 @@ static bool read_flow_query(struct flow_call *call, flow_parameter_fn *read)
     char room[FLOW_QUERY_MAX];
     struct slice query = call->exchange->query, pair, name, value;
     while (query.size) {
-        struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+        struct buffer text = buffer_of(room, sizeof room);
         slice_cut(query, '&', &pair, &query);
         slice_cut(pair, '=', &name, &value);
         if (pair.size == 0 || slice_equal(name, SLICE("qstash_token")))
@@ -266,7 +266,7 @@ struct flow_search {
 static bool read_search(struct flow_search *search, struct slice query)
 {
     struct slice pair, name, value;
-    struct buffer text = {.data = search->room, .capacity = FLOW_QUERY_MAX, .max = FLOW_QUERY_MAX - 1};
+    struct buffer text = buffer_of(search->room, FLOW_QUERY_MAX);
     while (query.size) {
         slice_cut(query, '&', &pair, &query);
         slice_cut(pair, '=', &name, &value);

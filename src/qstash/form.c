@@ -80,7 +80,7 @@ static void add_run(const struct form_attempt *attempt, const struct form_data_r
 static void form_write_headers(const struct form_attempt *attempt, struct header_lines *lines)
 {
     char room[JOB_FORM_DATA_MAX];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer text = buffer_of(room, sizeof room);
     struct form_data data;
     form_data_read(attempt->job->form_data, &data, &text);
     if (!headers_find(attempt->headers, attempt->header_count, SLICE("User-Agent")))
@@ -118,7 +118,7 @@ static struct slice header_of(const struct form_answer *answer, struct slice nam
 static struct slice error_of_beginning(const struct form_answer *answer)
 {
     char room[JOB_FORM_DATA_MAX];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer text = buffer_of(room, sizeof room);
     struct form_data data;
     if (!answer->job || answer->job->workflow.size == 0)
         return SLICE("");

@@ -48,7 +48,7 @@ static void read_note(struct limits *limits, struct slice note)
 
 static struct slice write_note(const struct limits *limits, char room[LIMITS_NOTE_SIZE])
 {
-    struct buffer text = {.data = room, .capacity = LIMITS_NOTE_SIZE, .max = LIMITS_NOTE_SIZE - 1};
+    struct buffer text = buffer_of(room, LIMITS_NOTE_SIZE);
     struct json_writer json = json_writer_to(&text);
     struct limits copy = *limits;
     json_put_object(&json);

@@ -24,7 +24,7 @@ struct slice message_id_make(struct slice topic, int64_t now_ms, char room[MESSA
 
 struct slice message_id_key(struct slice message_id, char room[MESSAGE_KEY_SIZE])
 {
-    struct buffer key = {.data = room, .capacity = MESSAGE_KEY_SIZE, .max = MESSAGE_KEY_SIZE - 1};
+    struct buffer key = buffer_of(room, MESSAGE_KEY_SIZE);
     struct slice topic, job_id, kind = SLICE("messages");
     size_t end = message_id.size;
     if (message_id.size > MESSAGE_ID_MAX || !slice_starts_with(message_id, SLICE("msg_")))

@@ -88,7 +88,7 @@ void message_view_put_name(struct json_writer *json, struct slice name)
 struct slice message_view_redacted(struct slice bytes, char room[REDACTED_SIZE])
 {
     char digest[DIGEST_TEXT_SIZE];
-    struct buffer text = {.data = room, .capacity = REDACTED_SIZE, .max = REDACTED_SIZE - 1};
+    struct buffer text = buffer_of(room, REDACTED_SIZE);
     digest_make(bytes, digest);
     buffer_append(&text, SLICE("REDACTED:"));
     buffer_append(&text, slice_of(digest));
@@ -139,7 +139,7 @@ void message_view_add_headers(struct json_writer *json, const char *name, const 
 static void add_callback_headers(struct json_writer *json, const char *name, struct slice settings)
 {
     char room[NAME_BYTES_MAX + 1];
-    struct buffer scratch = {.data = room, .capacity = sizeof room, .max = NAME_BYTES_MAX};
+    struct buffer scratch = buffer_of(room, sizeof room);
     struct json_cursor cursor;
     struct slice key, value;
     static const struct slice forward = SLICE_INIT("Forward-");

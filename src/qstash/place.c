@@ -26,7 +26,7 @@ static struct slice end_name(struct buffer *text)
 
 struct slice place_of_queue(struct slice name, char room[PLACE_SIZE])
 {
-    struct buffer text = {.data = room, .capacity = PLACE_SIZE, .max = PLACE_SIZE - 1};
+    struct buffer text = buffer_of(room, PLACE_SIZE);
     if (!is_plain(name))
         return SLICE("");
     buffer_append(&text, SLICE(PLACE_QUEUES));
@@ -36,7 +36,7 @@ struct slice place_of_queue(struct slice name, char room[PLACE_SIZE])
 
 struct slice place_of_flow(struct slice key, char room[PLACE_SIZE])
 {
-    struct buffer text = {.data = room, .capacity = PLACE_SIZE, .max = PLACE_SIZE - 1};
+    struct buffer text = buffer_of(room, PLACE_SIZE);
     if (key.size == 0 || key.size > PLACE_KEY_MAX)
         return SLICE("");
     buffer_append(&text, SLICE(PLACE_FLOWS));
@@ -51,7 +51,7 @@ struct slice place_of_flow(struct slice key, char room[PLACE_SIZE])
 
 struct slice place_flow_key(struct slice topic, char room[PLACE_SIZE])
 {
-    struct buffer text = {.data = room, .capacity = PLACE_SIZE, .max = PLACE_SIZE - 1};
+    struct buffer text = buffer_of(room, PLACE_SIZE);
     struct slice name = slice_skip(topic, strlen(PLACE_FLOWS));
     if (!slice_starts_with(name, SLICE("~")))
         return name;

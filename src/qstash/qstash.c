@@ -266,7 +266,7 @@ static void write_error(struct buffer *body, const struct exchange_error *error)
     size_t at = 0;
     if (error->errors && job_errors_take(error->errors, &at, &first)) {
         char text[ANSWER_TEXT_SIZE];
-        struct buffer sentence = {.data = text, .capacity = sizeof text, .max = sizeof text - 1};
+        struct buffer sentence = buffer_of(text, sizeof text);
         buffer_printf(&sentence, "%s: %s", first.field, first.detail);
         answer_write_error(body, buffer_slice(&sentence));
     } else {

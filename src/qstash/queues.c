@@ -202,7 +202,7 @@ HANDLER(queue_put_handle)
 {
     struct queue_request request = {.has_paused = false};
     char room[PLACE_SIZE];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer text = buffer_of(room, sizeof room);
     const char *fault = read_queue_request(http_request_body(exchange->request), &request, &text);
     if (fault) {
         exchange_refuse(exchange, 400, "%s", fault);

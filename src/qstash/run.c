@@ -15,7 +15,7 @@
 static void add_name(struct json_writer *json, const char *prefix, struct slice name)
 {
     char room[512];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer text = buffer_of(room, sizeof room);
     buffer_append(&text, slice_of(prefix));
     buffer_append(&text, name);
     json_put_name_text(json, buffer_slice(&text));
@@ -73,8 +73,7 @@ struct comma_list {
 
 static void list_begin(struct comma_list *list)
 {
-    list->text =
-        (struct buffer){.data = list->room, .capacity = sizeof list->room, .max = sizeof list->room - 1};
+    list->text = buffer_of(list->room, sizeof list->room);
 }
 
 static void list_add(struct comma_list *list, const char *before, struct slice text, const char *behind)
@@ -247,7 +246,7 @@ bool run_is_id(struct slice id)
 
 struct slice run_key(struct slice id, char room[RUN_KEY_SIZE])
 {
-    struct buffer text = {.data = room, .capacity = RUN_KEY_SIZE, .max = RUN_KEY_SIZE - 1};
+    struct buffer text = buffer_of(room, RUN_KEY_SIZE);
     buffer_append(&text, SLICE(QSTASH_TOPIC "/"));
     buffer_append(&text, id);
     return buffer_slice(&text);

@@ -56,8 +56,7 @@ static void on_callback(void *arg, const struct app_verdict *verdict)
 
 static void read_callback(struct run_letter *letter)
 {
-    struct buffer key = {
-        .data = letter->callback_key, .capacity = CALLBACK_KEY_SIZE, .max = CALLBACK_KEY_SIZE - 1};
+    struct buffer key = buffer_of(letter->callback_key, CALLBACK_KEY_SIZE);
     callback_write_failure_key(letter->job.id, &key);
     app_read(letter->app, buffer_slice(&key), on_callback, letter);
 }

@@ -215,8 +215,7 @@ static void add_message(struct logs *logs, struct slice key)
 static void logs_page(struct logs *logs)
 {
     struct read_run *run = &logs->run;
-    struct buffer key = {
-        .data = run->failure_key, .capacity = CALLBACK_KEY_SIZE, .max = CALLBACK_KEY_SIZE - 1};
+    struct buffer key = buffer_of(run->failure_key, CALLBACK_KEY_SIZE);
     run->failure_key[0] = '\0';
     event_page_begin_ids(&logs->page);
     for (size_t i = 0; i < run->workflow.open_count && i < MESSAGES_MAX; i++)
@@ -397,7 +396,7 @@ static void logs_on_listed(void *arg, const struct app_workflow *workflow)
 {
     struct logs *logs = arg;
     struct candidate *candidate = &logs->candidates[logs->candidate_count];
-    struct buffer id = {.data = candidate->id, .capacity = RUN_KEY_SIZE, .max = RUN_KEY_SIZE - 1};
+    struct buffer id = buffer_of(candidate->id, RUN_KEY_SIZE);
     buffer_append(&id, workflow->id);
     buffer_append_byte(&id, '\0');
     candidate->made_ms = workflow->made_ms;
@@ -412,8 +411,7 @@ static void on_list_end(void *arg, const struct app_verdict *verdict)
         answer_refuse_verdict(logs->exchange, verdict);
         return;
     }
-    struct buffer text = {
-        .data = logs->next_text, .capacity = sizeof logs->next_text, .max = EVENT_LIST_CURSOR_MAX};
+    struct buffer text = buffer_of(logs->next_text, sizeof logs->next_text);
     buffer_append(&text, verdict->page.cursor);
     buffer_append_byte(&text, '\0');
     logs->next = (struct app_workflow_cursor){.shard = 0};

@@ -13,7 +13,7 @@ static bool is_name(struct slice text)
 
 struct slice schedule_key(struct slice schedule_id, char room[SCHEDULE_KEY_SIZE])
 {
-    struct buffer key = {.data = room, .capacity = SCHEDULE_KEY_SIZE, .max = SCHEDULE_KEY_SIZE - 1};
+    struct buffer key = buffer_of(room, SCHEDULE_KEY_SIZE);
     if (!is_name(schedule_id) || !recurring_id_is_valid(schedule_id))
         return SLICE("");
     buffer_append(&key, SLICE(SCHEDULES_TOPIC "/"));

@@ -99,7 +99,7 @@ static void write_definition(struct schedule_put *put)
 static struct slice set_into(struct schedule_put *put, struct slice topic)
 {
     char room[MESSAGE_ID_MAX + 1];
-    struct buffer into = {.data = put->into, .capacity = INTO_SIZE, .max = INTO_SIZE - 1};
+    struct buffer into = buffer_of(put->into, INTO_SIZE);
     buffer_append(&into, topic);
     buffer_append_byte(&into, '/');
     buffer_append(&into, message_id_make(topic, clock_wall_ms(), room));

@@ -93,7 +93,7 @@ static void on_last_sent(void *arg, const struct app_verdict *verdict)
     states->is_last_unknown = verdict->end != APP_DONE;
     for (size_t i = 0; verdict->end == APP_DONE && i < verdict->sent_count; i++) {
         const struct app_sent_job *job = &verdict->sent[i];
-        struct buffer id = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+        struct buffer id = buffer_of(room, sizeof room);
         buffer_append(&id, states->message_id);
         buffer_append_byte(&id, '~');
         buffer_append(&id, job->endpoint);

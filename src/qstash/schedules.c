@@ -24,7 +24,7 @@ static void put_text_of_id(struct json_writer *json, const char *name, struct sl
 static void add_cron(struct json_writer *json, const struct recurring *recurring)
 {
     char room[sizeof "CRON_TZ= " + CRON_TEXT_MAX + TIME_ZONE_NAME_MAX];
-    struct buffer text = {.data = room, .capacity = sizeof room, .max = sizeof room - 1};
+    struct buffer text = buffer_of(room, sizeof room);
     if (recurring->timezone.size)
         buffer_printf(&text, "CRON_TZ=%.*s ", SLICE_ARG(recurring->timezone));
     buffer_append(&text, recurring->cron_text);

@@ -8,7 +8,7 @@ enum { ENDPOINT_NAME_MAX = 128 };
 
 struct slice url_group_topic(struct slice name, char room[PLACE_SIZE])
 {
-    struct buffer text = {.data = room, .capacity = PLACE_SIZE, .max = PLACE_SIZE - 1};
+    struct buffer text = buffer_of(room, PLACE_SIZE);
     if (!group_name_is_valid(name))
         return SLICE("");
     buffer_append(&text, SLICE(URL_GROUPS));

@@ -83,7 +83,7 @@ static void add_number(struct script_call *call, const char *prefix, int64_t num
         call->numbers = block;
     }
     char *text = block->texts[block->used++];
-    struct buffer digits = {.data = text, .capacity = NUMBER_BYTES, .max = NUMBER_BYTES - 1};
+    struct buffer digits = buffer_of(text, NUMBER_BYTES);
     buffer_append(&digits, slice_of(prefix));
     buffer_append_number(&digits, number);
     script_call_text(call, slice_from(text, digits.size));

@@ -65,7 +65,7 @@ static bool is_admitted(struct exchange *exchange)
 static void answer_page(struct exchange *exchange, const struct web_page *page)
 {
     char tag[64];
-    struct buffer quoted = {.data = tag, .capacity = sizeof tag, .max = sizeof tag - 1};
+    struct buffer quoted = buffer_of(tag, sizeof tag);
     struct slice codings = http_request_header(exchange->request, "Accept-Encoding");
     struct slice seen = http_request_header(exchange->request, "If-None-Match");
     bool is_compressed = accepts(codings, SLICE("gzip"));
