@@ -8,11 +8,14 @@
 #include "base/list.h"
 #include "base/memory.h"
 
+#define SECOND_US INT64_C(1000000)
+
 struct loop {
     struct ev_loop *ev;
     struct ev_check turn_begin;
     struct ev_prepare turn_end;
-    int64_t turn_us; /* when the turn began */
+    int64_t began_us; /* when the loop was made */
+    int64_t turn_us;  /* when the turn began */
     struct ev_async posted;
     struct list hooks[LOOP_PHASE_COUNT];
     pthread_mutex_t lock; /* guards posts, the only data that threads share */
@@ -90,7 +93,7 @@ struct loop *loop_new(void)
         list_init(&loop->hooks[phase]);
     list_init(&loop->posts);
     pthread_mutex_init(&loop->lock, NULL);
-    loop->turn_us = clock_steady_us();
+    loop->began_us = loop->turn_us = clock_steady_us();
     ev_check_init(&loop->turn_begin, on_turn_begin);
     ev_set_priority(&loop->turn_begin, EV_MAXPRI);
     ev_check_start(loop->ev, &loop->turn_begin);
@@ -169,6 +172,14 @@ void timer_start(struct timer *timer, int64_t after_us)
     ev_timer_stop(ev, &timer->ev);
     ev_timer_set(&timer->ev, (double)(after_us < 0 ? 0 : after_us) / 1e6, 0.);
     ev_timer_start(ev, &timer->ev);
+}
+
+void timer_start_aligned(struct timer *timer, int64_t after_us)
+{
+    int64_t passed_us = clock_steady_us() - timer->loop->began_us;
+    int64_t early_us = (after_us < SECOND_US ? after_us : SECOND_US) / 10;
+    int64_t seconds = (passed_us + after_us - early_us + SECOND_US - 1) / SECOND_US;
+    timer_start(timer, seconds * SECOND_US - passed_us);
 }
 
 void timer_stop(struct timer *timer)

@@ -125,8 +125,11 @@ static void take_replies(struct redis_link *link)
             drop(link, link->reader->errstr);
             return;
         }
-        if (!reply)
+        if (!reply) {
+            if (link->is_up && list_is_empty(&link->sent)) /* so that the deadline wakes no idle process */
+                timer_stop(link->deadline);
             return;
+        }
         link->is_in_callback = true;
         bool is_expected = redis_link_take_reply(link, reply);
         link->is_in_callback = false;
@@ -248,7 +251,7 @@ static void on_idle(void *arg)
     int64_t left_us = link->heard_us + IDLE_US - clock_boot_us();
     if (left_us <= 0 && list_is_empty(&link->sent))
         redis_link_send(link, 1, (struct slice[]){SLICE("PING")}, on_pong, link);
-    timer_start(link->idle, left_us > 0 ? left_us : IDLE_US);
+    timer_start_aligned(link->idle, left_us > 0 ? left_us : IDLE_US);
 }
 
 /* ---- connecting ---- */

@@ -260,6 +260,12 @@ static bool on_due(void *arg)
                           upkeep);
 }
 
+static void on_turns(void *arg)
+{
+    const struct upkeep *upkeep = arg;
+    consumer_claim(upkeep->reactor->consumer, upkeep->shard);
+}
+
 static void start_upkeep(struct reactor *reactor, size_t number)
 {
     struct upkeep *upkeep = &reactor->upkeeps[reactor->upkeep_count++];
@@ -285,6 +291,7 @@ static void start_upkeep(struct reactor *reactor, size_t number)
         .archiver = upkeep->archiver,
         .is_alone = reactor->options.is_alone,
         .on_due = on_due,
+        .on_turns = on_turns,
         .arg = upkeep,
     };
     upkeep->carry_worker = carry_worker_new(reactor->loop, &carry_worker);

@@ -1,4 +1,6 @@
 /* bell.c - waits for the doorbell, a list in Redis to which scripts add an entry when jobs may be claimed. */
+#include <stdio.h>
+
 #include "base/memory.h"
 #include "base/test_point.h"
 #include "store/shard_private.h"
@@ -22,7 +24,9 @@ static void on_bell(void *arg, const struct redis_reply *reply)
 void shard_wait_bell(struct shard *shard, shard_done_fn *fn, void *arg)
 {
     struct bell_wait *wait = NEW(struct bell_wait);
-    struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&shard->ready_key), SLICE("1")};
+    char seconds[8];
+    snprintf(seconds, sizeof seconds, "%d", SHARD_BELL_SECONDS);
+    struct slice argv[] = {SLICE("BLPOP"), buffer_slice(&shard->ready_key), slice_of(seconds)};
     wait->link = shard->bell;
     wait->fn = fn;
     wait->arg = arg;

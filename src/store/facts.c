@@ -204,7 +204,7 @@ static void facts_ask(void *arg)
     redis_send(facts->link, 1, (struct slice[]){SLICE("INFO")}, on_info, facts);
     redis_send(facts->link, 3, (struct slice[]){SLICE("CONFIG"), SLICE("GET"), SLICE("appendfsync")},
                on_appendfsync, facts);
-    timer_start(facts->again, ASK_AGAIN_US);
+    timer_start_aligned(facts->again, ASK_AGAIN_US);
 }
 
 struct facts *facts_new(struct loop *loop, struct redis_link *link, struct slice jobs_key,

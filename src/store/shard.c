@@ -15,7 +15,7 @@
 /* Maximum times to wait for one reply. A claim or an outcome whose reply takes longer than a lease is
  * useless. */
 #define REPLY_DEADLINE_US INT64_C(3000000)
-#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000)) /* BLPOP waits a second in Redis */
+#define BELL_DEADLINE_US  (REPLY_DEADLINE_US + INT64_C(1000000) * SHARD_BELL_SECONDS)
 
 enum { KEY_MAX = 512, TAG_MAX = 16 };
 

@@ -122,9 +122,10 @@ void shard_renew(struct shard *, const struct lease *, shard_done_fn *, void *ar
  * claim reports it. There is one listener. */
 void shard_on_receivers(struct shard *, loop_fn *, void *arg);
 
-/* Waits up to a second (BLPOP) until another consumer or the carry worker rings the doorbell of the shard,
- * because jobs can be claimed. The status is OK in both cases: after the ring, and after a second without it.
- */
+/* Waits up to SHARD_BELL_SECONDS (BLPOP) until another consumer or the carry worker rings the doorbell of the
+ * shard, because jobs can be claimed. The status is OK in both cases: after the ring, and after this time
+ * without it. */
+enum { SHARD_BELL_SECONDS = 5 };
 void shard_wait_bell(struct shard *, shard_done_fn *, void *arg);
 
 /* Calls fn when the connection for claims and outcomes came up. The caller can then try failed outcomes
@@ -150,6 +151,13 @@ struct shard_carry {
     int64_t stuck_beat;
 };
 
+/* The calls that have work to do, as a carry has found. All but forgets are only looked for once a second
+ * (is_tick). A process that does not hold the lock only learns has_turns. */
+struct shard_chores {
+    bool has_turns;                           /* a claim would find due jobs */
+    bool forgets, sweeps, reoffers, archives; /* shard_forget, shard_sweep, shard_reoffer, outbox_read */
+};
+
 struct shard_carried {
     int64_t now_us;
     struct slice owner; /* borrowed */
@@ -158,7 +166,7 @@ struct shard_carried {
     int64_t until_lost_ms; /* time until the next lease expires; 0: a lease has expired; -1: there are no
                               leases */
     bool is_full;          /* more topics may have due jobs, because the call reached its maximum */
-    bool has_keys_to_forget;
+    struct shard_chores chores;
     int64_t next_fire_ms; /* earliest time at which a schedule fires; -1: none */
 };
 

@@ -1,5 +1,7 @@
 /* upkeep.c - makes the calls of the carry worker and the janitor: carry, recover, forget, sweep, survey,
  * audit, mend. */
+#include <string.h>
+
 #include "base/memory.h"
 #include "base/random.h"
 #include "store/reply.h"
@@ -46,6 +48,23 @@ static struct upkeep *upkeep_new(void *arg)
     return upkeep;
 }
 
+static bool has_letter(struct slice letters, char letter)
+{
+    return letters.size && memchr(letters.data, letter, letters.size);
+}
+
+/* Reads the letters that lib/chores.lua and carry.lua describe. */
+static struct shard_chores read_chores(struct slice letters)
+{
+    return (struct shard_chores){
+        .has_turns = has_letter(letters, 't'),
+        .forgets = has_letter(letters, 'f'),
+        .sweeps = has_letter(letters, 's'),
+        .reoffers = has_letter(letters, 'o'),
+        .archives = has_letter(letters, 'a'),
+    };
+}
+
 static void on_carried(void *arg, enum status status, const struct redis_reply *reply)
 {
     struct upkeep *upkeep = arg;
@@ -56,7 +75,7 @@ static void on_carried(void *arg, enum status status, const struct redis_reply *
         .next_due_ms = redis_reply_integer(redis_reply_at(reply, 3)),
         .until_lost_ms = redis_reply_integer(redis_reply_at(reply, 4)),
         .is_full = redis_reply_integer(redis_reply_at(reply, 5)) == CARRY_TOPICS_MAX,
-        .has_keys_to_forget = redis_reply_integer(redis_reply_at(reply, 6)) != 0,
+        .chores = read_chores(redis_reply_text(redis_reply_at(reply, 6))),
         .next_fire_ms = redis_reply_size(reply) > 7 ? redis_reply_integer(redis_reply_at(reply, 7)) : -1,
     };
     upkeep->fn.carry(upkeep->arg, status, &carried);

@@ -9,7 +9,7 @@
 #define TICKS_US    INT64_C(2500000) /* without a tick for this time, the carry lock may be lost */
 #define WAIT_MIN_US INT64_C(250000)  /* shortest wait between a failure and the next try */
 #define WAIT_MAX_US INT64_C(5000000)
-#define OFF_US      INT64_C(10000000) /* time between two calls that turn the history off */
+#define SET_US      INT64_C(10000000) /* time between two calls that turn the history on or off */
 #define TOLD_US     INT64_C(10000000) /* time between two warnings of dropped texts */
 
 enum {
@@ -32,7 +32,8 @@ struct archiver {
     bool is_stopping;
     bool is_failing; /* the last append has failed, so only one batch is tried at a time */
     int64_t wait_us; /* wait before the next try */
-    int64_t ticked_us, off_us;
+    int64_t ticked_us;
+    int64_t set_us;     /* time of the last read; each read also turns the history on or off */
     bool has_told_left; /* the log already says that the outbox has texts although there is no history */
     bool knows_dropped;
     int64_t dropped_told, told_us; /* number of dropped texts in the last warning, and its time */
@@ -209,6 +210,7 @@ static void archiver_step(void *arg)
     if (archiver->batch_count == 0)
         archiver->is_disturbed = false;
     archiver->read_in_hand = archiver->in_hand;
+    archiver->set_us = clock_boot_us();
     outbox_read(archiver->options.shard, archiver->in_hand, archiver_on_read, archiver);
 }
 
@@ -225,23 +227,19 @@ struct archiver *archiver_new(struct loop *loop, const struct archiver_options *
     archiver->options = *options;
     archiver->pace = pace_new(loop, archiver_step, archiver);
     archiver->wait = timer_new(loop, archiver_on_waited, archiver);
-    archiver->off_us = -OFF_US;
+    archiver->set_us = -SET_US;
     archiver->told_us = -TOLD_US;
     list_init(&archiver->batches);
     return archiver;
 }
 
-void archiver_tick(struct archiver *archiver)
+void archiver_tick(struct archiver *archiver, bool has_texts)
 {
     if (!archiver || archiver->is_stopping)
         return;
     archiver->ticked_us = clock_boot_us();
-    if (!archiver->options.history) {
-        if (archiver->ticked_us - archiver->off_us < OFF_US)
-            return;
-        archiver->off_us = archiver->ticked_us;
-    }
-    pace_run(archiver->pace);
+    if ((archiver->options.history && has_texts) || archiver->ticked_us - archiver->set_us >= SET_US)
+        pace_run(archiver->pace);
 }
 
 void archiver_stop(struct archiver *archiver)

@@ -30,8 +30,8 @@ struct archiver_options {
 /* Borrows the pointers. */
 struct archiver *archiver_new(struct loop *, const struct archiver_options *);
 
-/* Called each second by the owner of the carry lock. NULL is ignored. */
-void archiver_tick(struct archiver *);
+/* Called each second by the owner of the carry lock. has_texts: the outbox is not empty. NULL is ignored. */
+void archiver_tick(struct archiver *, bool has_texts);
 
 /* Stops reading batches. Texts that were read and not removed stay in the outbox. NULL is ignored. */
 void archiver_stop(struct archiver *);

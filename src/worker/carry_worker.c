@@ -30,6 +30,7 @@ struct carry_worker {
     bool is_owner;
     bool is_stopping;
     bool is_carrying; /* a call of carry.lua is under way */
+    bool is_ticking;  /* this call is that of a tick */
     bool wants_tick, wants_carry;
     int64_t sent_us; /* CLOCK_BOOTTIME before the call under way was sent */
     /* Redis's clock and this host's clock at the time of the last reply. */
@@ -159,8 +160,6 @@ static void become(struct carry_worker *worker, bool is_owner)
     if (worker->is_owner == is_owner)
         return;
     worker->is_owner = is_owner;
-    if (is_owner)
-        archiver_tick(worker->options.archiver);
     log_info(is_owner ? "carry_lock_taken" : "carry_lock_lost",
              LOG_NUMBER("shard", shard_number(worker->options.shard)), LOG_TEXT("me", worker->me));
 }
@@ -186,6 +185,19 @@ static bool is_owner_stuck(const struct carry_worker *worker)
 
 /* ---- carrying ---- */
 
+/* Starts the calls that have work to do. */
+static void do_chores(struct carry_worker *worker, const struct shard_chores *chores)
+{
+    if (chores->forgets)
+        forgetter_run(worker->forgetter);
+    if (chores->sweeps)
+        janitor_sweep(worker->options.janitor);
+    if (!worker->is_ticking)
+        return;
+    pattern_keeper_tick(worker->options.pattern_keeper, chores->reoffers);
+    archiver_tick(worker->options.archiver, chores->archives);
+}
+
 static void act_as_owner(struct carry_worker *worker, const struct shard_carried *carried)
 {
     become(worker, true);
@@ -195,8 +207,7 @@ static void act_as_owner(struct carry_worker *worker, const struct shard_carried
     if (carried->is_full)
         worker->wants_carry = true;
     arm_lost(worker, carried->until_lost_ms);
-    if (carried->has_keys_to_forget)
-        forgetter_run(worker->forgetter);
+    do_chores(worker, &carried->chores);
 }
 
 /* The work of a standby: watches the owner's beat, and carries jobs that are overdue because the owner has
@@ -237,6 +248,8 @@ static void on_carried(void *arg, enum status status, const struct shard_carried
     } else {
         act_as_standby(worker, carried);
     }
+    if (carried->chores.has_turns)
+        worker->options.on_turns(worker->options.arg);
     firing_note(worker->firing, carried->next_fire_ms, redis_now_us(worker), worker->is_owner);
     carry_what_is_wanted(worker);
 }
@@ -258,31 +271,30 @@ static void carry(struct carry_worker *worker, bool is_tick)
         .patience_ms = CARRY_PATIENCE_MS,
     };
     worker->is_carrying = true;
+    worker->is_ticking = is_tick;
     worker->woken_ms = -1;
     worker->wants_tick = worker->wants_carry = false;
     worker->sent_us = clock_boot_us();
     shard_carry(worker->options.shard, &call, on_carried, worker);
 }
 
-/* Returns the time until the next tick. A standby also ticks when it may take the lock over. */
-static int64_t until_next_tick_us(const struct carry_worker *worker)
+/* Starts the timer of the next tick. A standby also ticks when it may take the lock over. */
+static void arm_tick(struct carry_worker *worker)
 {
-    if (worker->is_owner || !worker->owner[0])
-        return TICK_US;
     int64_t left_us = worker->beat_seen_us + CARRY_STUCK_US - clock_boot_us();
-    return left_us > 0 && left_us < TICK_US ? left_us : TICK_US;
+    if (!worker->is_owner && worker->owner[0] && left_us > 0 && left_us < TICK_US)
+        timer_start(worker->tick, left_us);
+    else
+        timer_start_aligned(worker->tick, TICK_US);
 }
 
 static void on_tick(void *arg)
 {
     struct carry_worker *worker = arg;
-    timer_start(worker->tick, until_next_tick_us(worker));
+    arm_tick(worker);
     carry(worker, true);
-    if (worker->is_owner) {
+    if (worker->is_owner)
         janitor_tick(worker->options.janitor);
-        pattern_keeper_tick(worker->options.pattern_keeper);
-        archiver_tick(worker->options.archiver);
-    }
 }
 
 /* Carries due topics. If this reactor's consumer is about to claim, the claim carries them in the same

@@ -46,6 +46,9 @@ struct carry_worker_options {
      * turn of the loop: the claim then also carries the topics, and carry_worker_note_carried gets the
      * result. If on_due returns false, the carry worker sends a call of its own. */
     bool (*on_due)(void *arg);
+    /* Called once a second while a claim would find due jobs. Normally the doorbell has already rung for
+     * them, but its connection may be dead without a sign. */
+    void (*on_turns)(void *arg);
     void *arg;
 };
 

@@ -292,6 +292,11 @@ bool consumer_carry(struct consumer *consumer, size_t shard, bool is_alone, cons
     return true;
 }
 
+void consumer_claim(struct consumer *consumer, size_t shard)
+{
+    consumer->lanes[shard].wants_claim = true;
+}
+
 /* ---- life ---- */
 
 static void start_lane(struct loop *loop, struct consumer *consumer, size_t shard)

@@ -46,6 +46,9 @@ typedef void consumer_carried_fn(void *arg, enum status, const struct consumer_c
  * process has a carry worker. */
 bool consumer_carry(struct consumer *, size_t shard, bool is_alone, consumer_carried_fn *fn, void *arg);
 
+/* Lets the consumer claim in this shard at the end of this turn, or as soon as it can. */
+void consumer_claim(struct consumer *, size_t shard);
+
 /* Stops claiming. Calls on_drained when the endings of all attempts are recorded. */
 void consumer_drain(struct consumer *, loop_fn *on_drained, void *arg);
 

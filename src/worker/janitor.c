@@ -37,7 +37,8 @@ struct janitor {
     bool is_auditing;
     bool is_walking; /* a step is under way */
     bool is_mending; /* true: a repair, whose steps follow one another; false: the patrol, with one step in
-                        each tick */
+                        every other tick */
+    bool patrols_next;
     size_t walk;
     char cursor[CURSOR_MAX];
     size_t mended; /* number of repairs since the round of walks began */
@@ -122,12 +123,8 @@ static void on_audited(void *arg, enum status status, const struct store_counts 
     janitor->counts = *counts;
     if (counts->takes_survey)
         surveyor_run(janitor->surveyor);
-    if (janitor->is_walking)
-        return;
-    if (are_off(counts))
+    if (!janitor->is_walking && are_off(counts))
         start_mending(janitor);
-    else
-        janitor_step(janitor);
 }
 
 struct janitor *janitor_new(struct loop *loop, struct shard *shard, struct metrics *metrics)
@@ -141,13 +138,27 @@ struct janitor *janitor_new(struct loop *loop, struct shard *shard, struct metri
     return janitor;
 }
 
-void janitor_tick(struct janitor *janitor)
+static void audit(struct janitor *janitor)
 {
-    sweeper_run(janitor->sweeper);
     if (janitor->is_auditing)
         return;
     janitor->is_auditing = true;
     shard_audit(janitor->shard, on_audited, janitor);
+}
+
+void janitor_tick(struct janitor *janitor)
+{
+    if (!janitor->patrols_next)
+        audit(janitor);
+    else if (!janitor->is_walking && !are_off(&janitor->counts))
+        janitor_step(janitor);
+    janitor->patrols_next = !janitor->patrols_next;
+}
+
+void janitor_sweep(struct janitor *janitor)
+{
+    if (janitor)
+        sweeper_run(janitor->sweeper);
 }
 
 void janitor_free(struct janitor *janitor)

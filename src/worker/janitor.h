@@ -9,7 +9,7 @@
  *
  * The audit compares counts only, so its cost does not depend on the number of jobs and topics. Some faults
  * do not change a count, for example if a bucket has lost an id. The patrol finds these faults: it is the
- * same walk, but with only one step a second. */
+ * same walk, but with only one step in two seconds. */
 #ifndef DUEPOST_WORKER_JANITOR_H
 #define DUEPOST_WORKER_JANITOR_H
 
@@ -20,9 +20,11 @@ struct janitor;
 /* Borrows all arguments. */
 struct janitor *janitor_new(struct loop *, struct shard *, struct metrics *);
 
-/* Starts the sweeper, an audit and a step of the patrol. The owner of the carry lock calls it once a
- * second. */
+/* Starts an audit or a step of the patrol, in turn. The owner of the carry lock calls it once a second. */
 void janitor_tick(struct janitor *);
+
+/* Starts a sweep, unless one is under way. NULL is ignored. */
+void janitor_sweep(struct janitor *);
 
 void janitor_free(struct janitor *);
 

@@ -67,11 +67,12 @@ struct pattern_keeper *pattern_keeper_new(struct loop *loop, struct store *store
     return keeper;
 }
 
-void pattern_keeper_tick(struct pattern_keeper *keeper)
+void pattern_keeper_tick(struct pattern_keeper *keeper, bool has_walk)
 {
     if (!keeper)
         return;
-    pace_run(keeper->pace);
+    if (has_walk)
+        pace_run(keeper->pace);
     mend(keeper);
 }
 

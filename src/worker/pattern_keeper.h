@@ -19,8 +19,8 @@ struct pattern_keeper;
 /* Borrows the store and the shard. */
 struct pattern_keeper *pattern_keeper_new(struct loop *, struct store *, struct shard *);
 
-/* Called each second by the owner of the carry lock. NULL is ignored. */
-void pattern_keeper_tick(struct pattern_keeper *);
+/* Called each second by the owner of the carry lock. has_walk: a walk is not at its end. NULL is ignored. */
+void pattern_keeper_tick(struct pattern_keeper *, bool has_walk);
 
 void pattern_keeper_free(struct pattern_keeper *); /* NULL is ignored */
 

@@ -73,6 +73,11 @@ void timer_start(struct timer *timer, int64_t after_us)
     timer->is_running = true;
 }
 
+void timer_start_aligned(struct timer *timer, int64_t after_us)
+{
+    timer_start(timer, after_us);
+}
+
 void timer_stop(struct timer *timer)
 {
     timer->is_running = false;

@@ -105,7 +105,7 @@ START_TEST(a_full_redis_refuses_new_jobs_whole_and_lets_the_others_go_on)
     check_answer("list dead '' 10 '' '' 100 1000 -inf +inf '' jobs 0 '' '' '' ''", "'' '' 1 t/c now-5000");
     check_answer("audit 9", "4 1 3 1 1 1 0 1 0 now-1000 0 0 0 0");
     check_answer("survey '' 9 0 -1", "turns/-inf/ 0 -1");
-    check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 0");
+    check_answer("carry me 1 256 '' 0 5000 250", "me 1 -1 0 0 ts");
     check_answer("forget 9 9", "0 0");
     check_answer("send 0 9 t/s 0 - m g 1 a x", "OOM");
     check_answer("unsend t/s g", "-1");

@@ -289,9 +289,9 @@ START_TEST(forget_drops_sends_whose_jobs_have_ended)
          LEFT},
         {LEFT "sends: t/s=m,g,a,b,@now-2\nsends_until: t/s@now\n", "forget 9 9", "0 1",
          LEFT "sends: t/s=m,g,a,b,@now-2\nsends_until: t/s@now+3600000\n"},
-        {"sends_until: t/s@now\n", "carry me 1 9 '' 0 5000 250", "me 1 -1 -1 0 1",
+        {"sends_until: t/s@now\n", "carry me 1 9 '' 0 5000 250", "me 1 -1 -1 0 f",
          "carry: at=now beat=1 owner=me\nsends_until: t/s@now\n"},
-        {"sends_until: t/s@now\n", "carry me 0 9 '' 0 5000 250", "me 1 -1 -1 0 0",
+        {"sends_until: t/s@now\n", "carry me 0 9 '' 0 5000 250", "me 1 -1 -1 0 ''",
          "carry: at=now beat=1 owner=me\nsends_until: t/s@now\n"}, );
 }
 END_TEST

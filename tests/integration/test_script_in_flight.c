@@ -38,7 +38,7 @@ START_TEST(a_lingering_attempt_counts_against_the_limit)
         {HELD, "schedule 0 86400000 t/a 0 \"x\":1} -", "now",
          LINGERING ONE
          "bucket:t: t/b@now-1 t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1} t/b={b}\n"},
-        {HELD, "carry me 1 9 '' 0 5000 500", "me 1 -1 3000 0 0", HELD "carry: at=now beat=1 owner=me\n"}, );
+        {HELD, "carry me 1 9 '' 0 5000 500", "me 1 -1 3000 0 ''", HELD "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST
 
@@ -73,7 +73,7 @@ END_TEST
 START_TEST(the_place_of_a_lost_attempt_expires)
 {
     CHECK_EXAMPLES( //
-        {LOST_PLACE, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 0",
+        {LOST_PLACE, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 ''",
          LOST_PLACE "carry: at=now beat=1 owner=me\n"},
         {LOST_PLACE, "recover 5000 now 10 1 !r", "0 0", FREE},
         {LOST_PLACE, "recover 5000 now+1001 10 1 !r", "-1", NULL},

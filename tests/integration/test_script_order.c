@@ -32,7 +32,7 @@ START_TEST(nothing_is_claimed_while_the_line_holds)
         {WAITS JOBS LINE FIFO AT_ONE, "claim 10 n5 5000 2 1000 0", "0 0 0 wake now+501",
          WAITS "due: t@now+501\n" JOBS LINE FIFO},
         {WAITS "due: t@now-1\n" JOBS "lines: t=now,now-9,t/a\n" FIFO, "carry me 1 9 '' 0 5000 500",
-         "me 1 -1 -1 1 0",
+         "me 1 -1 -1 1 t",
          WAITS "carry: at=now beat=1 owner=me\n" JOBS "lines: t=now,now-9,t/a\nready: t\n" FIFO AT_ONE}, );
 }
 END_TEST
@@ -55,7 +55,7 @@ START_TEST(a_line_ends_with_its_job)
         /* The head stays the head after the clock has stepped back and a job with an earlier time has been
          * scheduled. */
         {"bucket:t: t/b@now-20 t/a@now-9\ndue: t@now-1\n" JOBS "lines: t=0,now-9,t/a\n" FIFO,
-         "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 0",
+         "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 t",
          "bucket:t: t/a@now-21.9995 t/b@now-20\ncarry: at=now beat=1 owner=me\n" JOBS
          "lines: t=0,now-21.9995,t/a\nready: t\n" FIFO AT_ONE},
         {WAITS "due: t@now+501\n" JOBS LINE FIFO, "run 0 t/b 0 '' '' ''", "now-5",

@@ -196,7 +196,7 @@ START_TEST(a_process_that_waits_is_told)
          PULL WAITING "bucket:t: t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1}\n"},
         {PULL "pull_waiters: t@now\n", "schedule 0 86400000 t/a 0 \"x\":1} -", "now",
          PULL "pull_waiters: t@now\nbucket:t: t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1}\n"},
-        {PULL_COME WAITING, "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 0 wake pull t",
+        {PULL_COME WAITING, "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 '' wake pull t",
          PULL_READY WAITING "carry: at=now beat=1 owner=me\n"},
         {PULLED WAITING, "release t/a p1 -1 0 - 0", "1 wake pull t", PULL WAITING READY_AGAIN}, );
 }
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(a_pull_topic_is_never_in_turns)
 {
     CHECK_EXAMPLES( //
-        {PULL_COME, "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 0",
+        {PULL_COME, "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 ''",
          PULL_READY "carry: at=now beat=1 owner=me\n"},
         {PULL, "schedule 0 86400000 t/a 0 \"x\":1} -", "now",
          PULL "bucket:t: t/a@now\ndue: t@inf\njobs: t/a={\"createdAt\":now,\"x\":1}\n"},
@@ -300,8 +300,8 @@ START_TEST(leases_that_ran_out_are_listed)
         {PULL "jobs: t/a={r}\npulled: t/a@now\n", "lapsed 10 now", "1 0",
          PULL "bucket:t: t/a@now\ndue: t@inf\njobs: t/a={r}\n"},
         {PULL "holders:t: t/a=p1,now-9,-,now-9\npulled: t/a@now\n", "lapsed 10 now", "1 0", PULL},
-        {LAPSED, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 0", LAPSED "carry: at=now beat=1 owner=me\n"},
-        {PULLED, "carry me 1 9 '' 0 5000 500", "me 1 -1 3000 0 0",
+        {LAPSED, "carry me 1 9 '' 0 5000 500", "me 1 -1 0 0 ''", LAPSED "carry: at=now beat=1 owner=me\n"},
+        {PULLED, "carry me 1 9 '' 0 5000 500", "me 1 -1 3000 0 ''",
          PULLED "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST
@@ -316,7 +316,7 @@ START_TEST(owners_meet_a_leased_job)
         {PULL PULL_PLACE, "extend t/a p1 60000", "0", NULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "recover 5000 now 10 1 !r", "0 0", PULL},
         {PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\n", "carry me 1 9 '' 0 5000 500",
-         "me 1 -1 0 0 0",
+         "me 1 -1 0 0 ''",
          PULL "holders:t: t/a|p1=\npull_lingering: t/a|p1@now\ncarry: at=now beat=1 owner=me\n"},
         {PULL PULL_PLACE, "recover 5000 now 10 1 !r", "0 0", NULL},
         {PULLED, "replace 0 t/a 0 {x} ''", "-3", NULL}, {PULLED, "replace 0 t/a 0 {x} *", "-3", NULL},

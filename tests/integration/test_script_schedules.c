@@ -228,8 +228,8 @@ START_TEST(skipped_times_are_kept_until_the_clock_steps_back)
         {AHEAD, "fires 0", "1 now+9000", NULL},
         {PAUSED SKIPPED("9,9,9,9") UNTIL("now+40"), "fires 9", "1 -1 t/s -1 d T - 0 0 0  9 9 9 9", NULL},
         {COMING SKIPPED("9,9,9,9") UNTIL("now"), "fires 9", "0 now+9000", NULL},
-        {AHEAD, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 0 now", AHEAD "carry: at=now beat=1 owner=me\n"},
-        {AHEAD, "carry me 0 9 '' 0 5000 500", "me 1 -1 -1 0 0 now+9000",
+        {AHEAD, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 '' now", AHEAD "carry: at=now beat=1 owner=me\n"},
+        {AHEAD, "carry me 0 9 '' 0 5000 500", "me 1 -1 -1 0 '' now+9000",
          AHEAD "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST
@@ -253,7 +253,7 @@ START_TEST(schedules_are_read)
         {TWO, "recurring u/v '' '' 1 ''", "0 u/v now+10 e U - 0 0 0 ", NULL},
         {TWO, "recurring u/w '' '' 1 ''", "0", NULL},
         {PAUSED, "recurring t/s '' '' 1 ''", "0 t/s -1 d T - 0 0 0 ", NULL},
-        {DUE, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 0 now-10",
+        {DUE, "carry me 2 9 '' 0 5000 500", "me 1 -1 -1 0 '' now-10",
          DUE "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST

@@ -17,7 +17,7 @@ START_TEST(no_setting_of_the_owner_holds_a_sibling_up)
         {DUE TURN PAUSED, CLAIM,
          CLAIMED " t~c {\"paused\":true,\"maxInFlight\":1,\"rate\":{\"jobs\":1,\"per\":9,\"burst\":1}}",
          HOLDING PAUSED},
-        {DUE "due: t~c@now-9\n" PAUSED, "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 0",
+        {DUE "due: t~c@now-9\n" PAUSED, "carry me 1 9 '' 0 5000 500", "me 1 -1 -1 1 t",
          DUE "ready: t~c\n" TURN PAUSED "carry: at=now beat=1 owner=me\n"}, );
 }
 END_TEST

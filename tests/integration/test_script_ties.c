@@ -65,9 +65,9 @@ START_TEST(a_job_is_due_when_its_ms_has_come)
         {LATE_OF_NOW, "read t/a", "(ready now {r} 0 '')", NULL},
         {LATE_OF_NOW, "run 0 t/a 0 '' '' ''", "now", NULL},
         {"bucket:t: t/a@now.9995\ndue: t@now\njobs: t/a={r}\n", "carry me 2 9 '' 0 5000 250",
-         "me 1 -1 -1 1 0", LATE_OF_NOW "carry: at=now beat=1 owner=me\nready: t\n"},
+         "me 1 -1 -1 1 t", LATE_OF_NOW "carry: at=now beat=1 owner=me\nready: t\n"},
         {NEXT_MS, "read t/a", "(delayed now+1 {r} 0 '')", NULL},
-        {NEXT_MS, "carry me 2 9 '' 0 5000 250", "me 1 now+1 -1 0 0",
+        {NEXT_MS, "carry me 2 9 '' 0 5000 250", "me 1 now+1 -1 0 ''",
          NEXT_MS "carry: at=now beat=1 owner=me\n"},
         {"bucket:t: t/a@now+1.0005\njobs: t/a={r}\nturns: t@1\n", "claim 10 n5 5000 2 1000 0",
          "0 0 0 wake now+1", NEXT_MS}, );

@@ -815,7 +815,7 @@ START_TEST(settings_hold_a_topic_and_let_it_go)
         {ABSENT, "settings t '' {\"paused\":true}", "1", PAUSED},
         {READY, "settings t '' {\"paused\":true}", "1", HELD BELL PAUSED},
         {DELAYED, "settings t '' {\"paused\":true}", "1", DELAYED PAUSED},
-        {HELD PAUSED, "carry x 2 10 '' '' 5000 250", "x 1 -1 -1 0 0",
+        {HELD PAUSED, "carry x 2 10 '' '' 5000 250", "x 1 -1 -1 0 ''",
          "bucket:t: t/a@now-1000\ncarry: at=now beat=1 owner=x\ndue: t@inf\njobs: t/a={r}\n" PAUSED},
         {HELD PAUSED, "schedule 0 86400000 t/b 0 \"x\"} -", "now",
          "bucket:t: t/a@now-1000 t/b@now\ndue: t@inf\njobs: t/a={r} t/b={\"createdAt\":now,\"x\"}\n" PAUSED},
@@ -1540,22 +1540,22 @@ END_TEST
 START_TEST(carry_offers_the_topics_whose_time_has_come)
 {
     CHECK_EXAMPLES( //
-        {ABSENT, TICK, "me 1 -1 -1 0 0", MINE},
-        {DELAYED, TICK, "me 1 now+60000 -1 0 0",
+        {ABSENT, TICK, "me 1 -1 -1 0 ''", MINE},
+        {DELAYED, TICK, "me 1 now+60000 -1 0 ''",
          "bucket:t: t/a@now+60000\n" MINE "due: t@now+60000\njobs: t/a={r}\n"},
-        {COME, TICK, "me 1 -1 -1 1 0",
+        {COME, TICK, "me 1 -1 -1 1 t",
          "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
-        {READY, TICK, "me 1 -1 -1 0 0",
+        {READY, TICK, "me 1 -1 -1 0 t",
          "bucket:t: t/a@now-1000\n" MINE "jobs: t/a={r}\nready: t\nturns: t@1\n"},
-        {LEASED, TICK, "me 1 -1 3000 0 0", MINE LEASED}, {EXPIRED, TICK, "me 1 -1 0 0 0", MINE EXPIRED},
-        {DEAD, TICK, "me 1 -1 -1 0 0", MINE DEAD},
-        {"holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n", TICK, "me 1 -1 0 0 0",
+        {LEASED, TICK, "me 1 -1 3000 0 ''", MINE LEASED}, {EXPIRED, TICK, "me 1 -1 0 0 ''", MINE EXPIRED},
+        {DEAD, TICK, "me 1 -1 -1 0 s", MINE DEAD},
+        {"holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n", TICK, "me 1 -1 0 0 ''",
          MINE "holders:t: t/a=n1,now\njobs: t/a={r}\nleases: t/a@now+6001\n"},
         /* carry moves at most the requested number of topics to "turns". The next time in its answer may then
          * already be past. */
         {MINE "bucket:t: t/a@now-1 t/b@now+5\nbucket:u: u/a@now\ndue: t@now-1 u@now\n"
               "jobs: t/a={1} t/b={2} u/a={3}\n",
-         "carry me 0 1 '' 0 5000 250", "me 1 now -1 1 0",
+         "carry me 0 1 '' 0 5000 250", "me 1 now -1 1 ''",
          "bucket:t: t/a@now-1 t/b@now+5\n"
          "bucket:u: u/a@now\n" MINE "due: u@now\n"
          "jobs: t/a={1} t/b={2} u/a={3}\n"
@@ -1564,16 +1564,16 @@ START_TEST(carry_offers_the_topics_whose_time_has_come)
         /* A topic at its limit is not moved to "turns". If a topic is in "turns" already, a tick writes its
          * name to "ready" again. */
         {"bucket:t: t/a@now-1\n" MINE "due: t@inf\njobs: t/a={1}\n", "carry me 0 256 '' 0 5000 250",
-         "me 1 -1 -1 0 0", NULL},
-        {MINE "turns: t@1\n", TICK, "me 2 -1 -1 0 0",
+         "me 1 -1 -1 0 ''", NULL},
+        {MINE "turns: t@1\n", TICK, "me 2 -1 -1 0 t",
          "carry: at=now beat=2 owner=me\nready: t\nturns: t@1\n"},
         {"bucket:u: u/a@now\n" MINE "due: u@now\njobs: u/a={1}\ntopics: u={\"paused\":true}\nturns: t@1\n",
-         TICK, "me 2 -1 -1 1 0",
+         TICK, "me 2 -1 -1 1 t",
          "bucket:u: u/a@now\ncarry: at=now beat=2 owner=me\ndue: u@inf\njobs: u/a={1}\nready: t\n"
          "topics: u={\"paused\":true}\nturns: t@1\n"},
-        {MINE "turns: t@1\n", "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", NULL},
-        {MINE KEY_OVER, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 1", NULL},
-        {MINE KEY_KEPT, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", NULL}, );
+        {MINE "turns: t@1\n", "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 ''", NULL},
+        {MINE KEY_OVER, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 f", NULL},
+        {MINE KEY_KEPT, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 ''", NULL}, );
 }
 END_TEST
 
@@ -1608,16 +1608,16 @@ END_TEST
 START_TEST(the_lock_of_the_carry_worker_moves_by_beat)
 {
     CHECK_EXAMPLES( //
-        {YOURS, TICK, "you 7 -1 -1 0 0", NULL},
-        {YOURS, "carry me 1 256 you 6 5000 250", "you 7 -1 -1 0 0", NULL},
-        {YOURS, "carry me 1 256 she 7 5000 250", "you 7 -1 -1 0 0", NULL},
-        {YOURS, "carry me 1 256 you 7 5000 250", "me 8 -1 -1 0 0", "carry: at=now beat=8 owner=me\n"},
-        {YOURS, "carry you 1 256 '' 0 5000 250", "you 8 -1 -1 0 0", "carry: at=now beat=8 owner=you\n"},
-        {YOURS, "carry you 0 256 '' 0 5000 250", "you 7 -1 -1 0 0", NULL},
-        {YOURS, "carry you 2 256 '' 0 5000 250", "you 7 -1 -1 0 0", NULL},
-        {YOURS, "carry you -1 256 '' 0 5000 250", "'' 7 -1 -1 0 0 wake carry", ABSENT},
-        {YOURS, "carry me -1 256 '' 0 5000 250", "you 7 -1 -1 0 0", NULL},
-        {ABSENT, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 0", MINE}, );
+        {YOURS, TICK, "you 7 -1 -1 0 ''", NULL},
+        {YOURS, "carry me 1 256 you 6 5000 250", "you 7 -1 -1 0 ''", NULL},
+        {YOURS, "carry me 1 256 she 7 5000 250", "you 7 -1 -1 0 ''", NULL},
+        {YOURS, "carry me 1 256 you 7 5000 250", "me 8 -1 -1 0 ''", "carry: at=now beat=8 owner=me\n"},
+        {YOURS, "carry you 1 256 '' 0 5000 250", "you 8 -1 -1 0 ''", "carry: at=now beat=8 owner=you\n"},
+        {YOURS, "carry you 0 256 '' 0 5000 250", "you 7 -1 -1 0 ''", NULL},
+        {YOURS, "carry you 2 256 '' 0 5000 250", "you 7 -1 -1 0 ''", NULL},
+        {YOURS, "carry you -1 256 '' 0 5000 250", "'' 7 -1 -1 0 '' wake carry", ABSENT},
+        {YOURS, "carry me -1 256 '' 0 5000 250", "you 7 -1 -1 0 ''", NULL},
+        {ABSENT, "carry me 0 256 '' 0 5000 250", "me 1 -1 -1 0 ''", MINE}, );
 }
 END_TEST
 
@@ -1628,10 +1628,10 @@ START_TEST(a_standby_offers_what_the_owner_has_left_overdue)
 {
     const char *const offered = "bucket:t: t/a@now-250\njobs: t/a={r}\nready: t\nturns: t@1\n" YOURS;
     CHECK_EXAMPLES( //
-        {LEFT_FOR("250"), TICK, "you 7 -1 -1 1 0", offered},
-        {LEFT_FOR("250"), "carry me 0 256 '' 0 5000 250", "you 7 -1 -1 1 0", offered},
-        {LEFT_FOR("249"), TICK, "you 7 now-249 -1 0 0", NULL}, {HELD_YOURS, TICK, "you 7 -1 -1 0 0", NULL},
-        {YOURS EXPIRED, TICK, "you 7 -1 -1 0 0", NULL}, {YOURS KEY_OVER, TICK, "you 7 -1 -1 0 0", NULL}, );
+        {LEFT_FOR("250"), TICK, "you 7 -1 -1 1 t", offered},
+        {LEFT_FOR("250"), "carry me 0 256 '' 0 5000 250", "you 7 -1 -1 1 ''", offered},
+        {LEFT_FOR("249"), TICK, "you 7 now-249 -1 0 ''", NULL}, {HELD_YOURS, TICK, "you 7 -1 -1 0 ''", NULL},
+        {YOURS EXPIRED, TICK, "you 7 -1 -1 0 ''", NULL}, {YOURS KEY_OVER, TICK, "you 7 -1 -1 0 ''", NULL}, );
 }
 END_TEST
 

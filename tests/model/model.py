@@ -453,14 +453,14 @@ class World:
             worker.is_owner, worker.armed_ms = False, INF if answer[2] < 0 else answer[2]
             if worker.seen != (answer[0], answer[1]):
                 worker.seen, worker.seen_us = (answer[0], answer[1]), self.boot_us
-            self.check("carry", (worker.name, is_tick), answer[2:], [*self.pool.carry(most, is_tick, False), 0, *self.next_fire(is_tick)])
+            self.check("carry", (worker.name, is_tick), answer[2:], [*self.pool.carry(most, is_tick, False), self.chores(is_tick, False), *self.next_fire(is_tick)])
             return
         if not worker.is_owner:
             worker.is_owner, worker.seen = True, None
             worker.disturbed_us = self.boot_us
         next_due, until_lost, offered = self.pool.carry(most, is_tick, True)
         worker.armed_ms = INF if answer[2] < 0 else answer[2]
-        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, int(is_tick and self.pool.has_old_sends() or self.pool.has_old_keys()), *self.next_fire(is_tick)])
+        self.check("carry", (worker.name, is_tick), answer[2:], [next_due, until_lost, offered, self.chores(is_tick, True), *self.next_fire(is_tick)])
         if offered < most:
             self.check_calendar()
         if until_lost == 0 and self.boot_us - worker.disturbed_us >= LEASE_MS * 1000:
@@ -469,6 +469,19 @@ class World:
                 self.step_clock()  # the clock steps after the leases were listed and before they are ended
             self.recover(expected, self.chance.choice((1, MANY)))
             self.lapse(expected, self.chance.choice((1, MANY)))
+
+    def chores(self, is_tick, is_owner):
+        """Returns the letters of the calls that have work to do. Positions of walks and the number of rates are not in the pool."""
+        pool, has = self.pool, lambda *keys: self.link("EXISTS", *(BASE + key for key in keys)) > 0
+        walks = self.link("HMGET", BASE + "meta", "redate", "reoffer", "reoffer_lines", "resume_held")
+        found = {
+            "t": is_tick and pool.turns,
+            "f": is_owner and (pool.has_old_keys() or is_tick and pool.has_old_sends()),
+            "s": is_owner and is_tick and (walks[0] or pool.kept or pool.dead_due or has("rates")),
+            "o": is_owner and is_tick and (any(walks[1:]) or has("resuming")),
+            "a": is_owner and is_tick and (pool.outbox or pool.outbox_ids or pool.outbox_read),
+        }
+        return "".join(letter for letter, is_there in found.items() if is_there)
 
     def check_calendar(self):
         """Checks that after a carry, a topic is in turns exactly if it has a due job and is below its limits. If a rate
@@ -1445,7 +1458,7 @@ class World:
         answer = self.call("carry", worker.name, -1, 1, "", 0, LEASE_MS, PATIENCE_MS)
         expect(answer[0] == ("" if owner in (None, worker.name) else owner), "the lock is left to", answer[0])
         expect(bool(self.link("EXISTS", BASE + "carry")) == bool(answer[0]), "the lock")
-        self.check("carry", (worker.name, "leaves"), answer[2:], [-1, -1, 0, 0])
+        self.check("carry", (worker.name, "leaves"), answer[2:], [-1, -1, 0, ""])
         self.workers[self.workers.index(worker)] = CarryWorker(worker.name)
 
     def step_freeze(self):

@@ -15,7 +15,7 @@
 
 static struct carry_worker *worker;
 static struct janitor *janitor;
-static int dues;
+static int dues, turns;
 static bool is_consumer_free; /* the consumer can claim, and its claim also carries */
 
 /* The result of a carry if no job waits and there are no leases. */
@@ -28,15 +28,25 @@ static bool on_due(void *arg)
     return is_consumer_free;
 }
 
+static void on_turns(void *arg)
+{
+    (void)arg;
+    turns++;
+}
+
 static void begin(bool is_alone)
 {
     world_begin();
-    dues = 0;
+    dues = turns = 0;
     is_consumer_free = false;
     janitor = janitor_new(NULL, world_shard(0), NULL);
     static const struct delivery_forms forms = {{&delivery_form_standard}};
-    struct carry_worker_options options = {
-        .forms = &forms, .shard = world_shard(0), .janitor = janitor, .is_alone = is_alone, .on_due = on_due};
+    struct carry_worker_options options = {.forms = &forms,
+                                           .shard = world_shard(0),
+                                           .janitor = janitor,
+                                           .is_alone = is_alone,
+                                           .on_due = on_due,
+                                           .on_turns = on_turns};
     worker = carry_worker_new(NULL, &options);
     world_pass(0);
 }
@@ -305,16 +315,35 @@ START_TEST(while_redis_is_away_it_asks_ten_times_a_second)
 }
 END_TEST
 
-START_TEST(an_owner_has_idempotency_keys_forgotten_and_the_books_audited)
+START_TEST(an_owner_makes_the_calls_that_have_work_to_do)
 {
     struct shard_carried carried = nothing;
-    carried.has_keys_to_forget = true;
     world_answer_carry(NULL, carried);
-    ck_assert_uint_eq(world_under_way(WORLD_FORGET), 1);
+    ck_assert_uint_eq(world_made(WORLD_FORGET) + world_made(WORLD_SWEEP), 0);
     ck_assert_uint_eq(world_made(WORLD_AUDIT), 0);
     world_pass(SECOND_US);
-    ck_assert_uint_eq(world_made(WORLD_AUDIT), 1);
+    carried.chores.forgets = carried.chores.sweeps = true;
+    world_answer_carry(NULL, carried);
+    ck_assert_uint_eq(world_made(WORLD_FORGET), 1);
     ck_assert_uint_eq(world_made(WORLD_SWEEP), 1);
+    ck_assert_uint_eq(world_made(WORLD_AUDIT), 1);
+}
+END_TEST
+
+/* The doorbell's connection may be dead without a sign. */
+START_TEST(each_process_claims_what_a_tick_finds)
+{
+    struct shard_carried carried = {.next_due_ms = -1, .until_lost_ms = -1, .beat = 1};
+    world_answer_carry(OTHER, carried);
+    ck_assert_int_eq(turns, 0);
+    world_pass(SECOND_US);
+    carried.chores.has_turns = true;
+    carried.beat = 2;
+    world_answer_carry(OTHER, carried);
+    ck_assert_int_eq(turns, 1);
+    world_pass(SECOND_US);
+    world_answer_carry(NULL, carried);
+    ck_assert_int_eq(turns, 2);
 }
 END_TEST
 
@@ -322,7 +351,7 @@ END_TEST
 
 START_TEST(a_standby_leaves_recovery_and_audits_to_the_owner)
 {
-    struct shard_carried carried = {.next_due_ms = -1, .until_lost_ms = 0, .has_keys_to_forget = true};
+    struct shard_carried carried = {.next_due_ms = -1, .until_lost_ms = 0, .chores.forgets = true};
     for (int i = 0; i < 3; i++) {
         carried.beat++;
         world_answer_carry(OTHER, carried);
@@ -647,7 +676,8 @@ Suite *suite(void)
     tcase_add_test(tests, a_call_that_was_full_is_followed_by_the_next_at_once);
     tcase_add_test(tests, one_call_is_under_way_at_a_time_and_no_tick_is_lost);
     tcase_add_test(tests, while_redis_is_away_it_asks_ten_times_a_second);
-    tcase_add_test(tests, an_owner_has_idempotency_keys_forgotten_and_the_books_audited);
+    tcase_add_test(tests, an_owner_makes_the_calls_that_have_work_to_do);
+    tcase_add_test(tests, each_process_claims_what_a_tick_finds);
     tcase_add_test(tests, a_standby_leaves_recovery_and_audits_to_the_owner);
     tcase_add_test(tests, a_standby_carries_what_the_owner_left_overdue);
     tcase_add_test(tests, a_standby_looks_at_most_four_times_a_second);

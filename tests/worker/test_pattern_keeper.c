@@ -25,8 +25,8 @@ static void keeper_teardown(void)
 START_TEST(topics_are_offered_again_until_a_step_is_not_full)
 {
     begin(1, 0);
-    pattern_keeper_tick(keeper);
-    pattern_keeper_tick(keeper);
+    pattern_keeper_tick(keeper, true);
+    pattern_keeper_tick(keeper, true);
     ck_assert_uint_eq(world_under_way(WORLD_REOFFER), 1);
     world_pass(1000);
     world_answer_reoffer(STATUS_OK, 500, true);
@@ -35,11 +35,13 @@ START_TEST(topics_are_offered_again_until_a_step_is_not_full)
     world_answer_reoffer(STATUS_OK, 3, false);
     world_pass(10 * SECOND_US);
     ck_assert_uint_eq(world_made(WORLD_REOFFER), 2);
-    pattern_keeper_tick(keeper);
+    pattern_keeper_tick(keeper, true);
     world_answer_reoffer(STATUS_UNAVAILABLE, 0, false);
-    pattern_keeper_tick(keeper);
+    pattern_keeper_tick(keeper, true);
     ck_assert_uint_eq(world_made(WORLD_REOFFER), 4);
     world_answer_reoffer(STATUS_OK, 0, false);
+    pattern_keeper_tick(keeper, false);
+    ck_assert_uint_eq(world_made(WORLD_REOFFER), 4);
     ck_assert_uint_eq(world_made(WORLD_MEND_PATTERNS),
                       0); /* there is only one shard, so there are no copies to repair */
 }
@@ -48,14 +50,14 @@ END_TEST
 START_TEST(copies_are_mended_by_the_shard_that_is_written_first)
 {
     begin(2, 0);
-    pattern_keeper_tick(keeper);
+    pattern_keeper_tick(keeper, true);
     world_answer_reoffer(STATUS_OK, 0, false);
-    pattern_keeper_tick(keeper);
+    pattern_keeper_tick(keeper, true);
     world_answer_reoffer(STATUS_OK, 0, false);
     ck_assert_uint_eq(world_made(WORLD_MEND_PATTERNS), 1); /* one call at a time */
     world_answer_mend_patterns(STATUS_OK, 0);
     ck_assert_uint_eq(world_logged("patterns_mended"), 0);
-    pattern_keeper_tick(keeper);
+    pattern_keeper_tick(keeper, true);
     world_answer_reoffer(STATUS_OK, 0, false);
     world_answer_mend_patterns(STATUS_OK, 1);
     ck_assert_uint_eq(world_logged("patterns_mended"), 1);
@@ -65,10 +67,10 @@ END_TEST
 START_TEST(other_shards_mend_nothing)
 {
     begin(2, 1);
-    pattern_keeper_tick(keeper);
+    pattern_keeper_tick(keeper, true);
     world_answer_reoffer(STATUS_OK, 0, false);
     ck_assert_uint_eq(world_made(WORLD_MEND_PATTERNS), 0);
-    pattern_keeper_tick(NULL);
+    pattern_keeper_tick(NULL, true);
 }
 END_TEST
 

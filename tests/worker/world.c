@@ -100,6 +100,11 @@ void timer_start(struct timer *timer, int64_t after_us)
     timer->at_us = clock_us + (after_us > 0 ? after_us : 0);
 }
 
+void timer_start_aligned(struct timer *timer, int64_t after_us)
+{
+    timer_start(timer, after_us);
+}
+
 void timer_stop(struct timer *timer)
 {
     timer->is_running = false;

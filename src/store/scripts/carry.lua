@@ -12,11 +12,12 @@
 -- ARGV[5] [6] owner and beat of a lock that has not changed for too long, which is taken over; else empty
 -- ARGV[7] lease, ms   [8] time by which a topic must be overdue before a standby offers it, ms
 -- Returns {now_us, owner, beat, next due time or -1, ms until the first lease runs out (0: a lease has run out; -1:
--- there are no leases), number of topics offered, 1 if there are idempotency keys or sends to forget, and the first
--- time at which a schedule fires, if there is one}. A standby gets -1 for the leases, and 0 for the keys and sends,
--- because the owner handles them. Attempts of cancelled jobs that still run count as leases here, and so do leases of
--- workers.
--- uses: idempotency lingering lost places probe publish schedules sends
+-- there are no leases), number of topics offered, chores, and the first time at which a schedule fires, if there is
+-- one}. The chores are a letter for each call that has work to do: t if a claim would find due jobs, f if forget.lua
+-- would find idempotency keys or sends, and the letters of lib/chores.lua. Except f, they are only found once a second.
+-- A standby gets -1 for the leases, and no chore but t, because the owner does the others. Attempts of cancelled jobs
+-- that still run count as leases here, and so do leases of workers.
+-- uses: chores idempotency lingering lost places probe publish schedules sends
 local is_tick = ARGV[3] == '1' or ARGV[3] == '2'
 local me, most, lease_ms, patience_ms = ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local CARRY = base .. 'carry'
@@ -27,10 +28,10 @@ local is_stuck = owner and owner == ARGV[5] and integer(beat) == ARGV[6]
 if not owner or is_stuck then owner = me end
 local is_owner = owner == me
 if ARGV[3] == '-1' then
-  if not is_owner then return {now_us, owner, beat, -1, -1, 0, 0} end
-  publish('carry') -- so that the standbys do not wait for their next tick
+  if not is_owner then return {now_us, owner, beat, -1, -1, 0, ''} end
+  publish('carry') -- the standbys do not wait for their next tick
   call('DEL', CARRY)
-  return {now_us, '', beat, -1, -1, 0, 0}
+  return {now_us, '', beat, -1, -1, 0, ''}
 end
 if is_owner and (ARGV[3] == '1' or lock[1] ~= me) then
   beat = beat + 1
@@ -48,7 +49,8 @@ if next_due == math.huge then next_due = -1 end
 local next_fire = first_fire()
 if is_tick and has_clock_stepped_back() then next_fire = now end
 if next_fire == math.huge then next_fire = nil end
-if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, 0, next_fire} end
+local chores = is_tick and has_turns() and 't' or ''
+if not is_owner then return {now_us, owner, beat, next_due, -1, #topics, chores, next_fire} end
 
 local function until_lost(key, longest_ms)
   local first = tonumber(call('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
@@ -59,6 +61,7 @@ local first_lost = math.min(until_lost(LEASES, lease_ms), has(LINGERING) and unt
 for _, key in ipairs({PULLED, PULL_LINGERING}) do
   if has(key) then first_lost = math.min(first_lost, until_lost(key, PULL_LEASE_MAX_MS)) end
 end
-local function has_old(key) return #call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1) end
-local has_keys = math.max(has_old(WINDOWS), is_tick and has_old(SENDS_UNTIL) or 0)
-return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, has_keys, next_fire}
+local function has_old(key) return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, 1)[1] end
+if has_old(WINDOWS) or is_tick and has_old(SENDS_UNTIL) then chores = chores .. 'f' end
+if is_tick then chores = chores .. chores_to_do() end
+return {now_us, owner, beat, next_due, first_lost < math.huge and first_lost or -1, #topics, chores, next_fire}
