@@ -12,6 +12,7 @@ import pytest
 from duepost import run
 from patience import SLOW, until, watch
 from receiver import HANG, Answer
+from redis_gate import RedisGate
 from timestamp import from_ms, to_ms
 import processes
 
@@ -132,6 +133,24 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
                 behind.command("CLIENT", "KILL", "ID", number)
         return receiver.count(topic) == 2
     until(is_back, 20, "the leased job again")
+
+
+def test_a_doorbell_that_is_silently_dead_delays_no_job_by_more_than_a_tick(start, redis, receiver, topic):
+    """The first process has no free slot, so it can only ring for the second one, whose wait never reaches Redis. The second
+    process finds the job in its tick, which comes once a second."""
+    behind = redis()
+    first = start("--reactors", "1", "--max-in-flight", "1", redis=behind)
+    receiver.script(topic, HANG)
+    first.schedule(topic=topic, jobId="slow", url=receiver.url(), timeout=60)
+    until(lambda: receiver.count(topic), 5, "the attempt that fills the only slot")
+    gate = RedisGate(behind)
+    start("--reactors", "1", redis=gate.address)
+    gate.hold("BLPOP")
+    gate.wait()
+    receiver.script(topic, 200)
+    first.schedule(topic=topic, jobId="a", url=receiver.url())
+    until(lambda: receiver.count(topic) == 2, 3, "the job, long before duepost gives the dead connection up")
+    gate.stop()
 
 
 def test_jobs_of_a_claim_without_an_answer_come_soon_and_count_no_lost_consumer(start, redis, receiver, topic):
