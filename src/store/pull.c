@@ -18,6 +18,9 @@ enum {
                             next call follows */
     FIRST_PULLED = 5,    /* index of the first job in a result */
     PULLED_PARTS = 5,    /* id, due time, time of the lease, deadline, record */
+    /* Each job that a request may lease counts as this size in its batch: 2048 jobs are a full call, which
+     * takes Redis 10 to 20 ms. */
+    LEASED_WEIGHT = BATCH_BYTES_MAX / 2048,
     LOST_PULLS_MAX = 64, /* maximum number of calls without a reply whose jobs are released; the leases of
                             further calls run out */
     ABANDON_SPARE_MS =
@@ -314,7 +317,7 @@ void store_pull(struct store *store, const struct store_pull *what, store_pull_f
     assert(what->max > 0 && what->max <= LEASE_JOBS_MAX);
     assert(what->lease_ms >= LEASE_MIN_MS && what->lease_ms <= LEASE_MAX_MS);
     assert(what->wait_ms >= 0);
-    pull->item.bytes = what->topic.size + what->once.size + BATCH_ITEM_OVERHEAD;
+    pull->item.bytes = what->topic.size + what->once.size + BATCH_ITEM_OVERHEAD + what->max * LEASED_WEIGHT;
     pull->shard = store_shard_of(store, what->topic);
     pull->what = *what;
     buffer_init(&pull->forgetting, STORE_NONCE_MAX + 2 + what->once.size);

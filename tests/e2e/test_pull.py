@@ -3,6 +3,7 @@
 import base64
 import concurrent.futures
 import json
+import socket
 import time
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from cluster import Cluster, topic_in
 from duepost import Duepost
 from patience import SLOW, until
-from pull import JSON, ask, await_waiting, end, lease, lease_one, make_pull, name
+from pull import JSON, Waiter, ask, await_waiting, end, lease, lease_one, make_pull, name
 from sentinels import Sentinels
 from timestamp import to_ms
 
@@ -47,6 +48,29 @@ def test_jobs_come_in_the_order_of_their_times_and_at_most_max(server, topic):
     assert [job["jobId"] for job in lease(server, topic, max=3)] == ["0", "1", "2"]
     assert [job["jobId"] for job in lease(server, topic, max=100)] == ["3", "4"]
     assert lease(server, topic, max=100) == []
+
+
+def test_a_call_leases_a_bounded_number_of_jobs(start, redis, topic):
+    """Requests of many workers share calls. The requests of one call lease about 2,048 jobs at most."""
+    behind = redis()
+    server = start("--reactors", "1", redis=behind)
+    make_pull(server, topic)
+    for first in range(0, 13000, 1000):
+        lines = "\n".join(json.dumps({"topic": topic, "jobId": str(first + i)}) for i in range(1000))
+        server.request("POST", "/jobs", lines, {"Content-Type": "application/x-ndjson"}).expect(207)
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.settimeout(5 * SLOW)
+        monitor.connect(str(behind.socket))
+        monitor.sendall(b"MONITOR\r\n")
+        monitor.recv(100)
+        workers = [Waiter(server, topic, max=100) for _ in range(130)]
+        seen = b""
+        while seen.count(b'"100"') < 130:
+            seen += monitor.recv(1 << 20)
+        for worker in workers:
+            worker.leave()
+    requests = [line.count(b'"100"') for line in seen.splitlines() if b'"duepost_lease_' in line]
+    assert 1 < max(requests) <= 21, requests
 
 
 def test_a_request_without_a_body_leases_one_job_for_half_a_minute(server, topic):
