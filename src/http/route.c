@@ -58,7 +58,12 @@ static bool path_matches(struct slice pattern, struct slice target, struct buffe
 bool route_names_topic(struct buffer *text, struct route_names *names)
 {
     names->key = names->topic = buffer_slice(text);
-    return topic_is_valid(names->topic) || topic_pattern_is_open(names->topic);
+    return topic_is_valid(names->topic);
+}
+
+bool route_names_topics(struct buffer *text, struct route_names *names)
+{
+    return route_names_topic(text, names) || topic_pattern_is_open(names->topic);
 }
 
 bool route_names_job(struct buffer *text, struct route_names *names)
@@ -81,11 +86,6 @@ bool route_names_schedule(struct buffer *text, struct route_names *names)
 bool route_names_workflow(struct buffer *text, struct route_names *names)
 {
     return route_names_job(text, names) && !memchr(names->job_id.data, '/', names->job_id.size);
-}
-
-bool route_names_schedules(struct buffer *text, struct route_names *names)
-{
-    return route_names_topic(text, names) && topic_is_valid(names->topic);
 }
 
 bool route_names_receiver(struct buffer *text, struct route_names *names)

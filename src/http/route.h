@@ -19,13 +19,13 @@ enum { ROUTE_SUGGESTION_SIZE = 40 };
 void route_suggest(const struct dialect *, struct slice target, char meant[ROUTE_SUGGESTION_SIZE]);
 
 /* Functions that read the names in a path, for struct route. */
-route_names_fn route_names_topic;     /* topic, or a pattern of topics such as "orders-*" */
-route_names_fn route_names_job;       /* topic and jobId */
-route_names_fn route_names_group;     /* group */
-route_names_fn route_names_schedule;  /* topic and scheduleId, as topic and job_id */
-route_names_fn route_names_schedules; /* topic, but not a pattern */
-route_names_fn route_names_workflow;  /* topic and workflowId, as topic and job_id */
-route_names_fn route_names_receiver;  /* receiver, converted to its normal spelling */
+route_names_fn route_names_topic;
+route_names_fn route_names_topics;   /* a topic, or a pattern of topics such as "orders-*", as topic */
+route_names_fn route_names_job;      /* topic and jobId */
+route_names_fn route_names_group;    /* group */
+route_names_fn route_names_schedule; /* topic and scheduleId, as topic and job_id */
+route_names_fn route_names_workflow; /* topic and workflowId, as topic and job_id */
+route_names_fn route_names_receiver; /* receiver, converted to its normal spelling */
 
 /* Aborts the process if a method in the table has no reach, no scopes or no label. */
 void route_check_table(const struct dialect *);
