@@ -1,5 +1,6 @@
 #include "http/idempotency.h"
 
+#include "base/hash.h"
 #include "job/fingerprint.h"
 #include "job/job.h"
 
@@ -29,10 +30,7 @@ static bool read_key(struct slice value, struct buffer *key)
 
 static size_t bucket_of(struct slice field)
 {
-    size_t sum = 5381;
-    for (size_t i = 0; i < field.size; i++)
-        sum = sum * 33 + (unsigned char)field.data[i];
-    return sum % SITE_KEY_BUCKETS;
+    return hash_of(field) % SITE_KEY_BUCKETS;
 }
 
 /* Returns the part of exchange->once after the fingerprint: topic/key. */
@@ -63,7 +61,7 @@ bool idempotency_begin(struct exchange *exchange, struct slice topic, struct sli
         struct job_errors errors;
         job_errors_clear(&errors);
         job_errors_add(&errors, "Idempotency-Key",
-                       "must be 1 to 255 visible ASCII characters, in quotes or bare");
+                       "must be 1 to 255 visible ASCII characters and spaces, in quotes or bare");
         exchange_refuse_errors(exchange, "request", &errors);
         return false;
     }
