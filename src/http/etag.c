@@ -4,6 +4,8 @@
 
 #include "job/job.h"
 
+enum { LIST_MAX = 4096 }; /* maximum size of a list of tags in bytes */
+
 struct http_header etag_header(const char tag[JOB_TAG_SIZE], struct etag *etag)
 {
     snprintf(etag->text, sizeof etag->text, "\"%s\"", tag);
@@ -54,9 +56,15 @@ static bool refuse_header(struct exchange *exchange, const char *header, const c
     return false;
 }
 
+/* Reads a list of tags, which may be split over several lines. */
 static bool read_header(struct exchange *exchange, const char *header)
 {
-    if (read_tags(http_request_header(exchange->request, header), &exchange->seen))
+    struct buffer list;
+    buffer_init(&list, LIST_MAX);
+    http_request_join_header(exchange->request, header, &list);
+    bool is_read = !list.failed && read_tags(buffer_slice(&list), &exchange->seen);
+    buffer_fini(&list);
+    if (is_read)
         return true;
     return refuse_header(
         exchange, header,
