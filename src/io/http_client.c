@@ -208,12 +208,23 @@ static void begin_plain(struct http_client *client, struct http_call *call)
     libcurl_add(call);
 }
 
-/* Sends a plain call over the connection that libcurl has opened for it. */
+/* Makes libcurl open another connection for a plain call. */
+static void connect_again(struct http_call *call)
+{
+    libcurl_remove(call);
+    http_call_prepare_connect(call);
+    libcurl_add(call);
+}
+
+/* Sends a plain call over the connection that libcurl has opened for it. libcurl may already have closed this
+ * connection: when libcurl begins another call, it closes each connection that nobody uses and that the
+ * receiver has closed, or (newer versions) that has data to read, such as a TLS session ticket. Then the call
+ * connects again. The call's deadline limits how often this happens. */
 static void continue_plain(struct http_client *client, struct http_call *call)
 {
     struct http_wire wire = {.fd = http_call_take_connection(call)};
     if (wire.fd < 0) {
-        end_call(call, CURLE_COULDNT_CONNECT);
+        connect_again(call);
         return;
     }
     if (call->is_tls) {

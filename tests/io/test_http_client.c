@@ -3,6 +3,8 @@
 #include "io/http_client.h"
 
 #include <arpa/inet.h>
+#include <curl/curl.h>
+#include <dlfcn.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -57,6 +59,7 @@ static struct fixture {
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
     int64_t freeze_us;                        /* may_send blocks for this time */
     int connect_questions, send_questions;
+    int closings;    /* number of new connections that libcurl will close before the client takes them */
     int epoll_sets;  /* number of epoll sets that libev has created */
     char last[4096]; /* text of the last request */
 } fx;
@@ -1324,6 +1327,83 @@ START_TEST(client_is_freed_with_posts_in_flight)
 }
 END_TEST
 
+/* ---- new connections that libcurl closes ---- */
+
+static curl_socket_t open_none(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)arg, (void)purpose, (void)address;
+    return CURL_SOCKET_BAD;
+}
+
+/* Ends a connection that nobody uses, and begins another call in libcurl. libcurl then closes the dead
+ * connection; it looks for such connections at most once a second. With session tickets that were not read,
+ * libcurl 7.88 would not find that the connection is dead. */
+static void make_libcurl_close(CURLM *multi, int fd)
+{
+    int running;
+    char bytes[4096];
+    CURL *other = curl_easy_init();
+    curl_easy_setopt(other, CURLOPT_URL, "http://127.0.0.1/");
+    curl_easy_setopt(other, CURLOPT_OPENSOCKETFUNCTION, open_none);
+    shutdown(fd, SHUT_RDWR);
+    nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 50000000}, NULL);
+    while (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
+        continue;
+    curl_multi_add_handle(multi, other);
+    curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    curl_multi_remove_handle(multi, other);
+    curl_easy_cleanup(other);
+}
+
+/* Replaces libcurl's function. Before the client learns that libcurl has made a connection, libcurl closes
+ * it. */
+CURLMsg *curl_multi_info_read(CURLM *multi, int *left)
+{
+    static CURLMsg *(*read_next)(CURLM *, int *);
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    if (!read_next)
+        *(void **)&read_next = dlsym(RTLD_NEXT, "curl_multi_info_read");
+    CURLMsg *message = read_next(multi, left);
+    if (!message || !fx.closings)
+        return message;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_ACTIVESOCKET, &fd);
+    if (fd != CURL_SOCKET_BAD) {
+        fx.closings--;
+        make_libcurl_close(multi, fd);
+        curl_easy_getinfo(message->easy_handle, CURLINFO_ACTIVESOCKET, &fd);
+        ck_assert_int_eq(fd, CURL_SOCKET_BAD);
+    }
+    return message;
+}
+
+START_TEST(a_connection_that_libcurl_has_closed_is_made_again)
+{
+    enum { POSTS = 100, CLOSINGS = 3 };
+    receive_with(serve_ok);
+    fx.closings = CLOSINGS;
+    for (size_t i = 0; i < POSTS; i++)
+        post(i);
+    run(POSTS);
+    for (size_t i = 0; i < POSTS; i++)
+        ck_status(&fx.results[i].outcome, 200);
+    ck_assert_int_eq(fx.closings, 0);
+    ck_assert_int_eq(fx.requests, POSTS);
+    ck_assert_int_ge(fx.connections, POSTS + CLOSINGS);
+}
+END_TEST
+
+/* The receiver ends each connection after the handshake. */
+START_TEST(connections_that_libcurl_always_closes_end_with_the_timeout)
+{
+    receive_with(serve_ok);
+    fx.closings = 100;
+    post_to(0, fx.url, SLICE("x"), 2500);
+    run(1);
+    ck_error(&fx.results[0].outcome, FAILURE_TIMEOUT, false);
+    ck_assert_int_eq(fx.requests, 0);
+}
+END_TEST
+
 /* ---- TLS ---- */
 
 START_TEST(a_new_connection_resumes_a_session)
@@ -1443,6 +1523,16 @@ static void add_questions_and_ends(TCase *tc)
     tcase_add_test(tc, client_is_freed_with_posts_in_flight);
 }
 
+static void add_closings(Suite *s, void (*start_client)(void))
+{
+    TCase *tc = tcase_create("new connections that libcurl closes");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, start_client, stop);
+    tcase_add_test(tc, a_connection_that_libcurl_has_closed_is_made_again);
+    tcase_add_test(tc, connections_that_libcurl_always_closes_end_with_the_timeout);
+    suite_add_tcase(s, tc);
+}
+
 static void add_sessions(Suite *s, void (*start_client)(void))
 {
     TCase *tc = tcase_create("sessions");
@@ -1461,6 +1551,8 @@ Suite *suite(void)
     add_cases(s, "answers", add_answers);
     add_cases(s, "failures", add_failures);
     add_cases(s, "questions and ends", add_questions_and_ends);
+    add_closings(s, start);
+    add_closings(s, start_tls);
     add_sessions(s, start_tls);
     add_sessions(s, start_libcurl_tls);
     return s;
