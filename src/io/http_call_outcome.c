@@ -5,7 +5,23 @@
 #include "base/clock.h"
 #include "io/http_call_private.h"
 
+/* The number of CURLE_TOO_LARGE, a name that the headers of older versions lack. */
 enum { CURL_TOO_LARGE = 100 };
+
+/* Returns the failure of a call for which libcurl had no memory, or met something that is too large. libcurl
+ * up to 8.5 uses one code for both. While libcurl reads an answer, only a header line above libcurl's own
+ * limit of 100 KiB gives this code: libcurl hands over such a line only when it is complete, so it is not in
+ * head_bytes. (A lack of memory at this moment cannot be told from it. libcurl then needs at most 100 KiB.)
+ */
+static enum failure error_of_shortage(const struct http_call *call)
+{
+    curl_off_t answer_began_us = 0;
+    if (!call->outcome.was_sent)
+        return FAILURE_CONNECT;
+    if (!call->is_plain)
+        curl_easy_getinfo(call->easy, CURLINFO_STARTTRANSFER_TIME_T, &answer_began_us);
+    return answer_began_us ? FAILURE_ANSWER_TOO_LARGE : FAILURE_RESET;
+}
 
 static enum failure error_of(const struct http_call *call, CURLcode code)
 {
@@ -36,12 +52,9 @@ static enum failure error_of(const struct http_call *call, CURLcode code)
     case CURLE_SEND_ERROR:
     case CURLE_PARTIAL_FILE: /* with a proxy and no request sent: the proxy has refused the tunnel */
         return call->owner->proxy && !call->outcome.was_sent ? FAILURE_CONNECT : FAILURE_RESET;
-    /* A header line exceeds libcurl's own limit of 100 KiB. libcurl up to 8.5 reports this as
-     * CURLE_OUT_OF_MEMORY, and 8.6 and later as CURLE_TOO_LARGE. CURL_TOO_LARGE has the same number as
-     * CURLE_TOO_LARGE, a name that the headers of older versions lack. */
     case CURLE_OUT_OF_MEMORY:
     case CURL_TOO_LARGE:
-        return FAILURE_ANSWER_TOO_LARGE;
+        return error_of_shortage(call);
     default:
         return FAILURE_PROTOCOL;
     }
@@ -89,7 +102,7 @@ static void fill_detail(struct http_call *call, CURLcode code)
         snprintf(call->error_text, size, "A kept-alive connection was closed before an answer began");
     else if (error == FAILURE_ANSWER_TOO_LARGE)
         snprintf(call->error_text, size, "The answer's header section is too large");
-    else if (error == FAILURE_CONNECT)
+    else if (error == FAILURE_CONNECT && code != CURLE_OUT_OF_MEMORY)
         add_system_error(call);
     if (!call->error_text[0] && code != CURLE_OK)
         snprintf(call->error_text, size, "%s", curl_easy_strerror(code));
@@ -116,7 +129,8 @@ void http_call_fill_outcome(struct http_call *call, CURLcode code)
         fill_answer(call, code);
     } else {
         outcome->error = call->verdict != FAILURE_NONE ? call->verdict : error_of(call, code);
-        if (outcome->error == FAILURE_RESET && outcome->is_reused && call->head_bytes == 0)
+        if (outcome->error == FAILURE_RESET && outcome->is_reused && call->head_bytes == 0 &&
+            code != CURLE_OUT_OF_MEMORY)
             outcome->error = FAILURE_IDLE_CLOSED;
     }
     if (freeze_guard_has_struck(call->owner->guard, call) && !call->has_head) {

@@ -231,6 +231,9 @@ static bool take_part(struct http_connection *connection, enum http_read read, s
         call->verdict = FAILURE_PROTOCOL;
         connection_fail(connection, CURLE_WEIRD_SERVER_REPLY, "The answer is not valid HTTP/1.1");
         return false;
+    case HTTP_READ_NO_MEMORY:
+        connection_fail(connection, CURLE_OUT_OF_MEMORY, "Out of memory");
+        return false;
     default: /* HTTP_READ_LONG */
         call->verdict = FAILURE_ANSWER_TOO_LARGE;
         break;

@@ -175,12 +175,14 @@ static enum http_read take_line(struct http_reader *reader, struct slice *bytes,
     *part = slice_from(bytes->data, end ? (size_t)(end - bytes->data) + 1 : bytes->size);
     *bytes = slice_skip(*bytes, part->size);
     reader->overhead += is_framing ? part->size : 0;
+    if (reader->line.size + part->size > HTTP_READER_LINE_MAX || reader->overhead > HTTP_READER_OVERHEAD_MAX)
+        return HTTP_READ_LONG;
     if (!end || reader->line.size) {
         buffer_append(&reader->line, *part);
         *part = buffer_slice(&reader->line);
     }
-    if (reader->line.failed || reader->overhead > HTTP_READER_OVERHEAD_MAX)
-        return HTTP_READ_LONG;
+    if (reader->line.failed)
+        return HTTP_READ_NO_MEMORY;
     if (!end)
         return reader->state == READING_STATUS && !may_be_status(*part) ? HTTP_READ_BAD : HTTP_READ_MORE;
     reader->is_line_whole = true;

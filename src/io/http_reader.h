@@ -18,6 +18,7 @@ enum http_read {
     HTTP_READ_BAD,  /* the bytes are not an HTTP/1.1 answer; do not read on */
     HTTP_READ_LONG, /* a line is too long, or the framing of the chunks takes too many bytes; do not read on
                      */
+    HTTP_READ_NO_MEMORY, /* there is no memory for a line; do not read on */
 };
 
 enum {

@@ -41,6 +41,7 @@ struct result {
     struct http_outcome outcome;
     char answer[HTTP_ANSWER_MAX]; /* copy of outcome.answer */
     char again[HTTP_AGAIN_MAX];   /* copy of outcome.again */
+    char detail[HTTP_DETAIL_MAX]; /* copy of outcome.detail */
 };
 
 static struct fixture {
@@ -59,9 +60,11 @@ static struct fixture {
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
     int64_t freeze_us;                        /* may_send blocks for this time */
     int connect_questions, send_questions;
-    int closings;    /* number of new connections that libcurl will close before the client takes them */
-    int epoll_sets;  /* number of epoll sets that libev has created */
-    char last[4096]; /* text of the last request */
+    bool loses_memory;  /* the next may_send makes the next allocation of libcurl fail */
+    bool has_no_memory; /* the next allocation of libcurl fails */
+    int closings;       /* number of new connections that libcurl will close before the client takes them */
+    int epoll_sets;     /* number of epoll sets that libev has created */
+    char last[4096];    /* text of the last request */
 } fx;
 
 /* Several connections may write fx.last at the same time. Only tests with one connection read it. */
@@ -153,6 +156,8 @@ static bool may_send(void *arg)
     fx.send_questions++;
     for (int64_t end_us = clock_boot_us() + fx.freeze_us; clock_boot_us() < end_us;)
         continue;
+    fx.has_no_memory = fx.loses_memory;
+    fx.loses_memory = false;
     return fx.may_send;
 }
 
@@ -171,12 +176,47 @@ static void on_done(void *arg, const struct http_outcome *outcome)
     if (outcome->again.size)
         memcpy(result->again, outcome->again.data, outcome->again.size);
     result->outcome.again.data = result->again;
+    if (outcome->detail.size)
+        memcpy(result->detail, outcome->detail.data, outcome->detail.size);
+    result->outcome.detail.data = result->detail;
     if (++fx.done == fx.wanted)
         loop_stop(fx.loop);
 }
 
+/* ---- libcurl's memory ---- */
+
+static bool has_memory(void)
+{
+    bool fails = fx.has_no_memory;
+    fx.has_no_memory = false;
+    return !fails;
+}
+
+static void *allocate(size_t size)
+{
+    return has_memory() ? malloc(size) : NULL;
+}
+
+static void *allocate_again(void *memory, size_t size)
+{
+    return has_memory() ? realloc(memory, size) : NULL;
+}
+
+static void *allocate_zeroed(size_t count, size_t size)
+{
+    return has_memory() ? calloc(count, size) : NULL;
+}
+
+static char *allocate_copy(const char *text)
+{
+    return has_memory() ? strdup(text) : NULL;
+}
+
 static void start(void)
 {
+    ck_assert_int_eq(curl_global_init_mem(CURL_GLOBAL_DEFAULT, allocate, free, allocate_again, allocate_copy,
+                                          allocate_zeroed),
+                     CURLE_OK);
     fx.may_connect = true;
     fx.may_send = true;
     fx.loop = loop_new();
@@ -806,6 +846,25 @@ static void serve_endless_line(int fd, int number)
 START_TEST(endless_header_line_is_too_large)
 {
     ck_error(post_against(serve_endless_line), FAILURE_ANSWER_TOO_LARGE, true);
+}
+END_TEST
+
+/* libcurl has no memory for the request. */
+START_TEST(a_lack_of_memory_is_not_a_large_answer)
+{
+    receive_with(serve_ok);
+    for (size_t i = 0; i < 2; i++) {
+        fx.loses_memory = true;
+        post(i);
+        run(1);
+        ck_error(&fx.results[i].outcome, FAILURE_RESET, true);
+        ck_assert(slice_equal(fx.results[i].outcome.detail, SLICE("Out of memory")));
+        fx.results[i].is_done = false;
+        post(i);
+        run(1);
+        ck_status(&fx.results[i].outcome, 200);
+    }
+    ck_assert_int_eq(fx.requests, 2);
 }
 END_TEST
 
@@ -1494,6 +1553,15 @@ static void add_answers(TCase *tc)
     tcase_add_test(tc, garbage_is_a_protocol_error);
 }
 
+static void add_shortages(Suite *s, void (*start_client)(void))
+{
+    TCase *tc = tcase_create("shortages");
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, start_client, stop);
+    tcase_add_test(tc, a_lack_of_memory_is_not_a_large_answer);
+    suite_add_tcase(s, tc);
+}
+
 static void add_failures(TCase *tc)
 {
     tcase_add_test(tc, close_on_receipt_is_a_reset);
@@ -1551,6 +1619,8 @@ Suite *suite(void)
     add_cases(s, "answers", add_answers);
     add_cases(s, "failures", add_failures);
     add_cases(s, "questions and ends", add_questions_and_ends);
+    add_shortages(s, start_libcurl);
+    add_shortages(s, start_libcurl_tls);
     add_closings(s, start);
     add_closings(s, start_tls);
     add_sessions(s, start_tls);

@@ -194,6 +194,19 @@ START_TEST(a_nul_is_no_part_of_a_head)
 }
 END_TEST
 
+/* The maximum of the buffer stands for the end of the memory. */
+START_TEST(a_lack_of_memory_is_not_a_long_line)
+{
+    struct http_reader reader;
+    struct slice bytes = SLICE(OK "X: the beginning of a line"), part;
+    http_reader_begin(&reader, false);
+    reader.line.max = 10;
+    ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_LINE);
+    ck_assert_int_eq(http_reader_next(&reader, &bytes, &part), HTTP_READ_NO_MEMORY);
+    http_reader_fini(&reader);
+}
+END_TEST
+
 Suite *suite(void)
 {
     Suite *suite = suite_create("http_reader");
@@ -203,6 +216,7 @@ Suite *suite(void)
     tcase_add_test(tests, bytes_behind_an_answer_are_left);
     tcase_add_test(tests, nothing_is_endless);
     tcase_add_test(tests, a_nul_is_no_part_of_a_head);
+    tcase_add_test(tests, a_lack_of_memory_is_not_a_long_line);
     suite_add_tcase(suite, tests);
     return suite;
 }
