@@ -16,6 +16,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     }
     call->was_opened = true;
     int fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+    call->open_errno = fd < 0 ? errno : 0;
     if (fd >= 0)
         http_sockets_add_connection(call->owner->sockets, fd);
     return fd;
@@ -352,12 +354,15 @@ static void forget(struct http_call *call)
     call->has_retry_after = false;
     call->has_again = false;
     call->again_bytes = 0;
+    call->open_errno = 0;
     call->was_opened = false;
     call->was_refused = false;
     call->is_stale = false;
     call->is_plain = false;
     call->error_text[0] = '\0';
     buffer_clear(&call->headers);
+    /* The previous call may have been aborted after the guard had struck. */
+    freeze_guard_has_struck(call->owner->guard, call);
 }
 
 static void keep_request(struct http_call *call, const struct http_call_request *request)

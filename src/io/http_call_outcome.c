@@ -86,9 +86,10 @@ static void clean(char *text)
  * text. */
 static void add_system_error(struct http_call *call)
 {
-    long number = 0;
+    long number = call->open_errno;
     size_t size = strlen(call->error_text);
-    curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &number);
+    if (!number)
+        curl_easy_getinfo(call->easy, CURLINFO_OS_ERRNO, &number);
     if (number)
         snprintf(call->error_text + size, sizeof call->error_text - size, "%s%s", size ? ": " : "",
                  strerror((int)number));

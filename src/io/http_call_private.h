@@ -60,6 +60,7 @@ struct http_call {
     char again[HTTP_AGAIN_MAX]; /* the values of Duepost-Again */
     size_t again_bytes;
     int local_port;   /* local port of the connection that sends the request */
+    int open_errno;   /* why the last socket could not be opened; 0: it was opened */
     bool was_opened;  /* a socket to an allowed address was opened */
     bool was_refused; /* may_connect has refused an address */
     bool is_stale;    /* the chosen connection is closed: the call begins again on a fresh one */

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -1135,6 +1136,25 @@ START_TEST(nobody_listening_is_a_connect_error)
 }
 END_TEST
 
+/* The process has no descriptor for another connection. */
+START_TEST(no_descriptor_is_a_connect_error_at_once)
+{
+    struct rlimit before, none;
+    int next = dup(0);
+    close(next);
+    getrlimit(RLIMIT_NOFILE, &before);
+    none = before;
+    none.rlim_cur = (rlim_t)next;
+    setrlimit(RLIMIT_NOFILE, &none);
+    post(0);
+    run(1);
+    setrlimit(RLIMIT_NOFILE, &before);
+    ck_error(&fx.results[0].outcome, FAILURE_CONNECT, false);
+    ck_assert(slice_ends_with(fx.results[0].outcome.detail, SLICE("Too many open files")));
+    ck_assert_int_lt(fx.results[0].outcome.duration_ms, 2000);
+}
+END_TEST
+
 static void serve_no_tls(int fd, int number)
 {
     (void)number;
@@ -1573,6 +1593,7 @@ static void add_failures(TCase *tc)
     tcase_add_test(tc, what_has_begun_to_be_answered_was_not_closed_for_being_idle);
     tcase_add_test(tc, no_answer_is_a_timeout);
     tcase_add_test(tc, nobody_listening_is_a_connect_error);
+    tcase_add_test(tc, no_descriptor_is_a_connect_error_at_once);
     tcase_add_test(tc, plain_http_behind_https_is_a_tls_error);
     tcase_add_test(tc, dead_name_is_a_dns_error_and_stalls_nobody);
 }
