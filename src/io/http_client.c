@@ -217,7 +217,7 @@ static void connect_again(struct http_call *call)
 }
 
 /* Sends a plain call over the connection that libcurl has opened for it. libcurl may already have closed this
- * connection: when libcurl begins another call, it closes each connection that nobody uses and that the
+ * connection: when libcurl begins another call, it closes each connection that no call uses and that the
  * receiver has closed, or (newer versions) that has data to read, such as a TLS session ticket. Then the call
  * connects again. The call's deadline limits how often this happens. */
 static void continue_plain(struct http_client *client, struct http_call *call)

@@ -1414,7 +1414,7 @@ static curl_socket_t open_none(void *arg, curlsocktype purpose, struct curl_sock
     return CURL_SOCKET_BAD;
 }
 
-/* Ends a connection that nobody uses, and begins another call in libcurl. libcurl then closes the dead
+/* Ends a connection that no call uses, and begins another call in libcurl. libcurl then closes the dead
  * connection; it looks for such connections at most once a second. With session tickets that were not read,
  * libcurl 7.88 would not find that the connection is dead. */
 static void make_libcurl_close(CURLM *multi, int fd)
