@@ -61,11 +61,11 @@ static struct fixture {
     char large_answer[HTTP_LARGE_ANSWER_MAX]; /* the last large answer */
     int64_t freeze_us;                        /* may_send blocks for this time */
     int connect_questions, send_questions;
-    bool loses_memory;  /* the next may_send makes the next allocation of libcurl fail */
-    bool has_no_memory; /* the next allocation of libcurl fails */
-    int closings;       /* number of new connections that libcurl will close before the client takes them */
-    int epoll_sets;     /* number of epoll sets that libev has created */
-    char last[4096];    /* text of the last request */
+    bool loses_memory;         /* the next may_send makes the next allocation of libcurl fail */
+    atomic_bool has_no_memory; /* the next allocation of libcurl fails */
+    int closings;    /* number of new connections that libcurl will close before the client takes them */
+    int epoll_sets;  /* number of epoll sets that libev has created */
+    char last[4096]; /* text of the last request */
 } fx;
 
 /* Several connections may write fx.last at the same time. Only tests with one connection read it. */
@@ -186,11 +186,10 @@ static void on_done(void *arg, const struct http_outcome *outcome)
 
 /* ---- libcurl's memory ---- */
 
+/* libcurl's threads for name lookups allocate, too. */
 static bool has_memory(void)
 {
-    bool fails = fx.has_no_memory;
-    fx.has_no_memory = false;
-    return !fails;
+    return !atomic_exchange(&fx.has_no_memory, false);
 }
 
 static void *allocate(size_t size)
