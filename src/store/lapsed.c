@@ -85,10 +85,10 @@ struct lapsed_end {
     void *arg;
 };
 
-static void on_lapsed_ended(void *arg, enum status status, const struct ending *ending)
+static void on_lapsed_ended(void *arg, enum status status, const struct ending *ending, int64_t now_us)
 {
     struct lapsed_end *end = arg;
-    (void)ending;
+    (void)ending, (void)now_us;
     end->fn(end->arg, status);
     free(end);
 }

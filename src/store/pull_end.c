@@ -170,7 +170,8 @@ static void pull_call_end_lingering(struct pull_call *call)
 
 /* ---- with the record ---- */
 
-static void on_pull_call_ended(void *arg, enum status status, const struct ending *ending)
+/* retry.lua counts the wait from the first whole millisecond that has not begun. */
+static void on_pull_call_ended(void *arg, enum status status, const struct ending *ending, int64_t now_us)
 {
     struct pull_call *call = arg;
     if (status == STATUS_STALE) {
@@ -178,10 +179,11 @@ static void on_pull_call_ended(void *arg, enum status status, const struct endin
         return;
     }
     if (status == STATUS_OK) {
+        call->ended.now_ms = now_us / 1000;
         call->ended.is_dead = ending->verdict == ENDING_BURY;
         call->ended.reason = ending->reason;
         if (ending->verdict == ENDING_RETRY)
-            call->ended.at_ms = call->ended.now_ms + ending->wait_ms;
+            call->ended.at_ms = (now_us + 999) / 1000 + ending->wait_ms;
     }
     pull_call_end(call, status);
 }

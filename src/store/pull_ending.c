@@ -21,7 +21,7 @@ struct pull_ending {
     struct topic_settings settings;
     bool has_settings, has_job;
     struct job job;
-    int64_t due_ms, leased_ms;
+    int64_t due_ms, leased_ms, now_us;
     enum pull_cause cause;
     struct attempt_result result;
     char detail[ATTEMPT_DETAIL_MAX + 1];
@@ -52,7 +52,7 @@ static void pull_ending_free(struct pull_ending *ending)
 static void pull_ending_finish(struct pull_ending *ending, enum status status)
 {
     if (ending->fn)
-        ending->fn(ending->arg, status, status == STATUS_OK ? &ending->ending : NULL);
+        ending->fn(ending->arg, status, status == STATUS_OK ? &ending->ending : NULL, ending->now_us);
     pull_ending_free(ending);
 }
 
@@ -113,8 +113,9 @@ static void on_pull_end_done(void *arg, enum status status)
 
 static void on_pull_end_sent(void *arg, enum status status, int64_t code, int64_t now_us)
 {
-    (void)now_us;
-    on_pull_end_done(arg, status == STATUS_OK && code <= 0 ? STATUS_STALE : status);
+    struct pull_ending *ending = arg;
+    ending->now_us = now_us;
+    on_pull_end_done(ending, status == STATUS_OK && code <= 0 ? STATUS_STALE : status);
 }
 
 /* ---- sending ---- */
