@@ -6,7 +6,7 @@
 -- ARGV[2] maximum number of jobs   [3] time that Redis's clock should show by the caller's reckoning, ms
 -- Returns {now_us, -1} if the clock has stepped by more than a second. Otherwise returns {now_us, number of leases that ran out,
 -- number of jobs, then for each job: id, nonce, due time, time of the lease, record; then topic, settings, ... of their topics}.
--- uses: attempts crashes lost places probe record settings take
+-- uses: forget_lost lost places probe record settings take
 if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
 local ids = lost_of(PULLED, PULL_LEASE_MAX_MS, ARGV[2])
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
@@ -20,8 +20,7 @@ local function repair(id, record)
   if record then
     put(id, now)
   else
-    forget_crashes(id)
-    forget_attempts({id})
+    forget_lost(id)
   end
 end
 

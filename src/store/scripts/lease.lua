@@ -19,7 +19,7 @@
 -- or 1 or 2 for the leases of an earlier request, 1 if more jobs may be leased now or 0, earliest time for a job if it
 -- is known or -1, settings of the topic or '', then for each job: id, due time, time of the lease, deadline, record}. A
 -- job that has expired is leased for a short time, and the caller buries it.
--- uses: attempts crashes expiry idempotency leases places probe pull_waiters record settings
+-- uses: expiry forget_lost idempotency leases places probe pull_waiters record settings
 local find = string.find
 local SIZE = 6
 local READ_AT_ONCE = 16 -- records
@@ -107,8 +107,7 @@ local function lease_due(topic, most, nonce, lease_ms, result)
   for i = 1, #records do
     local id, record, due = ids[i], records[i], dues[i]
     if not record or #id < least_bytes then
-      forget_crashes(id)
-      forget_attempts({id})
+      forget_lost(id)
     else
       number = number + 2
       leases[number - 1], leases[number] = until_text, id

@@ -15,7 +15,7 @@
 -- Returns {now_us, -1} if the clock has stepped by more than a second, because living consumers must first get the
 -- time to renew their leases. Otherwise returns {now_us, number of leases that ran out, number of jobs to bury, then
 -- for each of these jobs: id, record; then topic, settings, ... of their topics}.
--- uses: again crashes lingering lost places probe record settings take
+-- uses: again crashes forget_lost lingering lost places probe record settings take
 local lease_ms, recoverer = tonumber(ARGV[2]), ARGV[6]
 local LOSSES_MAX = 5
 if math.abs(now - tonumber(ARGV[3])) > STEP_MS then return {now_us, -1} end
@@ -27,13 +27,13 @@ if #lingering == 0 and has(PULL_LINGERING) then lingering = lost_of(PULL_LINGERI
 local HEAD = 3 -- number of replies before the first job
 local replies, topics, is_told = {now_us, 0, 0}, {}, {}
 
--- Adds a job to the list for the caller. An id without a record is removed from the leases.
+-- Adds a job to the list for the caller. An id without a record is removed with its other data.
 local function list(id, due)
   local record, topic = call('HGET', JOBS, id), topic_of(id)
   if not record then
     take(id)
     touch(topic, 'all')
-    forget_crashes(id)
+    forget_lost(id)
     return
   end
   call('HSET', holders_of(topic), id, recoverer .. ' ' .. due)
