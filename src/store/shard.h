@@ -152,7 +152,7 @@ struct shard_carry {
 };
 
 /* The calls that have work to do, as a carry has found. All but forgets are only looked for once a second
- * (is_tick). A process that does not hold the lock only learns has_turns. */
+ * (is_tick). A process that does not hold the lock only receives has_turns. */
 struct shard_chores {
     bool has_turns;                           /* a claim would find due jobs */
     bool forgets, sweeps, reoffers, archives; /* shard_forget, shard_sweep, shard_reoffer, outbox_read */
