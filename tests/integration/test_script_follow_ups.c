@@ -118,7 +118,8 @@ START_TEST(recovery_lists_what_it_gives_up_and_leases_it)
         {DOOMED("now"), "recover 5000 now 256 1 !s", "1 1 t/a {r}",
          "crashes: t/a=5,n1\nholders:t: t/a=!s,now-1000\njobs: t/a={r}\nleases: t/a@now+5000\n"},
         /* An id without a record is not listed. Its lease and its other data are removed. */
-        {"attempts: t/a=1|\ncrashes: t/a=4,n0\nholders:t: t/a=n1,now-9\nleases: t/a@now\n", RECOVER, "1 0", ABSENT}, );
+        {"attempts: t/a=1|\ncrashes: t/a=4,n0\nholders:t: t/a=n1,now-9\nleases: t/a@now\n", RECOVER, "1 0",
+         ABSENT}, );
 }
 END_TEST
 
