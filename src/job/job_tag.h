@@ -20,6 +20,9 @@ void job_tag_make(struct slice state, int64_t place_ms, struct slice record, cha
  * begins with JOB_TAGS_EXCLUDED, the opposite of the rest must be true. */
 #define JOB_TAGS_EXCLUDED '!'
 
+/* For a cancel: only a job that has not ended, with any tag. */
+#define JOB_TAGS_ALIVE "alive"
+
 /* Returns whether a job with this tag meets the condition. */
 bool job_tags_match(struct slice tags, const char tag[JOB_TAG_SIZE]);
 

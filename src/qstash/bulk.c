@@ -4,7 +4,11 @@
 #include "qstash/answer.h"
 #include "qstash/message_id.h"
 
-enum { PAGE = 500 /* number of messages that are read together */, RESULTS_MAX = 64 * 1024 * 1024 };
+enum {
+    PAGE = 500,          /* number of messages that are read together */
+    GATHERED_MAX = 2000, /* see gathers in struct bulk_kind */
+    RESULTS_MAX = 64 * 1024 * 1024
+};
 
 static void read_page(struct bulk *);
 static void act_on_next(struct bulk *);
@@ -110,6 +114,7 @@ static void act_on_next(struct bulk *bulk)
 
 static void act_on_page(struct bulk *bulk)
 {
+    bulk->gathered = 0;
     bulk->rest = buffer_slice(&bulk->ids);
     bulk->pending = 1;
     act_on_next(bulk);
@@ -122,6 +127,7 @@ static void note_id(struct bulk *bulk, struct slice message_id)
 {
     buffer_append(&bulk->ids, message_id);
     buffer_append_byte(&bulk->ids, '\n');
+    bulk->gathered++;
 }
 
 static void act_on_ids(struct bulk *bulk)
@@ -184,6 +190,11 @@ static void on_page(void *arg, const struct app_verdict *verdict)
 {
     struct bulk *bulk = arg;
     struct slice next = verdict->page.cursor;
+    if (verdict->end != APP_DONE && bulk->done) {
+        bulk->is_unknown = true;
+        bulk->kind->answer(bulk);
+        return;
+    }
     if (verdict->end != APP_DONE) {
         answer_refuse_verdict(bulk->exchange, verdict);
         return;
@@ -195,14 +206,19 @@ static void on_page(void *arg, const struct app_verdict *verdict)
     bulk->cursor_bytes = next.size <= BULK_CURSOR_MAX ? next.size : 0;
     if (bulk->cursor_bytes)
         memcpy(bulk->cursor, next.data, next.size);
-    act_on_page(bulk);
+    bool has_room = bulk->gathered + PAGE <= GATHERED_MAX;
+    if (bulk->kind->gathers && bulk->cursor_bytes && bulk->left > 0 && has_room)
+        read_page(bulk);
+    else
+        act_on_page(bulk);
 }
 
 static void read_page(struct bulk *bulk)
 {
     struct app *app = app_of(bulk->exchange);
     struct slice cursor = slice_from(bulk->cursor, bulk->cursor_bytes);
-    buffer_clear(&bulk->ids);
+    if (bulk->gathered == 0)
+        buffer_clear(&bulk->ids);
     bulk->list.from = (struct app_cursor){.is_set = false};
     /* A page has at most the number of messages that the action may still act on. So the action never stops
      * in the middle of a page, and the page's cursor is the right one for the client. */
@@ -243,7 +259,7 @@ void bulk_begin(struct exchange *exchange, const struct bulk_kind *kind)
     struct bulk *bulk = NEW(struct bulk);
     bulk->exchange = exchange;
     bulk->kind = kind;
-    buffer_init_fallible(&bulk->ids, (size_t)FILTER_WORDS_MAX * (MESSAGE_ID_MAX + 1));
+    buffer_init_fallible(&bulk->ids, (size_t)GATHERED_MAX * (MESSAGE_ID_MAX + 1));
     buffer_init_fallible(&bulk->results, RESULTS_MAX);
     exchange_keep(exchange, bulk, bulk_free);
     if (!filters_read(exchange, kind->accepted, &bulk->filters))

@@ -28,6 +28,8 @@ struct bulk_kind {
     unsigned states;   /* states of the messages, as bits 1 << state */
     bool is_in_order;  /* acts on one message after the other, so that the answer lists them in this order */
     bool is_newest_first;
+    /* Reads several pages before it acts, because the action on one message may end others that match. */
+    bool gathers;
     bool needs_limit;  /* the parameter count limits the action even if the request has no filter */
     int64_t count_max; /* maximum of the parameter count; 0: any */
     /* Acts on one message, and then calls bulk_end_one once. Borrows the id until that call. */
@@ -50,7 +52,8 @@ struct bulk {
     const struct bulk_kind *kind;
     struct filters filters;
     struct app_list list;
-    struct buffer ids;      /* ids of this page's messages that match, each with a newline */
+    struct buffer ids; /* ids of the messages that match, of this page or of several, each with a newline */
+    size_t gathered;   /* number of ids in ids */
     char topic[PLACE_SIZE]; /* topic of the queue, if the filter names exactly one queue */
     char cursor[BULK_CURSOR_MAX + 1];
     size_t cursor_bytes;   /* size of the next page's cursor; 0: the list has ended */

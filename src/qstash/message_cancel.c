@@ -1,19 +1,11 @@
 #include "qstash/message_cancel.h"
-#include "qstash/answer.h"
 
 #include "app/jobs.h"
 #include "base/memory.h"
 
-enum { TRIES_MAX = 10 }; /* maximum number of tries if the message changes each time */
-
-/* A message that is being cancelled. It is read first. The message is cancelled only if it has not changed
- * since it was read. If it has changed, for example because an attempt has ended, it is read again. */
+/* A message that is being cancelled. */
 struct cancelling {
-    struct app *app;
-    const struct app_caller *caller;
-    char room[MESSAGE_KEY_SIZE], tag[JOB_TAG_SIZE];
-    struct slice key;
-    int tries;
+    char room[MESSAGE_KEY_SIZE];
     app_verdict_fn *fn;
     void *arg;
 };
@@ -31,43 +23,21 @@ bool message_is_alive(const struct app_verdict *verdict)
            (state == JOB_STATE_DELAYED || state == JOB_STATE_READY || state == JOB_STATE_LEASED);
 }
 
-static void on_read(void *arg, const struct app_verdict *);
-
 static void on_cancelled(void *arg, const struct app_verdict *verdict)
 {
-    struct cancelling *cancelling = arg;
-    if (verdict->end == APP_MISMATCH && ++cancelling->tries < TRIES_MAX)
-        app_read(cancelling->app, cancelling->key, on_read, cancelling);
-    else if (verdict->end == APP_MISMATCH)
-        cancelling_end(cancelling, &(struct app_verdict){
-                                       .end = APP_CONTENDED,
-                                       .why = SLICE("other requests keep changing the message; try again")});
-    else
-        cancelling_end(cancelling, verdict);
-}
-
-static void on_read(void *arg, const struct app_verdict *verdict)
-{
-    struct cancelling *cancelling = arg;
-    if (message_is_alive(verdict)) {
-        app_job_tag(&verdict->job, cancelling->tag);
-        app_cancel(cancelling->app, cancelling->caller, cancelling->key, slice_of(cancelling->tag),
-                   on_cancelled, cancelling);
-    } else if (answer_is_known(verdict)) {
-        cancelling_end(cancelling, &(struct app_verdict){.end = APP_NOT_FOUND});
-    } else {
-        cancelling_end(cancelling, verdict);
-    }
+    /* MISMATCH: only a dead message has this id */
+    bool is_dead = verdict->end == APP_MISMATCH;
+    cancelling_end(arg, is_dead ? &(struct app_verdict){.end = APP_NOT_FOUND} : verdict);
 }
 
 void message_cancel(struct app *app, const struct app_caller *caller, struct slice message_id,
                     app_verdict_fn *fn, void *arg)
 {
     struct cancelling *cancelling = NEW(struct cancelling);
-    *cancelling = (struct cancelling){.app = app, .caller = caller, .fn = fn, .arg = arg};
-    cancelling->key = message_id_key(message_id, cancelling->room);
-    if (cancelling->key.size)
-        app_read(app, cancelling->key, on_read, cancelling);
+    *cancelling = (struct cancelling){.fn = fn, .arg = arg};
+    struct slice key = message_id_key(message_id, cancelling->room);
+    if (key.size)
+        app_cancel(app, caller, key, SLICE(JOB_TAGS_ALIVE), on_cancelled, cancelling);
     else
         cancelling_end(cancelling, &(struct app_verdict){.end = APP_NOT_FOUND});
 }

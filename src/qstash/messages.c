@@ -100,6 +100,7 @@ HANDLER(messages_cancel_handle)
                     1U << FILTER_TO,
         .ids = FILTER_MESSAGE_ID,
         .states = 1U << JOB_STATE_DELAYED | 1U << JOB_STATE_READY | 1U << JOB_STATE_LEASED,
+        .gathers = true,
         .act = bulk_cancel_one,
         .answer = answer_cancelled,
     };

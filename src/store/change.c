@@ -127,10 +127,14 @@ const struct batch_kind replace_kind = {SCRIPT_REPLACE,     OWNER_CALLS_MAX,  tr
 
 /* ---- cancel ---- */
 
+/* When a job of a workflow is cancelled, the script removes all jobs of the workflow. The cancels of these
+ * jobs in later calls find no job, and count as done nevertheless (was_dropped). */
 struct cancel {
     struct batch_item item;
+    struct list link; /* in cancels of the shard */
     struct shard *shard;
     struct slice id, tags;
+    bool was_dropped, was_dropped_leased;
     store_cancelled_fn *fn;
     void *arg;
 };
@@ -142,8 +146,10 @@ void store_cancel(struct store *store, struct slice id, struct slice tags, store
     cancel->shard = store_shard_of(store, id);
     cancel->id = id;
     cancel->tags = tags;
+    cancel->was_dropped = cancel->was_dropped_leased = false;
     cancel->fn = fn;
     cancel->arg = arg;
+    list_append(&cancel->shard->cancels, &cancel->link);
     batch_add(&cancel->shard->batches[SHARD_BATCH_CANCEL], &cancel->item);
 }
 
@@ -154,18 +160,73 @@ static void cancel_add_item(const struct batch_item *item, struct script_call *c
     script_call_text(call, cancel->tags);
 }
 
+/* Returns the id of a job that was removed with its workflow. The text is 1 or 0, followed by the id. */
+static struct slice dropped_id(struct slice text)
+{
+    return slice_skip(text, text.size > 0);
+}
+
+static int compare_ids(struct slice one, struct slice other)
+{
+    size_t size = one.size < other.size ? one.size : other.size;
+    int order = size ? memcmp(one.data, other.data, size) : 0;
+    return order ? order : (one.size > other.size) - (one.size < other.size);
+}
+
+static int dropped_compare(const void *one, const void *other)
+{
+    return compare_ids(dropped_id(*(const struct slice *)one), dropped_id(*(const struct slice *)other));
+}
+
+/* Marks the cancels of jobs that were removed with a workflow, for each job only the first cancel. result:
+ * code, then these jobs. */
+static void mark_dropped(const struct shard *shard, const struct redis_reply *result)
+{
+    size_t count = redis_reply_size(result);
+    if (count < 2)
+        return;
+    struct slice *jobs = NEW_ARRAY(struct slice, count);
+    bool *is_marked = NEW_ARRAY(bool, count);
+    for (size_t i = 1; i < count; i++)
+        jobs[i - 1] = redis_reply_text(redis_reply_at(result, i));
+    qsort(jobs, count - 1, sizeof *jobs, dropped_compare);
+    for (struct list *link = shard->cancels.next; link != &shard->cancels; link = link->next) {
+        struct cancel *cancel = LIST_ENTRY(link, struct cancel, link);
+        size_t low = 0, high = count - 1;
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            if (compare_ids(dropped_id(jobs[middle]), cancel->id) < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < count - 1 && !is_marked[low] && slice_equal(dropped_id(jobs[low]), cancel->id)) {
+            is_marked[low] = cancel->was_dropped = true;
+            cancel->was_dropped_leased = slice_starts_with(jobs[low], SLICE("1"));
+        }
+    }
+    free(is_marked);
+    free(jobs);
+}
+
 static void cancel_end_item(struct batch_item *item, enum status status, int64_t now_us,
                             const struct redis_reply *result)
 {
     struct cancel *cancel = (struct cancel *)item;
-    int64_t code = redis_reply_integer(result);
+    bool is_list = redis_reply_size(result) > 0;
+    int64_t code = redis_reply_integer(is_list ? redis_reply_at(result, 0) : result);
     (void)now_us;
+    if (status == STATUS_OK && is_list)
+        mark_dropped(cancel->shard, result);
+    if (status == STATUS_OK && code == RESULT_NOT_FOUND && cancel->was_dropped)
+        code = cancel->was_dropped_leased;
     if (status == STATUS_OK && code == RESULT_AGAIN) {
         batch_add(&cancel->shard->batches[SHARD_BATCH_CANCEL], item);
         return;
     }
     if (status == STATUS_OK && code < 0)
         status = code == RESULT_NOT_AS_SEEN ? STATUS_STALE : STATUS_NOT_FOUND;
+    list_remove(&cancel->link);
     cancel->fn(cancel->arg, status, code == 1);
     free(cancel);
 }

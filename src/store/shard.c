@@ -270,6 +270,7 @@ static void init_batches(struct shard *shard)
         .on_refusal = on_refusal,
         .on_lag = shard_recheck,
     };
+    list_init(&shard->cancels);
 #define INIT(name, kind, link)                                                                               \
     batch_init(&shard->batches[SHARD_BATCH_##name], &kind, &shard->batch_owner, shard->link);
     SHARD_BATCHES(INIT)

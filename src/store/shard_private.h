@@ -99,6 +99,7 @@ struct shard {
     struct redis_link *live; /* see live_channel.h; NULL: not used */
     struct batch_owner batch_owner;
     struct batch batches[SHARD_BATCH_COUNT];
+    struct list cancels; /* cancels without a result, see change.c */
     struct claim claim;
     uint64_t claims;         /* a counter for nonces */
     struct nonce lost_claim; /* nonce of a claim without a reply, which may have leased jobs; empty: none */

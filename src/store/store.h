@@ -253,7 +253,9 @@ struct store_change {
  * STALE if the job would expire before it is due. Borrows the slices until the callback. */
 void store_change(struct store *, const struct store_change *, store_changed_fn *, void *arg);
 
-/* Called with OK, NOT_FOUND or STALE. After OK no attempt of the job begins. */
+/* Called with OK, NOT_FOUND or STALE. After OK no attempt of the job begins. If the job belongs to a
+ * workflow, the workflow is cancelled with all its jobs. Cancels of these jobs that have already begun then
+ * end with OK, too. Tags may also be JOB_TAGS_ALIVE. */
 typedef void store_cancelled_fn(void *arg, enum status, bool was_leased);
 void store_cancel(struct store *, struct slice id, struct slice tags, store_cancelled_fn *, void *arg);
 

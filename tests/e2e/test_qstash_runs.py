@@ -859,3 +859,27 @@ def test_a_run_without_a_url_has_the_url_of_its_first_message(qstash, receiver, 
     receiver.script(f"/{topic}", TAKEN)
     run = Run(qstash, receiver, f"/{topic}", upstash_workflow_url="")
     assert arrivals(receiver, run.path, 1)[0].headers["upstash-workflow-url"] == run.url
+
+
+# ---- cancels of many messages ----
+
+@pytest.mark.parametrize("how", ["filter", "ids", "jobs"])
+def test_a_cancel_counts_all_messages_of_a_run(own, receiver, topic, how):
+    """The cancel of the first message cancels the run with all its messages. A call to Redis has at most 256 of them, and
+    a page at most 500."""
+    receiver.script(f"/{topic}", TAKEN)
+    runs = [Run(own, receiver, f"/{topic}", upstash_label="many") for _ in range(2)]
+    arrivals(receiver, f"/{topic}", 2)
+    ids = []
+    for number in range(0, 350, 70):
+        for run in runs:
+            ids += run.step(*[step(number + one, 1) for one in range(70)], upstash_delay="1h")
+    if how == "filter":
+        assert own.call("DELETE", "messages?label=many&count=1000").expect(200)["cancelled"] == 700
+    elif how == "ids":
+        assert own.call("DELETE", "messages", {"messageIds": ids + ids[:3] + ["msg_unknown"]}).expect(200)["cancelled"] == 700
+    else:
+        reply = own.request("DELETE", "/jobs?state=delayed&label=many&limit=500").expect(200)
+        assert (reply["matched"], reply["done"], reply["skipped"]) == (500, 500, 0)
+    assert not any(run.is_active() for run in runs)
+    assert own.call("DELETE", "messages?label=many").expect(200) == {"cancelled": 0}

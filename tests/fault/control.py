@@ -24,7 +24,7 @@ CONTROLS = {
                     ("lib/offer", "is_ready, first_due = is_due(first), ", "is_ready, first_due = true, ")],
     # Fault: a cancelled job keeps its lease.
     "no cancel": [("lib/cancel", "call('HDEL', JOBS, id) == 0", "call('HEXISTS', JOBS, id) == 0"),
-                  ("lib/cancel", "local was = take_cancelled(id)", "local was")],
+                  ("lib/cancel", "local was, others = take_cancelled(id), nil", "local was, others")],
     # Fault: each lease counts as lost at once.
     "no leases": [("lib/lost", "call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT'", "call('ZRANGEBYSCORE', key, 0, 1e15, 'LIMIT'")],
     # Fault: each worker's lease counts as expired at once.

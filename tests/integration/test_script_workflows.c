@@ -428,8 +428,9 @@ START_TEST(a_job_that_ends_leaves_its_workflow)
         {LEASED_STEP, "cancel t/a ''", "1", OVER("", "cancelled") LINGERING},
         /* when the first job is cancelled, the workflow's other jobs are cancelled, too; those that the call
          * also names get the answers of cancelled jobs */
-        {STEP_AND_ANSWER, "cancel t/a '' t/b '' t/c ''", "0 1 -1", OVER("", "cancelled") LINGERING_B},
-        {STEP_AND_ANSWER, "cancel t/b '' t/a '' t/b ''", "1 0 -1", OVER("", "cancelled") LINGERING_B}, );
+        {STEP_AND_ANSWER, "cancel t/a '' t/b '' t/c ''", "(0 1t/b) 1 -1", OVER("", "cancelled") LINGERING_B},
+        {STEP_AND_ANSWER, "cancel t/b alive t/a alive t/b '' t/a ''", "(1 0t/a) 0 -1 -1",
+         OVER("", "cancelled") LINGERING_B}, );
 }
 END_TEST
 

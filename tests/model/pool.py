@@ -647,10 +647,10 @@ class Pool(Workflows):
 
     def seen(self, job_id, tags):
         """Returns where the job with one of these tags is: 'pool', 'dead' or None."""
-        is_any = tags in ("", "*")
+        is_any = tags in ("", "*", "alive")
         if job_id in self.jobs and (is_any or self.tag(job_id) in tags):
             return "pool"
-        if job_id in self.dead and (is_any and job_id not in self.jobs or not is_any and self.dead_tag(job_id) in tags):
+        if tags != "alive" and job_id in self.dead and (is_any and job_id not in self.jobs or not is_any and self.dead_tag(job_id) in tags):
             return "dead"
         return None
 
@@ -720,6 +720,9 @@ class Pool(Workflows):
     def cancel_one(self, job_id, tags):
         if job_id in dict(self.dropped_members) and job_id not in self.jobs and job_id not in self.dead:
             self.met.append("dropped")  # an earlier item of the call has ended the workflow, and so has dropped this job
+            if job_id in self.answered_members:
+                return -1
+            self.answered_members.add(job_id)
             return int(dict(self.dropped_members)[job_id])
         seen = self.seen(job_id, tags)
         self.met.append(seen)
@@ -730,9 +733,12 @@ class Pool(Workflows):
             return -4 if job_id in self.jobs or job_id in self.dead else -1
         place = self.members[job_id][3] if job_id in self.members else None
         was_leased = self.remove(job_id)
-        if place:
-            self.end_workflow(place, "cancelled", self.workflows[place].get("ifCancelled"))
-        return was_leased
+        if not place:
+            return was_leased
+        already = len(self.dropped_members)
+        self.end_workflow(place, "cancelled", self.workflows[place].get("ifCancelled"))
+        others = sorted(f"{int(is_leased)}{other}" for other, is_leased in self.dropped_members[already:])
+        return [int(was_leased), *others] if others else was_leased
 
     def remove_dead(self, job_id):
         _, _, losses, record, lines = self.kept[job_id]

@@ -24,6 +24,7 @@ class Workflows:
         self.waits = {}  # id of a job that waits -> (event, text, element at its deadline)
         self.waiters = {}  # (owner or place, event) -> job -> when the job began to wait, ms
         self.kept_events = {}  # place -> event -> data
+        self.answered_members = set()  # dropped jobs of which an item of the call under way has got the result
         self.dropped_members, self.prepared_members = [], []  # jobs that the call under way drops: (id, whether it was leased); jobs that it prepares: (id, due)
 
     def active_place(self, workflow):

@@ -15,11 +15,17 @@ local function cancel_dead(id)
   return 0
 end
 
+local counted = {} -- jobs that were removed with their workflow, and that an item of this call has named
+
 -- Removes a job. Returns 1 if an attempt was running, 0 if no attempt was running, or NOT_FOUND, AGAIN or NOT_AS_SEEN
--- (results.list). tags: the job is removed only if it matches them, see find_seen.
+-- (results.list). tags: the job is removed only if it matches them, see find_seen. If the job's workflow was cancelled,
+-- too, also returns the ids of the other jobs of the workflow.
 local function cancel(id, tags)
   if dropped[id] and call('HEXISTS', JOBS, id) == 0 and not call('ZSCORE', DEAD, id) then
-    return dropped[id] == 'leased' and 1 or 0 -- an earlier item of this call has cancelled the workflow of the job
+    -- An earlier item of this call has cancelled the workflow of the job. The first item that names the job has cancelled it.
+    if counted[id] then return RESULT_NOT_FOUND end
+    counted[id] = true
+    return dropped[id] == 'leased' and 1 or 0
   end
   if has_read_enough() then return RESULT_AGAIN end
   local seen = find_seen(id, tags)
@@ -30,7 +36,7 @@ local function cancel(id, tags)
   if call('HDEL', JOBS, id) == 0 then return RESULT_NOT_FOUND end
   forget_crashes(id)
   forget_attempts({id})
-  local was = take_cancelled(id)
-  if has(WORKFLOW_JOBS) then cancel_workflow_of(id) end
-  return was == 'leased' and 1 or 0
+  local was, others = take_cancelled(id), nil
+  if has(WORKFLOW_JOBS) then others = cancel_workflow_of(id) end
+  return was == 'leased' and 1 or 0, others
 end

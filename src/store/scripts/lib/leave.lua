@@ -71,13 +71,14 @@ local function drop_member(id, how)
 end
 
 -- Removes the jobs of a workflow. Each of them counts as DROPPED_WEIGHT bytes against the bytes that the call may read.
--- So one call ends a limited number of workflows.
+-- So one call ends a limited number of workflows. Returns the ids of these jobs.
 local DROPPED_WEIGHT = 4096
 -- rare: workflow
 local function drop_members(place, how)
   local jobs = call('HKEYS', open_of(place))
   record_bytes_left = record_bytes_left - DROPPED_WEIGHT * #jobs
   for i = 1, #jobs do drop_member(jobs[i], how) end
+  return jobs
 end
 
 -- rare: workflow
@@ -114,16 +115,17 @@ local function add_prepared(place, prepared)
 end
 
 -- Ends a workflow: removes its jobs, waits and events, and appends prepared to its parent, see add_prepared. more:
--- further fields to write to the workflow's hash.
+-- further fields to write to the workflow's hash. Returns the ids of the removed jobs.
 -- rare: workflow
 local function end_workflow(place, state, prepared, more)
-  drop_members(place, state)
+  local jobs = drop_members(place, state)
   forget_events(place)
   call('DEL', open_of(place))
   call('HSET', workflow_of(place), 'state', state, 'endedAt', integer(now), unpack(more))
   call('ZADD', WORKFLOWS_OVER, integer(now), place)
   add_prepared(call('HGET', workflow_of(place), 'parent'), prepared)
   forget_old_workflows()
+  return jobs
 end
 
 -- Called when a job has died. If the job belongs to a workflow, the workflow fails, unless the job was a call
@@ -136,10 +138,10 @@ local function fail_workflow_of(id)
 end
 
 -- Called when a job was cancelled. If the job belongs to a workflow, the workflow is cancelled, too, because it cannot
--- continue without this job.
+-- continue without this job. Returns the ids of the workflow's other jobs, or nothing.
 -- rare: workflow
 local function cancel_workflow_of(id)
   local role, place = leave(id)
   if not role then return end
-  end_workflow(place, 'cancelled', call('HGET', workflow_of(place), 'ifCancelled'), {})
+  return end_workflow(place, 'cancelled', call('HGET', workflow_of(place), 'ifCancelled'), {})
 end
