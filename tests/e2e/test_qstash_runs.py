@@ -883,3 +883,22 @@ def test_a_cancel_counts_all_messages_of_a_run(own, receiver, topic, how):
         assert (reply["matched"], reply["done"], reply["skipped"]) == (500, 500, 0)
     assert not any(run.is_active() for run in runs)
     assert own.call("DELETE", "messages?label=many").expect(200) == {"cancelled": 0}
+
+
+# ---- the size of all kept events ----
+
+def test_the_size_of_all_events_is_zero_when_no_run_is_active(own, behind, receiver, topic):
+    """A process of a version that does not store this size ends runs without subtracting their events."""
+    def size():
+        return int(behind.command("HGET", f"{KEYS}numbers", "event_bytes").split(b"\r\n")[1:2][0] or 0)
+    receiver.script(f"/{topic}", TAKEN)
+    one, other = (Run(own, receiver, f"/{topic}") for _ in range(2))
+    arrivals(receiver, f"/{topic}", 2)
+    for run in (one, other):
+        own.call("POST", f"notify/{run.id}/{topic}", b"kept").expect(201)
+    each = size() // 2
+    assert behind.command("HINCRBY", f"{KEYS}numbers", "event_bytes", "268435456")[:1] == b":"
+    assert own.call("POST", f"notify/{one.id}/{topic}", b"kept").status == 507
+    assert one.end().status == 200 and size() == each + 268435456
+    assert other.end().status == 200
+    assert behind.command("HEXISTS", f"{KEYS}numbers", "event_bytes") == b":0\r\n"

@@ -123,6 +123,9 @@ local function end_workflow(place, state, prepared, more)
   call('DEL', open_of(place))
   call('HSET', workflow_of(place), 'state', state, 'endedAt', integer(now), unpack(more))
   call('ZADD', WORKFLOWS_OVER, integer(now), place)
+  -- Only active workflows have events. So if none is active, the size of all events is 0, even if processes of a version
+  -- before 0.3, which does not store this size, have ended workflows.
+  if call('ZCARD', WORKFLOWS_OVER) >= call('ZCARD', WORKFLOW_TIMES) then call('HDEL', NUMBERS, 'event_bytes') end
   add_prepared(call('HGET', workflow_of(place), 'parent'), prepared)
   forget_old_workflows()
   return jobs
