@@ -435,9 +435,7 @@ static bool take_row(struct settings *settings, struct slice name, struct slice 
 static void check_pair(struct settings *settings, const char *prefix, struct slice name, struct slice value)
 {
     struct settings pair = {.prefix = prefix};
-    if (!take_row(&pair, name, value) && cut_prefix(&name, SLICE("Forward-")))
-        add_header(&pair, name, value);
-    if (pair.fault[0])
+    if (take_row(&pair, name, value) && pair.fault[0])
         settings_refuse(settings, pair.fault_status, "%s", pair.fault);
 }
 

@@ -86,7 +86,9 @@ void settings_fini(struct settings *);
 void settings_take(struct settings *, struct slice name, struct slice value);
 
 /* Checks a header if it is a setting of a callback: a callback with a wrong setting would not arrive.
- * Settings of callbacks of callbacks are not used, so they are not checked. */
+ * Settings of callbacks of callbacks are not used, so they are not checked. Headers to forward are not
+ * checked, either: a callback leaves out invalid ones, such as the name of a workflow's step that is not
+ * ASCII. */
 void settings_check_callback(struct settings *, struct slice name, struct slice value);
 
 /* Takes a setting whose name has no prefix, such as Retries: a setting of a callback. */

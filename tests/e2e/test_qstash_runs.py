@@ -861,6 +861,14 @@ def test_a_run_without_a_url_has_the_url_of_its_first_message(qstash, receiver, 
     assert arrivals(receiver, run.path, 1)[0].headers["upstash-workflow-url"] == run.url
 
 
+def test_a_call_may_have_a_step_name_that_no_header_can_have(run, receiver):
+    """A client takes an answer of 400 for the end of its run. So this call must be accepted."""
+    arrivals(receiver, run.path, 1)
+    call(run, receiver.url(f"{run.path}/third"), **{"upstash-callback-forward-upstash-workflow-stepname": "größe"})
+    back = arrivals(receiver, run.path, 2)[1].headers
+    assert back["upstash-workflow-callback"] == "true" and "upstash-workflow-stepname" not in back
+
+
 # ---- cancels of many messages ----
 
 @pytest.mark.parametrize("how", ["filter", "ids", "jobs"])
