@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 
+enum { FEW = 8 }; /* items that may wait for others */
+
 /* Longest wait until enough replicas have a change. After this time, the outcome of the change is unknown. */
 #define REPLICAS_DEADLINE "1000" /* ms */
 
@@ -28,6 +30,7 @@ void batch_add(struct batch *batch, struct batch_item *item)
 {
     list_append(&batch->items, &item->link);
     batch->count++;
+    batch->urgent += !item->may_wait;
 }
 
 static void end_call(struct batch_call *call, enum status status, const struct redis_reply *reply)
@@ -134,8 +137,9 @@ static void send_call(struct batch *batch)
            !list_is_empty(&batch->items)) {
         struct batch_item *item = LIST_ENTRY(list_pop(&batch->items), struct batch_item, link);
         list_append(&call->items, &item->link);
-        kind->add_item(item, script);
         batch->count--;
+        batch->urgent -= !item->may_wait;
+        kind->add_item(item, script);
         items++;
         bytes += item->bytes;
         if (changes_topic(item, &topic))
@@ -153,6 +157,11 @@ static bool may_send(const struct batch *batch)
 {
     bool is_full = batch->count >= BATCH_ITEMS_MAX;
     return batch->count > 0 && batch->calls < batch->kind->max_calls + is_full;
+}
+
+bool batch_may_wait(const struct batch *batch)
+{
+    return batch->urgent == 0 && batch->count <= FEW;
 }
 
 void batch_flush(struct batch *batch)

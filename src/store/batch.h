@@ -33,6 +33,7 @@ struct batch_item {
     struct list link;
     size_t bytes;        /* size of the item's arguments */
     struct slice topic;  /* borrowed; empty: the cost of the item does not depend on its topic */
+    bool may_wait;       /* the item may wait a moment for other items, see batch_may_wait */
     size_t topic_weight; /* number of topics that the item counts as in BATCH_TOPICS_MAX; 0 means 1 */
     const struct shard_follow_ups
         *follow; /* borrowed; jobs that the script schedules when it ends the item's lease; NULL: none */
@@ -67,11 +68,17 @@ struct batch {
     struct redis_link *link;
     struct list items; /* items that wait for the next call */
     size_t count;
+    size_t urgent; /* number of items that may not wait */
     unsigned calls;
 };
 
 void batch_init(struct batch *, const struct batch_kind *, const struct batch_owner *, struct redis_link *);
 void batch_add(struct batch *, struct batch_item *);
+
+/* Returns whether the next call would have items that may wait only, and few of them. The shard then waits up
+ * to SHARD_PATIENCE_US for an item or a call of any kind: when Redis gets both in one turn of its loop, it
+ * wakes up and syncs its append-only file only once. */
+bool batch_may_wait(const struct batch *);
 
 /* Sends the waiting items, up to the maximum number of calls. Called at the end of a turn. */
 void batch_flush(struct batch *);

@@ -138,6 +138,7 @@ void shard_complete(struct shard *shard, const struct lease *lease, const struct
 {
     struct lease_item *item = end_item_new(lease, end, fn, arg);
     item->batch = &shard->batches[SHARD_BATCH_COMPLETE];
+    item->item.may_wait = end->may_wait;
     batch_add(item->batch, &item->item);
 }
 

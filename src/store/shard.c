@@ -253,9 +253,36 @@ static void on_refusal(const struct shard *shard)
     facts_recheck(shard->facts);
 }
 
+static void on_patience_over(void *arg)
+{
+    struct shard *shard = arg;
+    shard->is_patience_over = true;
+}
+
+/* Returns whether all calls that could be sent now may wait. */
+static bool may_wait(const struct shard *shard)
+{
+    size_t count = 0;
+    if (shard->is_patience_over || shard->claim.is_wanted)
+        return false;
+    for (int i = 0; i < SHARD_BATCH_COUNT; i++) {
+        if (!batch_may_wait(&shard->batches[i]))
+            return false;
+        count += shard->batches[i].count;
+    }
+    return count > 0;
+}
+
 static void on_turn_end(void *arg)
 {
     struct shard *shard = arg;
+    if (may_wait(shard)) {
+        if (!timer_is_running(shard->patience))
+            timer_start(shard->patience, SHARD_PATIENCE_US);
+        return;
+    }
+    shard->is_patience_over = false;
+    timer_stop(shard->patience);
     for (int i = 0; i < SHARD_BATCH_COUNT; i++)
         batch_flush(&shard->batches[i]);
     claim_flush(shard);
@@ -308,6 +335,7 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
                              number == 0 && !options->is_read_only, tell_change, shard);
     init_batches(shard);
     list_init(&shard->lost_pulls);
+    shard->patience = timer_new(loop, on_patience_over, shard);
     shard->gather = hook_new(loop, LOOP_PHASE_GATHER, on_turn_end, shard);
     return shard;
 }
@@ -315,6 +343,7 @@ struct shard *shard_new(struct loop *loop, const struct store_options *options, 
 void shard_close(struct shard *shard)
 {
     hook_free(shard->gather);
+    timer_free(shard->patience);
     redis_link_free(shard->changes);
     redis_link_free(shard->reads);
     redis_link_free(shard->worker);

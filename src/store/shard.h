@@ -81,7 +81,11 @@ struct shard_end {
     /* jobs that the same script schedules, unless the status is STALE; max_jobs does not apply, and an
      * existing job with the same id is not changed */
     struct shard_follow_ups follow;
+    /* shard_complete may wait up to SHARD_PATIENCE_US for another call, so that Redis syncs both together. */
+    bool may_wait;
 };
+
+#define SHARD_PATIENCE_US INT64_C(5000)
 
 /* The following calls end a lease. The status is STALE if another process has leased or changed the job;
  * the call then changes nothing. These calls borrow the lease's id until the callback. */

@@ -108,6 +108,8 @@ struct shard {
     size_t lost_pull_count;
     struct facts *facts;
     struct hook *gather;
+    struct timer *patience; /* runs while items wait for another call, see batch_may_wait */
+    bool is_patience_over;
     struct {
         loop_fn *fn;
         void *arg;

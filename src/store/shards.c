@@ -325,6 +325,11 @@ void store_free(struct store *store)
     free(store);
 }
 
+int64_t store_max_in_flight_topic(const struct store *store)
+{
+    return store->options.max_in_flight_topic;
+}
+
 void store_set_limits(struct store *store, const struct store_options *options)
 {
     store->options.max_in_flight_topic = options->max_in_flight_topic;

@@ -72,6 +72,7 @@ struct store *store_new(struct loop *, const struct store_options *);
 
 /* Sets new values of max_in_flight_topic, max_jobs, dead_max and dead_max_age_ms, from the next call on. */
 void store_set_limits(struct store *, const struct store_options *);
+int64_t store_max_in_flight_topic(const struct store *);
 
 /* Ends pending calls with UNAVAILABLE or UNKNOWN. NULL is ignored. */
 void store_free(struct store *);

@@ -107,6 +107,14 @@ static bool has_breaker_by_setting(const struct attempt *attempt)
            !attempt->context->policy->is_breaker_on;
 }
 
+/* Returns whether nothing waits for the end of the job: neither a free slot, nor other jobs of a topic with a
+ * limit or an order, nor follow-ups. */
+static bool may_wait(const struct attempt *attempt)
+{
+    const struct attempt_context *context = attempt->context;
+    return !attempt->settings && attempt->texts.callbacks.count == 0 && context->has_room(context->arg);
+}
+
 void attempt_record(struct attempt *attempt)
 {
     struct shard *shard = attempt->context->shard;
@@ -115,7 +123,8 @@ void attempt_record(struct attempt *attempt)
     const struct lease *lease = &attempt->lease;
     struct shard_end end = {.record = buffer_slice(&attempt->texts.record),
                             .attempt = buffer_slice(&attempt->texts.line),
-                            .follow = {attempt->follow_ups, callbacks->count}};
+                            .follow = {attempt->follow_ups, callbacks->count},
+                            .may_wait = may_wait(attempt)};
     int64_t wait_ms = ending->keeps_place ? SHARD_NO_WAIT : ending->wait_ms;
     struct shard_hold hold = {.receiver = slice_of(attempt->held_by ? attempt->held_by : ""),
                               .is_by_setting = has_breaker_by_setting(attempt),

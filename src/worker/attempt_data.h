@@ -28,6 +28,8 @@ struct attempt_context {
     struct receivers *receivers;
     struct unserved *unserved;
     struct metrics *metrics;
+    /* Returns whether few attempts are in flight, compared with the limits of the process and of a topic. */
+    bool (*has_room)(const void *arg);
     /* Called when the attempt is over: Redis has stored its ending, or another process has the lease. The
      * callback frees the attempt. */
     void (*on_end)(void *arg, struct attempt *);

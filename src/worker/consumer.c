@@ -72,6 +72,16 @@ static void tell_drained(struct consumer *consumer)
     }
 }
 
+/* Returns whether the attempts in flight are few, compared with the limits of a process and of a topic. */
+static bool has_room(const void *arg)
+{
+    const struct lane *lane = arg;
+    const struct consumer *consumer = lane->consumer;
+    size_t in_flight = 2 * consumer->in_flight;
+    return in_flight <= consumer->options.max_in_flight &&
+           (int64_t)in_flight <= store_max_in_flight_topic(consumer->options.store);
+}
+
 static void on_attempt_end(void *arg, struct attempt *attempt)
 {
     struct lane *lane = arg;
@@ -313,6 +323,7 @@ static void start_lane(struct loop *loop, struct consumer *consumer, size_t shar
         .receivers = consumer->receivers,
         .unserved = &consumer->unserved,
         .metrics = options->metrics,
+        .has_room = has_room,
         .on_end = on_attempt_end,
         .on_unrecorded = on_attempt_unrecorded,
         .arg = lane,

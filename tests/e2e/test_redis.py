@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import statistics
 import time
 
 import pytest
@@ -133,6 +134,35 @@ def test_a_doorbell_that_is_cut_again_and_again_keeps_no_lost_lease_from_its_rec
                 behind.command("CLIENT", "KILL", "ID", number)
         return receiver.count(topic) == 2
     until(is_back, 20, "the leased job again")
+
+
+def test_the_end_of_a_delivery_waits_a_moment_for_another_call_unless_jobs_wait_for_it(start, redis, receiver, topic):
+    """Redis syncs both calls together then. In a fifo topic, the next job waits for the end."""
+    behind = redis()
+    server = start("--reactors", "1", "--history", "off", redis=behind)
+    server.request("PUT", f"/topics/{topic}-fifo", '{"order": "fifo"}', {"Content-Type": "application/json"}).expect(200)
+    server.schedule(topic=topic, jobId="first", url=receiver.url())  # so that Redis has the functions
+    server.wait_for_state(topic, "first", None)
+    commands = commands_of(behind)
+    assert next(commands) == b"+OK\r\n"
+
+    def calls():
+        for line in commands:
+            found = re.match(rb'\+([0-9.]+) .*"FCALL" "duepost_(claim|complete)_', line)
+            if found:
+                yield found[2].decode(), float(found[1])
+
+    def wait(name, job_id):
+        """Returns the time between the claim of a new job and the end of its delivery."""
+        server.schedule(topic=name, jobId=job_id, url=receiver.url())
+        begin = 0
+        for kind, at in calls():
+            begin = begin or at
+            if kind == "complete":
+                return at - begin
+
+    assert statistics.median(wait(topic, str(i)) for i in range(11)) > 0.004
+    assert min(wait(topic + "-fifo", str(i)) for i in range(10)) < 0.004
 
 
 def test_a_doorbell_that_is_silently_dead_delays_no_job_by_more_than_a_tick(start, redis, receiver, topic):

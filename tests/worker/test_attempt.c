@@ -24,6 +24,14 @@ static struct attempt_context context;
 static struct attempt *attempt;
 static int ended, unrecorded;
 
+static bool is_busy;
+
+static bool has_room(const void *arg)
+{
+    (void)arg;
+    return !is_busy;
+}
+
 static void on_end(void *arg, struct attempt *over)
 {
     (void)arg;
@@ -58,10 +66,12 @@ static void setup(void)
                                        .policy = &policy,
                                        .receivers = receivers_new(NULL, NULL, NULL),
                                        .unserved = &unserved,
+                                       .has_room = has_room,
                                        .on_end = on_end,
                                        .on_unrecorded = on_unrecorded};
     hook_new(NULL, LOOP_PHASE_DECIDE, on_turn_end, context.receivers);
     ended = unrecorded = 0;
+    is_busy = false;
     attempt = NULL;
 }
 
@@ -121,6 +131,28 @@ START_TEST(a_2xx_completes_the_job)
     check_over();
     ck_assert_uint_eq(world_ends(METRICS_END_DELIVERED), 1);
     ck_assert_uint_eq(world_logged("job_delivered"), 1);
+}
+END_TEST
+
+/* Delivers a job, and returns whether the call that records this may wait for other calls. */
+static bool may_wait(const char *record, const char *settings)
+{
+    start_with(record, settings);
+    ck_assert(world_send());
+    world_answer_post(204);
+    bool may_wait = check_ending(WORLD_COMPLETE)->may_wait;
+    world_answer(WORLD_COMPLETE, STATUS_OK);
+    return may_wait;
+}
+
+START_TEST(an_ending_may_wait_if_nothing_waits_for_it)
+{
+    ck_assert(may_wait(RECORD, ""));
+    ck_assert(!may_wait(RECORD, "{\"order\":\"fifo\"}"));
+    ck_assert(
+        !may_wait("{\"createdAt\":900000,\"url\":\"http://h/\",\"onDelivered\":\"http://h/done\"}", ""));
+    is_busy = true;
+    ck_assert(!may_wait(RECORD, ""));
 }
 END_TEST
 
@@ -778,6 +810,7 @@ Suite *suite(void)
     TCase *tests = tcase_create("attempt");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, a_2xx_completes_the_job);
+    tcase_add_test(tests, an_ending_may_wait_if_nothing_waits_for_it);
     tcase_add_test(tests, a_failure_is_retried_with_its_record_and_line);
     tcase_add_test(tests, a_2xx_that_says_not_yet_is_retried_as_a_new_round);
     tcase_add_test(tests, a_not_yet_that_cannot_be_read_is_a_failure);

@@ -191,6 +191,26 @@ START_TEST(a_full_consumer_claims_when_an_attempt_is_recorded)
 }
 END_TEST
 
+static bool may_wait(void)
+{
+    world_answer_post(200);
+    bool may_wait = world_call(WORLD_COMPLETE)->may_wait;
+    world_answer(WORLD_COMPLETE, STATUS_OK);
+    world_end_turn();
+    return may_wait;
+}
+
+/* The setup has 4 slots. */
+START_TEST(an_ending_may_wait_while_half_of_the_slots_are_free)
+{
+    run(3);
+    ck_assert(!may_wait());
+    ck_assert(may_wait());
+    world_set_max_in_flight_topic(1);
+    ck_assert(!may_wait());
+}
+END_TEST
+
 START_TEST(a_claim_that_failed_is_made_again_half_a_second_later)
 {
     poke();
@@ -551,6 +571,7 @@ Suite *suite(void)
     tcase_add_test(tests, what_is_claimed_is_requested_in_the_same_turn);
     tcase_add_test(tests, where_there_is_more_it_claims_again);
     tcase_add_test(tests, a_full_consumer_claims_when_an_attempt_is_recorded);
+    tcase_add_test(tests, an_ending_may_wait_while_half_of_the_slots_are_free);
     tcase_add_test(tests, a_claim_that_failed_is_made_again_half_a_second_later);
     tcase_add_test(tests, a_doorbell_that_failed_is_tried_again_half_a_second_later);
     tcase_add_test(tests, it_claims_as_soon_as_redis_is_back);

@@ -279,6 +279,7 @@ struct shard {
 };
 
 static struct shard shards[SHARDS_MAX];
+static int64_t max_in_flight_topic;
 static size_t shard_count;
 
 void world_set_shards(size_t count)
@@ -290,6 +291,17 @@ void world_set_shards(size_t count)
 struct shard *world_shard(size_t number)
 {
     return &shards[number];
+}
+
+int64_t store_max_in_flight_topic(const struct store *store)
+{
+    (void)store;
+    return max_in_flight_topic;
+}
+
+void world_set_max_in_flight_topic(int64_t max)
+{
+    max_in_flight_topic = max;
 }
 
 size_t store_shards(const struct store *store)
@@ -459,6 +471,7 @@ static struct world_call *add_end_call(enum world_kind kind, const struct shard 
     struct world_call *call = add_lease_call(kind, shard, lease, fn, arg);
     copy(call->record, sizeof call->record, end->record);
     copy(call->line, sizeof call->line, end->attempt);
+    call->may_wait = end->may_wait;
     for (size_t i = 0; i < end->follow.count; i++) {
         copy(call->follow_id, sizeof call->follow_id, end->follow.jobs[i].id);
         copy(call->follow_record, sizeof call->follow_record, end->follow.jobs[i].record);
@@ -1023,6 +1036,7 @@ void world_begin(void)
     for (size_t i = 0; i < SHARDS_MAX; i++)
         shards[i].number = i;
     shard_count = 1;
+    max_in_flight_topic = 256;
     call_count = post_count = sent_count = event_count = in_flight = 0;
     memset(counters, 0, sizeof counters);
     memset(ends, 0, sizeof ends);

@@ -83,6 +83,7 @@ struct world_call {
     int64_t wait_ms, claimed_ms, expected_ms;
     char receiver[256]; /* release, resume: the receiver */
     bool is_by_setting; /* release: as in struct shard_hold */
+    bool may_wait;      /* complete: as in struct shard_end */
     char record[1024], line[1024], walk[64], cursor[256];
     char follow_id[128],
         follow_record[1024]; /* id and record of the last follow-up of an ending; empty: none */
@@ -156,6 +157,9 @@ void world_subscribe(size_t shard); /* wake-ups arrive from now on */
 void world_wake_fire(size_t shard, int64_t next_ms);
 
 /* Returns a job as a claim returns it: due now, in topic t. The job is valid until world_begin. */
+/* store_max_in_flight_topic returns this number; 256 after world_begin. */
+void world_set_max_in_flight_topic(int64_t);
+
 struct shard_claimed world_job(const char *id, const char *record, const char *settings);
 
 /* ---- the HTTP client ---- */
