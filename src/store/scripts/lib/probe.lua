@@ -10,9 +10,7 @@ local function probe_slot() call('EXISTS', base .. 'never') end
 -- The same check for scripts that use many of the keys in has.lua, most of which often do not exist. This one query
 -- also checks all these keys. If none of them exists, has() need not query each of them. The names of the keys are
 -- written here as texts, so that a script declares only the names that it needs.
-local function probe()
-  local number = call('EXISTS', base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
-    base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
-    base .. 'pull_waiters', base .. 'workflow_jobs', base .. 'ended_last')
-  has_rare_keys = number > 0
-end
+local RARE = {base .. 'never', base .. 'topics', base .. 'patterns', base .. 'crashes', base .. 'attempts',
+  base .. 'behind', base .. 'held', base .. 'lingering', base .. 'lines', base .. 'kept', base .. 'pulled', base .. 'pull_lingering',
+  base .. 'pull_waiters', base .. 'workflow_jobs', base .. 'ended_last'}
+local function probe() has_rare_keys = call('EXISTS', unpack(RARE)) > 0 end
